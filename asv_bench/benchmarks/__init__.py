@@ -1,0 +1,1 @@
+"""Timings of fnarray; the cases are shared with the comparison against JAX."""

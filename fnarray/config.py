@@ -1,0 +1,410 @@
+"""Typed settings: one row each, set by environment, by `Config.update`, or for a scope.
+
+Precedence, lowest first: the default in the row; ``JAX_<NAME>``; ``FNARRAY_<NAME>``;
+``config.update(name, value)``, seen by all threads; ``with enable_x64(True):``, seen by the
+thread inside the block.  Every name may be spelled ``x``, ``fnarray_x`` or ``jax_x``.
+
+Global values are class attributes of a `threading.local`, scoped ones its instance
+attributes: Python's own attribute lookup then finds the scoped value first, and a read
+costs one attribute access with no lock.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ContextDecorator
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+__all__ = [
+    "SETTINGS",
+    "Config",
+    "Setting",
+    "check_tracer_leaks",
+    "checking_leaks",
+    "config",
+    "debug_infs",
+    "debug_nans",
+    "default_device",
+    "default_matmul_precision",
+    "default_prng_impl",
+    "disable_jit",
+    "effects",
+    "enable_checks",
+    "enable_x64",
+    "explain_cache_misses",
+    "log_compiles",
+    "numpy_dtype_promotion",
+    "numpy_rank_promotion",
+    "threefry_partitionable",
+]
+
+MatmulPrecision = Literal[
+    "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
+]
+TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
+FALSE: Final = frozenset({"0", "false", "f", "no", "n", "off"})
+_DEVICE_COUNT_FLAG: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table, with the law its values obey."""
+
+    name: str
+    kind: type
+    default: Any
+    doc: str
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    minimum: int | None = None
+    affects_tracing: bool = False
+
+    def check(self, value: Any, where: str = "config.update") -> Any:
+        """Return `value` unchanged; raise if the row does not admit it.
+
+        Raises
+        ------
+        TypeError
+            `value` has the wrong type.
+        ValueError
+            `value` is none of the choices, or below the minimum.
+        """
+        if value is None and self.optional:
+            return value
+        # bool is an int to Python; a setting that counts must not accept True.
+        if not isinstance(value, self.kind) or (self.kind is int and isinstance(value, bool)):
+            raise TypeError(
+                f"{where}: {self.name!r} must be {self.admits()}, "
+                f"got {value!r} of type {type(value).__name__}."
+            )
+        below = self.minimum is not None and value < self.minimum
+        if below or (self.choices and value not in self.choices):
+            raise ValueError(f"{where}: {self.name!r} must be {self.admits()}, got {value!r}.")
+        return value
+
+    def parse(self, text: str, where: str) -> Any:
+        """Read an environment value; raise ``ValueError`` naming the variable `where`."""
+        word = text.strip().lower()
+        if self.optional and word == "none":
+            return None
+        if self.kind is bool and word in TRUE | FALSE:
+            return word in TRUE
+        if self.kind is int and re.fullmatch(r"[+-]?\d+", word):
+            return self.check(int(word), where)
+        if self.kind in (str, object):
+            return self.check(text, where)
+        raise ValueError(f"{where}: {self.name!r} must be {self.admits()}, got {text!r}.")
+
+    def admits(self) -> str:
+        """Say in words which values are accepted."""
+        if self.choices:
+            words = "one of " + ", ".join(map(repr, self.choices))
+        elif self.kind is bool:
+            words = "a bool (in the environment: 1/true/yes/on or 0/false/no/off)"
+        elif self.minimum is not None:
+            words = f"an int of at least {self.minimum}"
+        else:
+            words = f"a {self.kind.__name__}"
+        return words + " or None" if self.optional else words
+
+
+def _row(default: Any, doc: str, *, minimum: int | None = None, traced: bool = False) -> Any:
+    """Write one line of the table below; name, type and choices come from the annotation.
+
+    `traced` marks a setting whose value can change what a trace or its compiled form
+    computes, or whether it may be used at all (`disable_jit`): compiled functions are then
+    kept apart by it.
+    """
+    return default, doc, minimum, traced
+
+
+class Config(threading.local):
+    """The settings; read one as an attribute: ``config.enable_x64``.
+
+    Attributes
+    ----------
+    trace_token : int
+        Names the tuple of all trace-affecting values: equal tuples have equal tokens, for
+        the life of the process.  Compiled-function caches use it as part of their key.
+    """
+
+    trace_token: int
+
+    enable_x64: bool = _row(False, "Keep 64-bit dtypes instead of narrowing them.", traced=True)
+    numpy_dtype_promotion: Literal["standard", "strict"] = _row(
+        "standard", "Whether operands of different strong dtypes promote or raise.", traced=True
+    )
+    numpy_rank_promotion: Literal["allow", "warn", "raise"] = _row(
+        "allow", "What fnarray.numpy does when operands of different rank broadcast.", traced=True
+    )
+    default_matmul_precision: MatmulPrecision | None = _row(
+        None, "Precision of products that name none.", traced=True
+    )
+    default_prng_impl: Literal["threefry2x32"] = _row(
+        "threefry2x32", "Generator behind random.key and random.PRNGKey.", traced=True
+    )
+    threefry_partitionable: bool = _row(
+        True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
+    )
+    default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
+    num_cpu_devices: int | None = _row(
+        None, "CPU devices offered to pmap; None is one.", minimum=1, traced=True
+    )
+    disable_jit: bool = _row(False, "Run compiled functions op by op.", traced=True)
+    effects: Literal["error", "warn", "off"] = _row(
+        "error", "What to do with an impure function.", traced=True
+    )
+    check_determinism: bool = _row(
+        False, "Trace twice and compare, to catch what analysis cannot see.", traced=True
+    )
+    check_tracer_leaks: bool = _row(
+        False, "Raise at the end of a trace whose tracers are still referenced.", traced=True
+    )
+    debug_nans: bool = _row(False, "Raise FloatingPointError when a result has NaN.", traced=True)
+    debug_infs: bool = _row(False, "Raise FloatingPointError when a result has inf.", traced=True)
+    enable_checks: bool = _row(False, "Check internal invariants as programs are built.")
+    verify: bool = _row(False, "Check the graph between all stages.")
+    log_compiles: bool = _row(False, "Log every trace and compilation.")
+    explain_cache_misses: bool = _row(False, "Log why a compiled function was traced again.")
+    traceback_filtering: Literal[
+        "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"
+    ] = _row("auto", "How library frames are hidden in tracebacks.")
+    num_threads: int | None = _row(
+        None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
+    )
+    cache_dir: str | None = _row(None, "Where compiled programs are kept; None is per user.")
+    cache_size_limit: int = _row(2**30, "Bytes the disk cache may hold.", minimum=0)
+
+    def update(self, name: str, value: Any) -> None:
+        """Set a value for the process: every thread without a scoped one sees it.
+
+        Raises
+        ------
+        AttributeError
+            There is no such setting.
+        TypeError, ValueError
+            The setting does not admit `value`.
+        """
+        row = _find(name)
+        row.check(value)
+        with _lock:
+            setattr(Config, row.name, value)
+            Config.trace_token = _token({})
+            for scoped in _scoped_threads.values():
+                scoped["trace_token"] = _token(scoped)
+
+    def read(self, name: str) -> Any:
+        """Value of a setting under any of its three spellings."""
+        return getattr(self, _find(name).name)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All values as this thread sees them."""
+        return {name: getattr(self, name) for name in SETTINGS}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A plain assignment would be a scoped value that never ends.
+        raise AttributeError(
+            f"config.{name} cannot be assigned. Use config.update({name!r}, {value!r}), "
+            f"or a context manager such as enable_x64(True)."
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SETTINGS)
+
+
+def _read_rows() -> dict[str, Setting]:
+    """Turn the annotated lines of `Config` into rows and leave each default in its place."""
+    rows = {}
+    for name, hint in get_type_hints(Config).items():
+        if name == "trace_token":
+            continue
+        default, doc, minimum, traced = vars(Config)[name]
+        members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        (base,) = (m for m in members if m is not NoneType)
+        choices = get_args(base) if get_origin(base) is Literal else ()
+        rows[name] = Setting(
+            name=name,
+            kind=str if choices else base,
+            default=default,
+            doc=doc,
+            choices=choices,
+            optional=NoneType in members,
+            minimum=minimum,
+            affects_tracing=traced,
+        )
+        setattr(Config, name, default)
+        alias = property(lambda self, name=name: getattr(self, name), doc=doc)
+        setattr(Config, f"fnarray_{name}", alias)
+        setattr(Config, f"jax_{name}", alias)
+    return rows
+
+
+SETTINGS: Final[Mapping[str, Setting]] = _read_rows()
+_TRACED: Final = tuple(row.name for row in SETTINGS.values() if row.affects_tracing)
+
+_lock: Final = threading.Lock()
+_tokens: Final[dict[tuple[Any, ...], int]] = {}
+# Threads inside a scope, by the id of their dict of scoped values: their tokens must
+# follow a global update too.
+_scoped_threads: Final[dict[int, dict[str, Any]]] = {}
+
+
+def _token(scoped: Mapping[str, Any]) -> int:
+    """Token of the global values as overridden by `scoped`; call it under the lock."""
+    values = tuple(scoped.get(name, getattr(Config, name)) for name in _TRACED)
+    return _tokens.setdefault(values, len(_tokens))
+
+
+def _find(name: str) -> Setting:
+    """Row of a setting under any spelling; ``AttributeError`` with the nearest names if none."""
+    bare = name.lower().removeprefix("fnarray_").removeprefix("jax_")
+    if bare in SETTINGS:
+        return SETTINGS[bare]
+    near = difflib.get_close_matches(bare, SETTINGS, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    raise AttributeError(
+        f"config: there is no setting {name!r}. {hint}The settings are {', '.join(SETTINGS)}."
+    )
+
+
+class _Scope(ContextDecorator):
+    """Give one setting a value in this thread; a context manager and a decorator."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self._name = name
+        self._value = SETTINGS[name].check(value, name)
+        self._before: list[Any] = []
+
+    def _recreate_cm(self) -> _Scope:
+        return _Scope(self._name, self._value)
+
+    def __enter__(self) -> None:
+        self._before.append(vars(config).get(self._name, _ABSENT))
+        _override(self._name, self._value)
+
+    def __exit__(self, *exc: object) -> None:
+        _override(self._name, self._before.pop())
+
+
+def _override(name: str, value: Any) -> None:
+    """Set, or with `_ABSENT` drop, this thread's own value of a setting."""
+    mine = vars(config)
+    with _lock:
+        if value is _ABSENT:
+            mine.pop(name, None)
+        else:
+            mine[name] = value
+        mine.pop("trace_token", None)
+        if mine:
+            _scoped_threads[id(mine)] = mine
+            mine["trace_token"] = _token(mine)
+        else:
+            _scoped_threads.pop(id(mine), None)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Values the environment sets, ``FNARRAY_`` before ``JAX_``; an empty one sets nothing."""
+    values = {}
+    for name, row in SETTINGS.items():
+        for variable in (f"FNARRAY_{name.upper()}", f"JAX_{name.upper()}"):
+            if text := environ.get(variable, ""):
+                values[name] = row.parse(text, variable)
+                break
+    flag = _DEVICE_COUNT_FLAG.search(environ.get("XLA_FLAGS", ""))
+    if flag and "num_cpu_devices" not in values:
+        values["num_cpu_devices"] = SETTINGS["num_cpu_devices"].parse(flag[1], "XLA_FLAGS")
+    return values
+
+
+for _name, _value in _from_environment(os.environ).items():
+    setattr(Config, _name, _value)
+Config.trace_token = _token({})
+config: Final = Config()
+
+
+def enable_x64(value: bool = True) -> _Scope:
+    """Keep 64-bit dtypes (or with ``False`` narrow them) in this thread and block."""
+    return _Scope("enable_x64", value)
+
+
+def disable_jit(disable: bool = True) -> _Scope:
+    """Run compiled functions op by op in this thread and block."""
+    return _Scope("disable_jit", disable)
+
+
+def debug_nans(value: bool = True) -> _Scope:
+    """Raise ``FloatingPointError`` where a result has NaN, in this thread and block."""
+    return _Scope("debug_nans", value)
+
+
+def debug_infs(value: bool = True) -> _Scope:
+    """Raise ``FloatingPointError`` where a result has an infinity, in this thread and block."""
+    return _Scope("debug_infs", value)
+
+
+def log_compiles(value: bool = True) -> _Scope:
+    """Log every trace and compilation in this thread and block."""
+    return _Scope("log_compiles", value)
+
+
+def explain_cache_misses(value: bool = True) -> _Scope:
+    """Log why functions are traced again, in this thread and block."""
+    return _Scope("explain_cache_misses", value)
+
+
+def enable_checks(value: bool = True) -> _Scope:
+    """Check internal invariants in this thread and block."""
+    return _Scope("enable_checks", value)
+
+
+def check_tracer_leaks(value: bool = True) -> _Scope:
+    """Raise where a trace ends and its tracers live on, in this thread and block."""
+    return _Scope("check_tracer_leaks", value)
+
+
+def checking_leaks() -> _Scope:
+    """Raise where a trace ends and its tracers live on: `check_tracer_leaks` switched on."""
+    return _Scope("check_tracer_leaks", True)
+
+
+def threefry_partitionable(value: bool = True) -> _Scope:
+    """Choose the order of threefry counters in this thread and block."""
+    return _Scope("threefry_partitionable", value)
+
+
+def numpy_dtype_promotion(value: Literal["standard", "strict"]) -> _Scope:
+    """Let strong dtypes promote, or raise, in this thread and block."""
+    return _Scope("numpy_dtype_promotion", value)
+
+
+def numpy_rank_promotion(value: Literal["allow", "warn", "raise"]) -> _Scope:
+    """Choose what broadcasting between ranks does in this thread and block."""
+    return _Scope("numpy_rank_promotion", value)
+
+
+def default_matmul_precision(value: MatmulPrecision | None) -> _Scope:
+    """Precision of products that name none, in this thread and block."""
+    return _Scope("default_matmul_precision", value)
+
+
+def default_prng_impl(value: Literal["threefry2x32"]) -> _Scope:
+    """Generator behind new random keys in this thread and block."""
+    return _Scope("default_prng_impl", value)
+
+
+def default_device(value: object) -> _Scope:
+    """Device of new arrays in this thread and block."""
+    return _Scope("default_device", value)
+
+
+def effects(value: Literal["error", "warn", "off"]) -> _Scope:
+    """Choose what happens to impure functions in this thread and block."""
+    return _Scope("effects", value)

@@ -1,0 +1,288 @@
+"""Immutable arrays."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnexpectedTracerError
+from .avals import ShapedArray
+from .dtypes import canonicalize_dtype, dtype_and_weak
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+
+
+class Array:
+    """An immutable n-dimensional array; also the base of tracers.
+
+    Operators and methods are installed by ``fnarray.numpy`` (see ``core.hooks``), so that an
+    array and the tracer that stands for it answer to the same names. ``isinstance(x, Array)``
+    holds for both.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    aval: ShapedArray
+    # Makes NumPy defer to our operators: `np_array * x` calls `x.__rmul__`.
+    __array_priority__ = 100
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Element type."""
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype gives way in promotion."""
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of unsized object")
+        return self.aval.shape[0]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            f"{type(self).__name__} is immutable: x[idx] = y is not possible. Use the functional "
+            "form, which returns a new array: x = x.at[idx].set(y) "
+            "(or .add, .multiply, .min, .max, ...)."
+        )
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("an array's elements cannot be deleted: use fnarray.numpy.delete")
+
+
+class ArrayImpl(Array):
+    """An array with a value, in a NumPy buffer that nothing writes to any more.
+
+    The buffer is C-contiguous, aligned and in native byte order: compiled kernels rely on it.
+    """
+
+    __slots__ = ("_data", "aval")
+
+    def __init__(self, data: np.ndarray, aval: ShapedArray):
+        self._data = data
+        self.aval = aval
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if dtype is None or np.dtype(dtype) == self._data.dtype:
+            if copy:
+                return self._data.copy()
+            view = self._data.view()
+            view.flags.writeable = False
+            return view
+        if copy is False:
+            raise ValueError(f"a conversion from {self.dtype} to {dtype} needs a copy")
+        return self._data.astype(dtype)
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise ValueError(
+                f"The truth value of an array of shape {self.shape} is ambiguous. "
+                "Use a.any() or a.all()."
+            )
+        return bool(self._data)
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self._data.ndim or self._data.dtype.kind not in "iu":
+            raise TypeError(
+                f"only integer arrays of rank 0 can be an index, got {self.aval.str_short()}"
+            )
+        return int(self._data)
+
+    def _scalar(self, kind: str) -> Any:
+        if self._data.ndim:
+            raise TypeError(
+                f"only arrays of rank 0 convert to Python {kind}, got shape {self.shape}. "
+                "Use x.item() for an array of one element."
+            )
+        return self._data[()]
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self._data.ndim == 0:
+            return format(self._data[()].item(), spec)
+        raise TypeError(f"unsupported format string passed to Array of shape {self.shape}")
+
+    def __str__(self) -> str:
+        return str(self._data)
+
+    def __repr__(self) -> str:
+        name = self.dtype.name
+        tail = f"dtype={name}" + (", weak_type=True" if self.weak_type else "") + ")"
+        if self._data.size == 0:
+            shape = f"shape={self.shape}, " if self.ndim > 1 else ""
+            return f"Array([], {shape}{tail}"
+        width = np.get_printoptions()["linewidth"]
+        body = np.array2string(
+            self._data, prefix="Array(", suffix=",", separator=", ", max_line_width=width
+        )
+        room = width - len(body.rsplit("\n", 1)[-1]) - len("Array(" if "\n" not in body else "")
+        gap = " " if len(tail) + 2 <= room else "\n" + " " * len("Array(")
+        return f"Array({body},{gap}{tail}"
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        row = self.aval.update(shape=self.shape[1:])
+        return (ArrayImpl(np.asarray(part), row) for part in self._data)
+
+    def __hash__(self) -> int:
+        raise TypeError(
+            "unhashable type: 'Array' (its == is elementwise). Use x.tobytes() as a key, or "
+            "pass the array as a traced argument rather than a static one."
+        )
+
+    def __reduce__(self):
+        return _unpickle, (self._data, self.weak_type)
+
+    def __copy__(self) -> ArrayImpl:
+        return ArrayImpl(self._data.copy(), self.aval)
+
+    def __deepcopy__(self, memo: dict) -> ArrayImpl:
+        return self.__copy__()
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._data.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._data.__dlpack_device__()
+
+    def item(self, *index: int) -> Any:
+        """Return one element as a Python scalar."""
+        return self._data.item(*index)
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python scalars."""
+        return self._data.tolist()
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """Return the elements' bytes."""
+        return self._data.tobytes(order)
+
+    def block_until_ready(self) -> ArrayImpl:
+        """Return the array itself; results are always ready."""
+        return self
+
+    def is_ready(self) -> bool:
+        """Return True: results are always ready."""
+        return True
+
+    def is_deleted(self) -> bool:
+        """Return False: buffers live as long as their arrays."""
+        return False
+
+    def delete(self) -> None:
+        """Do nothing: the buffer is freed with its last array."""
+
+
+def _unpickle(data: np.ndarray, weak_type: bool) -> ArrayImpl:
+    return from_numpy(data, weak_type=weak_type)
+
+
+def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarray:
+    """Return ``data`` as a C-contiguous, aligned, native buffer of ``dtype``."""
+    if data.dtype != dtype or not data.dtype.isnative:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.ascontiguousarray(data.astype(dtype)).reshape(data.shape)
+    if copy or not (data.flags.c_contiguous and data.flags.aligned):
+        return np.array(data, order="C", copy=True, subok=False)
+    return data
+
+
+def from_numpy(data: np.ndarray, *, weak_type: bool = False, copy: bool = True) -> ArrayImpl:
+    """Return an array of a NumPy array's elements, in the canonical dtype.
+
+    Parameters
+    ----------
+    data : numpy.ndarray
+    weak_type : bool
+    copy : bool
+        False promises that nobody writes to ``data`` again.
+
+    Raises
+    ------
+    TypeError
+        For a dtype with no counterpart: objects, strings, dates, records.
+    """
+    dtype = canonicalize_dtype(data.dtype)
+    data = native(data, dtype, copy=copy)
+    return ArrayImpl(data, ShapedArray(data.shape, dtype, weak_type))
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """Return the aval of anything that counts as an array.
+
+    Raises
+    ------
+    TypeError
+        For values that are not arrays or numbers; lists are not arrays (use ``numpy.asarray``).
+    OverflowError
+        For a Python int outside the default integer dtype.
+    """
+    if isinstance(x, Array):
+        return x.aval
+    dtype, weak = dtype_and_weak(x)
+    return ShapedArray(np.shape(x), dtype, weak)
+
+
+def asarray(x: Any) -> ArrayImpl:
+    """Return an array of a number or NumPy array; copies the latter, as it may change.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        As `aval_of`.
+    UnexpectedTracerError
+        For a tracer, which has no value.
+    """
+    if isinstance(x, ArrayImpl):
+        return x
+    if isinstance(x, Array):
+        raise UnexpectedTracerError(
+            f"{x!r} is used outside the function whose tracing made it. "
+            f"It is {x.where_from()}. Return values from traced functions; do not store them."
+        )
+    aval = aval_of(x)
+    if isinstance(x, np.ndarray):
+        return from_numpy(x)
+    if isinstance(x, numbers.Number | np.generic):
+        return ArrayImpl(np.array(x, aval.dtype), aval)
+    return from_numpy(np.asarray(x))

@@ -1,0 +1,224 @@
+"""Loop forms: the closed set of ways in which an operation lowers.
+
+The compile wing sees these and never an operation's name. Index functions get tuples of indices
+(``int`` or ``symbolic.Ix``; use ``+ - * // %`` by integers and ``symbolic.clamp``) and return
+them; ``read(k, idx)`` inside them gives the integer that operand ``k`` holds at ``idx``.
+
+Templates are expressions over ``{0} {1} ...`` in the kernels' namespace: ``sc`` is
+``fnarray_kernels.scalar``, ``vm`` is ``fnarray_kernels.vmath``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .graph import ClosedGraph
+
+Indices = tuple[Any, ...]
+Read = Callable[[int, Indices], Any]
+#: ``(low, index, high)``: holds where ``low <= index < high``.
+Bound = tuple[int, Any, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """``out[i] = template(in_0[i], in_1[i], ...)``; operands broadcast (rank 0, or axes of size 1).
+
+    ``cost`` is in units of one addition; from 8 on the scheduler avoids computing it twice.
+    """
+
+    template: str
+    cost: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Iota:
+    """``out[i] = i[dimension]`` in the dtype of the result."""
+
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reindex:
+    """``out[i] = in_0[index(i, read)]``, or ``fill`` where ``valid(i, read)`` has a bound broken.
+
+    ``index`` must stay inside the operand wherever the bounds hold. ``fill`` is a scalar in the
+    result's dtype. Further operands are integers, read by ``read(k, idx)``.
+    """
+
+    index: Callable[[Indices, Read], Indices]
+    valid: Callable[[Indices, Read], tuple[Bound, ...]] | None = None
+    fill: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A box of operand ``operand`` from ``start``, of shape ``extents``, laid into the result.
+
+    Element ``e`` of the box goes to ``offset + e * stride``.
+    """
+
+    operand: int
+    start: tuple[int, ...]
+    extents: tuple[int, ...]
+    offset: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The result laid out from boxes; ``fill`` is the rank-0 operand that fills the rest."""
+
+    pieces: tuple[Piece, ...]
+    fill: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """``out[o] = fold over r of term(in_k[index_k(o, r)] ...)`` for ``r`` in ``extents``.
+
+    Parameters
+    ----------
+    extents : tuple of int
+        Space of ``r``.
+    index : tuple of callables
+        For each array operand, ``(o, r) -> idx``.
+    inits : tuple
+        Start of each accumulator: a scalar, or ``"first"`` operand number as ``int`` wrapped in
+        `Operand` (a rank-0 operand).
+    combine : tuple of str, or ClosedGraph
+        New value of each accumulator, over ``{a0} {a1} ...`` (accumulators) and ``{x0} {x1} ...``
+        (terms); or a graph of ``(*accumulators, *terms)``.
+    terms : tuple of str
+        What is folded: over ``{0} {1} ...`` (operands at their indices) and ``{r0} {r1} ...``
+        (``r`` as int64).
+    results : tuple of int
+        Which accumulators are the outputs.
+    dtypes : tuple of dtype, optional
+        Dtypes of the accumulators where they differ from the outputs'.
+    valid : callable, optional
+        ``(o, r) -> bounds``: terms outside are left out (windows over padding).
+    axes : tuple of int, optional
+        For a plain reduction of operand 0 along axes: lets the loops run in the operand's order.
+    """
+
+    extents: tuple[int, ...]
+    index: tuple[Callable[[Indices, Indices], Indices], ...]
+    inits: tuple[Any, ...]
+    combine: tuple[str, ...] | ClosedGraph
+    terms: tuple[str, ...] = ("{0}",)
+    results: tuple[int, ...] = (0,)
+    dtypes: tuple[Any, ...] | None = None
+    valid: Callable[[Indices, Indices], tuple[Bound, ...]] | None = None
+    axes: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A rank-0 operand as the start of an accumulator."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """``dot_general``: sum of products over contracted axes, batched; result batch, lhs, rhs axes.
+
+    The scheduler makes a library call of a large one and a `Reduce` of a small one.
+    """
+
+    lhs_contract: tuple[int, ...]
+    rhs_contract: tuple[int, ...]
+    lhs_batch: tuple[int, ...]
+    rhs_batch: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The operand with elements replaced: scatters and ``dynamic_update_slice``.
+
+    For ``u`` in ``extents``, in order: where the bounds hold, ``out[index(u, read)] =
+    combine(out[...], in_value[u])``. In place where operand 0 is dead afterwards.
+
+    Parameters
+    ----------
+    extents : tuple of int
+        Shape of operand ``value``.
+    index, valid : callables
+        As in `Reindex`, over ``u``.
+    value : int
+        Number of the operand that holds the updates.
+    combine : str or ClosedGraph
+        Over ``{0}`` (old) and ``{1}`` (update).
+    """
+
+    extents: tuple[int, ...]
+    index: Callable[[Indices, Read], Indices]
+    value: int
+    combine: str | ClosedGraph = "{1}"
+    valid: Callable[[Indices, Read], tuple[Bound, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A whole-array step.
+
+    Parameters
+    ----------
+    function : str or None
+        A kernel in the kernels' namespace, called ``function(*ins, *outs, *statics)`` with every
+        array flattened to rank 1 in C order (a rank-0 array has length 1). None when there is no
+        native one: loops that hold it then run step by step from Python.
+    statics : tuple of int, float, bool
+        Further arguments.
+    host : callable, optional
+        ``host(*numpy_arrays) -> tuple of arrays``: what the driver calls outside loops, where a
+        library beats the kernel.
+    """
+
+    function: str | None
+    statics: tuple[Any, ...] = ()
+    host: Callable[..., tuple[Any, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """A nested graph whose equations stand in for this one: a call, a custom-derivative call."""
+
+    graph: ClosedGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """``branches[clamp(in_0)](*rest)``."""
+
+    branches: tuple[ClosedGraph, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Operands are ``cond_consts, body_consts, carry``; results are the carry."""
+
+    cond: ClosedGraph
+    body: ClosedGraph
+    cond_nconsts: int
+    body_nconsts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Operands are ``consts, carry, xs``; results are ``carry, ys``."""
+
+    body: ClosedGraph
+    length: int
+    reverse: bool
+    num_consts: int
+    num_carry: int
+    unroll: int = field(default=1)
+
+
+Form = (
+    Map | Iota | Reindex | Pieces | Reduce | Contract | Update | Call | Inline | Branch | While | Scan
+)

@@ -1,0 +1,187 @@
+"""The graph: a program in single-assignment form over avals.
+
+A `Graph` is what tracing makes and every transform maps to another. Values are frozen; a
+transform builds a new graph. Names of fields are JAX's (``constvars invars eqns outvars``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .avals import ShapedArray
+from .primitive import Primitive
+from .source import UNKNOWN, Source
+
+
+class Var:
+    """One value of a graph, known by identity; it is written by exactly one place."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval.str_short()})"
+
+
+class Literal:
+    """A scalar constant as an operand. ``val`` is a NumPy scalar of the aval's dtype."""
+
+    __slots__ = ("aval", "val")
+
+    def __init__(self, val: Any, aval: ShapedArray):
+        self.val = np.asarray(val, aval.dtype)[()]
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Literal({self.val}:{self.aval.str_short(True)})"
+
+
+Atom = Var | Literal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Eqn:
+    """One equation: ``outvars = primitive[params](invars)``, with the user's line."""
+
+    primitive: Primitive
+    invars: tuple[Atom, ...]
+    outvars: tuple[Var, ...]
+    params: dict[str, Any]
+    source: Source = UNKNOWN
+
+    def form(self) -> Any:
+        """Return how the equation lowers (see ``core.forms``)."""
+        make = self.primitive.rule("form")
+        ins = tuple(a.aval for a in self.invars)
+        return make(ins, tuple(v.aval for v in self.outvars), **self.params)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Inputs, equations in order, outputs.
+
+    ``constvars`` are inputs whose values the graph's owner holds (see `ClosedGraph`).
+    """
+
+    constvars: tuple[Var, ...]
+    invars: tuple[Var, ...]
+    eqns: tuple[Eqn, ...]
+    outvars: tuple[Atom, ...]
+    debug_name: str = field(default="", compare=False)
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the inputs."""
+        return tuple(v.aval for v in self.invars)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the outputs."""
+        return tuple(a.aval for a in self.outvars)
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """Effects of the equations, those of nested graphs included."""
+        return frozenset(e for eqn in self.eqns for e in eqn_effects(eqn))
+
+    def __str__(self) -> str:
+        from .pretty import graph_text  # same floor; pretty imports graph
+
+        return graph_text(self)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClosedGraph:
+    """A graph and the values of its ``constvars``: what `make_jaxpr` returns."""
+
+    jaxpr: Graph
+    consts: tuple[Any, ...] = ()
+
+    @property
+    def graph(self) -> Graph:
+        """The graph itself (JAX's name for it is ``jaxpr``)."""
+        return self.jaxpr
+
+    @property
+    def eqns(self) -> tuple[Eqn, ...]:
+        """Equations of the graph."""
+        return self.jaxpr.eqns
+
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the inputs, constants excluded."""
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the outputs."""
+        return self.jaxpr.out_avals
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """Effects of the equations."""
+        return self.jaxpr.effects
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def subgraphs(params: dict[str, Any]) -> Iterator[Graph]:
+    """Yield the graphs held in an equation's params, in order of the params' names."""
+    for name in sorted(params):
+        held = params[name]
+        for item in held if isinstance(held, tuple) else (held,):
+            if isinstance(item, ClosedGraph):
+                yield item.jaxpr
+            elif isinstance(item, Graph):
+                yield item
+
+
+def eqn_effects(eqn: Eqn) -> Iterator[str]:
+    """Yield the effects of an equation and of the graphs it holds."""
+    yield from eqn.primitive.effects
+    for graph in subgraphs(eqn.params):
+        yield from graph.effects
+
+
+def eval_graph(
+    graph: Graph, consts: Sequence[Any], args: Sequence[Any], bind: Callable[..., Any]
+) -> list[Any]:
+    """Run a graph by binding each equation in order.
+
+    Parameters
+    ----------
+    graph : Graph
+    consts, args : sequences
+        Values of ``constvars`` and ``invars``.
+    bind : callable
+        ``bind(primitive, *operands, **params)`` giving a value, or a list of them for primitives
+        of several results: eager evaluation, recording into another trace, a transform.
+
+    Returns
+    -------
+    list
+        Values of ``outvars``.
+    """
+    env: dict[Var, Any] = dict(zip(graph.constvars, consts, strict=True))
+    env.update(zip(graph.invars, args, strict=True))
+
+    def read(atom: Atom) -> Any:
+        return atom if type(atom) is Literal else env[atom]
+
+    for eqn in graph.eqns:
+        outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+        if not eqn.primitive.multiple_results:
+            outs = (outs,)
+        env.update(zip(eqn.outvars, outs, strict=True))
+    return [read(a) for a in graph.outvars]

@@ -1,0 +1,96 @@
+"""The record of one operation: everything any stage may ask about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MissingRuleError
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A rule that an operation does not have, and why; the reason becomes the error's text."""
+
+    why: str
+
+
+#: Slots of this rule are filled by the transforms' issue; declared, so that nothing fails bare.
+PENDING = Missing("its rule is not written yet")
+
+
+class Primitive:
+    """One operation and its rules.
+
+    Parameters
+    ----------
+    name : str
+        As printed in graphs.
+    aval : callable
+        ``aval(*avals, **params) -> ShapedArray`` or a tuple of them: the shape and dtype rule; it
+        raises the errors that bad operands get.
+    eval : callable
+        ``eval(*numpy_arrays, **params)``: the value by NumPy. Eager mode, and the oracle of
+        emitted code.
+    form : callable
+        ``form(in_avals, out_avals, **params) -> Form``: how it lowers (see ``core.forms``).
+    jvp, transpose, batch : callable or Missing
+        Rules of the transforms.
+    effects : tuple of str
+        What it does beside computing its results; an operation with effects is never dropped.
+    multiple_results : bool
+        Whether ``aval`` and ``eval`` give tuples.
+    weak : bool
+        Whether results are weakly typed when every operand is.
+    print_params : callable, optional
+        ``print_params(params) -> params`` as the printed graph should show them.
+    """
+
+    __slots__ = (
+        "aval",
+        "batch",
+        "effects",
+        "eval",
+        "form",
+        "jvp",
+        "multiple_results",
+        "name",
+        "print_params",
+        "transpose",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        aval: Callable[..., Any],
+        eval: Callable[..., Any],
+        form: Callable[..., Any] | Missing,
+        jvp: Callable[..., Any] | Missing = PENDING,
+        transpose: Callable[..., Any] | Missing = PENDING,
+        batch: Callable[..., Any] | Missing = PENDING,
+        effects: tuple[str, ...] = (),
+        multiple_results: bool = False,
+        print_params: Callable[[dict], dict] | None = None,
+    ):
+        self.name = name
+        self.aval = aval
+        self.eval = eval
+        self.form = form
+        self.jvp = jvp
+        self.transpose = transpose
+        self.batch = batch
+        self.effects = effects
+        self.multiple_results = multiple_results
+        self.print_params = print_params
+
+    def rule(self, slot: str) -> Callable[..., Any]:
+        """Return the rule in ``slot``; raise `MissingRuleError` with the declared reason."""
+        rule = getattr(self, slot)
+        if isinstance(rule, Missing):
+            raise MissingRuleError(f"{slot} of {self.name!r} is not available: {rule.why}.")
+        return rule
+
+    def __repr__(self) -> str:
+        return self.name

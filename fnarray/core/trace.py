@@ -1,0 +1,315 @@
+"""Tracing: running a function on tracers, and what every operation does when called.
+
+`bind` is the one door through which operations act. With no trace in progress it evaluates at
+once; inside a trace it records an equation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+from .array import Array, ArrayImpl, asarray, aval_of
+from .avals import ShapedArray
+from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from .primitive import Primitive
+from .source import Source, user_source
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+state = _State()
+
+
+class Tracer(Array):
+    """A value that stands for an array while a function is traced.
+
+    It knows its aval, the trace it belongs to, and where it came from.
+    """
+
+    __slots__ = ("aval", "origin", "trace", "var")
+
+    def __init__(self, trace: Trace, var: Var, origin: Source | str):
+        self.trace = trace
+        self.var = var
+        self.aval = var.aval
+        self.origin = origin
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval.str_short()})"
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: {type(self).__name__!r}: its value is not known yet")
+
+    def where_from(self) -> str:
+        """Say where the tracer came from, as a clause for error messages."""
+        return origin_text(self)
+
+    def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
+        return error(
+            f"{asked} of traced array {self.aval.str_short()} while tracing "
+            f"{self.trace.name}, at {user_source()}: its value is not known when the function "
+            f"is traced.\n  The array is {origin_text(self)}.\n  {advice}"
+        )
+
+    def __bool__(self) -> bool:
+        if self.aval.shape and self.aval.size != 1:
+            raise self._refuse(
+                TracerBoolConversionError, "truth value", "Reduce it first: x.any() or x.all()."
+            )
+        raise self._refuse(
+            TracerBoolConversionError,
+            "truth value",
+            "Use fnarray.lax.cond or fnarray.numpy.where to choose by value, or mark the "
+            "argument it depends on static (static_argnums, static_argnames).",
+        )
+
+    def __int__(self) -> int:
+        raise self._refuse(ConcretizationTypeError, "int()", _CONCRETE)
+
+    def __float__(self) -> float:
+        raise self._refuse(ConcretizationTypeError, "float()", _CONCRETE)
+
+    def __complex__(self) -> complex:
+        raise self._refuse(ConcretizationTypeError, "complex()", _CONCRETE)
+
+    def __index__(self) -> int:
+        raise self._refuse(
+            TracerIntegerConversionError,
+            "__index__()",
+            "Index with fnarray.numpy arrays (x[i], lax.dynamic_slice), loop with "
+            "lax.fori_loop, or mark the argument it depends on static.",
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise self._refuse(
+            TracerArrayConversionError,
+            "numpy conversion",
+            "Use the fnarray.numpy function in place of the numpy one.",
+        )
+
+    def item(self, *args: Any) -> Any:
+        """Refuse: the value of a tracer is not known."""
+        raise self._refuse(ConcretizationTypeError, "item()", _CONCRETE)
+
+    def tolist(self) -> Any:
+        """Refuse: the value of a tracer is not known."""
+        raise self._refuse(ConcretizationTypeError, "tolist()", _CONCRETE)
+
+    def block_until_ready(self) -> Tracer:
+        """Return the tracer itself: there is nothing to wait for."""
+        return self
+
+
+_CONCRETE = (
+    "Keep it an array (x.astype, fnarray.numpy functions), or mark the argument it depends on "
+    "static (static_argnums, static_argnames)."
+)
+
+
+class JitTracer(Tracer):
+    """A tracer with no value, as under ``jit``, ``vmap`` and in loop bodies."""
+
+    __slots__ = ()
+
+
+def origin_text(tracer: Tracer) -> str:
+    """Say where a tracer came from: an argument, or the user's line that computed it."""
+    if isinstance(tracer.origin, str):
+        return tracer.origin
+    text = tracer.origin.text()
+    return f"computed at {tracer.origin}" + (f": {text}" if text else "")
+
+
+class Trace:
+    """Records the operations of one run of a function.
+
+    Values from outside, arrays and outer tracers alike, become ``constvars``: the function is
+    closed over nothing once its graph is made.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+        self.parent = state.trace
+        self.alive = True
+        self.eqns: list[Eqn] = []
+        self.constvars: dict[int, tuple[Var, Any]] = {}
+
+    def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
+        """Return a tracer for a new input."""
+        return JitTracer(self, Var(aval), origin)
+
+    def atom(self, x: Any) -> Atom:
+        """Return the operand that stands for a value."""
+        if isinstance(x, Tracer):
+            if x.trace is self:
+                return x.var
+            check_alive(x)
+        elif type(x) is Literal:
+            return x
+        elif not isinstance(x, ArrayImpl):
+            aval = aval_of(x)
+            if not aval.shape:
+                return Literal(x, aval)
+        elif not x.aval.shape:
+            return Literal(x._data, x.aval)
+        known = self.constvars.get(id(x))
+        if known is None:
+            value = x if isinstance(x, Array) else asarray(x)
+            # The original is kept too: its id must not be used again while the trace lives.
+            known = self.constvars[id(x)] = (Var(value.aval), (value, x))
+        return known[0]
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Record an equation; return the tracer, or list of tracers, of its results."""
+        atoms = tuple(map(self.atom, args))
+        avals = prim.aval(*(a.aval for a in atoms), **params)
+        source = user_source()
+        many = prim.multiple_results
+        outvars = tuple(map(Var, avals)) if many else (Var(avals),)
+        self.eqns.append(Eqn(prim, atoms, outvars, params, source))
+        tracers = [JitTracer(self, v, source) for v in outvars]
+        return tracers if many else tracers[0]
+
+    def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:
+        """Return the graph of what was recorded, with ``outs`` as its results."""
+        outvars = tuple(map(self.atom, outs))
+        pairs = list(self.constvars.values())
+        graph = Graph(
+            tuple(v for v, _ in pairs), tuple(invars), tuple(self.eqns), outvars, self.name
+        )
+        return ClosedGraph(graph, tuple(value for _, (value, _) in pairs))
+
+
+def check_alive(tracer: Tracer) -> None:
+    """Raise `UnexpectedTracerError` for a tracer whose trace has ended or is not enclosing."""
+    trace = state.trace
+    while trace is not None and trace is not tracer.trace:
+        trace = trace.parent
+    if trace is None:
+        raise UnexpectedTracerError(
+            f"A tracer {tracer.aval.str_short()} of {tracer.trace.name} is used at "
+            f"{user_source()}, after that function's tracing has ended.\n"
+            f"  It is {origin_text(tracer)}.\n"
+            "  It was kept by a side effect (a global, a list from outside, an attribute): "
+            "return the value from the function instead."
+        )
+
+
+@contextmanager
+def recording(name: str) -> Iterator[Trace]:
+    """Make a new trace current for the duration of the block."""
+    trace = Trace(name)
+    state.trace = trace
+    try:
+        yield trace
+    finally:
+        state.trace = trace.parent
+        trace.alive = False
+
+
+@contextmanager
+def no_trace() -> Iterator[None]:
+    """Evaluate eagerly for the duration of the block, whatever trace is current."""
+    saved, state.trace = state.trace, None
+    try:
+        yield
+    finally:
+        state.trace = saved
+
+
+def trace_graph(
+    fun: Callable[..., Sequence[Any]],
+    in_avals: Sequence[ShapedArray],
+    name: str = "function",
+    origins: Sequence[str] | None = None,
+) -> ClosedGraph:
+    """Trace a function of flat arguments that returns a flat sequence of results.
+
+    Parameters
+    ----------
+    fun : callable
+        Called once with one tracer per aval.
+    in_avals : sequence of ShapedArray
+    name : str
+        Of the function, for messages.
+    origins : sequence of str, optional
+        What each argument is, as a clause for messages (``"the argument x['w'] of f"``).
+
+    Returns
+    -------
+    ClosedGraph
+        Its ``consts`` are the arrays and outer tracers the function is closed over.
+    """
+    if origins is None:
+        origins = [f"argument {i} of {name}" for i in range(len(in_avals))]
+    with recording(name) as trace:
+        args = [trace.argument(a, o) for a, o in zip(in_avals, origins, strict=True)]
+        outs = fun(*args)
+        return trace.close([a.var for a in args], outs)
+
+
+_aval_memo: dict[Any, Any] = {}
+
+
+def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
+    """Apply a primitive: evaluate it, or record it in the trace in progress.
+
+    Parameters
+    ----------
+    prim : Primitive
+    *args
+        Arrays, tracers, NumPy arrays or Python scalars.
+    **params
+        Metadata, canonical and hashable.
+
+    Returns
+    -------
+    Array or list of Array
+    """
+    trace = state.trace
+    if trace is not None:
+        return trace.process(prim, args, params)
+    arrays = [a if type(a) is ArrayImpl else asarray(a) for a in args]
+    key = (prim, tuple(params.items()), *[a.aval for a in arrays])
+    try:
+        avals = _aval_memo.get(key)
+    except TypeError:  # a graph's or function's params may be unhashable
+        key, avals = None, None
+    if avals is None:
+        avals = prim.aval(*[a.aval for a in arrays], **params)
+        if key is not None:
+            if len(_aval_memo) > 8192:
+                _aval_memo.clear()
+            _aval_memo[key] = avals
+    outs = prim.eval(*[a._data for a in arrays], **params)
+    if prim.multiple_results:
+        return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
+    return wrap(outs, avals, prim)
+
+
+def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
+    """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
+    if type(data) is not np.ndarray or data.dtype != aval.dtype:
+        data = np.asarray(data, aval.dtype)
+    if not data.flags.c_contiguous:
+        data = data.copy(order="C")
+    if data.shape != aval.shape:
+        raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
+    if config.debug_nans and data.dtype.kind in "fc" and np.isnan(data).any():
+        raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
+    return ArrayImpl(data, aval)

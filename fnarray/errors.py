@@ -1,0 +1,153 @@
+"""Every public exception and warning.
+
+Names and built-in bases are those of ``jax.errors`` where JAX has the exception, so an
+``except`` clause written for JAX still matches.  Each class also derives from
+`FnarrayError`, which catches all of them at once::
+
+    FnarrayError
+    ├── FnarrayTypeError (TypeError)            also named JAXTypeError
+    │   ├── ConcretizationTypeError
+    │   │   └── TracerBoolConversionError
+    │   ├── TracerArrayConversionError
+    │   ├── TracerIntegerConversionError
+    │   ├── UnexpectedTracerError
+    │   ├── JaxprTypeError
+    │   └── ShapeError
+    ├── JAXIndexError (IndexError)
+    │   └── NonConcreteBooleanIndexError
+    ├── TypePromotionError (ValueError)
+    ├── InconclusiveDimensionOperation
+    ├── EffectError
+    ├── JaxRuntimeError (RuntimeError)
+    ├── KeyReuseError (RuntimeError)
+    ├── MissingRuleError (NotImplementedError)
+    └── UnsupportedOnTarget (NotImplementedError)
+
+    CacheWarning (UserWarning)
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CacheWarning",
+    "ConcretizationTypeError",
+    "EffectError",
+    "FnarrayError",
+    "FnarrayTypeError",
+    "InconclusiveDimensionOperation",
+    "JAXIndexError",
+    "JAXTypeError",
+    "JaxRuntimeError",
+    "JaxprTypeError",
+    "KeyReuseError",
+    "MissingRuleError",
+    "NonConcreteBooleanIndexError",
+    "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
+    "TypePromotionError",
+    "UnexpectedTracerError",
+    "UnsupportedOnTarget",
+]
+
+
+class FnarrayError(Exception):
+    """Base of every exception defined here."""
+
+
+class FnarrayTypeError(FnarrayError, TypeError):
+    """A value of the wrong kind: base of the tracing and shape errors."""
+
+
+JAXTypeError = FnarrayTypeError
+
+
+class ConcretizationTypeError(FnarrayTypeError):
+    """A concrete value was needed where only an abstract one is known.
+
+    Inside ``jit``, ``vmap`` and loop bodies a traced value has a shape and a dtype, no
+    number.  Mark the argument static, or express the choice with ``cond`` or ``where``.
+    """
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced value was used as a Python truth value (``if``, ``while``, ``and``)."""
+
+
+class TracerArrayConversionError(FnarrayTypeError):
+    """A traced value was handed to NumPy, which needs its numbers."""
+
+
+class TracerIntegerConversionError(FnarrayTypeError):
+    """A traced value was used as a Python integer: an index, a size, a repeat count."""
+
+
+class UnexpectedTracerError(FnarrayTypeError):
+    """A traced value outlived its trace: it leaked through a side effect."""
+
+
+class JaxprTypeError(FnarrayTypeError):
+    """A graph breaks an invariant: a stage produced or received an ill-typed equation."""
+
+
+class ShapeError(FnarrayTypeError):
+    """Operand shapes do not fit the operation."""
+
+
+class JAXIndexError(FnarrayError, IndexError):
+    """Base of the indexing errors."""
+
+
+class NonConcreteBooleanIndexError(JAXIndexError):
+    """A traced boolean mask was used as an index, so the result's size is unknown."""
+
+
+class TypePromotionError(FnarrayError, ValueError):
+    """No implicit promotion joins the operand dtypes under the current setting."""
+
+
+class InconclusiveDimensionOperation(FnarrayError):
+    """A comparison or division of symbolic sizes has no answer for all sizes."""
+
+
+class EffectError(FnarrayError):
+    """A function handed to a transform is not pure."""
+
+
+class JaxRuntimeError(FnarrayError, RuntimeError):
+    """A compiled program failed while it ran."""
+
+
+class KeyReuseError(FnarrayError, RuntimeError):
+    """A random key was consumed twice, so the two draws are not independent."""
+
+
+class MissingRuleError(FnarrayError, NotImplementedError):
+    """A transform met an operation that declares no rule for it.
+
+    Parameters
+    ----------
+    transform
+        The transform, spelled as the user calls it: ``"vmap"``, ``"jvp"``.
+    op
+        Name of the operation.
+    reason
+        Why the rule is absent and what to do, as declared beside the operation.
+    """
+
+    def __init__(self, transform: str, op: str, reason: str) -> None:
+        # All three go to `args`, so that the exception survives pickling.
+        super().__init__(transform, op, reason)
+        self.transform, self.op, self.reason = transform, op, reason
+
+    def __str__(self) -> str:
+        return f"{self.transform} of {self.op!r} has no rule: {self.reason}"
+
+
+class UnsupportedOnTarget(FnarrayError, NotImplementedError):
+    """An operation has no form on the target asked for, such as CUDA."""
+
+
+class CacheWarning(UserWarning):
+    """The disk cache could not be used; results are unaffected, the next start is slower."""

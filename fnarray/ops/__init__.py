@@ -1,0 +1,1 @@
+"""Operations, one file per family, one decorated block per primitive."""

@@ -1,0 +1,335 @@
+"""Common shapes of operations' rules, and the decorators that declare operations by them.
+
+A decorated function is the operation's face: its name, signature and docstring. The decorator
+makes the `Primitive` record (kept as ``face.primitive`` and in `registry`) and gives the face its
+body, which binds the primitive.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core.avals import ShapedArray
+from ..core.dtypes import float0
+from ..core.forms import Call, Map, Reduce, Reindex
+from ..core.primitive import PENDING, Missing, Primitive
+from ..core.trace import bind
+from ..errors import ShapeError
+
+#: Every primitive, by name.
+registry: dict[str, Primitive] = {}
+
+# Kinds of dtypes, as in ``numpy.dtype.kind``; bfloat16 counts as "f".
+FLOAT = "f"
+INEXACT = "fc"
+INTEGER = "iu"
+REAL = "iuf"
+NUMBER = "iufc"
+LOGICAL = "biu"
+ANY = "biufc"
+_KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "floating", "c": "complex"}
+
+
+def kind(dtype: Any) -> str:
+    """Return the letter of a dtype's kind: one of ``biufc``."""
+    letter = np.dtype(dtype).kind
+    return "f" if letter == "V" and dtype != float0 else letter
+
+
+def register(prim: Primitive) -> Primitive:
+    """Enter a primitive in the registry; its name must be new."""
+    if prim.name in registry:
+        raise ValueError(f"primitive {prim.name!r} is declared twice")
+    registry[prim.name] = prim
+    return prim
+
+
+def check_kind(name: str, dtype: Any, kinds: str) -> None:
+    """Raise `TypeError` unless the dtype's kind is among ``kinds``."""
+    if kind(dtype) not in kinds:
+        wanted = ", ".join(_KIND_NAMES[k] for k in kinds)
+        raise TypeError(f"lax.{name} does not accept dtype {dtype}; it takes {wanted} dtypes.")
+
+
+def check_same_dtypes(name: str, avals: tuple[ShapedArray, ...]) -> None:
+    """Raise `TypeError` unless all operands have one dtype."""
+    first = avals[0].dtype
+    for aval in avals:
+        if aval.dtype != first:
+            got = ", ".join(a.dtype.name for a in avals)
+            raise TypeError(
+                f"lax.{name} requires arguments to have the same dtypes, got {got}. "
+                f"(fnarray.numpy.{name} promotes its arguments; or convert one of them.)"
+            )
+
+
+def broadcast_avals(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:
+    """Return the common shape of elementwise operands.
+
+    Ranks must be equal but for rank-0 operands; axes of size 1 stretch.
+    """
+    shape = avals[0].shape
+    if all(a.shape == shape for a in avals):
+        return shape
+    shapes = [a.shape for a in avals if a.shape]
+    got = ", ".join(str(a.shape) for a in avals)
+    if len({len(s) for s in shapes}) != 1:
+        raise ShapeError(
+            f"lax.{name}: arrays must have the same number of dimensions, got {got}. "
+            f"Use fnarray.numpy.{name} to broadcast."
+        )
+    out = []
+    for sizes in zip(*shapes, strict=True):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            raise ShapeError(f"lax.{name} got incompatible shapes for broadcasting: {got}.")
+        out.append(wide.pop() if wide else 1)
+    return tuple(out)
+
+
+def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
+    """Whether every operand is weakly typed, which makes the result so."""
+    return all(a.weak_type for a in avals)
+
+
+def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the public function that binds a primitive of array operands only."""
+    arity = len(inspect.signature(signature_from).parameters)
+    if arity == 1:
+
+        @wraps(signature_from)
+        def face(x: Any) -> Any:
+            return bind(prim, x)
+
+    elif arity == 2:
+
+        @wraps(signature_from)
+        def face(x: Any, y: Any) -> Any:
+            return bind(prim, x, y)
+
+    else:
+
+        @wraps(signature_from)
+        def face(*args: Any) -> Any:
+            if len(args) != arity:
+                raise TypeError(f"{prim.name}() takes {arity} arrays, got {len(args)}")
+            return bind(prim, *args)
+
+    face.primitive = prim  # type: ignore[attr-defined]
+    return face
+
+
+def elementwise(
+    template: str | dict[str, str] | Callable[[np.dtype], str],
+    *,
+    eval: Callable[..., Any],
+    dtypes: str = ANY,
+    result: Any = None,
+    same_dtypes: bool = True,
+    cost: int = 1,
+    jvp: Callable[..., Any] | Missing = PENDING,
+    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an operation that acts on each element alone.
+
+    Parameters
+    ----------
+    template : str, dict or callable
+        Expression of the result (see ``core.forms``); by dtype kind (``{"f": ..., "iu": ...}``,
+        keys are strings of kinds), or a function of the first operand's dtype.
+    eval : callable
+        NumPy evaluation on broadcastable arrays.
+    dtypes : str
+        Kinds of operands it takes.
+    result : dtype or callable, optional
+        Dtype of the result, or a function of the first operand's; the operands' where omitted.
+    same_dtypes : bool
+        Whether operands must have one dtype.
+    cost : int
+        In additions; 8 or more for functions that cost as much as ``exp``.
+    """
+
+    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+        label = name or signature.__name__
+
+        def aval(*avals: ShapedArray, **params: Any) -> ShapedArray:
+            if same_dtypes and len(avals) > 1:
+                check_same_dtypes(label, avals)
+            dtype = avals[0].dtype
+            check_kind(label, dtype, dtypes)
+            out = dtype if result is None else result(dtype) if callable(result) else result
+            weak = all_weak(avals) and out != np.bool_
+            return ShapedArray(broadcast_avals(label, avals), out, weak)
+
+        def form(ins: tuple[ShapedArray, ...], outs: Any, **params: Any) -> Map:
+            dtype = ins[0].dtype
+            if callable(template):
+                text = template(dtype)
+            elif isinstance(template, dict):
+                text = next(t for kinds, t in template.items() if kind(dtype) in kinds)
+            else:
+                text = template
+            return Map(text, cost)
+
+        prim = register(
+            Primitive(label, aval=aval, eval=eval, form=form, jvp=jvp, transpose=transpose)
+        )
+        return face_of(prim, signature)
+
+    return declare
+
+
+def reindexing(
+    name: str,
+    *,
+    shape: Callable[..., tuple[int, ...]],
+    index: Callable[..., tuple[Any, ...]],
+    eval: Callable[..., Any],
+    jvp: Callable[..., Any] | Missing = PENDING,
+    transpose: Callable[..., Any] | Missing = PENDING,
+    print_params: Callable[[dict], dict] | None = None,
+) -> Primitive:
+    """Declare a primitive whose result is its one operand's elements at other places.
+
+    Parameters
+    ----------
+    shape : callable
+        ``shape(in_shape, **params) -> shape`` of the result; raises the errors.
+    index : callable
+        ``index(i, in_shape, **params) -> indices`` of the operand for the result's index ``i``.
+    eval : callable
+        NumPy evaluation.
+    """
+
+    def aval(x: ShapedArray, **params: Any) -> ShapedArray:
+        return ShapedArray(shape(x.shape, **params), x.dtype, x.weak_type)
+
+    def form(ins: tuple[ShapedArray, ...], outs: Any, **params: Any) -> Reindex:
+        in_shape = ins[0].shape
+        return Reindex(lambda i, read: index(i, in_shape, **params))
+
+    return register(
+        Primitive(
+            name,
+            aval=aval,
+            eval=eval,
+            form=form,
+            jvp=jvp,
+            transpose=transpose,
+            print_params=print_params,
+        )
+    )
+
+
+def without_axes(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape less some axes."""
+    return tuple(n for i, n in enumerate(shape) if i not in axes)
+
+
+def place_axes(
+    axes: tuple[int, ...], reduced: tuple[Any, ...], kept: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Interleave: ``reduced`` at positions ``axes``, ``kept`` at the others, in order."""
+    r, k = iter(reduced), iter(kept)
+    return tuple(next(r) if i in axes else next(k) for i in range(len(reduced) + len(kept)))
+
+
+def reduction(
+    combine: str | dict[str, str],
+    *,
+    eval: Callable[..., Any],
+    start: Callable[[np.dtype], Any],
+    dtypes: str = NUMBER,
+    jvp: Callable[..., Any] | Missing = PENDING,
+    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    print_params: Callable[[dict], dict] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a reduction of one operand along ``axes``.
+
+    Parameters
+    ----------
+    combine : str or dict by kinds
+        New accumulator, over ``{a0}`` and ``{x0}``.
+    start : callable
+        ``start(dtype)`` is the accumulator's start, the result over no elements.
+    """
+
+    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+        label = signature.__name__
+
+        def aval(x: ShapedArray, *, axes: tuple[int, ...], **params: Any) -> ShapedArray:
+            check_kind(label, x.dtype, dtypes)
+            if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) != len(axes):
+                raise ValueError(
+                    f"lax.{label}: axes must be distinct and within the {x.ndim} axes of shape "
+                    f"{x.shape}, got {axes}."
+                )
+            return ShapedArray(without_axes(x.shape, axes), x.dtype, x.weak_type)
+
+        def form(ins: tuple[ShapedArray, ...], outs: Any, *, axes: Any, **params: Any) -> Reduce:
+            x = ins[0]
+            text = combine
+            if isinstance(text, dict):
+                text = next(t for kinds, t in text.items() if kind(x.dtype) in kinds)
+            return Reduce(
+                extents=tuple(x.shape[a] for a in axes),
+                index=(lambda o, r: place_axes(axes, r, o),),
+                inits=(start(x.dtype),),
+                combine=(text,),
+                axes=axes,
+            )
+
+        prim = register(
+            Primitive(
+                label,
+                aval=aval,
+                eval=eval,
+                form=form,
+                jvp=jvp,
+                transpose=transpose,
+                print_params=print_params,
+            )
+        )
+
+        @wraps(signature)
+        def face(x: Any, axes: Any) -> Any:
+            return bind(prim, x, axes=tuple(sorted(int(a) for a in axes)))
+
+        face.primitive = prim  # type: ignore[attr-defined]
+        return face
+
+    return declare
+
+
+def kernel_call(
+    name: str,
+    *,
+    aval: Callable[..., Any],
+    eval: Callable[..., Any],
+    call: Callable[..., Call],
+    multiple_results: bool = False,
+    jvp: Callable[..., Any] | Missing = PENDING,
+    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    print_params: Callable[[dict], dict] | None = None,
+) -> Primitive:
+    """Declare a primitive that runs as one whole-array step (see `core.forms.Call`)."""
+    return register(
+        Primitive(
+            name,
+            aval=aval,
+            eval=eval,
+            form=call,
+            multiple_results=multiple_results,
+            jvp=jvp,
+            transpose=transpose,
+            print_params=print_params,
+        )
+    )
+
+

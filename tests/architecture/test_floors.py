@@ -1,0 +1,141 @@
+"""The laws of the house that a reader can check without tools: floors, file sizes, a light import.
+
+Files longer than the size law allows, each with its reason: none.
+"""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAX_LINES = 600
+LONG_FILES: dict[str, str] = {}
+
+# Bottom to top; a part may import its own floor and those below. What is not named is a surface.
+FLOORS = (
+    "errors config effects",
+    "core",
+    "ops",
+    "transforms",
+    "control",
+    "api",
+    "lax",
+    "numpy",
+    "random scipy nn",
+)
+SURFACE = len(FLOORS)
+LEVEL = {part: level for level, parts in enumerate(FLOORS) for part in parts.split()}
+# Parts beside the front wing see only these (and themselves), however high they stand.
+BASE = {"errors", "config", "core"}
+SEES = {
+    "compile": BASE,
+    "runtime": BASE | {"compile"},
+    "purity": BASE | {"effects"},
+}
+FRONT_FLOORS_UNDER_API = LEVEL["api"]
+
+FILES = sorted((ROOT / "fnarray").rglob("*.py")) + sorted((ROOT / "kernels").rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Every absolute dotted name a file imports, inside functions too, with its line."""
+    package = path.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, tuple(a.name.split("."))) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level] if node.level else ()
+            base += tuple(node.module.split(".")) if node.module else ()
+            yield from ((node.lineno, (*base, a.name)) for a in node.names)
+
+
+def allowed(importer: str, imported: str) -> bool:
+    """Say whether one part of ``fnarray`` may import another."""
+    if importer in {imported, "__init__", "__main__"}:
+        return True
+    if importer in SEES:
+        return imported in SEES[importer]
+    level = LEVEL.get(importer, SURFACE)
+    if imported in SEES:  # only the api and what stands on it joins the wings
+        return level >= FRONT_FLOORS_UNDER_API
+    return LEVEL.get(imported, SURFACE) <= level
+
+
+def part_of(name: str) -> str:
+    return name.removesuffix(".py")
+
+
+def test_imports_point_down():
+    """No part of fnarray imports from a floor above its own, not even inside a function."""
+    bad = []
+    for path in FILES:
+        parts = path.relative_to(ROOT).parts
+        if parts[0] != "fnarray":
+            continue
+        for line, name in imports(path):
+            # The bare package (its version, say) is above every floor: only the api's users see it.
+            target = name[1] if name[0] == "fnarray" and len(name) > 1 else None
+            if target and not allowed(part_of(parts[1]), target):
+                bad.append(f"{path.relative_to(ROOT)}:{line} imports {'.'.join(name)}")
+    assert not bad, "\n".join(bad)
+
+
+def test_kernels_know_only_numpy_and_numba():
+    """Kernels import the standard library, NumPy, Numba, llvmlite and each other."""
+    known = {"numpy", "numba", "llvmlite", "kernels", "fnarray_kernels"} | sys.stdlib_module_names
+    bad = [
+        f"{path.relative_to(ROOT)}:{line} imports {'.'.join(name)}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "kernels")
+        for line, name in imports(path)
+        if name[0] not in known
+    ]
+    assert not bad, "\n".join(bad)
+
+
+@pytest.mark.parametrize("forbidden", ["jax", "jaxlib", "kernels"])
+def test_no_file_imports(forbidden):
+    """JAX is only an oracle, and the kernels have one import name."""
+    bad = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in FILES
+        for line, name in imports(path)
+        if name[0] == forbidden and path.relative_to(ROOT).parts[0] != forbidden
+    ]
+    assert not bad, f"import of {forbidden}: {bad}"
+
+
+def test_files_are_short():
+    """No source or test file is longer than the law allows, save those listed with a reason."""
+    trees = ("fnarray", "kernels", "tests", "asv_bench", "examples")
+    for path in itertools.chain.from_iterable((ROOT / tree).rglob("*.py") for tree in trees):
+        name = str(path.relative_to(ROOT))
+        lines = path.read_text(encoding="utf-8").count("\n")
+        assert lines <= MAX_LINES or name in LONG_FILES, f"{name} has {lines} lines: split by idea"
+
+
+def test_every_package_is_installed():
+    """The list in setup.cfg names every folder that holds Python files, under its import name."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    folders = {path.parent.relative_to(ROOT).parts for path in FILES}
+    names = {".".join(("fnarray_kernels" if p[0] == "kernels" else p[0], *p[1:])) for p in folders}
+    assert listed == names, "edit [options] packages in setup.cfg"
+
+
+def test_import_is_light():
+    """Importing fnarray loads no compiler and no optional or oracle library."""
+    heavy = {"numba", "llvmlite", "scipy", "jax", "pandas", "fnarray_kernels"}
+    code = f"import fnarray, sys; print(*sorted({heavy!r} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == []
