@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from benchmarks.cases import CASES, Case
 from benchmarks.process import environment, spawn
 

@@ -1,0 +1,1 @@
+"""Hand-written functions that compiled code calls; they know NumPy and Numba, nothing else."""

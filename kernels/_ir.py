@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba.core.errors import TypingError
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.core.types import IntegerLiteral, unliteral
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin, types
 from numba.np.numpy_support import as_dtype, from_dtype
 
@@ -33,7 +34,7 @@ def llvm_type(dtype: np.dtype) -> ir.Type:
 
 
 class Value:
-    """An LLVM value that knows its NumPy dtype; operators append instructions of that exact width."""
+    """An LLVM value that knows its NumPy dtype; operators append instructions of that width."""
 
     __slots__ = ("builder", "dtype", "ir")
 
@@ -157,6 +158,22 @@ def ctlz(x):
     return _count_zeros(x)
 
 
+def lookup(table, index):
+    """Return ``table[index]`` for a constant one-dimensional float table and an int64 in range."""
+    if not isinstance(index, Value):
+        return table[index]
+    builder, element = index.builder, llvm_type(table.dtype)
+    kind = ir.ArrayType(element, len(table))
+    name = f"fnarray.{hashlib.sha256(table.tobytes()).hexdigest()[:16]}"
+    data = builder.module.globals.get(name)
+    if data is None:
+        data = ir.GlobalVariable(builder.module, kind, name)
+        data.global_constant, data.linkage = True, "internal"
+        data.initializer = ir.Constant(kind, [ir.Constant(element, v) for v in table.tolist()])
+    zero = ir.Constant(index.ir.type, 0)
+    return Value(builder, table.dtype, builder.load(builder.gep(data, [zero, index.ir])))
+
+
 def const(x, like):
     """Return the number `x` as a constant of the dtype of `like`."""
     return like.lift(x) if isinstance(like, Value) else like.dtype.type(x)
@@ -181,7 +198,8 @@ def _minmax(name, plain, join):
         if best.dtype.kind != "f":
             return best
         signs = join(np.signbit(a), np.signbit(b))
-        return np.where(best == 0, np.copysign(best, np.where(signs, -1.0, 1.0)), best)[()]
+        size = np.abs(best)
+        return np.where(best == 0, np.where(signs, -size, size), best)[()]
 
     word.__name__ = f"f{name[:3]}"
     word.__doc__ = f"IEEE 754-2019 ``{name}``: NaN wins, and -0 is less than +0."
@@ -346,7 +364,7 @@ def scalar(text=None, *, kinds="f", only=None, result=None):
 
 
 def _adopt(builder, dtype, kind, value):
-    """Return the argument `value` of Numba type `kind`, or the literal it stands for, as `dtype`."""
+    """Return `value` of Numba type `kind`, or the literal it stands for, as `dtype`."""
     if as_dtype(unliteral(kind)) == dtype:
         return Value(builder, dtype, value)
     return Value(builder, dtype, None).lift(kind.literal_value)

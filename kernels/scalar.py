@@ -1,4 +1,4 @@
-"""Scalar operations with XLA's meaning, at exact width: what NumPy and C leave undefined is defined.
+"""Scalar operations at exact width with XLA's meaning, also where NumPy and C define none.
 
 Each is a `scalar` text: inlined in compiled code, and callable on NumPy values from Python.
 """
@@ -14,8 +14,9 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, types
 from numba.np.arrayobj import make_array, populate_array
 
-from . import _ir
-from ._ir import bitcast, convert, copysign as _copysign, fabs, fmax, fmin, relaxed, scalar, select
+from fnarray_kernels import _ir
+from fnarray_kernels._ir import bitcast, convert, fabs, fmax, fmin, relaxed, scalar, select
+from fnarray_kernels._ir import copysign as _copysign
 
 
 def _width(x):
@@ -79,7 +80,7 @@ def div(a, b):
         return a / b
     safe, zero, minus = _guard(a, b)
     quotient = select(minus, -a, _ir.trunc_div(a, safe))
-    return select(zero, _ir.const(np.iinfo(a.dtype).max if a.dtype.kind == "u" else -1, a), quotient)
+    return select(zero, ~_ir.const(0, a), quotient)
 
 
 @scalar(kinds="iuf")
@@ -397,7 +398,7 @@ def u(i):
 
 def flat(a):
     """View a C-contiguous array of any rank as one-dimensional, sharing its data."""
-    return a.reshape(-1)
+    return a.reshape(-1, copy=False)
 
 
 class _Unsigned(AbstractTemplate):
@@ -424,7 +425,7 @@ class _IntegerPower(AbstractTemplate):
 
     def generic(self, args, kws):
         if not isinstance(args[1], types.IntegerLiteral):
-            raise TypingError(f"fnarray_kernels.ipow: the exponent must be a literal, got {args[1]}")
+            raise TypingError(f"ipow: the exponent must be a literal integer, got {args[1]}")
         return signature(types.unliteral(args[0]), *args)
 
 

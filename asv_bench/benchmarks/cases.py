@@ -151,7 +151,7 @@ def column_stats_20000x64(m):
 
 
 # --- sequential ----------------------------------------------------------------------------------
-@case(target=10.0)
+@case(target=1.0)
 def scan_scalar_100k(m):
     """A filter of one state, a hundred thousand steps."""
 
@@ -165,14 +165,16 @@ def scan_scalar_100k(m):
     return compiled(m, smooth, normal(100_000))
 
 
-@case(target=10.0, rtol=1e-3)
+@case(target=1.0, rtol=1e-3)
 def rk4_lotka_volterra_10k(m):
     """Two coupled populations, four evaluations a step."""
     dt = 0.001
 
     def field(y):
         prey, hunters = y
-        return m.numpy.stack([1.1 * prey - 0.4 * prey * hunters, 0.1 * prey * hunters - 0.4 * hunters])
+        return m.numpy.stack(
+            [1.1 * prey - 0.4 * prey * hunters, 0.1 * prey * hunters - 0.4 * hunters]
+        )
 
     def step(y, _):
         k1 = field(y)
@@ -198,7 +200,7 @@ def stencil_256_100_steps(m):
     return compiled(m, lambda u: m.lax.fori_loop(0, 100, step, u), normal(256, 256))
 
 
-@case(target=10.0)
+@case(target=1.0)
 def edit_distance_500(m):
     """Levenshtein's table, a scan inside a scan."""
     jnp, scan = m.numpy, m.lax.scan
@@ -236,7 +238,7 @@ def bubble_sort_500(m):
     return compiled(m, sort, normal(500))
 
 
-@case(target=10.0)
+@case(target=1.0)
 def garch_10k(m):
     """The log-likelihood of a GARCH(1,1) model."""
     jnp = m.numpy
@@ -316,4 +318,6 @@ def warm_process(m):
 @case(target=1.0, kind="memory")
 def memory_chain_100mb(m):
     """Ten operations on 100 MB: the result is 100 MB, anything more is temporary."""
-    return compiled(m, chain(m, UNARY), np.ones(25_000_000, np.float32))
+    # Made by the module: a NumPy source that JAX lets go of late would hide as much of the peak.
+    x = m.numpy.ones(25_000_000).block_until_ready()
+    return partial(m.jit(chain(m, UNARY)), x)

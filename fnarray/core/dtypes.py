@@ -141,11 +141,7 @@ _NARROWER: Final = {int64: int32, uint64: uint32, float64: float32, complex128: 
 def _spellings(dtypes: Iterable[np.dtype]) -> dict[Hashable, np.dtype]:
     """Map each dtype, its scalar type, its name and its Python type to the dtype."""
     python = {bool_: bool, **{d: t for t, d in _WEAK.items()}}
-    return {
-        spelling: d
-        for d in dtypes
-        for spelling in (d, d.type, d.name, python.get(d, d))
-    }
+    return {spelling: d for d in dtypes for spelling in (d, d.type, d.name, python.get(d, d))}
 
 
 _WIDE: Final[dict[Any, np.dtype]] = _spellings(ALL) | {None: float64, float0: float0}
@@ -396,16 +392,16 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     TypeError
         `x` is no array and no scalar, or has a dtype that arrays cannot hold.
     """
-    aval = getattr(x, "aval", None)
-    if aval is not None:
-        return aval.dtype, aval.weak_type
     kind = type(x)
     if kind not in python_scalar_dtypes:
+        aval = getattr(x, "aval", None)
+        if aval is not None:
+            return aval.dtype, aval.weak_type
         dtype = getattr(x, "dtype", None)
         if isinstance(dtype, DType):
             return canonicalize_dtype(dtype, allow_extended=True), getattr(x, "weak_type", False)
         # Subclasses, such as members of an IntEnum.
-        kind = next((t for t in (int, float, complex) if isinstance(x, t)), None)
+        kind = next((t for t in _WEAK if isinstance(x, t)), None)
         if kind is None:
             raise TypeError(
                 f"expected an array or a number, got {x!r} of type {type(x).__name__}. "
@@ -530,13 +526,15 @@ def _lattice_result_type(operands: tuple[tuple[Any, bool], ...], token: int) -> 
 
 def _operand(x: Any) -> tuple[Any, bool]:
     """Read an argument of `result_type`: a value, or a dtype in any spelling."""
-    if isinstance(x, (str, type, *DType.__args__)) or x is None:
+    if isinstance(x, (str, type, np.dtype, ExtendedDType)) or x is None:
         return canonicalize_dtype(x, allow_extended=True), isinstance(x, type) and x in _WEAK
     return dtype_and_weak(x)
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """Dtype that arrays, scalars and dtypes promote to together.
+
+    A weak result has the default dtype of its kind, whatever the width of the weak arguments.
 
     Parameters
     ----------
@@ -553,9 +551,27 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
         They have no common type under ``numpy_dtype_promotion``.
     """
     dtype, weak = lattice_result_type([_operand(x) for x in args])
+    if weak:
+        dtype = canonicalize_dtype(_python_type(dtype))
     return (dtype, weak) if return_weak_type_flag else dtype
 
 
 def promote_types(a: Any, b: Any) -> Any:
-    """Least upper bound of two dtypes; int, float and complex stand for weak scalars."""
-    return lattice_result_type([_operand(a), _operand(b)])[0]
+    """Least upper bound of two dtypes; 64 bits wide only if enabled or if an argument is.
+
+    Parameters
+    ----------
+    a, b
+        Dtypes in any spelling; int, float and complex stand for weak scalars.
+
+    Raises
+    ------
+    TypePromotionError
+        They have no common type under ``numpy_dtype_promotion``.
+    """
+    nodes = frozenset(x if isinstance(x, type) and x in _WEAK else as_dtype(x) for x in (a, b))
+    node = _join(nodes, config.numpy_dtype_promotion)
+    if node in _WEAK:
+        return _WEAK[node]
+    wide = config.enable_x64 or not nodes.isdisjoint(_NARROWER)
+    return node if wide else _NARROWER.get(node, node)

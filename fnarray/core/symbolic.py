@@ -101,11 +101,10 @@ class Ix:
 
     def __floordiv__(self, m: int) -> Index:
         quotient, rest = _split(self, m)
-        low, high = bounds(rest)
-        if low // m == high // m:
-            return quotient + low // m
-        piece = Opaque("floordiv", (rest, m), (low // m, high // m))
-        return quotient + Ix({piece: 1})
+        low, high = _quotient_range(rest, m)
+        if low == high:
+            return quotient + low
+        return quotient + Ix({Opaque("floordiv", (rest, m), (low, high)): 1})
 
     def __mod__(self, m: int) -> Index:
         _, rest = _split(self, m)
@@ -130,7 +129,21 @@ def scalar(name: str, low: int = -_BIG, high: int = _BIG) -> Ix:
 
 def _normal(terms: dict[Atom, int], const: int) -> Index:
     kept = {a: c for a, c in terms.items() if c}
-    return Ix(kept, const) if kept else const
+    if not kept:
+        return const
+    for atom, c in kept.items():
+        if isinstance(atom, Opaque) and atom.kind == "mod":
+            whole, m = atom.args
+            partner = Opaque("floordiv", (whole, m), _quotient_range(whole, m))
+            if kept.get(partner) == c * m:  # m * (x // m) + x % m == x
+                del kept[atom], kept[partner]
+                return _normal(kept, const) + whole * c
+    return Ix(kept, const)
+
+
+def _quotient_range(ix: Index, m: int) -> tuple[int, int]:
+    low, high = bounds(ix)
+    return low // m, high // m
 
 
 def _split(ix: Ix, m: int) -> tuple[Index, Index]:

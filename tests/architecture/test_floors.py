@@ -129,7 +129,15 @@ def test_every_package_is_installed():
     listed = set(config["options"]["packages"].split())
     folders = {path.parent.relative_to(ROOT).parts for path in FILES}
     names = {".".join(("fnarray_kernels" if p[0] == "kernels" else p[0], *p[1:])) for p in folders}
-    assert listed == names, "edit [options] packages in setup.cfg"
+    assert listed == names, "set [options] packages in setup.cfg to: " + " ".join(sorted(names))
+
+
+def test_every_folder_is_a_package():
+    """Each folder of Python files has an __init__.py: without one, import-linter passes it over."""
+    bad = {str(path.parent.relative_to(ROOT)) for path in FILES} - {
+        str(path.parent.relative_to(ROOT)) for path in FILES if path.name == "__init__.py"
+    }
+    assert not bad, f"no __init__.py in {sorted(bad)}"
 
 
 def test_import_is_light():

@@ -1,0 +1,68 @@
+"""Time of a repeated call, after everything is compiled."""
+
+from __future__ import annotations
+
+import fnarray as fa
+
+from .cases import CASES
+
+
+def blocked(call):
+    """Wait for the last array of the result: all of them, for a serial CPU."""
+    result = call()
+    while not hasattr(result, "block_until_ready"):
+        result = list(result.values() if isinstance(result, dict) else result)[-1]
+    result.block_until_ready()
+
+
+class Steady:
+    """Set up one case for each value of ``params``."""
+
+    param_names = ("case",)
+    params: tuple[str, ...] = ()
+
+    def setup(self, case):
+        self.call = CASES[case].build(fa)
+        blocked(self.call)
+
+
+class Calls(Steady):
+    """Decides what the dispatcher may do per call: each lookup added shows here first."""
+
+    params = ("call_scalar", "call_40_leaves", "eager_add_16", "eager_sin_16", "eager_sum_16")
+
+    def time_call(self, case):
+        self.call()
+
+
+class WholeArrays(Steady):
+    """Decides fusion, vector math and the threshold above which kernels use threads."""
+
+    params = (
+        "selu_1m",
+        "gelu_1m",
+        "black_scholes_1m",
+        "trig_log_1m",
+        "softmax_4000x256",
+        "layer_norm_4000x256",
+        "column_stats_20000x64",
+    )
+
+    def time_call(self, case):
+        blocked(self.call)
+
+
+class Sequential(Steady):
+    """Decides how loop bodies keep carries in registers and arrays in place."""
+
+    params = (
+        "scan_scalar_100k",
+        "rk4_lotka_volterra_10k",
+        "stencil_256_100_steps",
+        "edit_distance_500",
+        "bubble_sort_500",
+        "garch_10k",
+    )
+
+    def time_call(self, case):
+        blocked(self.call)

@@ -1,0 +1,10 @@
+"""What compilation leaves on disk: kernels by content, programs by the function they came from."""
+
+from __future__ import annotations
+
+from . import index as programs
+from . import store as store
+from .key import KernelSource as KernelSource
+from .key import kernel_name as kernel_name
+
+__all__ = ["KernelSource", "kernel_name", "programs", "store"]

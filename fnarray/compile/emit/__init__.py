@@ -1,0 +1,1 @@
+"""From plans to Numba source: kernels, and the plain-Python driver that calls them."""

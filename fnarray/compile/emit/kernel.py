@@ -1,0 +1,107 @@
+"""One kernel: parameters, flattened views, and the body of some items of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.graph import Var
+from ..cache.key import KernelSource
+from ..schedule.fuse import Tree
+from ..schedule.plan import Item, Plan
+from .body import SHORT, Storage, row_major
+from .control import Control
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A working array that a kernel wants: NumPy dtype name and length."""
+
+    code: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
+
+    ``extent`` is set for kernels that take ``(start, stop)`` first, to be run in chunks.
+    """
+
+    source: KernelSource
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    scratch: tuple[Scratch, ...]
+    scalars: tuple[Any, ...]
+    extent: int | None = None
+
+
+def emit_kernel(
+    plan: Plan,
+    items: Sequence[Item],
+    inputs: Sequence[Var],
+    outputs: Sequence[Var],
+    aliases: Mapping[Var, Var],
+    sizes: frozenset[int],
+    *,
+    parallel: bool,
+) -> Kernel:
+    """Emit a kernel for consecutive items of a plan.
+
+    Parameters
+    ----------
+    inputs : sequence of Var
+        Values from outside that the items read.
+    outputs : sequence of Var
+        Values that outlive the kernel.
+    aliases : mapping
+        Outputs that are written over an input: result to operand.
+    parallel : bool
+        Whether the items are one tree whose outermost loop may run in chunks.
+    """
+    body = Control(sizes)
+    heads: list[tuple[str, str]] = []
+    views: list[str] = []
+
+    def array(var: Var, prefix: str) -> Storage:
+        name = body.fresh(prefix)
+        code, rank = SHORT[var.aval.dtype.name], var.aval.ndim
+        outer = name if rank == 1 else f"{name}_"
+        heads.append((outer, f"{code}[{rank}]"))
+        if rank != 1:
+            views.append(f"{name} = flat({outer})")
+        body.depth_of[name] = 0
+        return Storage(name, row_major(var.aval.shape))
+
+    for var in inputs:
+        body.storage[var] = array(var, "x")
+    targets = {}
+    for var in outputs:
+        targets[var] = body.storage[aliases[var]] if var in aliases else array(var, "out")
+    part = Plan(plan.block, list(items), plan.inlined, plan.donated, plan.unrolled)
+    body.assign_storage(part, targets, in_loop=False)
+    extent = None
+    if parallel:
+        tree = items[0]
+        assert isinstance(tree, Tree)
+        _, extent, _ = body._collapse(tree)
+        body.inlined.update(plan.inlined)
+        body.emit_tree(tree, (), span="start, stop")
+        heads[:0] = [("start", "i64"), ("stop", "i64")]
+    else:
+        body.emit_plan(part)
+    for name, (code, _) in body.scratch.items():
+        heads.append((name, f"{code}[1]"))
+    for (code, _), name in body.scalars.items():
+        heads.append((name, code))
+    lines = [f"def kernel({', '.join(n for n, _ in heads)}):", *(f"    {v}" for v in views)]
+    text = "\n".join(lines) + "\n" + body.render()
+    return Kernel(
+        KernelSource(text, tuple(code for _, code in heads)),
+        tuple(inputs),
+        tuple(v for v in outputs if v not in aliases),
+        tuple(Scratch(code, length) for code, length in body.scratch.values()),
+        tuple(value for _, value in body.scalars),
+        extent,
+    )

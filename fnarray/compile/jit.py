@@ -1,0 +1,200 @@
+"""Numba's side of a kernel: compile it, turn it into bytes, and back.
+
+The only file of the compile wing that imports Numba, and `fnarray.compile.build` imports it
+when the first kernel is asked for.  It uses Numba below its dispatcher: a kernel has one
+signature, known beforehand, and is never called from other compiled code.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba.core import codegen, compiler, serialize, types
+from numba.core import config as numba_config
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+
+from .cache.key import OPTIONS, KernelSource, versions
+
+__all__ = ["compile_kernel", "disabled", "dump", "namespace", "python_function", "rebuild", "spell"]
+
+# Kernels claim to live in a module that can be imported: Numba looks it up to rebuild a cached
+# kernel, and crashes if there is none.
+_HOME: Final = "fnarray.compile.build"
+_CODE: Final = re.compile(r"([a-z]+\d+)(?:\[(\d)\])?")
+_TYPES: Final = {
+    "b1": types.boolean,
+    "i8": types.int8,
+    "i16": types.int16,
+    "i32": types.int32,
+    "i64": types.int64,
+    "u8": types.uint8,
+    "u16": types.uint16,
+    "u32": types.uint32,
+    "u64": types.uint64,
+    "f32": types.float32,
+    "f64": types.float64,
+    "c64": types.complex64,
+    "c128": types.complex128,
+}
+
+
+class KernelLibrary(codegen.JITCodeLibrary):
+    """Machine code of one kernel, which shares no helper with any other kernel.
+
+    Numba links helpers into each caller as weak symbols, named by a counter that starts anew
+    in every process.  Two objects cached by two processes can hold different helpers of one
+    name, and the loader keeps the first for both: wrong results, seen with Numba 0.68.  Made
+    internal, helpers cannot meet.
+    """
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
+# A fork waits for the compilation in progress in another thread: the child would inherit its
+# lock, held by nobody, and LLVM half-way through.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+def disabled() -> bool:
+    """Whether ``NUMBA_DISABLE_JIT`` asks for kernels to run as plain Python."""
+    return bool(numba_config.DISABLE_JIT)
+
+
+@functools.cache
+def namespace() -> dict[str, Any]:
+    """Names that kernel text may use; the text refers to nothing else."""
+    kernels = importlib.import_module("fnarray_kernels")
+    scalar = importlib.import_module("fnarray_kernels.scalar")
+    numpy_types = {
+        code: np.bool_ if code == "b1" else getattr(np, str(kind)) for code, kind in _TYPES.items()
+    }
+    return {
+        "__name__": _HOME,
+        "np": np,
+        "math": math,
+        "inf": math.inf,
+        "nan": math.nan,
+        "fk": kernels,
+        "sc": scalar,
+        "vm": importlib.import_module("fnarray_kernels.vmath"),
+        "u": scalar.u,
+        "flat": scalar.flat,
+        **numpy_types,
+    }
+
+
+def spell(name: str, src: KernelSource) -> str:
+    """Write the kernel as a file to read: a header, and the function under its own name.
+
+    Raises
+    ------
+    ValueError
+        The text does not define ``kernel`` exactly once.
+    """
+    body, found = re.subn(r"(?m)^def kernel\(", f"def {name}(", src.text)
+    if found != 1:
+        raise ValueError(
+            f"compile.build: kernel text must hold 'def kernel(' at the start of one line, "
+            f"got {found} such lines in:\n{src.text}"
+        )
+    return (
+        f"# {name}({', '.join(src.signature)})\n"
+        f"# {', '.join(versions())}\n"
+        f"# sc = fnarray_kernels.scalar (u, flat), vm = fnarray_kernels.vmath, "
+        f"fk = fnarray_kernels\n{body.rstrip()}\n"
+    )
+
+
+def python_function(name: str, text: str, path: Path | str) -> Callable[..., None]:
+    """Execute kernel text as the file `path` and return the Python function."""
+    scope = dict(namespace())
+    exec(compile(text, str(path), "exec"), scope)
+    return scope[name]
+
+
+@global_compiler_lock
+def compile_kernel(function: Callable[..., None], signature: tuple[str, ...]) -> Any:
+    """Compile a kernel for one signature; return Numba's compile result."""
+    target = cpu_target.target_context
+    flags = compiler.Flags()
+    cpu_target.options.parse_as_flags(flags, dict(OPTIONS))
+    library = KernelLibrary(target.codegen(), function.__name__)
+    library.enable_object_caching()
+    return compiler.compile_extra(
+        cpu_target.typing_context,
+        target,
+        function,
+        args=tuple(map(_numba_type, signature)),
+        return_type=types.none,
+        flags=flags,
+        locals={},
+        library=library,
+    )
+
+
+@global_compiler_lock
+def dump(result: Any) -> bytes | None:
+    """Turn a compile result into bytes, or None if its code holds addresses of this process."""
+    if result.library.has_dynamic_globals or any(not lift.can_cache for lift in result.lifted):
+        return None
+    functions = result.library._final_module.functions
+    external = [f.name for f in functions if f.is_declaration and not f.name.startswith("llvm.")]
+    return serialize.dumps((external, result._reduce()))
+
+
+@global_compiler_lock
+def rebuild(payload: bytes) -> Callable[..., None]:
+    """Return the callable of a dumped compile result.
+
+    Raises
+    ------
+    LookupError
+        The code calls a function that this process does not have.
+    """
+    external, state = serialize.loads(payload)
+    target = cpu_target.target_context
+    # The runtime is all that most kernels need.  Numba would refresh the whole target here:
+    # 0.3 s in a new process, half of it to import scipy.linalg.
+    rtsys.initialize(target)
+    if _missing(external):
+        namespace()
+        target.refresh()
+    if missing := _missing(external):
+        # LLVM ends the process when it meets a symbol it cannot resolve.
+        raise LookupError(f"cached kernel calls {', '.join(missing)}, which cannot be found")
+    return compiler.CompileResult._rebuild(target, *state).entry_point
+
+
+def _missing(symbols: list[str]) -> list[str]:
+    return [name for name in symbols if llvm.address_of_symbol(name) is None]
+
+
+def _numba_type(code: str) -> types.Type:
+    match = _CODE.fullmatch(code)
+    if match is None or match[1] not in _TYPES:
+        raise ValueError(
+            f"compile.build: a signature is made of codes such as 'i64' or 'f32[2]', got {code!r}. "
+            f"The dtypes are {', '.join(_TYPES)}."
+        )
+    dtype = _TYPES[match[1]]
+    return dtype if match[2] is None else types.Array(dtype, int(match[2]), "C")

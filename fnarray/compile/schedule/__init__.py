@@ -1,0 +1,1 @@
+"""From a block of nodes to an ordered plan of loop nests and steps."""

@@ -1,0 +1,168 @@
+"""From a traced graph to the nodes that are scheduled: calls inlined, dead and equal work gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.forms import Form, Inline, Map
+from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """An equation with its form at hand. Known by identity."""
+
+    eqn: Eqn
+    form: Form
+
+    @property
+    def ins(self) -> tuple[Atom, ...]:
+        """Operands."""
+        return self.eqn.invars
+
+    @property
+    def outs(self) -> tuple[Var, ...]:
+        """Results."""
+        return self.eqn.outvars
+
+    @property
+    def out(self) -> Var:
+        """The first result."""
+        return self.eqn.outvars[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """A straight-line program of nodes: a graph whose calls are inlined.
+
+    Every `Var` of a block is its own: two blocks of one graph share none.
+    """
+
+    inputs: tuple[Var, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Atom, ...]
+
+
+def inline_calls(graph: Graph) -> Block:
+    """Return the graph as a block, nested calls replaced by their equations, vars renamed."""
+    nodes: list[Node] = []
+
+    def walk(inner: Graph, args: Sequence[Atom]) -> list[Atom]:
+        env: dict[Var, Atom] = dict(zip((*inner.constvars, *inner.invars), args, strict=True))
+
+        def read(atom: Atom) -> Atom:
+            return atom if isinstance(atom, Literal) else env[atom]
+
+        for eqn in inner.eqns:
+            form = eqn.form()
+            ins = tuple(map(read, eqn.invars))
+            if isinstance(form, Inline):
+                outs = walk(form.graph.jaxpr, ins)
+                env.update(zip(eqn.outvars, outs, strict=True))
+                continue
+            outvars = tuple(Var(v.aval) for v in eqn.outvars)
+            env.update(zip(eqn.outvars, outvars, strict=True))
+            nodes.append(Node(Eqn(eqn.primitive, ins, outvars, eqn.params, eqn.source), form))
+        return [read(a) for a in inner.outvars]
+
+    inputs = tuple(Var(v.aval) for v in (*graph.constvars, *graph.invars))
+    outputs = walk(graph, inputs)
+    return Block(inputs, tuple(nodes), tuple(outputs))
+
+
+def _renamed(node: Node, env: dict[Var, Atom]) -> Node:
+    """Return the node with operands replaced as ``env`` says."""
+    if not any(a in env for a in node.ins if isinstance(a, Var)):
+        return node
+    eqn = node.eqn
+    ins = tuple(env.get(a, a) if isinstance(a, Var) else a for a in eqn.invars)
+    return Node(Eqn(eqn.primitive, ins, eqn.outvars, eqn.params, eqn.source), node.form)
+
+
+def _outputs(block: Block, env: dict[Var, Atom]) -> tuple[Atom, ...]:
+    return tuple(env.get(a, a) if isinstance(a, Var) else a for a in block.outputs)
+
+
+def fold_constants(block: Block) -> Block:
+    """Evaluate scalar maps of literals."""
+    env: dict[Var, Atom] = {}
+    nodes = []
+    for old in block.nodes:
+        node = _renamed(old, env)
+        literal = all(isinstance(a, Literal) for a in node.ins)
+        if literal and isinstance(node.form, Map) and not node.out.aval.shape:
+            with np.errstate(all="ignore"):
+                ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
+                value = node.eqn.primitive.eval(*ins, **node.eqn.params)
+            env[node.out] = Literal(value, node.out.aval)
+        else:
+            nodes.append(node)
+    return Block(block.inputs, tuple(nodes), _outputs(block, env))
+
+
+def _key(node: Node) -> Any:
+    ins = tuple(
+        (a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins
+    )
+    return node.eqn.primitive, ins, tuple(sorted(node.eqn.params.items()))
+
+
+def share_equal(block: Block) -> Block:
+    """Compute equal equations once."""
+    env: dict[Var, Atom] = {}
+    seen: dict[Any, Node] = {}
+    nodes = []
+    for old in block.nodes:
+        node = _renamed(old, env)
+        if node.eqn.primitive.effects:
+            nodes.append(node)
+            continue
+        try:
+            key = _key(node)
+            first = seen.setdefault(key, node)
+        except TypeError:  # params without hash or order: functions, graphs
+            first = node
+        if first is node:
+            nodes.append(node)
+        else:
+            env.update(zip(node.outs, first.outs, strict=True))
+    return Block(block.inputs, tuple(nodes), _outputs(block, env))
+
+
+def drop_dead(block: Block) -> Block:
+    """Drop nodes whose results nobody needs."""
+    live = {a for a in block.outputs if isinstance(a, Var)}
+    kept = []
+    for node in reversed(block.nodes):
+        if any(eqn_effects(node.eqn)) or any(v in live for v in node.outs):
+            kept.append(node)
+            live.update(a for a in node.ins if isinstance(a, Var))
+    return Block(block.inputs, tuple(reversed(kept)), block.outputs)
+
+
+SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
+    ("fold constants", fold_constants),
+    ("share equal equations", share_equal),
+    ("drop dead equations", drop_dead),
+)
+
+
+def simplified(graph: Graph) -> Block:
+    """Return the graph inlined and simplified."""
+    block = inline_calls(graph)
+    for _, step in SIMPLIFY:
+        block = step(block)
+    return block
+
+
+def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:
+    """Map each var to the nodes that read it, each once."""
+    users: dict[Var, list[Node]] = {}
+    for node in nodes:
+        for atom in dict.fromkeys(a for a in node.ins if isinstance(a, Var)):
+            users.setdefault(atom, []).append(node)
+    return users

@@ -1,0 +1,63 @@
+"""Canonical metadata: what a user may pass as a shape, an axis or an array, made exact."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array, asarray
+from ..errors import ShapeError
+
+Shape = tuple[int, ...]
+
+
+def as_array(x: Any) -> Array:
+    """Return arrays and tracers as they are, anything else as an array."""
+    return x if isinstance(x, Array) else asarray(x)
+
+
+def canonical_ints(name: str, what: str, values: Any) -> Shape:
+    """Return a sequence of integers (or one) as a tuple of ``int``.
+
+    Raises
+    ------
+    TypeError
+        For values that are not concrete integers.
+    """
+    if isinstance(values, int | np.integer):
+        values = (values,)
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError as error:
+        got = values if isinstance(values, Array) else f"({', '.join(map(str, values))})"
+        raise ShapeError(
+            f"lax.{name}: {what} must be a sequence of concrete integers, got {got}. "
+            "Take it from x.shape, or mark the argument it depends on static "
+            "(static_argnums, static_argnames)."
+        ) from error
+
+
+def canonical_shape(name: str, shape: Any) -> Shape:
+    """Return a shape as a tuple of ``int``; shapes are concrete and not negative."""
+    sizes = canonical_ints(name, "shape", shape)
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"lax.{name}: shape must not have negative sizes, got {sizes}.")
+    return sizes
+
+
+def canonical_axis(name: str, axis: int, ndim: int) -> int:
+    """Return an axis counted from the front.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        An `IndexError` and `ValueError`, for an axis out of range.
+    """
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(
+            f"lax.{name}: axis {axis} is out of bounds for array of dimension {ndim}."
+        )
+    return axis % ndim

@@ -1,0 +1,517 @@
+"""Contractions: sums of products over paired axes of two operands."""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..config import config, enable_x64
+from ..core.array import Array, aval_of
+from ..core.avals import ShapedArray
+from ..core.dtypes import (
+    as_dtype,
+    bfloat16,
+    bool_,
+    canonicalize_dtype,
+    float16,
+    float32,
+    float64,
+    is_complex,
+    is_float,
+    is_inexact,
+    is_integer,
+    promote_types,
+    to_real,
+)
+from ..core.forms import Contract
+from ..core.primitive import PENDING, Primitive
+from ..core.trace import bind
+from ._rules import register
+
+__all__ = [
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+]
+
+Axes = tuple[int, ...]
+#: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``.
+DotDimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
+]
+
+HALVES = (float16, bfloat16)
+
+
+# --- precision ----------------------------------------------------------------------------------
+
+
+class Precision(enum.Enum):
+    """How exact products must be on hardware with a choice; here they are always exact.
+
+    Strings stand for the members: ``"default"`` (``"bfloat16"``, ``"fastest"``), ``"high"``
+    (``"bfloat16_3x"``, ``"tensorfloat32"``) and ``"highest"`` (``"float32"``).
+    """
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _SPELLINGS.get(value) if value is None or isinstance(value, str) else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_SPELLINGS = {
+    None: Precision.DEFAULT,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DotAlgorithm:
+    """The types in which a product is to be computed, named one by one.
+
+    Accepted so that programs carry over; operands of the named types are multiplied exactly.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Usual algorithms: operands' types, then the accumulator's."""
+
+    DEFAULT = enum.auto()
+    F16_F16_F16 = enum.auto()
+    F16_F16_F32 = enum.auto()
+    BF16_BF16_BF16 = enum.auto()
+    BF16_BF16_F32 = enum.auto()
+    BF16_BF16_F32_X3 = enum.auto()
+    BF16_BF16_F32_X6 = enum.auto()
+    BF16_BF16_F32_X9 = enum.auto()
+    TF32_TF32_F32 = enum.auto()
+    TF32_TF32_F32_X3 = enum.auto()
+    F32_F32_F32 = enum.auto()
+    F64_F64_F64 = enum.auto()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+PrecisionLike = (
+    None
+    | str
+    | Precision
+    | tuple[str, str]
+    | tuple[Precision, Precision]
+    | DotAlgorithm
+    | DotAlgorithmPreset
+)
+
+
+def canonical_precision(precision: Any) -> Any:
+    """Return a precision as a pair of `Precision`, an algorithm, or None for the default.
+
+    Raises
+    ------
+    ValueError
+        For anything that names no precision.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision
+        if precision is None:
+            return None
+    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        return precision
+    if isinstance(precision, str) and precision in DotAlgorithmPreset.__members__:
+        return DotAlgorithmPreset[precision]
+    pair = precision if isinstance(precision, tuple | list) else (precision, precision)
+    try:
+        lhs, rhs = pair
+        if lhs is None or rhs is None:
+            raise ValueError
+        return Precision(lhs), Precision(rhs)
+    except (ValueError, TypeError):
+        names = ", ".join(repr(s) for s in _SPELLINGS if s)
+        raise ValueError(
+            f"precision must be None, one of {names}, a lax.Precision, a pair of these, a "
+            f"lax.DotAlgorithm or a lax.DotAlgorithmPreset (or its name), got {precision!r}."
+        ) from None
+
+
+# --- shape and dtype ----------------------------------------------------------------------------
+
+
+def _natural(lhs: np.dtype, rhs: np.dtype) -> np.dtype:
+    """Return the dtype of a product: of two integer dtypes the wider, of equals the signed."""
+    if is_integer(lhs) and is_integer(rhs):
+        return max(lhs, rhs, key=lambda d: (d.itemsize, d.kind == "i"))
+    return promote_types(lhs, rhs)
+
+
+def result_dtype(
+    name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: np.dtype | None
+) -> tuple[np.dtype, bool]:
+    """Return dtype and weak type of a contraction of two operands.
+
+    Raises
+    ------
+    TypeError
+        For a preferred dtype that is narrower than sums of integers or complex numbers need.
+    """
+    natural, weak = _natural(lhs.dtype, rhs.dtype), lhs.weak_type and rhs.weak_type
+    if preferred is None:
+        return natural, weak
+    least = to_real(natural) if is_inexact(natural) else natural
+    narrower = preferred.itemsize < least.itemsize or preferred == bool_ != natural
+    if narrower and not is_float(natural):
+        raise TypeError(
+            f"lax.{name}: preferred_element_type must not be narrower than the operands' dtype "
+            f"{natural}, got {preferred}. Convert the operands, or the result."
+        )
+    return preferred, weak
+
+
+def _check_side(side: str, ndim: int, contract: Axes, batch: Axes) -> None:
+    for what, axes in (("contracting", contract), ("batch", batch)):
+        if any(not 0 <= a < ndim for a in axes):
+            raise TypeError(
+                f"lax.dot_general: {side} {what} dimensions must be in [0, {ndim}), got {axes}."
+            )
+        if len(set(axes)) != len(axes):
+            raise TypeError(
+                f"lax.dot_general: {side} {what} dimensions must be distinct, got {axes}."
+            )
+    if set(contract) & set(batch):
+        raise TypeError(
+            f"lax.dot_general: {side} batch dimensions {batch} and contracting dimensions "
+            f"{contract} must have no axis in common."
+        )
+
+
+def _free(ndim: int, *taken: Axes) -> Axes:
+    return tuple(a for a in range(ndim) if not any(a in axes for axes in taken))
+
+
+def _dot_general_aval(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: np.dtype | None,
+) -> ShapedArray:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_side("lhs", lhs.ndim, lhs_contract, lhs_batch)
+    _check_side("rhs", rhs.ndim, rhs_contract, rhs_batch)
+    for what, ours, theirs in (
+        ("batch", lhs_batch, rhs_batch),
+        ("contracting", lhs_contract, rhs_contract),
+    ):
+        a, b = tuple(lhs.shape[i] for i in ours), tuple(rhs.shape[i] for i in theirs)
+        if a != b:
+            raise TypeError(
+                f"lax.dot_general: {what} dimensions must have equal sizes, got {a} (axes {ours} "
+                f"of {lhs.str_short()}) and {b} (axes {theirs} of {rhs.str_short()})."
+            )
+    shape = (
+        *(lhs.shape[a] for a in lhs_batch),
+        *(lhs.shape[a] for a in _free(lhs.ndim, lhs_contract, lhs_batch)),
+        *(rhs.shape[a] for a in _free(rhs.ndim, rhs_contract, rhs_batch)),
+    )
+    dtype, weak = result_dtype("dot_general", lhs, rhs, preferred_element_type)
+    return ShapedArray(shape, dtype, weak)
+
+
+# --- evaluation ---------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def working_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> np.dtype:
+    """Return the dtype in which products are formed and added up.
+
+    It holds operands and result alike; half precision works in float32.
+    """
+    # A program compiled under enable_x64 may run after it: nothing here depends on the setting.
+    with enable_x64(True):
+        natural = promote_types(lhs, rhs)
+        if is_integer(natural) and is_integer(out):
+            wide = out
+        elif is_inexact(natural) and (not is_inexact(out) or is_complex(natural)):
+            wide = natural
+        else:
+            wide = promote_types(natural, out)
+    return float32 if wide in HALVES else wide
+
+
+def _matrices(x: np.ndarray, batch: Axes, rows: Axes, columns: Axes) -> np.ndarray:
+    """Return a stack of matrices: a view wherever each group's axes lie together in memory."""
+    shape = x.shape
+    sizes = (*(shape[a] for a in batch), _size(shape, rows), _size(shape, columns))
+    return x.transpose(batch + rows + columns).reshape(sizes)
+
+
+def _size(shape: Axes, axes: Axes) -> int:
+    size = 1
+    for a in axes:
+        size *= shape[a]
+    return size
+
+
+def _integer_matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Multiply integer matrices, by float64 BLAS where every sum is exact in 53 bits.
+
+    BLAS is about 20 times faster than NumPy's loop over integers.
+    """
+    if lhs.size * rhs.shape[-1] > 4096:
+        reach = float(_largest(lhs)) * float(_largest(rhs)) * max(lhs.shape[-1], 1)
+        if reach < 2.0**53:
+            exact = np.matmul(lhs.astype(float64), rhs.astype(float64))
+            return exact.astype(np.int64).astype(lhs.dtype)
+    return np.matmul(lhs, rhs)
+
+
+def _largest(x: np.ndarray) -> int:
+    return max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0
+
+
+def host_dot_general(
+    lhs: np.ndarray,
+    rhs: np.ndarray,
+    lhs_contract: Axes,
+    rhs_contract: Axes,
+    lhs_batch: Axes,
+    rhs_batch: Axes,
+    dtype: np.dtype,
+) -> np.ndarray:
+    """Contract NumPy arrays by BLAS, without copies where strides allow.
+
+    Parameters
+    ----------
+    lhs, rhs : numpy.ndarray
+        Of any strides and of dtypes that may differ.
+    lhs_contract, rhs_contract, lhs_batch, rhs_batch : tuple of int
+        As in `core.forms.Contract`.
+    dtype : numpy.dtype
+        Of the result.
+
+    Returns
+    -------
+    numpy.ndarray
+        Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
+    """
+    free_lhs = _free(lhs.ndim, lhs_contract, lhs_batch)
+    free_rhs = _free(rhs.ndim, rhs_contract, rhs_batch)
+    shape = (
+        *(lhs.shape[a] for a in lhs_batch),
+        *(lhs.shape[a] for a in free_lhs),
+        *(rhs.shape[a] for a in free_rhs),
+    )
+    wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
+    if lhs.dtype != wide:
+        lhs = lhs.astype(wide)
+    if rhs.dtype != wide:
+        rhs = rhs.astype(wide)
+    a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
+    b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
+    out = _integer_matmul(a, b) if wide.kind in "iu" else np.matmul(a, b)
+    return _narrow(out.reshape(shape), dtype)
+
+
+def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if x.dtype == dtype:
+        return x
+    if is_complex(x.dtype) and not is_complex(dtype):
+        x = x.real
+    return x.astype(dtype)
+
+
+matmul_host = host_dot_general
+
+
+def _dot_general_eval(
+    lhs: np.ndarray,
+    rhs: np.ndarray,
+    *,
+    dimension_numbers: Any,
+    precision: Any,
+    preferred_element_type: np.dtype | None,
+) -> np.ndarray:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    dtype = preferred_element_type
+    if dtype is None:
+        dtype = _natural(lhs.dtype, rhs.dtype)
+    return host_dot_general(lhs, rhs, lhs_contract, rhs_contract, lhs_batch, rhs_batch, dtype)
+
+
+def _printed(params: dict[str, Any]) -> dict[str, Any]:
+    """Show axes as lists, and optional params only where they are given."""
+    shown: dict[str, Any] = {
+        "dimension_numbers": tuple(tuple(map(list, p)) for p in params["dimension_numbers"])
+    }
+    for name in ("precision", "preferred_element_type"):
+        if params[name] is not None:
+            shown[name] = params[name]
+    return shown
+
+
+def _dot_general_form(ins: Any, outs: Any, *, dimension_numbers: Any, **params: Any) -> Contract:
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    return Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
+
+
+dot_general_p = register(
+    Primitive(
+        "dot_general",
+        aval=_dot_general_aval,
+        eval=_dot_general_eval,
+        form=_dot_general_form,
+        jvp=PENDING,
+        transpose=PENDING,
+        print_params=_printed,
+    )
+)
+
+
+# --- faces --------------------------------------------------------------------------------------
+
+
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """Sum products of two operands over contracting axes, for each index of the batch axes.
+
+    Parameters
+    ----------
+    lhs, rhs : array
+        Their dtypes may differ; they promote.
+    dimension_numbers : ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))
+        Pairs of sequences of axes, paired in order.
+    precision : str, Precision, DotAlgorithm or pair, optional
+        Accepted and recorded; products here are exact in the working dtype.
+    preferred_element_type : dtype-like, optional
+        Dtype of sums and result; by default the operands' promoted dtype. Half precision adds up
+        in float32 in any case.
+
+    Returns
+    -------
+    array
+        Axes: batch in the order given, the rest of ``lhs``, the rest of ``rhs``.
+
+    Raises
+    ------
+    TypeError
+        For axes that are out of range, repeated, or of different sizes, and for a
+        ``preferred_element_type`` too narrow.
+    ValueError
+        For malformed ``dimension_numbers`` or an unknown precision.
+    """
+    try:
+        contract, batch = dimension_numbers
+        pairs = tuple(
+            tuple(tuple(map(operator.index, axes)) for axes in _pair(p)) for p in (contract, batch)
+        )
+    except TypeError:
+        raise ValueError(
+            "lax.dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), each a sequence of ints, got {dimension_numbers!r}."
+        ) from None
+    if preferred_element_type is not None:
+        preferred_element_type = canonicalize_dtype(as_dtype(preferred_element_type))
+    return bind(
+        dot_general_p,
+        lhs,
+        rhs,
+        dimension_numbers=pairs,
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )
+
+
+def _pair(axes: Any) -> tuple[Any, Any]:
+    first, second = axes
+    return first, second
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """Multiply vectors and matrices: the last axis of ``lhs`` with the first of ``rhs``.
+
+    With ``dimension_numbers`` it is `dot_general`.
+
+    Raises
+    ------
+    ValueError
+        For operands that are not vectors or matrices of matching sizes.
+    """
+    if dimension_numbers is None:
+        a, b = aval_of(lhs).shape, aval_of(rhs).shape
+        if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):
+            raise ValueError(
+                "lax.dot: operands must be vectors or matrices whose last and first axes have one "
+                f"size, got shapes {a} and {b}. Give dimension_numbers for other products."
+            )
+        dimension_numbers = (((len(a) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
+    """Multiply stacks of matrices: the last two axes are the matrices', the others batch.
+
+    Raises
+    ------
+    ValueError
+        For operands of different ranks, or of a rank below 2.
+    TypeError
+        For batch or contracting axes of different sizes.
+    """
+    a, b = aval_of(lhs).ndim, aval_of(rhs).ndim
+    if a != b or a < 2:
+        raise ValueError(
+            f"lax.batch_matmul: operands must have one rank of at least 2, got {a} and {b}."
+        )
+    batch = tuple(range(a - 2))
+    return dot_general(lhs, rhs, (((a - 1,), (a - 2,)), (batch, batch)), precision)

@@ -1,0 +1,269 @@
+"""Gather: windows of an array at places that another array holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.array import Array, aval_of
+from ..core.avals import ShapedArray
+from ..core.forms import Reindex
+from ..core.primitive import Primitive
+from ..core.trace import bind
+from ..errors import ShapeError
+from ._canonical import Shape, canonical_ints, canonical_shape
+from ._rules import INTEGER, kind, register
+from ._windows import GatherScatterMode, Windows
+from .dynamic import wrap_negative
+from .elementwise import rem
+from .shape import expand_dims
+from .slicing import concatenate
+
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather", "index_take"]
+
+_FILL = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How operand, indices and result of `gather` correspond.
+
+    Index vectors are the last axis of the indices, always.
+
+    Parameters
+    ----------
+    offset_dims : tuple of int
+        Axes of the result that run over a window, ascending.
+    collapsed_slice_dims : tuple of int
+        Axes of the operand along which windows have size 1 and the result has no axis.
+    start_index_map : tuple of int
+        For each entry of an index vector, the operand's axis it is a start along.
+    operand_batching_dims, start_indices_batching_dims : tuple of int
+        Axes of operand and indices that run together.
+    """
+
+    offset_dims: Shape
+    collapsed_slice_dims: Shape
+    start_index_map: Shape
+    operand_batching_dims: Shape = ()
+    start_indices_batching_dims: Shape = ()
+
+
+def canonical_numbers(name: str, kind_of: type, numbers: Any) -> Any:
+    """Return dimension numbers with every field a tuple of ``int``."""
+    if not isinstance(numbers, kind_of):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be a {kind_of.__name__}, got {numbers!r}."
+        )
+    return kind_of(
+        *(canonical_ints(name, f, v) for f, v in zip(kind_of._fields, numbers, strict=True))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _windows(
+    operand: Shape, indices: Shape, numbers: GatherDimensionNumbers, sizes: Shape
+) -> Windows:
+    windows = Windows(
+        operand,
+        sizes,
+        indices,
+        numbers.offset_dims,
+        numbers.collapsed_slice_dims,
+        numbers.start_index_map,
+        numbers.operand_batching_dims,
+        numbers.start_indices_batching_dims,
+    )
+    windows.check("gather")
+    return windows
+
+
+def check_indices(name: str, indices: ShapedArray) -> None:
+    """Raise unless an array can hold index vectors."""
+    if kind(indices.dtype) not in INTEGER:
+        raise ValueError(f"lax.{name}: indices must have an integer type, got {indices.dtype}.")
+    if not indices.shape:
+        raise ShapeError(f"lax.{name}: indices must have a last axis of index vectors, got rank 0.")
+
+
+def _aval(
+    x: ShapedArray,
+    indices: ShapedArray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **params: Any,
+) -> ShapedArray:
+    check_indices("gather", indices)
+    windows = _windows(x.shape, indices.shape, dimension_numbers, slice_sizes)
+    inner = iter(slice_sizes[d] for d in windows.window_axes)
+    outer = iter(windows.batch)
+    rank = len(windows.batch) + len(windows.offset_dims)
+    return x.update(
+        shape=tuple(next(inner if d in windows.offset_dims else outer) for d in range(rank))
+    )
+
+
+def _fill_scalar(fill_value: Any, dtype: np.dtype) -> Any:
+    with np.errstate(all="ignore"):
+        return np.asarray(fill_value).astype(dtype)[()]
+
+
+def _eval(
+    x: np.ndarray,
+    indices: np.ndarray,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+    fill_value: Any,
+    **params: Any,
+) -> np.ndarray:
+    windows = _windows(x.shape, indices.shape, dimension_numbers, slice_sizes)
+    starts, inside = windows.starts(indices)
+    if x.size == 0 and inside.size:
+        inside = np.zeros_like(inside)
+    order, index, axes = windows.lattice(starts)
+    if not starts:
+        taken = np.broadcast_to(x[index], (*windows.batch, *x[index].shape))
+        axes = _batch_axes(windows)
+    elif not inside.size or 0 in slice_sizes:
+        shape = np.broadcast_shapes(*[i.shape for i in index if isinstance(i, np.ndarray)])
+        rest = tuple(s.stop for s in index if isinstance(s, slice))
+        taken = np.zeros((*shape, *rest), x.dtype)
+    else:
+        taken = x.transpose(order)[index]
+    out = taken.transpose(axes)
+    if mode in _FILL and not inside.all():
+        mask = np.expand_dims(inside, windows.offset_dims)
+        out = np.where(mask, out, _fill_scalar(fill_value, x.dtype))
+    return out
+
+
+def _batch_axes(windows: Windows) -> Shape:
+    rank = len(windows.batch)
+    batch, inner = iter(range(rank)), iter(range(rank, rank + len(windows.offset_dims)))
+    total = rank + len(windows.offset_dims)
+    return tuple(next(inner if d in windows.offset_dims else batch) for d in range(total))
+
+
+def _form(
+    ins: Any,
+    outs: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    mode: GatherScatterMode,
+    fill_value: Any,
+    **params: Any,
+) -> Reindex:
+    windows = _windows(ins[0].shape, ins[1].shape, dimension_numbers, slice_sizes)
+    if mode not in _FILL:
+        return Reindex(lambda i, read: windows.index(i, read, clip=True))
+    return Reindex(
+        lambda i, read: windows.index(i, read, clip=False),
+        windows.bounds,
+        _fill_scalar(fill_value, outs[0].dtype),
+    )
+
+
+gather_p = register(Primitive("gather", aval=_aval, eval=_eval, form=_form))
+
+
+def _default_fill(dtype: np.dtype) -> Any:
+    letter = kind(dtype)
+    if letter in "fc":
+        return np.nan
+    if letter == "b":
+        return True
+    info = np.iinfo(dtype)
+    return int(info.min if letter == "i" else info.max)
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """Take windows of an array, one for each index vector.
+
+    Parameters
+    ----------
+    operand : array_like
+    start_indices : integer array_like
+        Its last axis holds the index vectors.
+    dimension_numbers : GatherDimensionNumbers
+    slice_sizes : sequence of int
+        Extents of a window along the operand's axes.
+    unique_indices, indices_are_sorted : bool
+        Promises about the index vectors.
+    mode : GatherScatterMode or str, optional
+        What windows not entirely inside read as; by default they are moved inside.
+    fill_value : scalar, optional
+        What ``mode="fill"`` reads; by default NaN, the smallest signed integer, the largest
+        unsigned one, or True.
+
+    Raises
+    ------
+    TypeError
+        For dimension numbers that do not fit the shapes.
+    ValueError
+        For indices that are not integers.
+
+    Notes
+    -----
+    XLA's Gather, with the index vectors in the last axis.
+    """
+    if mode is None:
+        mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    mode = GatherScatterMode.from_any(mode)
+    if mode is GatherScatterMode.FILL_OR_DROP:
+        if fill_value is None:
+            fill_value = _default_fill(aval_of(operand).dtype)
+    else:
+        fill_value = 0 if mode is GatherScatterMode.ONE_HOT else None
+    return bind(
+        gather_p,
+        operand,
+        start_indices,
+        dimension_numbers=canonical_numbers("gather", GatherDimensionNumbers, dimension_numbers),
+        slice_sizes=canonical_shape("gather", slice_sizes),
+        unique_indices=bool(unique_indices),
+        indices_are_sorted=bool(indices_are_sorted),
+        mode=mode,
+        fill_value=fill_value,
+    )
+
+
+def _modulo(index: Any, size: int) -> Array:
+    n = np.asarray(size).astype(aval_of(index).dtype)
+    return wrap_negative(rem(index, n[()]), size)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """Take elements at integer arrays ``idxs`` along axes; the result's first axis runs over them.
+
+    Parameters
+    ----------
+    src : array_like
+    idxs : sequence of integer arrays of rank 1
+        Of one length; entries are taken modulo the size of their axis.
+    axes : sequence of int
+        For each of them, the axis it indexes.
+    """
+    shape = aval_of(src).shape
+    axes = canonical_ints("index_take", "axes", axes)
+    columns = [expand_dims(_modulo(i, shape[a]), (1,)) for i, a in zip(idxs, axes, strict=True)]
+    numbers = GatherDimensionNumbers(
+        tuple(range(1, len(shape) - len(axes) + 1)), tuple(sorted(axes)), axes
+    )
+    sizes = tuple(1 if d in axes else n for d, n in enumerate(shape))
+    return gather(src, concatenate(columns, 1), numbers, sizes)

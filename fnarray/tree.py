@@ -1,0 +1,37 @@
+"""Functions on pytrees, under the short names of ``jax.tree``."""
+
+from __future__ import annotations
+
+from .core.tree import (
+    all,
+    broadcast,
+    flatten,
+    flatten_with_path,
+    leaves,
+    leaves_with_path,
+    map,
+    map_with_path,
+    reduce,
+    reduce_associative,
+    static,
+    structure,
+    transpose,
+    unflatten,
+)
+
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]

@@ -1,0 +1,159 @@
+"""Fit the polynomials of the vector math functions; run to rewrite ``coefficients.py``.
+
+Each entry is a smooth function on an interval, interpolated at Chebyshev nodes in 60 digits: within
+a small factor of the minimax error, and with no exchange algorithm to trust. It needs mpmath and is
+never imported by the package.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+import mpmath as mp
+
+mp.mp.dps = 60
+
+
+def near_zero(f, at_zero):
+    """Return `f` with its removable singularity at 0 filled in."""
+    return lambda z: f(z) if abs(z) > mp.mpf(10) ** -40 else mp.mpf(at_zero)
+
+
+def atanh_tail(z):
+    """Return (log((1 + s) / (1 - s)) - 2 s) / (s z) at z = s**2."""
+    s = mp.sqrt(z)
+    return (mp.log((1 + s) / (1 - s)) - 2 * s) / (s * z)
+
+
+def root(f):
+    """Return z -> f(sqrt(z))."""
+    return lambda z: f(mp.sqrt(z))
+
+
+def erfcx_mapped(t):
+    """Return (1 + 2 x) erfc(x) exp(x**2) at x = 4 (1 + t) / (1 - t)."""
+    if t > 1 - mp.mpf(10) ** -30:
+        return 2 / mp.sqrt(mp.pi)
+    x = 4 * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.erfc(x) * mp.exp(x * x)
+
+
+def erf_inv_of(w):
+    """Return erf_inv(x) / x where w = -log(1 - x**2)."""
+    if w < mp.mpf(10) ** -40:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    y = mp.mpf(1)
+    if w > 1:
+        # Newton on erfc, since x itself is too close to 1 for mpmath's own inverse.
+        tail = mp.exp(-w) / (1 + x)
+        y = mp.sqrt(w * mp.mpf("0.9"))
+        for _ in range(60):
+            step = (mp.erfc(y) - tail) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+            y += step
+            if abs(step) < mp.mpf(10) ** -50:
+                break
+        return y / x
+    return mp.erfinv(x) / x
+
+
+LN2 = mp.log(2)
+QUARTER = (mp.pi / 4) ** 2 * mp.mpf("1.002")
+HALF_LN2 = LN2 / 2 * mp.mpf("1.0005")
+LOG_Z = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.002")
+EXP_TAIL = near_zero(lambda r: (mp.expm1(r) - r) / r**2, 0.5)
+EXP2_TAIL = near_zero(lambda r: mp.expm1(r * LN2) / r, LN2)
+LOG_TAIL = near_zero(atanh_tail, mp.mpf(2) / 3)
+LOG_TAIL_7 = near_zero(
+    lambda z: ((LOG_TAIL(z) - mp.mpf(2) / 3) / z - mp.mpf(2) / 5) / z, mp.mpf(2) / 7
+)
+SIN = near_zero(root(lambda r: (mp.sin(r) / r - 1) / r**2), -mp.mpf(1) / 6)
+COS = near_zero(root(lambda r: (mp.cos(r) - 1 + r**2 / 2) / r**4), mp.mpf(1) / 24)
+ATAN = near_zero(root(lambda r: (mp.atan(r) / r - 1) / r**2), -mp.mpf(1) / 3)
+ASIN = near_zero(root(lambda r: (mp.asin(r) / r - 1) / r**2), mp.mpf(1) / 6)
+TANH = near_zero(root(lambda r: (mp.tanh(r) / r - 1) / r**2), -mp.mpf(1) / 3)
+ERF = near_zero(root(lambda r: mp.erf(r) / r - 1), 2 / mp.sqrt(mp.pi) - 1)
+ERFC_LOG = lambda x: -mp.log(mp.erfc(x)) / x  # noqa: E731
+
+# name: (function, low, high, number of coefficients)
+TABLE = {
+    "EXP_64": (EXP_TAIL, -HALF_LN2, HALF_LN2, 11),
+    "EXP_32": (EXP_TAIL, -HALF_LN2, HALF_LN2, 6),
+    "EXP2_64": (EXP2_TAIL, -0.5, 0.5, 13),
+    "EXP2_32": (EXP2_TAIL, -0.5, 0.5, 7),
+    "LOG_64": (LOG_TAIL, 0, LOG_Z, 8),
+    "LOG_32": (LOG_TAIL, 0, LOG_Z, 4),
+    "LOG_7": (LOG_TAIL_7, 0, LOG_Z, 8),
+    "SIN_64": (SIN, 0, QUARTER, 7),
+    "COS_64": (COS, 0, QUARTER, 6),
+    "SIN_32": (SIN, 0, QUARTER, 4),
+    "COS_32": (COS, 0, QUARTER, 4),
+    "ATAN_64": (ATAN, 0, (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.002"), 12),
+    "ASIN_64": (ASIN, 0, mp.mpf("0.2501"), 13),
+    "TANH_32": (TANH, 0, mp.mpf("0.36"), 5),
+    "ERF_64": (ERF, 0, mp.mpf("0.5626"), 11),
+    "ERF_32": (ERF, 0, mp.mpf("1.0001"), 7),
+    "ERFC_LOG_32": (ERFC_LOG, 1, 4, 9),
+    "ERFC_64": (erfcx_mapped, -mp.mpf("0.82"), 1, 24),
+    "ERF_INV_NEAR": (erf_inv_of, 0, mp.mpf("5.001"), 22),
+    "ERF_INV_MIDDLE": (lambda s: erf_inv_of(s * s), mp.mpf("2.235"), mp.mpf("3.7"), 22),
+    "ERF_INV_FAR": (lambda s: erf_inv_of(s * s), mp.mpf("3.7"), mp.mpf("6.12"), 22),
+    "CBRT_64": (mp.cbrt, mp.mpf("0.7"), mp.mpf("1.42"), 5),
+}
+
+
+def interpolate(f, low, high, count):
+    """Return power coefficients, lowest first, of `f` interpolated at `count` Chebyshev nodes."""
+    nodes = [mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    xs = [(low + high) / 2 + (high - low) / 2 * t for t in nodes]
+    powers = mp.matrix(count, count)
+    for i, x in enumerate(xs):
+        for j in range(count):
+            powers[i, j] = x**j
+    return list(mp.lu_solve(powers, mp.matrix([f(x) for x in xs])))
+
+
+def error(f, coefficients, low, high):
+    """Return the largest error of the polynomial on a grid."""
+    grid = [low + (high - low) * mp.mpf(i) / 200 for i in range(201)]
+    return max(abs(mp.polyval(coefficients[::-1], x) - f(x)) for x in grid)
+
+
+def two_over_pi(groups, step, parts):
+    """Return doubles holding 2/pi without its first ``step * g`` bits, times ``2**(step * g)``."""
+    mp.mp.prec, rows = 1400, []
+    for g in range(groups):
+        rest, row = mp.frac(2 / mp.pi * mp.mpf(2) ** (step * g)), []
+        if g == 0:
+            rest = 2 / mp.pi
+        for _ in range(parts):
+            row.append(float(rest))
+            rest -= mp.mpf(row[-1])
+        rows.append(row)
+    return rows
+
+
+def main():
+    """Write ``coefficients.py`` beside this file."""
+    lines = [
+        '"""Polynomial coefficients, lowest degree first; written by ``fit.py``, never by hand."""',
+        "",
+        "from __future__ import annotations",
+        "",
+    ]
+    for name, (f, low, high, count) in TABLE.items():
+        low, high = mp.mpf(low), mp.mpf(high)
+        coefficients = interpolate(f, low, high, count)
+        worst = error(f, coefficients, low, high)
+        lines.append(f"# Largest error 2**{float(mp.log(worst, 2)):.1f}.")
+        lines += [f"{name} = (", *(f"    {float(c)!r}," for c in coefficients), ")", ""]
+    lines.append("# 2/pi less its first 16 g bits, scaled by 2**(16 g), as sums of four doubles.")
+    lines.append("TWO_OVER_PI = (")
+    lines += [f"    {part!r}," for row in two_over_pi(64, 16, 4) for part in row]
+    lines.append(")")
+    path = pathlib.Path(__file__).with_name("coefficients.py")
+    path.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The cache among processes: at once, killed half-way, without rights, room or luck."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.cpu
+
+# What every process below starts with; `use(i)` compiles or loads kernel i and checks its result.
+PRELUDE = """
+import os, sys, warnings
+import numpy as np
+from fnarray.compile import build
+from fnarray.compile.build import KernelSource, kernel_name, load, stats
+from fnarray.compile.cache import store
+from fnarray.config import config
+
+def src(i):
+    text = f"def kernel(x, out):\\n    for i in range(len(x)):\\n        out[i] = x[i] + {i}\\n"
+    return KernelSource(text, ("f64[1]", "f64[1]"))
+
+def use(i):
+    x, out = np.arange(100.0), np.zeros(100)
+    load(src(i))(x, out)
+    assert (out == x + i).all(), (i, out)
+"""
+
+
+def start(code, cache, *args, **env):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    env["FNARRAY_CACHE_DIR"] = str(cache)
+    # Python 3.12 warns of a fork among threads, which is what one test is about.
+    flags = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+    command = [sys.executable, *flags, "-c", PRELUDE + code, *map(str, args)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True)
+
+
+def finish(process, code=0):
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    return out
+
+
+def run(code, cache, *args, **env):
+    return finish(start(code, cache, *args, **env))
+
+
+def test_eight_processes_at_once(tmp_path):
+    """Processes that compile equal and different kernels together all get theirs, whole."""
+    cache = tmp_path / "cache"
+    # Some start from the shared kernel, some from their own, so that writers meet.
+    code = "n = int(sys.argv[1])\nfor i in ((0, n), (n, 0))[n % 2]: use(i)"
+    for process in [start(code, cache, n) for n in range(1, 9)]:
+        finish(process)
+    assert {p.suffix for p in cache.iterdir()} == {".bin", ".py"}
+    assert len(list(cache.iterdir())) == 2 * 9
+    run(
+        "for i in range(9): use(i)\nassert stats['disk'] == 9 and not stats['compiled'], stats",
+        cache,
+    )
+
+
+def test_writers_readers_and_evictions(tmp_path):
+    """While processes write, read and evict in a small cache, what is read is what was written."""
+    code = """
+config.update("cache_size_limit", 200_000)
+found = 0
+for i in range(400):
+    key = f"k_{i % 29:04x}"
+    want = (key * 2000).encode()[: 20_000 - i % 29]
+    got = store.get(key)
+    assert got is None or got == want
+    found += got is not None
+    store.put(key, want)
+assert found and store.info().bytes < 1_000_000
+"""
+    for process in [start(code, tmp_path / "cache") for _ in range(4)]:
+        finish(process)
+
+
+def test_killed_while_writing(tmp_path):
+    """A process killed before its rename leaves no entry; the leftover is swept when old."""
+    cache = tmp_path / "cache"
+    code = """
+from pathlib import Path
+Path.replace = lambda self, target: os.kill(os.getpid(), 9)
+use(1)
+"""
+    finish(start(code, cache), -signal.SIGKILL)
+    (left,) = cache.iterdir()
+    assert left.name.startswith(".fnarray-tmp-")
+    os.utime(left, (time.time() - 7200,) * 2)
+    run("use(1); assert stats['compiled'] == 1", cache)
+    assert sorted(path.suffix for path in cache.iterdir()) == [".bin", ".py"]
+
+
+def test_killed_at_any_moment(tmp_path):
+    """Whenever a writer dies, a reader finds a whole entry or none."""
+    cache = tmp_path / "cache"
+    code = """
+i = 0
+while True:
+    i += 1
+    store.put(f"k_{i % 5:02}", bytes([i % 251]) * 3_000_000)
+"""
+    writers = [start(code, cache) for _ in range(2)]
+    time.sleep(1.5)
+    for writer in writers:
+        writer.kill()
+        finish(writer, -signal.SIGKILL)
+    check = """
+whole = [store.get(f"k_{i:02}") for i in range(5)]
+assert all(w is None or w == w[:1] * 3_000_000 for w in whole)
+assert any(whole)
+"""
+    run(check, cache)
+
+
+def test_damaged_object_code(tmp_path):
+    """A damaged kernel is compiled again by the next process, and mended for the one after."""
+    cache = tmp_path / "cache"
+    run("use(1)", cache)
+    (path,) = cache.glob("*.bin")
+    good = path.read_bytes()
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 4
+    for bad in (good[: len(good) // 2], flipped, b"\x7fELF"):
+        path.write_bytes(bad)
+        run("use(1); assert stats['compiled'] == 1, stats", cache)
+    run("use(1); assert stats['disk'] == 1, stats", cache)
+
+
+def test_read_only_directory(tmp_path):
+    """A directory that cannot be written is read, costs one warning, and breaks nothing."""
+    cache = tmp_path / "cache"
+    run("use(1)", cache)
+    code = """
+if os.geteuid() == 0:
+    # Root writes where it likes; without its capabilities it obeys the mode like everyone.
+    import ctypes
+    version, none = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert ctypes.CDLL(None).capset(version, none) == 0
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    use(1)
+    assert stats["disk"] == 1, stats
+    use(2)
+    use(3)
+assert [w.category.__name__ for w in caught] == ["CacheWarning"], caught
+"""
+    cache.chmod(0o500)
+    try:
+        run(code, cache)
+    finally:
+        cache.chmod(0o700)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_full_disk(tmp_path):
+    """Where the object code does not fit, the kernel runs all the same, after one warning."""
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    use(1)
+    use(2)
+assert [w.category.__name__ for w in caught] == ["CacheWarning"], caught
+"""
+    cache = tmp_path / "cache"
+    run(code, cache)
+    assert {path.suffix for path in cache.iterdir()} == {".py"}
+
+
+def test_no_home(tmp_path):
+    """Without any place for a cache kernels are compiled in memory, after one warning."""
+    code = """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    use(1)
+    use(2)
+assert [w.category.__name__ for w in caught] == ["CacheWarning"], caught
+"""
+    run(code, "", HOME="/dev/null", XDG_CACHE_HOME="")
+
+
+def test_fork(tmp_path):
+    """A child forked while other threads compile can load, and compile for itself."""
+    code = """
+import threading
+use(1)
+threads = [threading.Thread(target=use, args=(i,)) for i in (2, 3, 4)]
+for thread in threads: thread.start()
+child = os.fork()
+if child == 0:
+    use(1); use(2); use(5)
+    os._exit(0)
+for thread in threads: thread.join()
+assert os.waitpid(child, 0)[1] == 0
+"""
+    run(code, tmp_path / "cache")
+
+
+HELPER = """
+from numba import njit
+from fnarray.compile import jit
+
+def helper(c):
+    steps = [f"    if x[{i}] > {i}.5: s = np.sin(s * {i}) + np.log(s + {i}.5) * np.exp(s - {i})"
+             for i in range(40)]  # too long to be inlined
+    text = "\\n".join(["def helper(x):", "    s = x[0]", *steps, "    return s * 0.0 + c"])
+    scope = {"np": np, "c": c, "__name__": "numba"}
+    exec(text, scope)
+    return njit(scope["helper"])
+
+def compile_calling(c, name):
+    calls = "".join(f"    out[{i}] = h(x[{i}:])\\n" for i in range(5))
+    scope = {**jit.namespace(), "h": helper(c)}
+    exec(f"def {name}(x, out):\\n{calls}", scope)
+    return jit.dump(jit.compile_kernel(scope[name], ("f64[1]", "f64[1]")))
+"""
+
+
+def test_equal_helper_names_from_two_processes(tmp_path):
+    """Two processes give different helpers one symbol; a third that loads both keeps them apart.
+
+    With Numba's own code library the second kernel runs the first one's helper.
+    """
+    write = """
+from pathlib import Path
+c, path = sys.argv[1:]
+Path(path).write_bytes(compile_calling(int(c) + 0.5, f"k_{c}"))
+"""
+    for c in (3, 4):
+        run(HELPER + write, tmp_path / "cache", c, tmp_path / str(c))
+    read = """
+from pathlib import Path
+for c in (3, 4):
+    out = np.zeros(5)
+    jit.rebuild((Path(sys.argv[1]) / str(c)).read_bytes())(np.ones(60), out)
+    assert (out == c + 0.5).all(), (c, out)
+"""
+    run(HELPER + read, tmp_path / "cache", tmp_path)

@@ -1,0 +1,126 @@
+"""Complex kernels against NumPy, compiled and as plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fnarray_kernels import complexmath, halves
+from numba import njit
+
+UNARY = {
+    "neg": np.negative,
+    "conj": np.conj,
+    "abs": np.abs,
+    "sign": np.sign,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda z: 1 / np.sqrt(z),
+    "exp": np.exp,
+    "exp2": lambda z: np.exp(z * np.log(2)),
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "logistic": lambda z: 1 / (1 + np.exp(-z)),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}
+BINARY = {
+    "div": np.divide,
+    "pow": np.power,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "atan2": lambda y, x: -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y)),
+}
+
+
+def points(dtype, seed: int) -> np.ndarray:
+    """Points of the plane, some close to 0 and to the unit circle, where formulas cancel."""
+    rng = np.random.default_rng(seed)
+    z = rng.uniform(-3, 3, 60) + 1j * rng.uniform(-3, 3, 60)
+    z[:15] *= 1e-4
+    z[15:30] /= np.abs(z[15:30])
+    return z.astype(dtype)
+
+
+def compiled(f):
+    return njit(error_model="numpy")(f)
+
+
+def close(got, want, dtype) -> None:
+    # Twenty roundings: Numba's formulas for tan and the inverses take several steps.
+    np.testing.assert_allclose(got, want, rtol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name, dtype):
+    """Each function agrees with NumPy in double precision, and keeps the operand's precision."""
+    f, z = getattr(complexmath, name), points(dtype, 1)
+    out = np.empty(z.shape, z.real.dtype if name == "abs" else dtype)
+    _loop(f)(z, out)
+    want = UNARY[name](z.astype(np.complex128))
+    close(out, want, dtype)
+    plain = f(z[20])
+    assert np.dtype(type(plain)) == out.dtype
+    close(plain, want[20], dtype)
+
+
+def _loop(f):
+    g = compiled(f)
+
+    @compiled
+    def loop(z, out):
+        for i in range(z.size):
+            out[i] = g(z[i])
+
+    return loop
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("name", BINARY)
+def test_binary(name, dtype):
+    """Functions of two numbers agree with NumPy in double precision."""
+    g, a, b = compiled(getattr(complexmath, name)), points(dtype, 2), points(dtype, 3)
+    got = [g(x, y) for x, y in zip(a, b, strict=True)]
+    wide = np.complex128
+    want = BINARY[name](a.astype(wide), b.astype(wide))
+    np.testing.assert_allclose(got, want, rtol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5, -1, -3])
+def test_ipow(n):
+    """Integer powers agree with NumPy's."""
+    g = compiled(lambda z: complexmath.ipow(z, n))
+    z = points(np.complex128, 4)
+    close([g(x) for x in z], z**n, np.complex128)
+
+
+def test_double_from_single():
+    """Conversions go both ways and keep the value."""
+    assert compiled(complexmath.to_complex128)(np.complex64(1 + 2j)) == 1 + 2j
+    assert compiled(complexmath.to_complex64)(np.float32(3)) == 3
+
+
+def test_half_steps():
+    """`nextafter` of half types steps in their own bits, as NumPy's does."""
+    x = np.array([0, -0.0, 1, -1, 2, 6e-8, -6e-8, 65504, np.inf, 0.5], np.float16)
+    g = compiled(halves.nextafter_f16)
+    for a in x:
+        for b in x:
+            assert np.float16(g(np.float32(a), np.float32(b))) == np.nextafter(a, b)
+
+
+def test_recast_copies_bytes():
+    """Bytes arrive unchanged under the other dtype."""
+    x, out = np.arange(6, dtype=np.float32), np.empty(12, np.uint16)
+    compiled(halves.recast)(x, out)
+    np.testing.assert_array_equal(out, x.view(np.uint16))
