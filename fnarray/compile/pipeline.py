@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..core.graph import ClosedGraph, Graph, subgraphs
+from ..core.graph import ClosedGraph, Graph, structure, subgraphs
 from ..core.verify import verify
 from . import build
 from .emit.driver import Program, emit_driver
@@ -143,6 +143,9 @@ _CODES = {
 }  # fmt: skip
 
 
+_programs: dict[Any, Executable] = {}
+
+
 def compile_graph(closed: ClosedGraph) -> Executable:
     """Compile a closed graph.
 
@@ -157,10 +160,22 @@ def compile_graph(closed: ClosedGraph) -> Executable:
         Kernels are built at its first run.
     """
     graph = closed.jaxpr
+    try:
+        key = structure(graph)
+        found = _programs.get(key)
+    except TypeError:  # a param without hash: compiled anew each time
+        key = found = None
+    if found is not None:
+        return found
     if config.verify:
         verify(graph)
     block = simplified(graph)
     plan = plan_block(block, in_loop=False)
-    return Executable(closed, plan, emit_driver(plan, sizes_of(graph)))
+    executable = Executable(closed, plan, emit_driver(plan, sizes_of(graph)))
+    if key is not None:
+        if len(_programs) >= 1024:
+            _programs.pop(next(iter(_programs)), None)
+        _programs[key] = executable
+    return executable
 
 

@@ -509,7 +509,9 @@ def _lattice_result_type(operands: tuple[tuple[Any, bool], ...], token: int) -> 
     dtypes = frozenset(dtype for dtype, _ in operands)
     all_weak = all(weak for _, weak in operands)
     mode = config.numpy_dtype_promotion
-    if len(dtypes) == 1 or (all_weak and mode == "standard"):
+    # Strict mode knows weak types by kind alone: two weak int8 are int32 there.
+    as_strong = not any(weak for _, weak in operands) or len(operands) == 1
+    if as_strong or mode == "standard" and (all_weak or len(dtypes) == 1):
         node, weak = _join(dtypes, mode), all_weak
     else:
         node = _join(
@@ -552,7 +554,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     dtype, weak = lattice_result_type([_operand(x) for x in args])
     if weak:
-        dtype = canonicalize_dtype(_python_type(dtype))
+        dtype = canonicalize_dtype(uint64 if is_unsigned(dtype) else _python_type(dtype))
     return (dtype, weak) if return_weak_type_flag else dtype
 
 

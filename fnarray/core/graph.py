@@ -185,3 +185,38 @@ def eval_graph(
             outs = (outs,)
         env.update(zip(eqn.outvars, outs, strict=True))
     return [read(a) for a in graph.outvars]
+
+
+def structure(graph: Graph) -> tuple[Any, ...]:
+    """Return a hashable value that is equal for graphs that do the same.
+
+    Vars are numbered in order of appearance; literals count by their bytes. Sources and names are
+    left out. Raises `TypeError` where a param has no hash.
+    """
+    number: dict[Var, int] = {}
+
+    def read(atom: Atom) -> Any:
+        if isinstance(atom, Literal):
+            return atom.val.tobytes(), atom.aval
+        return number[atom]
+
+    def write(var: Var) -> ShapedArray:
+        number[var] = len(number)
+        return var.aval
+
+    def param(value: Any) -> Any:
+        if isinstance(value, ClosedGraph):
+            return structure(value.jaxpr), tuple(map(id, value.consts))
+        if isinstance(value, Graph):
+            return structure(value)
+        if isinstance(value, tuple):
+            return tuple(map(param, value))
+        return value
+
+    heads = tuple(map(write, (*graph.constvars, *graph.invars)))
+    body = []
+    for eqn in graph.eqns:
+        ins = tuple(map(read, eqn.invars))
+        params = tuple((k, param(v)) for k, v in eqn.params.items())
+        body.append((eqn.primitive, ins, params, tuple(map(write, eqn.outvars))))
+    return heads, tuple(body), tuple(map(read, graph.outvars))

@@ -176,9 +176,10 @@ def canonical_precision(precision: Any) -> Any:
 
 
 def _natural(lhs: np.dtype, rhs: np.dtype) -> np.dtype:
-    """Return the dtype of a product: of two integer dtypes the wider, of equals the signed."""
-    if is_integer(lhs) and is_integer(rhs):
-        return max(lhs, rhs, key=lambda d: (d.itemsize, d.kind == "i"))
+    """Return the dtype of a product: within a kind the wider; of equals, signed or bfloat16."""
+    for alike in (is_integer, is_float):
+        if alike(lhs) and alike(rhs):
+            return max(lhs, rhs, key=lambda d: (d.itemsize, d.kind == "i" or d == bfloat16))
     return promote_types(lhs, rhs)
 
 

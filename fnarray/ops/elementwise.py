@@ -402,7 +402,18 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm; NaN below zero for real operands."""
 
 
-@transcendental(_everywhere("log1p"), eval=np.log1p)
+def _log1p(x: np.ndarray) -> Any:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    re, im = x.real, x.imag
+    # NumPy takes log|1 + x|, which loses what 1 + x rounds away.
+    small = np.hypot(re, im) < 0.5
+    square = np.where(small, re * (2 + re) + im * im, 0)
+    size = np.where(small, np.log1p(square) / 2, np.log(np.hypot(1 + re, im)))
+    return _join(size, np.arctan2(im, 1 + re))
+
+
+@transcendental(_everywhere("log1p"), eval=_log1p)
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm of ``1 + x``, accurate for small ``x``."""
 

@@ -90,7 +90,7 @@ TABLE = {
     "COS_32": (COS, 0, QUARTER, 4),
     "ATAN_64": (ATAN, 0, (mp.sqrt(2) - 1) ** 2 * mp.mpf("1.002"), 12),
     "ASIN_64": (ASIN, 0, mp.mpf("0.2501"), 13),
-    "TANH_32": (TANH, 0, mp.mpf("0.36"), 5),
+    "TANH_32": (TANH, 0, mp.mpf("1.0001"), 8),
     "ERF_64": (ERF, 0, mp.mpf("0.5626"), 11),
     "ERF_32": (ERF, 0, mp.mpf("1.0001"), 7),
     "ERFC_LOG_32": (ERFC_LOG, 1, 4, 9),

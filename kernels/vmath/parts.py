@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from fnarray_kernels._ir import bitcast, const, convert, f32, f64, fabs, fma, scalar, select
+from fnarray_kernels._ir import bitcast, const, convert, f32, f64, fma, scalar, select
 
 INF, NAN = np.inf, np.nan
 LOG2_E = 1.4426950408889634
@@ -114,5 +114,3 @@ def keep_zero(x, y):
     """Return `y`, but `x` itself, with its sign, where it is zero."""
     return select(x == 0, x, y)
 
-
-__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]

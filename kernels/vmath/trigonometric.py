@@ -138,7 +138,7 @@ def cos(x):
 
 @scalar
 def tan(x):
-    """Tangent, within 2 ULP for arguments of any size; NaN at infinities."""
+    """Tangent, within 2.25 ULP for arguments of any size; NaN at infinities."""
     sine, cosine, n = _sin_cos(x)
     even = (n & 1) == 0
     return keep_zero(x, convert(select(even, sine, -cosine) / select(even, cosine, sine), x.dtype))
@@ -199,7 +199,7 @@ def _arc(top, bottom):
 
 @in_double
 def atan(x):
-    """Arctangent, within 1 ULP."""
+    """Arctangent, within 1.5 ULP."""
     return keep_zero(x, copysign(_arc(fabs(x), const(1.0, x)), x))
 
 

@@ -58,7 +58,9 @@ def _update(form, ins, out):
             if out.itemsize == 2 and out.dtype.kind in "fV":  # half types arrive as float32
                 old, new = np.float32(old), np.float32(new)
             with np.errstate(all="ignore"):
-                out[to] = eval(form.combine.format("old", "new"), {"old": old, "new": new, "sc": sc})
+                out[to] = eval(
+                    form.combine.format("old", "new"), {"old": old, "new": new, "sc": sc}
+                )
         else:
             (value,) = run_graph(form.combine, [old, new])
             out[to] = value
@@ -80,7 +82,9 @@ def run_form(form, ins, out_avals):
         values = list(ins)
         env = dict(zip(form.graph.jaxpr.invars, values, strict=True))
         for eqn in form.graph.jaxpr.eqns:
-            parts = run_form(eqn.form(), [env[v] for v in eqn.invars], [v.aval for v in eqn.outvars])
+            parts = run_form(
+                eqn.form(), [env[v] for v in eqn.invars], [v.aval for v in eqn.outvars]
+            )
             env.update(zip(eqn.outvars, parts, strict=True))
         return [env[v] for v in form.graph.jaxpr.outvars]
     if isinstance(form, forms.Iota):
@@ -107,7 +111,9 @@ def check_forms(fun, *arrays):
             outs = eqn.primitive.eval(*ins, **eqn.params)
         outs = outs if eqn.primitive.multiple_results else (outs,)
         form = eqn.form()
-        if isinstance(form, forms.Reindex | forms.Pieces | forms.Update | forms.Iota | forms.Inline):
+        if isinstance(
+            form, forms.Reindex | forms.Pieces | forms.Update | forms.Iota | forms.Inline
+        ):
             seen.append(eqn.primitive.name)
             got = run_form(form, ins, [v.aval for v in eqn.outvars])
             for g, want in zip(itertools.chain(got), outs, strict=True):

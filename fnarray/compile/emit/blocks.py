@@ -136,7 +136,8 @@ class Blocks(Body):
         if not var.aval.shape:
             return False
         if isinstance(form, Update | Pieces):
-            return s not in plan.unrolled
+            alone = var.aval.size == 1 and not (isinstance(form, Update) and var is s.node.ins[0])
+            return s not in plan.unrolled and not alone
         return self.control_requires_memory(s, var)
 
     def control_requires_memory(self, s: Step, var: Var) -> bool:
@@ -157,7 +158,7 @@ class Blocks(Body):
         source = node.eqn.source
         if source.line:
             where = source.file.replace("\\", "/").rsplit("/", 1)[-1]
-            self.line(f"# {where}:{source.line}: {source.text()}".rstrip(": "))
+            self.note(f"# {where}:{source.line}: {source.text()}".rstrip(": "))
         if isinstance(item, Tree):
             self.emit_tree(item, ())
         elif isinstance(item, Nest):

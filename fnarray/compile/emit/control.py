@@ -23,7 +23,8 @@ class Carry:
     """One loop-carried value.
 
     ``names`` holds the registers of a scalar or small array, by index. Else the value is in
-    ``store``; ``spare`` is the second buffer when the body cannot work in place.
+    ``store``; ``spare`` is the second buffer when the body cannot work in place, and ``home``
+    where the result ends.
     """
 
     var: Var
@@ -31,6 +32,7 @@ class Carry:
     names: dict[tuple[int, ...], str] | None = None
     store: Storage | None = None
     spare: Storage | None = None
+    home: Storage | None = None
 
 
 class Control(Blocks):
@@ -187,20 +189,27 @@ class Control(Blocks):
         block = self.block_of(graph)
         operands = list(node.ins[1:])
         self.bind_inputs(block.inputs, operands)
-        targets, owned = {}, set()
+        targets, owned, idle = {}, set(), set()
         for var, atom in zip(node.outs, block.outputs, strict=True):
             if var in results or not isinstance(atom, Var):
                 continue
-            targets[atom] = self.storage[var]
             if var in donors:
                 operand = block.inputs[operands.index(donors[var])]
                 self.storage[operand] = self.storage[var]
-                if self._is_copy(block, atom, operand):
-                    continue
                 owned.add(operand)
+                if self._is_copy(block, atom, operand):
+                    idle.add(atom)  # the result is where the operand is
+                    continue
+            targets[atom] = self.storage[var]
+        all_outputs = block.outputs
+        block = Block(
+            block.inputs,
+            tuple(n for n in block.nodes if not (n.outs and n.outs[0] in idle)),
+            tuple(a for a in all_outputs if not (isinstance(a, Var) and a in idle)),
+        )
         self.emit_body(block, targets, frozenset(owned))
         held = []
-        for var, atom in zip(node.outs, block.outputs, strict=True):
+        for var, atom in zip(node.outs, all_outputs, strict=True):
             for idx, name in results.get(var, {}).items():
                 held.append((name, self.value(atom, idx)))
         for name, value in held:
@@ -249,6 +258,7 @@ class Control(Blocks):
             if c.store is None or atom is c.var or self._chain(donated, atom, c.var):
                 continue
             size = c.var.aval.size
+            c.home = c.store
             here = self.assign(self.whole(c.store, size), None, "p")
             there = self.assign(self.new_scratch(c.var).name, None, "q")
             strides = row_major(c.var.aval.shape)
@@ -291,7 +301,7 @@ class Control(Blocks):
             with self.block(f"if {flag}:", barrier=True):
                 for c in swapped:
                     assert c.store is not None and c.spare is not None
-                    self.copy(c.store, replace(c.spare, name=c.spare.name), c.var)
+                    self.copy(c.store, c.spare, c.var)
         for c in carries:
             if c.names is not None:
                 for idx, name in c.names.items():
@@ -300,9 +310,9 @@ class Control(Blocks):
                     self.remember((c.result, idx), final)
                     self._deliver(c.result, idx, final)
             elif c.result not in self.storage:
-                assert c.store is not None
-                store = replace(c.spare, depth=self.scope.depth) if c.spare else c.store
-                self.storage[c.result] = store
+                home = c.home or c.store
+                assert home is not None
+                self.storage[c.result] = home
 
     def _targets(self, carries: list[Carry], outputs: Sequence[Atom]) -> dict[Var, Storage]:
         return {

@@ -55,6 +55,15 @@ class Writer:
         """Add a statement to the innermost scope."""
         self.scope.lines.append(text)
 
+    def note(self, comment: str) -> None:
+        """Add a comment, unless the scope's last comment says the same."""
+        for item in reversed(self.scope.lines):
+            if isinstance(item, str) and item.startswith("#"):
+                if item == comment:
+                    return
+                break
+        self.line(comment)
+
     def declare(self, name: str) -> str:
         """Note that a name is defined in the innermost scope."""
         self.depth_of[name] = self.scope.depth

@@ -55,6 +55,10 @@ def plan_block(block: Block, *, in_loop: bool, owned: frozenset[Var] = frozenset
     """
     roots = choose_roots(block, in_loop)
     inlined = {n.out: n for n in block.nodes if n not in roots}
+    for node in block.nodes:
+        if isinstance(node.form, Update):
+            _settle_operands(node, inlined)
+    roots = {n for n in block.nodes if n.outs and n.out not in inlined}
     statements = [_statement(n, inlined, in_loop) for n in block.nodes if n in roots]
     statements, donated = _order(statements, block, owned)
     unrolled = {s for s in statements if in_loop and _unrolls(s)}
@@ -74,6 +78,16 @@ def plan_block(block: Block, *, in_loop: bool, owned: frozenset[Var] = frozenset
             items.append(s)
     items.extend(fuse(run, overwrites))
     return Plan(block, items, inlined, donated, unrolled)
+
+
+def _settle_operands(update: Node, inlined: dict[Var, Node]) -> None:
+    """Compute an update's operands beforehand where they read what it is about to overwrite."""
+    for atom in update.ins[1:]:
+        if atom in inlined:
+            walk = AccessWalk(inlined)
+            walk.visit(atom, tuple(0 for _ in atom.aval.shape))
+            if update.ins[0] in walk.reads:
+                del inlined[atom]
 
 
 def _statement(node: Node, inlined: dict[Var, Node], in_loop: bool) -> Statement:

@@ -1,0 +1,291 @@
+"""Calls: tracing a function into a graph closed over nothing, and the primitive that holds one.
+
+Graphs are cached with the function they come from, so a function traced twice on the same avals is
+traced once, and every call of it holds the same `Graph` object (which is how the printer knows).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..config import config
+from ..core import hooks, tree
+from ..core.array import Array, ArrayImpl, aval_of
+from ..core.avals import ShapedArray, ShapeDtypeStruct
+from ..core.forms import Inline
+from ..core.graph import ClosedGraph, Graph
+from ..core.primitive import Primitive
+from ..core.source import user_source
+from ..core.trace import Tracer, bind, trace_graph
+from ..ops._rules import register
+
+__all__ = []
+
+log = logging.getLogger("fnarray.api")
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def fun_name(fun: Callable[..., Any]) -> str:
+    """Return a function's name; that of what it wraps for a partial."""
+    while isinstance(fun, partial) and not hasattr(fun, "__name__"):
+        fun = fun.func
+    return getattr(fun, "__name__", "<unnamed function>")
+
+
+def fun_text(fun: Callable[..., Any]) -> str:
+    """Return a function's name with file and line, for messages."""
+    inner = inspect.unwrap(fun)
+    while isinstance(inner, partial):
+        inner = inspect.unwrap(inner.func)
+    code = getattr(inner, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return fun_name(fun) + where
+
+
+def parameters_of(fun: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
+    """Return a function's parameters by name, or None where it does not tell them."""
+    try:
+        return dict(inspect.signature(fun).parameters)
+    except (ValueError, TypeError):
+        return None
+
+
+def argument_paths(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
+    """Return what each leaf is called in the function: ``x``, ``params['w'][0]``, ``args[2]``."""
+    names = []
+    for name, p in (parameters_of(fun) or {}).items():
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{name}[{i}]" for i in range(max(0, len(args) - len(names)))]
+        elif p.kind is not p.KEYWORD_ONLY:
+            names.append(name)
+    names += [f"args[{i}]" for i in range(len(names), len(args))]
+    return [
+        name + tree.keystr(path)
+        for name, value in [*zip(names, args, strict=False), *sorted(kwargs.items())]
+        for path, _ in tree.leaves_with_path(value)
+    ]
+
+
+def abstract(x: Any) -> ShapedArray:
+    """Return the aval of an array, a number, or a `ShapeDtypeStruct`-like stand-in for one."""
+    if isinstance(x, Array):
+        return x.aval
+    if isinstance(x, ShapeDtypeStruct):
+        from_struct = ShapedArray(x.shape, x.dtype, x.weak_type)
+        return from_struct.update(dtype=_canonical(x.dtype))
+    return aval_of(x)
+
+
+# ---- traced functions ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """What tracing a function gives.
+
+    Attributes
+    ----------
+    closed : ClosedGraph
+        Closed over nothing: what the function captured comes before its arguments.
+    consts : tuple of Array
+        The captured arrays and outer tracers.
+    out_spec : optree.PyTreeSpec
+        Structure of the result.
+    cells : tuple
+        The captured variables' values when traced.
+    """
+
+    closed: ClosedGraph
+    consts: tuple[Array, ...]
+    out_spec: Any
+    cells: tuple[Any, ...]
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the results' leaves."""
+        return self.closed.out_avals
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """Structure of the result."""
+        return tree.PyTreeDef(self.out_spec)
+
+    def fits(self, cells: tuple[Any, ...]) -> bool:
+        """Whether the graph still says what the function does."""
+        return all(a is b for a, b in zip(self.cells, cells, strict=True)) and all(
+            c.trace.alive for c in self.consts if isinstance(c, Tracer)
+        )
+
+
+Key = tuple[Hashable, ...]
+_caches: weakref.WeakKeyDictionary[Callable[..., Any], dict[Key, Any]] = weakref.WeakKeyDictionary()
+
+
+def cache_of(fun: Callable[..., Any]) -> dict[Key, Any]:
+    """Return the cache that lives as long as the function; a fresh one if it cannot be a key."""
+    try:
+        return _caches.setdefault(fun, {})
+    except TypeError:
+        return {}
+
+
+def clear_graphs() -> None:
+    """Forget every traced function."""
+    for cache in list(_caches.values()):
+        cache.clear()
+
+
+def _cells(fun: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return captured arrays and numbers; a closure whose variable is rebound is traced again."""
+    out = []
+    for cell in getattr(fun, "__closure__", None) or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        # Other objects are left out: a cache that held a function would keep it alive.
+        out.append(value if isinstance(value, Array | int | float | complex) else None)
+    return tuple(out)
+
+
+def traced(
+    fun: Callable[..., Any],
+    in_spec: Any,
+    in_avals: tuple[ShapedArray, ...],
+    *,
+    call: Callable[..., Any] | None = None,
+    statics: Key = (),
+    cache: dict[Key, Any] | None = None,
+    name: str | None = None,
+    user: str = "jit",
+) -> Traced:
+    """Trace a function, or return what an equal trace gave before.
+
+    Parameters
+    ----------
+    fun : callable
+        Whose cache is used, and whose name messages show.
+    in_spec : optree.PyTreeSpec
+        Structure of ``(args, kwargs)``.
+    in_avals : tuple of ShapedArray
+        Avals of the leaves.
+    call : callable, optional
+        Called with the tracers instead of ``fun``: it adds the static arguments.
+    statics : tuple
+        Their values, as part of the key.
+    cache : dict, optional
+        In place of the function's own.
+    name, user : str
+        Of the function, and of what traces it, for messages.
+
+    Raises
+    ------
+    TypeError
+        A leaf of the result is no array.
+    """
+    cache = cache_of(fun) if cache is None else cache
+    key = (in_spec, in_avals, statics, config.trace_token)
+    found = cache.get(key)
+    cells = _cells(fun)
+    if found is not None and found.fits(cells):
+        return found
+    start = time.perf_counter()
+    name = name or fun_name(fun)
+    args, kwargs = in_spec.unflatten(list(in_avals))
+    origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(fun, args, kwargs)]
+    out_specs: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = in_spec.unflatten(leaves)
+        out = (call or fun)(*args, **kwargs)
+        outs, spec = tree.flatten_spec(out)
+        out_specs.append(spec)
+        _check_results(out, outs, fun, user)
+        return outs
+
+    if len(origins) != len(in_avals):  # a class that opens in another order with keys
+        origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
+    graph = trace_graph(flat, in_avals, name, origins)
+    result = Traced(*closed_over_nothing(graph), out_specs[0], cells)
+    _log_trace(name, time.perf_counter() - start, in_avals, len(cache))
+    cache[key] = result
+    return result
+
+
+def _log_trace(name: str, seconds: float, in_avals: Sequence[ShapedArray], known: int) -> None:
+    level = logging.WARNING if config.log_compiles else logging.DEBUG
+    log.log(level, "Finished tracing + transforming %s in %.6f sec", name, seconds)
+    if config.explain_cache_misses:
+        avals = ", ".join(a.str_short() for a in in_avals)
+        why = f"{known} other signatures are known" if known else "it was never traced before"
+        log.warning("TRACING CACHE MISS at %s: %s(%s): %s", user_source(), name, avals, why)
+
+
+def _check_results(out: Any, leaves: Sequence[Any], fun: Callable[..., Any], user: str) -> None:
+    """Raise `TypeError` naming the first leaf of a result that is no array."""
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Array):
+            continue
+        try:
+            aval_of(leaf)
+        except TypeError as error:
+            path = tree.keystr(tree.leaves_with_path(out)[i][0])
+            at = f"at result{path}" if path else "as its result"
+            raise TypeError(
+                f"{user}: {fun_text(fun)} returned {leaf!r} of type {type(leaf)} {at}, which is "
+                "not a valid fnarray type. Return arrays, numbers, and containers of them."
+            ) from error
+
+
+def closed_over_nothing(graph: ClosedGraph) -> tuple[ClosedGraph, tuple[Any, ...]]:
+    """Return a graph with its constants as leading inputs, and the constants."""
+    g = graph.jaxpr
+    if not g.constvars:
+        return graph, ()
+    inner = Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name)
+    return ClosedGraph(inner), graph.consts
+
+
+def _canonical(dtype: Any) -> Any:
+    from ..core.dtypes import canonicalize_dtype
+
+    return canonicalize_dtype(dtype)
+
+
+# ---- the primitive -------------------------------------------------------------------------------
+
+
+def call_eagerly(graph: ClosedGraph, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Evaluate a graph on NumPy arrays as machine code."""
+    return tuple(hooks.compiled_call(graph, args))
+
+
+jit_p = register(
+    Primitive(
+        "jit",
+        aval=lambda *avals, jaxpr, name: jaxpr.out_avals,
+        eval=lambda *xs, jaxpr, name: call_eagerly(jaxpr, xs),
+        form=lambda ins, outs, *, jaxpr, name: Inline(jaxpr),
+        multiple_results=True,
+    )
+)
+
+
+def call(t: Traced, leaves: Sequence[Any], name: str) -> Any:
+    """Record a call of a traced function, or evaluate it; return its result."""
+    outs = bind(jit_p, *t.consts, *leaves, name=name, jaxpr=t.closed)
+    return t.out_spec.unflatten(outs)
+
+
+def eager(x: Any) -> bool:
+    """Whether a value is at hand."""
+    return isinstance(x, ArrayImpl) or not isinstance(x, Array)

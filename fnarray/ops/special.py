@@ -1,0 +1,226 @@
+"""Special functions: error functions, the gamma family, Bessel functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ._rules import FLOAT, elementwise
+from .elementwise import in_single
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "betainc",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "lgamma",
+    "polygamma",
+    "random_gamma_grad",
+    "zeta",
+]
+
+
+@cache
+def _scipy() -> Any:
+    """SciPy's special functions, imported at the first use: they take a quarter of a second."""
+    return import_module("scipy.special")
+
+
+def by_scipy(name: str) -> Callable[..., Any]:
+    """Evaluate by a function of `scipy.special`."""
+    return in_single(lambda *xs: getattr(_scipy(), name)(*xs))
+
+
+# ---- error functions ---------------------------------------------------------------------------
+
+
+@elementwise("vm.erf({0})", eval=by_scipy("erf"), dtypes=FLOAT, cost=15)
+def erf(x: Any) -> Any:
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
+
+
+@elementwise("vm.erfc({0})", eval=by_scipy("erfc"), dtypes=FLOAT, cost=20)
+def erfc(x: Any) -> Any:
+    """``1 - erf(x)``, accurate where it is small."""
+
+
+@elementwise("vm.erf_inv({0})", eval=by_scipy("erfinv"), dtypes=FLOAT, cost=20)
+def erf_inv(x: Any) -> Any:
+    """Inverse of `erf`; infinite at -1 and 1, NaN outside."""
+
+
+# ---- the gamma family --------------------------------------------------------------------------
+
+
+def _lgamma(x: np.ndarray) -> Any:
+    # The poles on the way to -inf have +inf as their only limit; SciPy says -inf.
+    return np.where(x == -np.inf, np.inf, _scipy().gammaln(x)).astype(x.dtype)
+
+
+@elementwise("fk.special.lgamma({0})", eval=in_single(_lgamma), dtypes=FLOAT, cost=40)
+def lgamma(x: Any) -> Any:
+    """Logarithm of ``|gamma(x)|``; infinite at 0 and the negative integers."""
+
+
+def _digamma(x: np.ndarray) -> Any:
+    # At 0 the limits from left and right differ.
+    return np.where(x == 0, np.nan, _scipy().digamma(x)).astype(x.dtype)
+
+
+@elementwise("fk.special.digamma({0})", eval=in_single(_digamma), dtypes=FLOAT, cost=40)
+def digamma(x: Any) -> Any:
+    """Derivative of `lgamma`; NaN at 0 and the negative integers."""
+
+
+@elementwise("fk.special.zeta({0}, {1})", eval=by_scipy("zeta"), dtypes=FLOAT, cost=60)
+def zeta(x: Any, q: Any) -> Any:
+    """Hurwitz zeta function, the sum of ``(k + q) ** -x`` over ``k >= 0``; NaN for ``x < 1``."""
+
+
+def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
+    special = _scipy()
+    wide = x.astype(np.float64)
+    order = m.astype(np.float64) + 1
+    sign = np.where(order % 2 == 0, 1.0, -1.0)
+    value = sign * special.gamma(order) * special.zeta(order, wide)
+    # At the poles odd powers have limits of both signs.
+    value = np.where((wide <= 0) & (wide == np.floor(wide)) & (sign < 0), np.nan, value)
+    value = np.where(m == 0, _digamma(wide), value)
+    return np.where((m < 0) | (m != np.floor(m)), np.nan, value)
+
+
+@elementwise("fk.special.polygamma({0}, {1})", eval=_polygamma, dtypes=FLOAT, cost=80)
+def polygamma(m: Any, x: Any) -> Any:
+    """Derivative of order ``m`` of `digamma`; ``m`` holds whole numbers, else NaN."""
+
+
+@elementwise("fk.special.igamma({0}, {1})", eval=by_scipy("gammainc"), dtypes=FLOAT, cost=200)
+def igamma(a: Any, x: Any) -> Any:
+    """Regularised lower incomplete gamma function P(a, x)."""
+
+
+@elementwise("fk.special.igammac({0}, {1})", eval=by_scipy("gammaincc"), dtypes=FLOAT, cost=200)
+def igammac(a: Any, x: Any) -> Any:
+    """Regularised upper incomplete gamma function Q(a, x), ``1 - P(a, x)``."""
+
+
+@elementwise(
+    "fk.special.betainc({0}, {1}, {2})",
+    eval=by_scipy("betainc"),
+    dtypes=FLOAT,
+    cost=200,
+    name="regularized_incomplete_beta",
+)
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    """Regularised incomplete beta function I_x(a, b); NaN for ``x`` outside [0, 1]."""
+
+
+def _series(a: np.ndarray, x: np.ndarray, log_x: np.ndarray) -> np.ndarray:
+    """dP/da over ``x**a exp(-x) / gamma(a)``, by the power series; for x up to a + 1.
+
+    P is that factor times ``S / a``, where S sums ``x**n / ((a+1) ... (a+n))``.
+    """
+    term = total = np.ones_like(x)
+    slope = d_total = np.zeros_like(x)  # slope: d log(term) / da
+    for n in range(1, 20_000):
+        term = term * x / (a + n)
+        slope = slope - 1 / (a + n)
+        total = total + term
+        d_total = d_total + term * slope
+        if not np.any(np.abs(term * slope) > 1e-17 * np.abs(d_total)):
+            break
+    return (total * (log_x - _scipy().digamma(a + 1)) + d_total) / a
+
+
+def _fraction(a: np.ndarray, x: np.ndarray, log_x: np.ndarray) -> np.ndarray:
+    """dP/da over ``x**a exp(-x) / gamma(a)``, by the continued fraction of Q; for x beyond a + 1.
+
+    Lentz's method on ``1 / (x+1-a - 1(1-a) / (x+3-a - 2(2-a) / ...))``, carrying derivatives.
+    """
+    b = x + 1 - a
+    d = 1 / b
+    dd = d * d  # derivative of 1 / b: b falls as a grows
+    c, dc = np.full_like(x, 1e300), np.zeros_like(x)
+    h, dh = d, dd
+    for n in range(1, 20_000):
+        numer, d_numer = n * (a - n), float(n)
+        b = b + 2
+        denom = b + numer * d
+        d_denom = -1 + d_numer * d + numer * dd
+        d = 1 / denom
+        dd = -d_denom * d * d
+        dc = -1 + d_numer / c - numer * dc / (c * c)
+        c = b + numer / c
+        step = c * d
+        d_step = dc * d + c * dd
+        dh = dh * step + h * d_step
+        h = h * step
+        if not np.any((np.abs(step - 1) > 1e-16) | (np.abs(h * d_step) > 1e-16 * np.abs(dh))):
+            break
+    return -(dh + h * (log_x - _scipy().digamma(a)))
+
+
+def _scaled_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """dP(a, x)/da over ``x**a exp(-x) / gamma(a)``, which cannot under- or overflow; float64."""
+    valid = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+    a, x = np.where(valid, a, 1.0), np.where(valid, x, 1.0)
+    below = x <= a + 1
+    log_x = np.log(x)
+    out = np.where(
+        below,
+        _series(a, np.where(below, x, 0.0), log_x),
+        _fraction(a, np.where(below, a + 2, x), log_x),
+    )
+    return np.where(valid, out, np.nan)
+
+
+def _igamma_grad_a(a: np.ndarray, x: np.ndarray) -> Any:
+    a64, x64 = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    factor = np.exp(a64 * np.log(x64) - x64 - _scipy().gammaln(a64))
+    slope = np.where(factor == 0, 0.0, _scaled_slope(a64, x64) * factor)
+    slope = np.where((x64 == 0) & (a64 > 0), 0.0, slope)
+    return np.where((a64 > 0) & (x64 >= 0) & np.isfinite(x64), slope, np.nan)
+
+
+@elementwise("fk.gammagrad.igamma_grad_a({0}, {1})", eval=_igamma_grad_a, dtypes=FLOAT, cost=400)
+def igamma_grad_a(a: Any, x: Any) -> Any:
+    """Derivative of `igamma` by its first argument."""
+
+
+def _random_gamma_grad(a: np.ndarray, x: np.ndarray) -> Any:
+    a64, x64 = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    return np.where((x64 == 0) & (a64 > 0), 0.0, -x64 * _scaled_slope(a64, x64))
+
+
+@elementwise(
+    "fk.gammagrad.random_gamma_grad({0}, {1})", eval=_random_gamma_grad, dtypes=FLOAT, cost=400
+)
+def random_gamma_grad(a: Any, x: Any) -> Any:
+    """Derivative by ``a`` of a gamma sample ``x`` whose quantile stays fixed.
+
+    By the implicit function theorem it is ``-(dP/da) / (dP/dx)``
+    (Figurnov, Mohamed, Mnih, NeurIPS 2018).
+    """
+
+
+# ---- Bessel functions --------------------------------------------------------------------------
+
+
+@elementwise("fk.special.bessel_i0e({0})", eval=by_scipy("i0e"), dtypes=FLOAT, cost=30)
+def bessel_i0e(x: Any) -> Any:
+    """Modified Bessel function of order 0, times ``exp(-|x|)``."""
+
+
+@elementwise("fk.special.bessel_i1e({0})", eval=by_scipy("i1e"), dtypes=FLOAT, cost=30)
+def bessel_i1e(x: Any) -> Any:
+    """Modified Bessel function of order 1, times ``exp(-|x|)``."""
