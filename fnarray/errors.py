@@ -12,6 +12,7 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     │   ├── TracerIntegerConversionError
     │   ├── UnexpectedTracerError
     │   ├── JaxprTypeError
+    │   ├── KeyReuseError (RuntimeError)
     │   └── ShapeError
     ├── JAXIndexError (IndexError)
     │   └── NonConcreteBooleanIndexError
@@ -19,7 +20,6 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     ├── InconclusiveDimensionOperation
     ├── EffectError
     ├── JaxRuntimeError (RuntimeError)
-    ├── KeyReuseError (RuntimeError)
     ├── MissingRuleError (NotImplementedError)
     └── UnsupportedOnTarget (NotImplementedError)
 
@@ -119,7 +119,8 @@ class JaxRuntimeError(FnarrayError, RuntimeError):
     """A compiled program failed while it ran."""
 
 
-class KeyReuseError(FnarrayError, RuntimeError):
+# A failure of a run, hence RuntimeError; TypeError too, since JAX makes it one.
+class KeyReuseError(FnarrayTypeError, RuntimeError):
     """A random key was consumed twice, so the two draws are not independent."""
 
 

@@ -143,6 +143,11 @@ _CODES = {
 }  # fmt: skip
 
 
+def _run_of(closed: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
+    executable = compile_graph(closed)
+    return lambda *arrays: executable.run(*arrays)
+
+
 _programs: dict[Any, Executable] = {}
 
 
@@ -171,7 +176,7 @@ def compile_graph(closed: ClosedGraph) -> Executable:
         verify(graph)
     block = simplified(graph)
     plan = plan_block(block, in_loop=False)
-    executable = Executable(closed, plan, emit_driver(plan, sizes_of(graph)))
+    executable = Executable(closed, plan, emit_driver(plan, sizes_of(graph), _run_of))
     if key is not None:
         if len(_programs) >= 1024:
             _programs.pop(next(iter(_programs)), None)

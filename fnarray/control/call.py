@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..config import config
 from ..core import hooks, tree
-from ..core.array import Array, ArrayImpl, aval_of
-from ..core.avals import ShapedArray, ShapeDtypeStruct
+from ..core.array import Array, aval_of
+from ..core.avals import ShapedArray
+from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, Graph
 from ..core.primitive import Primitive
@@ -76,13 +79,11 @@ def argument_paths(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any])
 
 
 def abstract(x: Any) -> ShapedArray:
-    """Return the aval of an array, a number, or a `ShapeDtypeStruct`-like stand-in for one."""
-    if isinstance(x, Array):
-        return x.aval
-    if isinstance(x, ShapeDtypeStruct):
-        from_struct = ShapedArray(x.shape, x.dtype, x.weak_type)
-        return from_struct.update(dtype=_canonical(x.dtype))
-    return aval_of(x)
+    """Return the aval of an array, a number, or anything else with a shape and a dtype."""
+    if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
+        return aval_of(x)
+    weak = bool(getattr(x, "weak_type", False))
+    return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak)
 
 
 # ---- traced functions ----------------------------------------------------------------------------
@@ -127,6 +128,7 @@ class Traced:
 
 
 Key = tuple[Hashable, ...]
+Statics = Sequence[tuple[int | str, type, Any]]
 _caches: weakref.WeakKeyDictionary[Callable[..., Any], dict[Key, Any]] = weakref.WeakKeyDictionary()
 
 
@@ -157,13 +159,23 @@ def _cells(fun: Callable[..., Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+def merged(args: tuple, kwargs: dict[str, Any], statics: Statics) -> tuple[list, dict[str, Any]]:
+    """Return arguments with the static ones put back where they were."""
+    args, kwargs = list(args), dict(kwargs)
+    for where, _, value in statics:
+        if isinstance(where, int):
+            args.insert(where, value)
+        else:
+            kwargs[where] = value
+    return args, kwargs
+
+
 def traced(
     fun: Callable[..., Any],
     in_spec: Any,
     in_avals: tuple[ShapedArray, ...],
     *,
-    call: Callable[..., Any] | None = None,
-    statics: Key = (),
+    statics: Statics = (),
     cache: dict[Key, Any] | None = None,
     name: str | None = None,
     user: str = "jit",
@@ -178,10 +190,8 @@ def traced(
         Structure of ``(args, kwargs)``.
     in_avals : tuple of ShapedArray
         Avals of the leaves.
-    call : callable, optional
-        Called with the tracers instead of ``fun``: it adds the static arguments.
-    statics : tuple
-        Their values, as part of the key.
+    statics : tuple of (position or name, type, value)
+        Arguments that are not traced, positions first and ascending.
     cache : dict, optional
         In place of the function's own.
     name, user : str
@@ -201,12 +211,13 @@ def traced(
     start = time.perf_counter()
     name = name or fun_name(fun)
     args, kwargs = in_spec.unflatten(list(in_avals))
-    origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(fun, args, kwargs)]
+    shown = merged(args, kwargs, [(where, kind, None) for where, kind, _ in statics])
+    origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(fun, *shown)]
     out_specs: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
-        args, kwargs = in_spec.unflatten(leaves)
-        out = (call or fun)(*args, **kwargs)
+        args, kwargs = merged(*in_spec.unflatten(leaves), statics)
+        out = fun(*args, **kwargs)
         outs, spec = tree.flatten_spec(out)
         out_specs.append(spec)
         _check_results(out, outs, fun, user)
@@ -255,12 +266,6 @@ def closed_over_nothing(graph: ClosedGraph) -> tuple[ClosedGraph, tuple[Any, ...
     return ClosedGraph(inner), graph.consts
 
 
-def _canonical(dtype: Any) -> Any:
-    from ..core.dtypes import canonicalize_dtype
-
-    return canonicalize_dtype(dtype)
-
-
 # ---- the primitive -------------------------------------------------------------------------------
 
 
@@ -284,8 +289,3 @@ def call(t: Traced, leaves: Sequence[Any], name: str) -> Any:
     """Record a call of a traced function, or evaluate it; return its result."""
     outs = bind(jit_p, *t.consts, *leaves, name=name, jaxpr=t.closed)
     return t.out_spec.unflatten(outs)
-
-
-def eager(x: Any) -> bool:
-    """Whether a value is at hand."""
-    return isinstance(x, ArrayImpl) or not isinstance(x, Array)

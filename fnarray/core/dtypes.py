@@ -9,7 +9,8 @@ marks a weak type, that of a Python scalar: it gives way to any strong type of i
                    ╲      ╲        ╲        ╲      ╱       ╲          ╲         ╲
                     i1 ─── i2 ───── i4 ───── i8 ──┘         c* ─────── c4 ────── c8
 
-(``c4`` and ``c8`` hold two ``f4`` and two ``f8``: complex64 and complex128.)  So
+(Sizes here are in bytes, of a complex number's parts for ``c``: ``u8`` is uint64, ``bf`` bfloat16,
+``c4`` complex64.)  So
 ``int8 + uint8`` is int16, ``int32 + float*`` is ``float*``, ``float16 + bfloat16`` is float32, and
 an integer of any width never widens a float.  The lattice is that of JAX
 (https://docs.jax.dev/en/latest/type_promotion.html).  The strict setting keeps only the edges
@@ -506,24 +507,21 @@ def _lattice_result_type(operands: tuple[tuple[Any, bool], ...], token: int) -> 
     """`lattice_result_type`, remembered for each state of the settings (`token`)."""
     if not operands:
         raise ValueError("result_type: at least one array or dtype is needed, got none.")
+    mode = config.numpy_dtype_promotion
     dtypes = frozenset(dtype for dtype, _ in operands)
     all_weak = all(weak for _, weak in operands)
-    mode = config.numpy_dtype_promotion
-    # Strict mode knows weak types by kind alone: two weak int8 are int32 there.
-    as_strong = not any(weak for _, weak in operands) or len(operands) == 1
-    if as_strong or mode == "standard" and (all_weak or len(dtypes) == 1):
-        node, weak = _join(dtypes, mode), all_weak
+    # Weak types among themselves keep their widths; strict mode knows them by kind alone.
+    if len(operands) == 1 or (mode == "standard" and (all_weak or len(dtypes) == 1)):
+        node = _join(dtypes, mode)
     else:
-        node = _join(
-            frozenset(
-                _python_type(dtype) if weak and dtype != bool_ else dtype
-                for dtype, weak in operands
-            ),
-            mode,
-        )
-        weak = node in _WEAK
+        node = _join(frozenset(_weak_node(*operand) for operand in operands), mode)
+        all_weak = False
     dtype = canonicalize_dtype(node, allow_extended=True)
-    return dtype, weak and dtype != bool_
+    return dtype, (all_weak or node in _WEAK) and dtype != bool_
+
+
+def _weak_node(dtype: Any, weak: bool) -> _Node:
+    return _python_type(dtype) if weak and dtype != bool_ else dtype
 
 
 def _operand(x: Any) -> tuple[Any, bool]:

@@ -33,7 +33,7 @@ def _erfc_large(x):
     t = (x - 4.0) / under
 
     y = horner(t, c.ERFC_64) / fma(x, const(2.0, x), const(1.0, x))
-    return fma(-low, y, y) * exp_scaled(-square)
+    return y * exp_scaled(-square, low=-low)
 
 
 @scalar
@@ -72,7 +72,8 @@ def erf_inv(x):
     w = -log1p_of(-a * a)
     w = select(size < 0.5, w, -(log1p_of(-fabs(a)) + log1p_of(fabs(a))))
     near, middle = w < 5.0, w < 3.7 * 3.7
-    v = select(near, w, sqrt(w))
+    # Each polynomial is about the middle of its interval, or its terms would cancel.
+    v = select(near, w - 2.5, sqrt(w) - select(middle, 3.0, const(5.0, x)))
     y = None
     for c0, c1, c2 in zip(c.ERF_INV_NEAR[::-1], c.ERF_INV_MIDDLE[::-1], c.ERF_INV_FAR[::-1],
                           strict=True):

@@ -53,10 +53,13 @@ def _tail(r):
     return r * r * horner(r, c.EXP_64 if r.dtype == f64 else c.EXP_32)
 
 
-def exp_scaled(x, shift=0):
-    """Return ``exp(x) * 2**shift`` for a small integer `shift`, without undue overflow."""
+def exp_scaled(x, shift=0, low=None):
+    """Return ``exp(x + low) * 2**shift``: `low` below an ULP of `x`, `shift` a small integer."""
     r, n = _reduce(clip(x, *_EXP_RANGE[x.dtype]))
-    return scale(1.0 + (r + _tail(r)), n + shift)
+    tail = _tail(r)
+    if low is not None:
+        tail = tail + fma(r + tail, low, low)
+    return scale(1.0 + (r + tail), n + shift)
 
 
 @scalar

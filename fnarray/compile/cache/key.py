@@ -62,7 +62,12 @@ class KernelSource:
 
 def kernel_name(src: KernelSource) -> str:
     """Name a kernel ``k_<16 hex digits>`` by all that its machine code depends on."""
-    return "k_" + _digest(src.text, src.signature)[:16]
+    return "k_" + _digest(_code(src.text), src.signature)[:16]
+
+
+def _code(text: str) -> str:
+    """Drop comment lines: they name the user's lines, which move without changing the code."""
+    return "\n".join(x for x in text.splitlines() if not x.lstrip().startswith("#"))
 
 
 def program_name(key: str) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...core.forms import Call, Contract
-from ...core.graph import Literal, Var
+from ...core.graph import ClosedGraph, Literal, Var
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, Step
 from ..schedule.plan import Item, Plan
 from ..schedule.roots import is_library, iterations
 from ..simplify import Node
-from .blocks import statements_of
+from .blocks import CONTROL
+from .hostloop import Run, form_is_native, host_control
 from .kernel import Kernel, emit_kernel
 
 #: Below this many element operations a kernel runs on the calling thread: a launch on the pool
@@ -52,6 +53,8 @@ def is_host(item: Item) -> bool:
     form = item.node.form
     if isinstance(form, Call):
         return form.host is not None or form.function is None
+    if isinstance(form, CONTROL):
+        return not form_is_native(form)
     return isinstance(form, Contract) and is_library(item.node, False)
 
 
@@ -90,8 +93,10 @@ def _nodes(items: list[Item]) -> list[Nest | Step]:
     return out
 
 
-def host_function(node: Node) -> Callable[..., tuple[Any, ...]]:
+def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     """Return what the driver calls for a host step; results are contiguous and as declared."""
+    if isinstance(node.form, CONTROL):
+        return host_control(node, compiled)
     form, prim, params = node.form, node.eqn.primitive, node.eqn.params
     own = form.host if isinstance(form, Call) else None
     dtypes = [v.aval.dtype for v in node.outs]
@@ -111,9 +116,12 @@ def host_function(node: Node) -> Callable[..., tuple[Any, ...]]:
 class DriverWriter:
     """Writes the driver of a plan."""
 
-    def __init__(self, plan: Plan, sizes: frozenset[int]):
+    def __init__(
+        self, plan: Plan, sizes: frozenset[int], compiled: Callable[[ClosedGraph], Run]
+    ):
         self.plan = plan
         self.sizes = sizes
+        self.compiled = compiled
         self.names: dict[Var, str] = {}
         self.lines: list[str] = []
         self.kernels: list[Kernel] = []
@@ -181,7 +189,7 @@ class DriverWriter:
             outs.append(self.names[var])
         self.lines.append(f"# {node.eqn.primitive.name} (library)")
         self.lines.append(f"{', '.join(outs)}, = h{len(self.hosts)}({args})")
-        self.hosts.append(host_function(node))
+        self.hosts.append(host_function(node, self.compiled))
 
     def _kernel(self, segment: _Segment, needed: set[Var]) -> None:
         nodes = _nodes(segment.items)
@@ -233,9 +241,14 @@ class DriverWriter:
         return self.names[atom]
 
 
-def emit_driver(plan: Plan, sizes: frozenset[int]) -> Program:
-    """Return the program of a top-level plan."""
-    return DriverWriter(plan, sizes).write()
+def emit_driver(
+    plan: Plan, sizes: frozenset[int], compiled: Callable[[ClosedGraph], Run]
+) -> Program:
+    """Return the program of a top-level plan.
 
-
-__all__ = ["Program", "emit_driver", "statements_of"]
+    Parameters
+    ----------
+    compiled : callable
+        Gives what runs a graph on NumPy arrays, for control flow the driver steps through.
+    """
+    return DriverWriter(plan, sizes, compiled).write()

@@ -216,24 +216,18 @@ def _sorted(
     statements: list[Statement], after: dict[Statement, set[Statement]]
 ) -> list[Statement]:
     """Topological order, stable: each statement as early as its program order and edges allow."""
+    position = {s: k for k, s in enumerate(statements)}
     done: set[Statement] = set()
     out: list[Statement] = []
-
-    def visit(s: Statement) -> None:
-        stack = [s]
-        while stack:
-            top = stack[-1]
-            if top in done:
-                stack.pop()
-                continue
-            waiting = [d for d in statements if d in after[top] and d not in done]
-            if waiting:
-                stack.extend(reversed(waiting))
-            else:
-                done.add(top)
-                out.append(top)
-                stack.pop()
-
-    for s in statements:
-        visit(s)
+    stack = list(reversed(statements))
+    while stack:
+        top = stack[-1]
+        waiting = [d for d in after[top] if d not in done] if top not in done else []
+        if waiting:
+            stack.extend(sorted(waiting, key=position.__getitem__, reverse=True))
+            continue
+        stack.pop()
+        if top not in done:
+            done.add(top)
+            out.append(top)
     return out

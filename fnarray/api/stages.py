@@ -1,0 +1,243 @@
+"""The stages of ahead-of-time compilation: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from ..control.call import Traced as _Traced
+from ..control.call import abstract
+from ..core import tree
+from ..core.avals import ShapedArray, ShapeDtypeStruct
+from ..core.graph import ClosedGraph
+from ..core.trace import state
+from ..runtime.dispatch import buffer_of, executable, program
+
+CompilerOptions = dict[str, str | bool]
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """A function ready to be traced, lowered and compiled: what `jit` returns."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function."""
+
+    def trace(self, *args: Any, **kwargs: Any) -> TracedFunction:
+        """Trace the function for arguments."""
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower the function for arguments."""
+
+
+@dataclass(frozen=True)
+class ArgInfo:
+    """What a compiled function knows of one argument."""
+
+    _aval: ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """Element type."""
+        return self._aval.dtype
+
+
+@dataclass(frozen=True)
+class MemoryStats:
+    """Bytes a compiled program needs."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    alias_size_in_bytes: int = 0
+    generated_code_size_in_bytes: int = 0
+
+
+class _Stage:
+    """What all stages tell of their signature."""
+
+    def __init__(
+        self,
+        traced: _Traced,
+        in_spec: Any,
+        avals: tuple[ShapedArray, ...],
+        fun_name: str,
+        donated: tuple[int, ...] = (),
+    ):
+        self._traced = traced
+        self._in_spec = in_spec
+        self._avals = avals
+        self.fun_name = fun_name
+        self._donated = donated
+
+    @property
+    def in_tree(self) -> tree.PyTreeDef:
+        """Structure of ``(args, kwargs)``, static arguments left out."""
+        return tree.PyTreeDef(self._in_spec)
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """Structure of the result."""
+        return self._traced.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """Avals of the arguments, in their structure."""
+        return self._in_spec.unflatten(self._avals)
+
+    @property
+    def out_avals(self) -> Any:
+        """Avals of the result, in its structure."""
+        return self._traced.out_spec.unflatten(self._traced.out_avals)
+
+    @property
+    def args_info(self) -> Any:
+        """`ArgInfo` of each argument, in their structure."""
+        args, kwargs = self.in_avals
+        rows = [tree.map(lambda a, d=i in self._donated: ArgInfo(a, d), x) for i, x in enumerate(args)]
+        return tuple(rows), tree.map(lambda a: ArgInfo(a, False), kwargs)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Numbers of the donated leaves."""
+        infos = tree.leaves(self.args_info)
+        return tuple(i for i, info in enumerate(infos) if info.donated)
+
+    @property
+    def out_info(self) -> Any:
+        """`ShapeDtypeStruct` of each result, in its structure."""
+        structs = [struct_of(a) for a in self._traced.out_avals]
+        return self._traced.out_spec.unflatten(structs)
+
+    def _as(self, stage: type) -> Any:
+        return stage(self._traced, self._in_spec, self._avals, self.fun_name, self._donated)
+
+
+class TracedFunction(_Stage):
+    """A function traced for one signature."""
+
+    @property
+    def jaxpr(self) -> ClosedGraph:
+        """The graph; what the function captured comes before its arguments."""
+        return self._traced.closed
+
+    def lower(self) -> Lowered:
+        """Schedule the graph and emit its source."""
+        return self._as(Lowered)
+
+
+class Lowered(_Stage):
+    """A function scheduled and emitted as source for one signature."""
+
+    @cached_property
+    def _executable(self) -> Any:
+        return executable(self._traced.closed)
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """Return the program as text.
+
+        Parameters
+        ----------
+        dialect : {"numba", "jaxpr", "plan"}, optional
+            The emitted Python source (the default), the graph, or the schedule in words.
+
+        Raises
+        ------
+        ValueError
+            For any other dialect.
+        """
+        match dialect:
+            case None | "numba":
+                kernels = [k.text for k in self._executable.kernels]
+                return "\n\n".join([*kernels, self._executable.driver_text])
+            case "jaxpr":
+                return str(self._traced.closed)
+            case "plan":
+                return self._executable.plan_text
+        raise ValueError(f"as_text: unknown dialect {dialect!r}. Use 'numba', 'jaxpr' or 'plan'.")
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """Return the program as an object: the graph for ``"jaxpr"``, else its text."""
+        return self._traced.closed if dialect == "jaxpr" else self.as_text(dialect)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimated operations (``flops``) and bytes moved (``bytes accessed``)."""
+        cost = self._executable.cost
+        moved = cost.get("bytes accessed", cost.get("bytes", 0.0))
+        return {"flops": float(cost["flops"]), "bytes accessed": float(moved)}
+
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+        """Build the kernels and return the program, callable."""
+        return self._as(Compiled)
+
+
+class Compiled(Lowered):
+    """A function compiled for one signature: a call never traces or compiles."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        t = self._traced
+        self._run: Callable[..., Any] = program(t.closed, t.consts, t.out_spec)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run on arguments of the signature; static arguments are left out.
+
+        Raises
+        ------
+        TypeError
+            The arguments have another structure, shape or dtype, or are tracers.
+        """
+        leaves, spec = tree.flatten_spec((args, kwargs))
+        if spec != self._in_spec:
+            raise TypeError(
+                f"Function {self.fun_name} was compiled for another structure of arguments: for "
+                f"{self.in_tree}, called with {tree.PyTreeDef(spec)}."
+            )
+        if state.trace is not None:
+            raise TypeError(
+                f"Compiled function {self.fun_name} cannot be called while tracing "
+                f"{state.trace.name}: it has one signature and no graph to transform. Call the "
+                "jitted function itself."
+            )
+        self._check(leaves)
+        return self._run(*map(buffer_of, leaves, self._avals))
+
+    call = __call__
+
+    def _check(self, leaves: Sequence[Any]) -> None:
+        got = [abstract(x) for x in leaves]
+        if all(g is w for g, w in zip(got, self._avals, strict=True)):
+            return
+        pairs = zip(tree.leaves_with_path(self.in_avals), got, strict=True)
+        bad = [
+            f"{tree.keystr(path)}: compiled for {want.str_short()}, called with {g.str_short()}"
+            for (path, want), g in pairs
+            if (want.shape, want.dtype) != (g.shape, g.dtype)
+        ]
+        if bad:
+            raise TypeError(
+                f"Argument types of {self.fun_name} differ from those it was compiled for "
+                "(in (args, kwargs)):\n  " + "\n  ".join(bad)
+            )
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes of arguments, results and temporaries."""
+        m = self._executable.memory
+        return MemoryStats(m["argument_bytes"], m["output_bytes"], m["temp_bytes"])
+
+    def runtime_executable(self) -> Any:
+        """Return the executable itself."""
+        return self._executable
+
+
+def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
+    """Return an aval as users see it."""
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)

@@ -1,0 +1,1 @@
+"""Operations that hold graphs: calls, branches, loops."""

@@ -1,0 +1,125 @@
+"""From arrays to arrays: what a call of a compiled function costs beyond its kernels.
+
+All that depends on the signature alone is done once, in `program`; a call looks its program up,
+hands over buffers and wraps buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..compile.pipeline import Executable, compile_graph
+from ..config import config
+from ..core.array import Array, ArrayImpl, asarray, native
+from ..core.avals import ShapedArray
+from ..core.graph import ClosedGraph, Literal, Var
+from ..core.source import Source
+
+Buffers = Sequence[np.ndarray]
+
+
+@lru_cache(maxsize=4096)
+def executable(graph: ClosedGraph) -> Executable:
+    """Return the compiled form of a graph, known by identity; kernels are built at its first run."""
+    return compile_graph(graph)
+
+
+def compiled_call(graph: ClosedGraph, args: Buffers) -> tuple[np.ndarray, ...]:
+    """Run a graph on NumPy arrays: what control flow called eagerly does."""
+    outs = executable(graph).run(*args)
+    if config.debug_nans or config.debug_infs:
+        check_finite(graph, args, outs)
+    return outs
+
+
+def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
+    """Return the buffer that stands for an argument; kernels only read it, so it may be shared."""
+    if type(x) is ArrayImpl:
+        return x._data
+    if isinstance(x, np.ndarray):
+        return native(x, aval.dtype)
+    if isinstance(x, Array):
+        return asarray(x)._data  # raises: a tracer that leaked has no buffer
+    return np.asarray(x, aval.dtype)
+
+
+def program(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable[..., Any]:
+    """Return ``call(*buffers) -> result`` for one signature of a function.
+
+    Parameters
+    ----------
+    graph : ClosedGraph
+        Closed over nothing; its first inputs are ``consts``.
+    consts : iterable of ArrayImpl
+    out_spec : optree.PyTreeSpec
+        Structure of the result.
+    """
+    exe = executable(graph)
+    held = tuple(c._data for c in consts)
+    avals = graph.out_avals
+    # `exe.run` is read at each call: the first run replaces it.
+    if config.debug_nans or config.debug_infs:
+
+        def run(*data: np.ndarray) -> tuple[np.ndarray, ...]:
+            outs = exe.run(*held, *data)
+            check_finite(graph, (*held, *data), outs)
+            return outs
+
+    elif held:
+
+        def run(*data: np.ndarray) -> tuple[np.ndarray, ...]:
+            return exe.run(*held, *data)
+
+    else:
+        exe.load()
+        run = exe.run
+    if out_spec.is_leaf() and len(avals) == 1:
+        (aval,) = avals
+
+        def call(*data: np.ndarray) -> Any:
+            (out,) = run(*data)
+            return ArrayImpl(out, aval)
+
+        return call
+    unflatten = out_spec.unflatten
+    return lambda *data: unflatten(map(ArrayImpl, run(*data), avals))
+
+
+# ---- checks of results ---------------------------------------------------------------------------
+
+
+def check_finite(graph: ClosedGraph, args: Buffers, outs: Buffers) -> None:
+    """Raise `FloatingPointError` naming the first operation that made a NaN or an infinity."""
+    if not any(map(_offence, outs)):
+        return
+    source, prim, what = _first_offender(graph, args) or (None, None, "nan")
+    where = f"in {prim} at {source}" if prim else "in the compiled form, not op by op"
+    raise FloatingPointError(f"invalid value ({what}) encountered {where}")
+
+
+def _offence(x: np.ndarray) -> str:
+    """What is wrong with a result under the current settings: ``"nan"``, ``"inf"`` or nothing."""
+    if x.dtype.kind not in "fcV":
+        return ""
+    if config.debug_nans and np.isnan(x).any():
+        return "nan"
+    return "inf" if config.debug_infs and np.isinf(x).any() else ""
+
+
+def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str] | None:
+    """Evaluate op by op; return where and how the first bad value arose."""
+    env: dict[Var, Any] = dict(zip(graph.jaxpr.invars, args, strict=True))
+    with np.errstate(all="ignore"):
+        for eqn in graph.eqns:
+            ins = [np.asarray(a.val) if type(a) is Literal else env[a] for a in eqn.invars]
+            outs = eqn.primitive.eval(*ins, **eqn.params)
+            outs = outs if eqn.primitive.multiple_results else (outs,)
+            for var, out in zip(eqn.outvars, outs, strict=True):
+                env[var] = np.asarray(out, var.aval.dtype)
+                if what := _offence(env[var]):
+                    return eqn.source, eqn.primitive, what
+    return None
