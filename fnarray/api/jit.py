@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from ..config import config
 from ..control import call as calls
 from ..control.call import Statics, Traced, fun_name, fun_text, parameters_of
 from ..core import tree
-from ..core.array import Array, ArrayImpl
+from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.graph import eval_graph
 from ..core.trace import bind, state
@@ -67,9 +65,8 @@ class Jitted:
             t = self._traced(spec, avals, statics)
             run = program(t.closed, t.consts, t.out_spec)
             self._calls[key] = run
-            if not (kwargs or statics) and len(leaves) == len(args) and all(
-                map(tree.all_leaves, ((a,) for a in args))
-            ):
+            # A node each for the root, args and kwargs: all arguments are leaves.
+            if spec.num_nodes - 3 == len(leaves) == len(args) and not statics:
                 self._calls[config.trace_token, *avals] = run
         return run(*map(buffer_of, leaves, avals))
 
@@ -81,7 +78,11 @@ class Jitted:
         return t.out_spec.unflatten(outs)
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict, Statics]:
-        return self._statics.split(self.__wrapped__, args, kwargs) if self._statics else (args, kwargs, ())
+        return (
+            self._statics.split(self.__wrapped__, args, kwargs)
+            if self._statics
+            else (args, kwargs, ())
+        )
 
     def _avals(self, leaves: Sequence[Any], args: tuple, kwargs: dict) -> tuple[ShapedArray, ...]:
         try:
@@ -100,7 +101,9 @@ class Jitted:
             try:
                 calls.abstract(leaf)
             except OverflowError as error:
-                raise OverflowError(f"jit: the argument {path} of {fun_text(fun)}: {error}") from None
+                raise OverflowError(
+                    f"jit: the argument {path} of {fun_text(fun)}: {error}"
+                ) from None
             except TypeError:
                 raise TypeError(
                     f"Argument {leaf!r} of type {type(leaf)} is not a valid fnarray type: it is "
@@ -177,7 +180,10 @@ class StaticSpec:
         return bool(self.nums or self.names)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, StaticSpec) and (self.nums, self.names) == (other.nums, other.names)
+        return isinstance(other, StaticSpec) and (self.nums, self.names) == (
+            other.nums,
+            other.names,
+        )
 
     def __hash__(self) -> int:
         return hash((self.nums, self.names))
@@ -339,10 +345,14 @@ def jit(
     if not callable(fun):
         raise TypeError(f"jit: expected a callable value, got {fun!r} of type {type(fun)}.")
     if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"jit: {fun_text(fun)} is a generator function: it yields, and returns nothing.")
+        raise TypeError(
+            f"jit: {fun_text(fun)} is a generator function: it yields, and returns nothing."
+        )
     if backend is not None:
         devices.devices(backend)
-        warnings.warn("jit: backend has no effect beyond its check", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "jit: backend has no effect beyond its check", DeprecationWarning, stacklevel=2
+        )
     nums, names = _resolve(fun, static_argnums, static_argnames, "static")
     donated, donated_names = _resolve(fun, donate_argnums, donate_argnames, "donate")
     if both := set(nums) & set(donated) or set(names) & set(donated_names):

@@ -102,7 +102,9 @@ class _Stage:
     def args_info(self) -> Any:
         """`ArgInfo` of each argument, in their structure."""
         args, kwargs = self.in_avals
-        rows = [tree.map(lambda a, d=i in self._donated: ArgInfo(a, d), x) for i, x in enumerate(args)]
+        rows = [
+            tree.map(lambda a, d=i in self._donated: ArgInfo(a, d), x) for i, x in enumerate(args)
+        ]
         return tuple(rows), tree.map(lambda a: ArgInfo(a, False), kwargs)
 
     @property

@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..control import call as calls
-from ..control.call import abstract, argument_paths, fun_name, fun_text
+from ..control.call import fun_name, trace_once
 from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
-from ..core.graph import ClosedGraph
-from ..core.trace import no_trace, trace_graph
+from ..core.trace import no_trace
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -58,7 +56,7 @@ def make_jaxpr(
         dyn, dyn_kw, statics = splitter._split(args, kwargs)
         leaves, spec = tree.flatten_spec((dyn, dyn_kw))
         avals = splitter._avals(leaves, args, kwargs)
-        graph, out_spec = _trace(fun, spec, avals, statics, "make_jaxpr")
+        graph, out_spec = trace_once(fun, spec, avals, statics, "make_jaxpr")
         if return_shape:
             return graph, out_spec.unflatten([struct_of(a) for a in graph.out_avals])
         return graph
@@ -82,3 +80,43 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """
     wrapped = fun if isinstance(fun, Jitted) else jit(fun)
     return wrapped.eval_shape(*args, **kwargs)
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """Return ``fun`` running under `named_scope` of ``name``, by default its own name."""
+    scope = fun_name(fun) if name is None else name
+    return named_scope(scope)(fun)
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Label a region of a program, as a context manager or decorator.
+
+    Labels are for readers of the source: graphs and results do not depend on them.
+
+    Raises
+    ------
+    TypeError
+        ``name`` is no string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: name must be a string, got {name!r} of type {type(name)}.")
+    yield
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Evaluate at once, inside a traced function too; operands must not be tracers."""
+    with no_trace():
+        yield
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Return what tracing knows of a value: shape, dtype and weak type.
+
+    Raises
+    ------
+    TypeError
+        ``x`` is no array and no number.
+    """
+    return aval_of(x)

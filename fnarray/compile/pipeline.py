@@ -13,8 +13,9 @@ import numpy as np
 from ..config import config
 from ..core.graph import ClosedGraph, Graph, structure, subgraphs
 from ..core.verify import verify
-from . import build
+from . import build, report
 from .emit.driver import Program, emit_driver
+from .launch import launch
 from .schedule.plan import Plan, plan_block
 from .simplify import simplified
 
@@ -76,8 +77,6 @@ class Executable:
         return self.run
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
-        from ..runtime.launch import launch
-
         namespace: dict[str, Any] = {"empty": np.empty, "launch": launch, **_CODES}
         for j, kernel in enumerate(self.program.kernels):
             namespace[f"kernel{j}"] = build.load(kernel.source)
@@ -105,9 +104,7 @@ class Executable:
     @property
     def plan_text(self) -> str:
         """The plan in words, one item a line."""
-        from .report import plan_text
-
-        return plan_text(self.plan)
+        return report.plan_text(self.plan)
 
     def as_text(self) -> str:
         """Return the emitted source: kernels, then the driver."""
@@ -116,9 +113,7 @@ class Executable:
     @property
     def cost(self) -> dict[str, float]:
         """Estimated operations and bytes moved."""
-        from .report import cost
-
-        return cost(self.plan)
+        return report.cost(self.plan)
 
     @property
     def memory(self) -> dict[str, int]:

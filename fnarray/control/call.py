@@ -177,7 +177,6 @@ def traced(
     *,
     statics: Statics = (),
     cache: dict[Key, Any] | None = None,
-    name: str | None = None,
     user: str = "jit",
 ) -> Traced:
     """Trace a function, or return what an equal trace gave before.
@@ -194,8 +193,8 @@ def traced(
         Arguments that are not traced, positions first and ascending.
     cache : dict, optional
         In place of the function's own.
-    name, user : str
-        Of the function, and of what traces it, for messages.
+    user : str
+        What traces it, for messages.
 
     Raises
     ------
@@ -208,11 +207,28 @@ def traced(
     cells = _cells(fun)
     if found is not None and found.fits(cells):
         return found
+    known = sum(isinstance(entry, Traced) for entry in cache.values())
+    graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known)
+    cache[key] = result = Traced(*closed_over_nothing(graph), out_spec, cells)
+    return result
+
+
+def trace_once(
+    fun: Callable[..., Any],
+    in_spec: Any,
+    in_avals: tuple[ShapedArray, ...],
+    statics: Statics = (),
+    user: str = "jit",
+    known: int = 0,
+) -> tuple[ClosedGraph, Any]:
+    """Trace a function; return its graph, as `traced` takes it, and its result's structure."""
     start = time.perf_counter()
-    name = name or fun_name(fun)
+    name = fun_name(fun)
     args, kwargs = in_spec.unflatten(list(in_avals))
     shown = merged(args, kwargs, [(where, kind, None) for where, kind, _ in statics])
     origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(fun, *shown)]
+    if len(origins) != len(in_avals):  # a class that opens in another order with keys
+        origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
     out_specs: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
@@ -223,13 +239,9 @@ def traced(
         _check_results(out, outs, fun, user)
         return outs
 
-    if len(origins) != len(in_avals):  # a class that opens in another order with keys
-        origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
     graph = trace_graph(flat, in_avals, name, origins)
-    result = Traced(*closed_over_nothing(graph), out_specs[0], cells)
-    _log_trace(name, time.perf_counter() - start, in_avals, len(cache))
-    cache[key] = result
-    return result
+    _log_trace(name, time.perf_counter() - start, in_avals, known)
+    return graph, out_specs[0]
 
 
 def _log_trace(name: str, seconds: float, in_avals: Sequence[ShapedArray], known: int) -> None:

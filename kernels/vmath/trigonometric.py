@@ -199,7 +199,7 @@ def _arc(top, bottom):
 
 @in_double
 def atan(x):
-    """Arctangent, within 1.5 ULP."""
+    """Arctangent, within 1.75 ULP."""
     return keep_zero(x, copysign(_arc(fabs(x), const(1.0, x)), x))
 
 

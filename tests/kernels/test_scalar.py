@@ -50,27 +50,13 @@ def pairs(dtype):
     return tuple(np.array(column, dtype) for column in zip(*grid, strict=True))
 
 
-@functools.cache
-def compiled(fn, arity):
-    """Return `fn` mapped over one or two arrays by a compiled loop."""
-    if arity == 1:
-
-        @numba.njit(error_model="numpy")
-        def loop(x, out):
-            for i in range(x.shape[0]):
-                out[i] = fn(x[i])
-
-    else:
-
-        @numba.njit(error_model="numpy")
-        def loop(x, y, out):
-            for i in range(x.shape[0]):
-                out[i] = fn(x[i], y[i])
-
-    return loop
+@pytest.fixture
+def check(compiled):
+    """Give the comparison of both readings with what is wanted."""
+    return functools.partial(compare, compiled)
 
 
-def check(fn, args, want):
+def compare(compiled, fn, args, want):
     """Both readings of `fn` give `want`, bit for bit (any NaN equals any NaN)."""
     want = np.asarray(want)
     out = np.empty(want.shape, want.dtype)
@@ -131,7 +117,7 @@ def each(table):
 
 @pytest.mark.parametrize(("fn", "want", "dtype"), each(BINARY))
 @np.errstate(all="ignore")
-def test_binary_matches_lax(fn, want, dtype):
+def test_binary_matches_lax(check, fn, want, dtype):
     """Two-operand helpers agree with lax on all pairs of corner cases."""
     args = pairs(dtype)
     if np.dtype(dtype).kind == "f":  # XLA flushes subnormals to zero; these keep them
@@ -144,7 +130,7 @@ def test_binary_matches_lax(fn, want, dtype):
 
 @pytest.mark.parametrize(("fn", "want", "dtype"), each(UNARY))
 @np.errstate(all="ignore")
-def test_unary_matches_lax(fn, want, dtype):
+def test_unary_matches_lax(check, fn, want, dtype):
     """One-operand helpers agree with lax (or NumPy) on corner cases."""
     x = samples(dtype)
     if fn is sc.sign and np.dtype(dtype).kind == "f":
@@ -154,7 +140,7 @@ def test_unary_matches_lax(fn, want, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_float_pairs(dtype):
+def test_float_pairs(check, dtype):
     """Division, nextafter and copysign are IEEE's, zeros and subnormals included."""
     x, y = pairs(dtype)
     with np.errstate(all="ignore"):
@@ -167,7 +153,7 @@ def test_float_pairs(dtype):
 
 @pytest.mark.parametrize("source", ["bool", "int32", "uint64", *FLOATS])
 @pytest.mark.parametrize("target", ["bool", *EVERY])
-def test_convert_matches_lax(source, target):
+def test_convert_matches_lax(check, source, target):
     """Integers wrap, floats saturate and NaN becomes 0, as lax.convert_element_type does."""
     x = samples(source)
     if source == "float64" and target == "float32":
@@ -183,7 +169,7 @@ def test_convert_matches_lax(source, target):
 
 
 @pytest.mark.parametrize("target", EVERY)
-def test_bitcast_keeps_bits(target):
+def test_bitcast_keeps_bits(check, target):
     """Bits survive a reading as any dtype of the same width."""
     for source in EVERY:
         x = samples(source)
@@ -192,7 +178,7 @@ def test_bitcast_keeps_bits(target):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
-def test_mulhi(dtype):
+def test_mulhi(check, dtype):
     """High halves equal those of exact Python products."""
     x, y = pairs(dtype)
     bits = 8 * x.dtype.itemsize
@@ -200,7 +186,7 @@ def test_mulhi(dtype):
     check(sc.mulhi, (x, y), np.array(want, dtype))
 
 
-def test_half_formats_convert_exactly():
+def test_half_formats_convert_exactly(check):
     """Every half loads exactly; every rounding boundary stores as ml_dtypes and NumPy round."""
     bits = np.arange(2**16, dtype=np.uint16)
     bfloat16 = jax.numpy.bfloat16

@@ -1,0 +1,52 @@
+"""What users call on functions: compile, trace, inspect."""
+
+from __future__ import annotations
+
+from ..runtime.device import Device, devices
+from .arrays import (
+    block_until_ready,
+    clear_caches,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    effects_barrier,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+    process_indices,
+)
+from .jit import jit
+from .tracing import (
+    ensure_compile_time_eval,
+    eval_shape,
+    make_jaxpr,
+    named_call,
+    named_scope,
+    typeof,
+)
+
+__all__ = [
+    "Device",
+    "block_until_ready",
+    "clear_caches",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "effects_barrier",
+    "ensure_compile_time_eval",
+    "eval_shape",
+    "jit",
+    "local_device_count",
+    "local_devices",
+    "make_jaxpr",
+    "named_call",
+    "named_scope",
+    "process_count",
+    "process_index",
+    "process_indices",
+    "typeof",
+]

@@ -1,0 +1,1 @@
+"""Nouns: dtypes, avals, trees, arrays, graphs, tracing. Knows nothing of operations."""

@@ -1,0 +1,607 @@
+"""Indexing as in NumPy, lowered as in JAX: to static slices, dynamic slices, or a gather.
+
+Indices out of range never fail, for they may be known only at run time: reads are clamped. (An
+axis of size 0 has nothing to clamp to.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.array import Array, ArrayImpl, asarray
+from ..core.avals import ShapedArray
+from ..core.trace import Tracer, state
+from ..errors import NonConcreteBooleanIndexError
+from ..ops._canonical import Shape, as_array
+from ..ops.convert import convert_element_type
+from ..ops.dynamic import dynamic_slice, wrap_negative
+from ..ops.elementwise import add, mul
+from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from ..ops.shape import (
+    broadcast_in_dim,
+    broadcast_shapes,
+    expand_dims,
+    iota,
+    squeeze,
+)
+from ..ops.slicing import concatenate, rev
+from ..ops.slicing import slice as lax_slice
+
+__all__ = ["getitem"]
+
+# Kinds of parsed indices.
+INT = "int"  # static
+SLICE = "slice"
+NONE = "newaxis"
+ELLIPSIS = "ellipsis"
+ARRAY = "array"  # of integers; of rank 0 too, where the value may be traced
+BOOL = "bool"  # scalar
+
+_CLAMPS = (GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP)
+#: Results below this many bytes are copied, so that they do not keep a large buffer alive.
+_SMALL = 4096
+_INT32 = np.dtype(np.int32)
+_INT64 = np.dtype(np.int64)
+
+
+# --- parsing ------------------------------------------------------------------------------------
+
+
+class Entry(NamedTuple):
+    """One parsed index: its kind, its value, and the axis it consumes (-1 for none)."""
+
+    kind: str
+    value: Any
+    axis: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Indices that account for every axis of an array, and where arrays' axes go.
+
+    NumPy puts the axes of advanced indices where those stand if they are adjacent, and first if
+    anything stands between them.
+    """
+
+    shape: Shape
+    entries: tuple[Entry, ...]
+    contiguous: bool
+
+    def all_of(self, *kinds: str) -> bool:
+        """Whether every index is of one of the kinds."""
+        return all(e.kind in kinds for e in self.entries)
+
+    def in_range(self, wrap: bool) -> bool:
+        """Whether static integers are within their axes."""
+        return all(
+            (-self.shape[e.axis] if wrap else 0) <= e.value < self.shape[e.axis]
+            for e in self.entries
+            if e.kind is INT
+        )
+
+
+def parse(idx: Any, shape: Shape) -> Parsed:
+    """Return an index expression, checked against a shape, in canonical form.
+
+    Raises
+    ------
+    IndexError
+        For too many indices, two ellipses, masks of another shape, traced masks, slices with
+        traced bounds, or objects that are not indices.
+    TypeError
+        For lists in place of arrays, strings, and arrays that are neither integer nor bool.
+    """
+    if not isinstance(idx, tuple):
+        _refuse_list(idx)
+        idx = (idx,)
+    kinds = [_classify(i) for i in idx]
+    if sum(kind is ELLIPSIS for kind, _ in kinds) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    used = sum(_consumes(kind, value) for kind, value in kinds)
+    if used > len(shape):
+        raise IndexError(
+            f"Too many indices: array is {len(shape)}-dimensional, but {used} were indexed"
+        )
+    if not any(kind is ELLIPSIS for kind, _ in kinds):
+        kinds.append((ELLIPSIS, len(shape) - used))
+    entries: list[Entry] = []
+    places: list[int] = []  # of advanced indices, an ellipsis counting as one place
+    axis = place = 0
+    for position, (kind, value) in enumerate(kinds):
+        place += 1
+        if kind is ELLIPSIS:
+            more = [Entry(SLICE, slice(None), axis + k) for k in range(len(shape) - used)]
+        elif kind == "mask":
+            more = _expand_mask(value, shape, axis, position)
+            places.extend(range(place, place + len(more)))
+            place += len(more) - 1
+        else:
+            more = [Entry(kind, value, axis if kind in (INT, SLICE, ARRAY) else -1)]
+            if kind in (INT, ARRAY, BOOL):
+                places.append(place)
+        axis += sum(e.axis >= 0 for e in more)
+        entries.extend(more)
+    contiguous = all(b - a == 1 for a, b in pairwise(places))
+    return Parsed(shape, tuple(entries), contiguous)
+
+
+def _refuse_list(idx: Any) -> None:
+    if isinstance(idx, Sequence) and not isinstance(idx, str):
+        nested = any(
+            i is None or i is Ellipsis or isinstance(i, slice | Sequence) or np.ndim(i) != 0
+            for i in idx
+        )
+        name = "tuple" if nested else "array"
+        raise TypeError(
+            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
+            f"`arr[{name}(seq)]` instead of `arr[seq]`."
+        )
+
+
+def _classify(i: Any) -> tuple[str, Any]:
+    """Return the kind and value of one index; ``"mask"`` is a concrete mask of rank 1 or more."""
+    if i is None:
+        return NONE, None
+    if i is Ellipsis:
+        return ELLIPSIS, None
+    if isinstance(i, slice):
+        if any(isinstance(bound, Tracer) for bound in (i.start, i.stop, i.step)):
+            raise IndexError(
+                f"Slice entries must be static integers. Got {i}. For a traced start and a "
+                "static size use fnarray.lax.dynamic_slice; else mark the argument static."
+            )
+        return SLICE, i
+    if isinstance(i, bool | np.bool_):
+        return BOOL, bool(i)
+    if isinstance(i, int | np.integer):
+        return INT, int(i)
+    if isinstance(i, Array | np.ndarray):
+        return _classify_array(i)
+    if isinstance(i, str):
+        raise TypeError(f"string indexing is not supported; got idx={i!r}")
+    if isinstance(i, Sequence):
+        return _classify_array(_array_of(i))
+    if isinstance(i, float | complex | np.generic):
+        raise _not_an_index(np.dtype(type(i)))
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or boolean "
+        f"arrays are valid indices. Got {i!r}"
+    )
+
+
+def _classify_array(i: Any) -> tuple[str, Any]:
+    if i.dtype.kind == "b":
+        if isinstance(i, Tracer):
+            raise NonConcreteBooleanIndexError(
+                f"Array boolean indices must be concrete, got {i.aval.str_short()}: the result's "
+                f"shape would depend on its values.\n  The array is {i.where_from()}.\n"
+                "  Use fnarray.numpy.where(mask, x, y), or x.at[...].set with where."
+            )
+        mask = np.asarray(i)
+        return ("mask", mask) if mask.ndim else (BOOL, bool(mask))
+    if i.dtype.kind not in "iu":
+        raise _not_an_index(i.dtype)
+    if type(i) is ArrayImpl and state.trace is None:
+        i = i._data
+    return ARRAY, i
+
+
+def _not_an_index(dtype: np.dtype) -> TypeError:
+    return TypeError(
+        f"Indexer must have integer or boolean type, got indexer with type {dtype}. "
+        "Convert it: idx.astype(int)."
+    )
+
+
+def _array_of(items: Sequence[Any]) -> Any:
+    """Return a list within an index as an array; an empty one selects nothing."""
+    if not len(items):
+        return np.zeros(0, np.int32)
+    if any(isinstance(i, Tracer) for i in items):
+        return concatenate([expand_dims(i, (0,)) for i in items], 0)
+    return np.asarray([np.asarray(i) for i in items])
+
+
+def _consumes(kind: str, value: Any) -> int:
+    if kind == "mask":
+        return value.ndim
+    return 1 if kind in (INT, SLICE, ARRAY) else 0
+
+
+def _expand_mask(mask: np.ndarray, shape: Shape, axis: int, position: int) -> list[Entry]:
+    want = shape[axis : axis + mask.ndim]
+    if any(n not in (0, m) for n, m in zip(mask.shape, want, strict=True)):
+        raise IndexError(
+            "boolean index did not match shape of indexed array in index "
+            f"{position}: got {mask.shape}, expected {want}"
+        )
+    return [Entry(ARRAY, where, axis + k) for k, where in enumerate(np.nonzero(mask))]
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def getitem(x: Array, idx: Any) -> Array:
+    """Return ``x[idx]``.
+
+    Parameters
+    ----------
+    x : Array
+    idx : int, slice, None, Ellipsis, integer or boolean array, or tuple of these
+        Integers may be traced; masks must be concrete.
+
+    Notes
+    -----
+    Negative indices count from the end; indices out of range are clamped. For other modes use
+    ``x.at[idx].get(mode=...)``.
+    """
+    if state.trace is not None or type(x) is not ArrayImpl:
+        return take(x, idx)
+    data = x._data
+    kind = type(idx)
+    if kind is int and data.ndim and (n := data.shape[0]):
+        part = data[min(max(idx + n if idx < 0 else idx, 0), n - 1), ...]
+    elif kind is slice and data.ndim:
+        part = data[idx]
+    else:
+        part = np.asarray(data[_numpy_index(parse(idx, data.shape), True)])
+    return _share(part, x.aval)
+
+
+def _share(part: np.ndarray, aval: ShapedArray) -> ArrayImpl:
+    """Return a part of an immutable buffer as an array: a view where that is worth it."""
+    if part.nbytes < _SMALL or not part.flags.c_contiguous:
+        part = part.copy(order="C")
+    return ArrayImpl(part, ShapedArray(part.shape, aval.dtype, aval.weak_type))
+
+
+def _numpy_index(parsed: Parsed, wrap: bool) -> tuple[Any, ...]:
+    """Return an index for NumPy that does the same to a concrete array, clamped."""
+    out: list[Any] = []
+    arrays = [np.shape(e.value) for e in parsed.entries if e.kind is ARRAY]
+    if len(arrays) > 1:
+        broadcast_shapes(*arrays)
+    for e in parsed.entries:
+        if e.kind in (INT, ARRAY):
+            n = _nonempty(parsed.shape, e)
+            at = e.value if e.kind is INT else e.value.astype(np.intp)
+            if wrap:
+                at = np.where(at < 0, at + n, at) if e.kind is ARRAY else at + n * (at < 0)
+            at = np.clip(at, 0, n - 1) if e.kind is ARRAY else min(max(at, 0), n - 1)
+            out.append(at)
+        else:
+            out.append(e.value)
+    if not parsed.contiguous:  # an ellipsis of no axes keeps arrays apart in NumPy too
+        first = next(k for k, e in enumerate(parsed.entries) if e.kind in (INT, ARRAY, BOOL))
+        if _adjacent(parsed):
+            out.insert(first + 1, Ellipsis)
+    return tuple(out)
+
+
+def _adjacent(parsed: Parsed) -> bool:
+    """Whether advanced indices are neighbours once the ellipsis is spelled out."""
+    at = [k for k, e in enumerate(parsed.entries) if e.kind in (INT, ARRAY, BOOL)]
+    return all(b - a == 1 for a, b in pairwise(at))
+
+
+def _nonempty(shape: Shape, e: Entry) -> int:
+    n = shape[e.axis]
+    if n == 0 and (e.kind is INT or np.size(e.value)):
+        raise IndexError(f"index is out of bounds for axis {e.axis} with size 0")
+    return n
+
+
+def take(
+    x: Any,
+    idx: Any,
+    *,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Array:
+    """Return ``x[idx]`` through operations, by the cheapest of three ways."""
+    x = as_array(x)
+    parsed = parse(idx, x.shape)
+    how = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+    if how in _CLAMPS:
+        sound = how is GatherScatterMode.CLIP or parsed.in_range(wrap)
+        if sound and parsed.all_of(INT, SLICE, NONE):
+            return _static_slice(x, parsed, wrap)
+        if _fits_dynamic_slice(parsed):
+            return _dynamic_slice(x, parsed, wrap)
+    plan = make_plan(parsed, wrap)
+    if plan.bool_dims:
+        x = expand_dims(x, plan.bool_dims)
+    if 0 in plan.slice_shape:
+        zero = ArrayImpl(np.zeros((), x.dtype), ShapedArray((), x.dtype, x.weak_type))
+        return broadcast_in_dim(zero, plan.slice_shape, ())
+    if 0 not in plan.indices.shape:
+        x = gather(
+            x,
+            plan.indices,
+            plan.numbers,
+            plan.window,
+            unique_indices=unique_indices or plan.basic,
+            indices_are_sorted=indices_are_sorted or plan.basic,
+            mode=mode,
+            fill_value=_fill_scalar(fill_value),
+        )
+    if plan.reversed_dims:
+        x = rev(x, plan.reversed_dims)
+    return expand_dims(x, plan.newaxis_dims)
+
+
+def _fill_scalar(fill_value: Any) -> Any:
+    """Return a fill value as a hashable scalar."""
+    if fill_value is None:
+        return None
+    if isinstance(fill_value, Tracer):
+        raise TypeError(
+            "fill_value argument to indexed get() must be concrete, got "
+            f"{fill_value.aval.str_short()}. Read with mode='clip' and choose by "
+            "fnarray.numpy.where."
+        )
+    value = np.asarray(fill_value)
+    if value.ndim:
+        raise ValueError(
+            f"fill_value argument to indexed get() must be a scalar, got shape {value.shape}"
+        )
+    return value.item() if isinstance(fill_value, np.ndarray | Array) else fill_value
+
+
+def _bounds(index: slice, n: int) -> tuple[int, int, int]:
+    """Return start, limit and positive step of the elements a slice takes, in rising order."""
+    start, stop, step = index.indices(n)
+    count = len(range(start, stop, step))
+    if step < 0:
+        start, step = start + (count - 1) * step if count else 0, -step
+    return start, max(start, start + (count - 1) * step + 1 if count else start), step
+
+
+def _rest(x: Array, parsed: Parsed) -> Array:
+    """Reverse, drop and insert axes of a sliced array as the indices ask."""
+    reverse, drop, insert, kept = [], [], [], 0
+    for e in parsed.entries:
+        if e.kind is NONE:
+            insert.append(kept + len(insert))
+        elif e.kind is SLICE:
+            kept += 1
+            if e.value.step is not None and int(e.value.step) < 0:
+                reverse.append(e.axis)
+        else:
+            drop.append(e.axis)
+    if reverse:
+        x = rev(x, reverse)
+    if drop:
+        x = squeeze(x, drop)
+    return expand_dims(x, insert) if insert else x
+
+
+def _static_slice(x: Array, parsed: Parsed, wrap: bool) -> Array:
+    starts, limits, strides = [], [], []
+    for e in parsed.entries:
+        if e.kind is INT:
+            n = _nonempty(parsed.shape, e)
+            at = e.value + n if wrap and e.value < 0 else e.value
+            at = min(max(at, 0), n - 1)
+            start, limit, step = at, at + 1, 1
+        elif e.kind is SLICE:
+            n = parsed.shape[e.axis]
+            start, limit, step = _bounds(e.value, n)
+            if step > 1 or e.value.step not in (None, 1, -1):
+                # JAX's limit is the slice's own, not one past its last element.
+                limit = max(limit, min(n, e.value.indices(n)[1])) if e.value.step > 0 else limit
+        else:
+            continue
+        starts.append(start)
+        limits.append(limit)
+        strides.append(step)
+    plain = all(s == 1 for s in strides)
+    if not (plain and not any(starts) and tuple(limits) == parsed.shape):
+        x = lax_slice(x, starts, limits, None if plain else strides)
+    return _rest(x, parsed)
+
+
+def _fits_dynamic_slice(parsed: Parsed) -> bool:
+    return all(
+        e.kind in (INT, NONE)
+        or (e.kind is SLICE and e.value.step in (None, 1, -1))
+        or (e.kind is ARRAY and not np.shape(e.value) and parsed.shape[e.axis])
+        for e in parsed.entries
+    )
+
+
+def _dynamic_slice(x: Array, parsed: Parsed, wrap: bool) -> Array:
+    starts: list[Any] = []
+    sizes = []
+    for e in parsed.entries:
+        if e.kind is NONE:
+            continue
+        n = parsed.shape[e.axis]
+        if e.kind is SLICE:
+            start, limit, _ = _bounds(e.value, n)
+            sizes.append(limit - start)
+        else:
+            start = e.value
+            _nonempty(parsed.shape, e)
+            sizes.append(1)
+        starts.append(start)
+    if len(starts) > 1:  # starts must have one dtype
+        starts = [as_index(s, x.shape) for s in starts]
+    else:
+        starts = [_widened(s, n) for s, n in zip(starts, x.shape, strict=True)]
+    return _rest(dynamic_slice(x, starts, sizes, allow_negative_indices=wrap), parsed)
+
+
+def _index_dtype(shape: Shape) -> np.dtype:
+    return _INT32 if all(n <= np.iinfo(np.int32).max for n in shape) else _INT64
+
+
+def as_index(value: Any, shape: Shape) -> Array:
+    """Return an index as an array of the dtype that gathers from a shape use."""
+    dtype = _index_dtype(shape)
+    if not isinstance(value, Array):
+        return asarray(np.asarray(value).astype(dtype))
+    return value if value.dtype == dtype else convert_element_type(value, dtype)
+
+
+def _widened(index: Any, n: int) -> Any:
+    """Return an index whose dtype can hold the size of its axis, for wrapping."""
+    narrow = isinstance(index, Array | np.ndarray) and np.iinfo(index.dtype).max < n
+    return as_index(index, (n,)) if narrow else index
+
+
+# --- gathers and scatters -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How an index expression is a gather, and, mirrored, a scatter.
+
+    Parameters
+    ----------
+    slice_shape : tuple of int
+        Shape of the result, new axes included.
+    window : tuple of int
+        Extents of the windows that are gathered.
+    indices : Array
+        Index vectors.
+    numbers : GatherDimensionNumbers
+    basic : bool
+        Whether there are no advanced indices, so that places are distinct and ascending.
+    reversed_dims : tuple of int
+        Axes of what is gathered that run backwards.
+    newaxis_dims : tuple of int
+        Axes of the result that ``None`` inserts.
+    bool_dims : tuple of int
+        Axes of size 1 to insert in the operand, for scalar masks to index.
+    """
+
+    slice_shape: Shape
+    window: Shape
+    indices: Array
+    numbers: GatherDimensionNumbers
+    basic: bool
+    reversed_dims: Shape
+    newaxis_dims: Shape
+    bool_dims: Shape
+
+
+def _spell_out_bools(parsed: Parsed) -> tuple[Parsed, Shape]:
+    """Turn scalar masks into arrays that index new axes of size 1: one element or none."""
+    if parsed.all_of(INT, SLICE, NONE, ARRAY):
+        return parsed, ()
+    shape, entries, dims, shift, axis = list(parsed.shape), [], [], 0, 0
+    for e in parsed.entries:
+        if e.kind is BOOL:
+            shape.insert(axis, 1)
+            dims.append(axis)
+            entries.append(Entry(ARRAY, np.arange(int(e.value)), axis))
+            shift += 1
+        else:
+            entries.append(Entry(e.kind, e.value, e.axis + shift if e.axis >= 0 else -1))
+        axis += entries[-1].axis >= 0
+    return Parsed(tuple(shape), tuple(entries), parsed.contiguous), tuple(dims)
+
+
+def _wrapped(value: Any, n: int, wrap: bool) -> Any:
+    if not wrap:
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.astype(np.intp)
+        return np.where(value < 0, value + n, value)
+    return wrap_negative(_widened(value, n), n)
+
+
+def make_plan(parsed: Parsed, wrap: bool) -> Plan:
+    """Return how parsed indices are a gather."""
+    parsed, bool_dims = _spell_out_bools(parsed)
+    shape = parsed.shape
+    advanced: list[Entry] = []
+    if any(e.kind is ARRAY and np.shape(e.value) for e in parsed.entries):
+        advanced = [e for e in parsed.entries if e.kind in (INT, ARRAY)]
+    columns: list[tuple[Any, int, int]] = []  # index array, its first batch axis, operand's axis
+    batch: list[int] = []
+    out: list[int] = []  # result's shape
+    offset, collapsed, new, reverse = [], [], [], []
+    taken = 0  # axes of what is gathered
+    for k, e in enumerate(parsed.entries):
+        if advanced and (e is advanced[0] if parsed.contiguous else k == 0):
+            common = broadcast_shapes(*[np.shape(a.value) for a in advanced])
+            for a in advanced:
+                value = as_index(_wrapped(a.value, shape[a.axis], wrap), shape)
+                dims = range(len(common) - value.ndim, len(common))
+                columns.append((broadcast_in_dim(value, common, dims), len(batch), a.axis))
+            batch += common
+            out += common
+            taken += len(common)
+        if e.kind is NONE:
+            new.append(len(out))
+            out.append(1)
+        elif e.kind is SLICE:
+            n = shape[e.axis]
+            start, limit, step = _bounds(e.value, n)
+            size = -(-(limit - start) // step)
+            if e.value.step is not None and int(e.value.step) < 0:
+                reverse.append(taken)
+            if step == 1:
+                if size != n:
+                    columns.append((as_index(start, shape), len(batch), e.axis))
+                offset.append(taken)
+            else:
+                columns.append((_stride(start, step, size, shape), len(batch), e.axis))
+                collapsed.append(e.axis)
+                batch.append(size)
+            out.append(size)
+            taken += 1
+        else:
+            collapsed.append(e.axis)
+            if not advanced:
+                _nonempty(shape, e)
+                index = as_index(_wrapped(e.value, shape[e.axis], wrap), shape)
+                columns.append((index, len(batch), e.axis))
+    window = tuple(
+        1 if e.axis in collapsed else len(range(shape[e.axis])[e.value])
+        for e in parsed.entries
+        if e.axis >= 0
+    )
+    numbers = GatherDimensionNumbers(
+        tuple(offset), tuple(sorted(collapsed)), tuple(axis for _, _, axis in columns)
+    )
+    return Plan(
+        tuple(out),
+        window,
+        _index_vectors(columns, tuple(batch), shape),
+        numbers,
+        not advanced,
+        tuple(reverse),
+        tuple(new),
+        bool_dims,
+    )
+
+
+def _stride(start: int, step: int, size: int, shape: Shape) -> Array:
+    """Return the indices that a slice with a step takes, in rising order."""
+    dtype = _index_dtype(shape)
+    return add(dtype.type(start), mul(dtype.type(step), iota(dtype, size)))
+
+
+def _index_vectors(columns: list[tuple[Any, int, int]], batch: Shape, shape: Shape) -> Array:
+    """Lay index arrays side by side, each along its axes of the batch."""
+    if not columns:
+        return asarray(np.zeros(0, _index_dtype(shape)))
+    if len(columns) == 1:
+        only = columns[0][0]
+        return expand_dims(only, (only.ndim,))
+    parts = [
+        broadcast_in_dim(value, (*batch, 1), range(first, first + value.ndim))
+        for value, first, _ in columns
+    ]
+    return concatenate(parts, len(batch))

@@ -1,0 +1,8 @@
+"""Stages of ahead-of-time compilation, as ``jax.stages`` names them."""
+
+from __future__ import annotations
+
+from .api.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Wrapped
+from .api.stages import TracedFunction as Traced
+
+__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]

@@ -1,0 +1,77 @@
+"""Running combinations along the middle axis of ``(outer, n, inner)``.
+
+Arrays come flattened in C order. Rows of the inner axis are combined whole, which vectorises; a
+single lane carries its value in a register.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from .scalar import u  # noqa: TID251 - a relative import keeps the one name
+
+_LOG2 = math.log(2.0)
+
+
+@njit(nogil=True, error_model="numpy")
+def _add(a, b):
+    return a + b
+
+
+@njit(nogil=True, error_model="numpy")
+def _multiply(a, b):
+    return a * b
+
+
+# A NaN compares unequal to itself and then stays, whichever side it came from.
+@njit(nogil=True, error_model="numpy")
+def _larger(a, b):
+    return a if (a >= b) | (a != a) else b
+
+
+@njit(nogil=True, error_model="numpy")
+def _smaller(a, b):
+    return a if (a <= b) | (a != a) else b
+
+
+@njit(nogil=True, error_model="numpy")
+def _log_add(a, b):
+    if a == b:  # infinities too, whose difference would be NaN
+        return a + type(a)(_LOG2)
+    high, low = (a, b) if a > b else (b, a)
+    return high + math.log1p(math.exp(low - high))
+
+
+def _along(combine):
+    """Return the kernel that folds by ``combine`` along the middle axis, keeping every result."""
+
+    @njit(nogil=True, error_model="numpy")
+    def run(x, out, outer, n, inner, reverse):
+        step = -inner if reverse else inner
+        for o in range(outer):
+            at = o * n * inner + ((n - 1) * inner if reverse else 0)
+            if inner == 1:
+                carry = x[u(at)]
+                out[u(at)] = carry
+                for _ in range(1, n):
+                    at += step
+                    carry = combine(carry, x[u(at)])
+                    out[u(at)] = carry
+                continue
+            for i in range(inner):
+                out[u(at + i)] = x[u(at + i)]
+            for _ in range(1, n):
+                row, at = at, at + step
+                for i in range(inner):
+                    out[u(at + i)] = combine(out[u(row + i)], x[u(at + i)])
+
+    return run
+
+
+cumsum = _along(_add)
+cumprod = _along(_multiply)
+cummax = _along(_larger)
+cummin = _along(_smaller)
+cumlogsumexp = _along(_log_add)
