@@ -38,7 +38,7 @@ def to_complex128(x):
 
 @register_jitable
 def div(a, b):
-    """Quotient, by Smith's method (R. L. Smith, CACM 5, 1962): scaled, so squares cannot overflow."""
+    """Quotient by Smith's method (CACM 5, 1962), scaled so that squares cannot overflow."""
     return np.divide(a, b)
 
 
@@ -122,7 +122,7 @@ def exp2(z):
 
 @register_jitable
 def expm1(z):
-    """``exp(z) - 1``: the real part is ``expm1(x) cos y - 2 sin(y/2)**2``, which does not cancel."""
+    """``exp(z) - 1``; its real part is ``expm1(x) cos y - 2 sin(y/2)**2``."""
     half = np.sin(z.imag / 2)
     re = np.expm1(z.real) * np.cos(z.imag) - 2 * half * half
     return make(re, np.exp(z.real) * np.sin(z.imag))

@@ -127,6 +127,8 @@ def spell(name: str, src: KernelSource) -> str:
 
 def python_function(name: str, text: str, path: Path | str) -> Callable[..., None]:
     """Execute kernel text as the file `path` and return the Python function."""
+    for module in set(re.findall(r"\bfk\.(\w+)\.", text)):
+        importlib.import_module(f"fnarray_kernels.{module}")  # only what the kernel names
     scope = dict(namespace())
     exec(compile(text, str(path), "exec"), scope)
     return scope[name]

@@ -92,7 +92,9 @@ def dot_product_attention(
     )  # fmt: skip
     if seen is not None:
         # Finite, so that a row that sees nothing is uniform rather than NaN.
-        scores = jnp.where(seen, scores, np.asarray(-0.7 * np.finfo(scores_dtype).max, scores_dtype))
+        scores = jnp.where(
+            seen, scores, np.asarray(-0.7 * np.finfo(scores_dtype).max, scores_dtype)
+        )
     residual = logsumexp(scores, axis=-1, keepdims=True)
     weights = lax.convert_element_type(jnp.exp(scores - residual), key.dtype)
     weights = lax.reshape(weights, (batch, key.shape[2], groups, rows, keys))

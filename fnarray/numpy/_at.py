@@ -269,9 +269,7 @@ def _update(
         "mode": mode,
     }
     out = _scatter(_converted(x, common), plan, y, scatter_op, options)
-    if out.dtype == dtype and out.weak_type == x.weak_type:
-        return out
-    return convert_element_type(out, dtype)
+    return _converted(out, dtype)
 
 
 def _scatter(

@@ -22,13 +22,7 @@ from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice, wrap_negative
 from ..ops.elementwise import add, mul
 from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from ..ops.shape import (
-    broadcast_in_dim,
-    broadcast_shapes,
-    expand_dims,
-    iota,
-    squeeze,
-)
+from ..ops.shape import broadcast_in_dim, broadcast_shapes, expand_dims, iota, squeeze
 from ..ops.slicing import concatenate, rev
 from ..ops.slicing import slice as lax_slice
 
@@ -359,10 +353,10 @@ def _fill_scalar(fill_value: Any) -> Any:
 def _bounds(index: slice, n: int) -> tuple[int, int, int]:
     """Return start, limit and positive step of the elements a slice takes, in rising order."""
     start, stop, step = index.indices(n)
+    if step > 0:
+        return start, max(start, stop), step
     count = len(range(start, stop, step))
-    if step < 0:
-        start, step = start + (count - 1) * step if count else 0, -step
-    return start, max(start, start + (count - 1) * step + 1 if count else start), step
+    return (start + (count - 1) * step, start + 1, -step) if count else (0, 0, -step)
 
 
 def _rest(x: Array, parsed: Parsed) -> Array:
@@ -393,11 +387,7 @@ def _static_slice(x: Array, parsed: Parsed, wrap: bool) -> Array:
             at = min(max(at, 0), n - 1)
             start, limit, step = at, at + 1, 1
         elif e.kind is SLICE:
-            n = parsed.shape[e.axis]
-            start, limit, step = _bounds(e.value, n)
-            if step > 1 or e.value.step not in (None, 1, -1):
-                # JAX's limit is the slice's own, not one past its last element.
-                limit = max(limit, min(n, e.value.indices(n)[1])) if e.value.step > 0 else limit
+            start, limit, step = _bounds(e.value, parsed.shape[e.axis])
         else:
             continue
         starts.append(start)

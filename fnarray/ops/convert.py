@@ -1,4 +1,4 @@
-"""Conversions between dtypes, choices between arrays, and operations that keep values as they are."""
+"""Conversions between dtypes, choices between arrays, and identities."""
 
 from __future__ import annotations
 

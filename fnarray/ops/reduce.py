@@ -337,11 +337,15 @@ def monoid_of_graph(graph: ClosedGraph) -> str | None:
 def lanewise(graph: ClosedGraph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Evaluate a graph of scalars on each element of equally shaped arrays."""
     shape = arrays[0].shape
+
+    def apply(prim: Primitive, *operands: Any, **params: Any) -> Any:
+        return bind(prim, *(o.val if type(o) is Literal else o for o in operands), **params)
+
     with no_trace():
         if all(isinstance(eqn.form(), Map) for eqn in graph.eqns):
             # Elementwise through and through: its scalars may as well be arrays.
             args = [ArrayImpl(a, ShapedArray(a.shape, a.dtype)) for a in arrays]
-            outs = eval_graph(graph.jaxpr, graph.consts, args, bind)
+            outs = eval_graph(graph.jaxpr, graph.consts, args, apply)
             values = (o.val if type(o) is Literal else o._data for o in outs)
             return [np.broadcast_to(v, shape) for v in values]
         results = [np.empty(shape, a.dtype) for a in graph.out_avals]
@@ -349,7 +353,7 @@ def lanewise(graph: ClosedGraph, arrays: Sequence[np.ndarray]) -> list[np.ndarra
             args = [
                 ArrayImpl(np.asarray(a[at]), v) for a, v in zip(arrays, graph.in_avals, strict=True)
             ]
-            values = eval_graph(graph.jaxpr, graph.consts, args, bind)
+            values = eval_graph(graph.jaxpr, graph.consts, args, apply)
             for out, value in zip(results, values, strict=True):
                 out[at] = value.val if type(value) is Literal else value._data
         return results

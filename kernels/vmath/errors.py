@@ -75,8 +75,9 @@ def erf_inv(x):
     # Each polynomial is about the middle of its interval, or its terms would cancel.
     v = select(near, w - 2.5, sqrt(w) - select(middle, 3.0, const(5.0, x)))
     y = None
-    for c0, c1, c2 in zip(c.ERF_INV_NEAR[::-1], c.ERF_INV_MIDDLE[::-1], c.ERF_INV_FAR[::-1],
-                          strict=True):
+    for c0, c1, c2 in zip(
+        c.ERF_INV_NEAR[::-1], c.ERF_INV_MIDDLE[::-1], c.ERF_INV_FAR[::-1], strict=True
+    ):
         term = select(near, c0, select(middle, c1, const(c2, x)))
         y = term if y is None else fma(y, v, term)
     edge = select(size == 1.0, copysign(const(INF, x), x), const(NAN, x))

@@ -113,4 +113,3 @@ def clip(x, low, high):
 def keep_zero(x, y):
     """Return `y`, but `x` itself, with its sign, where it is zero."""
     return select(x == 0, x, y)
-

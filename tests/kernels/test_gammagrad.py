@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fnarray_kernels import gammagrad
 from numba import njit
 from scipy import special, stats
+
+from fnarray_kernels import gammagrad
 
 POINTS = [(a, x) for a in (0.05, 0.7, 1.0, 3.5, 20.0, 300.0) for x in (0.01, 0.5, 2.0, 19.0, 290.0)]
 _grad_a = njit(lambda a, x: gammagrad.igamma_grad_a(a, x))

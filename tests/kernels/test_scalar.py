@@ -9,9 +9,10 @@ import jax
 import numba
 import numpy as np
 import pytest
+from jax import lax
+
 from fnarray_kernels import _ir
 from fnarray_kernels import scalar as sc
-from jax import lax
 
 INTS = ("int8", "int64", "uint8", "uint32")
 FLOATS = ("float32", "float64")
@@ -197,8 +198,17 @@ def test_half_formats_convert_exactly(check):
         exact = bits.view(kind).astype(np.float32)
         check(load, (bits,), exact)
         step = exact.view(np.uint32)
-        ends = np.concatenate([step, step + 0xFFF, step + 0x1000, step + 0x1001, step + 0x7FFF,
-                               step + 0x8000, step + 0x8001]).view(np.float32)
+        ends = np.concatenate(
+            [
+                step,
+                step + 0xFFF,
+                step + 0x1000,
+                step + 0x1001,
+                step + 0x7FFF,
+                step + 0x8000,
+                step + 0x8001,
+            ]
+        ).view(np.float32)
         random = np.random.default_rng(0).integers(0, 2**32, 200_000, dtype=np.uint32)
         x = np.concatenate([ends, random.view(np.float32), samples("float32")])
         x = x[x == x]

@@ -7,6 +7,7 @@ import re
 
 import numba
 import pytest
+
 from fnarray_kernels import scalar as sc
 from fnarray_kernels import vmath as vm
 

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+
 from fnarray_kernels import vmath as vm
 
 Wide = np.longdouble
@@ -195,7 +196,12 @@ def test_readings_agree_bit_for_bit(compiled, name, dtype):
     """NumPy's reading of a text gives the compiled one's bits, NaN payloads aside."""
     fn, count = getattr(vm, name), 1 + (name in BINARY)
     rng = np.random.default_rng(4)
-    grid = [everywhere(dtype, 800), rng.uniform(-5, 5, 800), rng.uniform(-1, 1, 400), specials(dtype)]
+    grid = [
+        everywhere(dtype, 800),
+        rng.uniform(-5, 5, 800),
+        rng.uniform(-1, 1, 400),
+        specials(dtype),
+    ]
     x = np.concatenate([g.astype(dtype) for g in grid])
     args = (x, rng.permutation(x))[:count]
     out = np.empty_like(x)

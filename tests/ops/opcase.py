@@ -40,8 +40,8 @@ class OpCase:
     shapes : tuple of tuples
         Shape of each operand.
     dtypes : str or tuple of str
-        Kinds (``"iuf"``; ``"I"`` for 64-bit integers), all operands sharing each dtype in turn; or the operands' own dtype
-        names (``("float32", "int32")``).
+        Kinds (``"iuf"``; ``"I"`` for 64-bit integers), all operands sharing each dtype in turn;
+        or the operands' own dtype names (``("float32", "int32")``).
     params : mapping
         Keyword arguments.
     ulp : float

@@ -1,0 +1,145 @@
+"""What happens to arguments before an operation sees them: checks, promotion, broadcasting."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..core.array import Array
+from ..core.dtypes import (
+    bool_,
+    canonicalize_dtype,
+    dtype_and_weak,
+    lattice_result_type,
+    to_inexact,
+)
+from ..ops.convert import convert
+from ..ops.shape import broadcast_in_dim, broadcast_shapes
+
+__all__: list[str] = []
+
+ArrayLike = Any
+Promotion = Callable[..., list[Array]]
+
+_ARRAYLIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def is_arraylike(x: Any) -> bool:
+    """Whether a value counts as an array: no list, no None, no string."""
+    return isinstance(x, _ARRAYLIKE) or hasattr(x, "__jax_array__")
+
+
+def as_operand(name: str, x: Any, position: int = 0) -> Any:
+    """Return an argument that counts as an array; its own ``__jax_array__`` speaks for it.
+
+    Raises
+    ------
+    TypeError
+        For lists, None, strings and other objects, naming the function and the position.
+    """
+    if isinstance(x, _ARRAYLIKE):
+        return x
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    raise TypeError(
+        f"numpy.{name} requires ndarray or scalar arguments, got {type(x)} at position "
+        f"{position}. Convert it with fnarray.numpy.asarray."
+    )
+
+
+def operands(name: str, *args: Any) -> list[Any]:
+    """Return arguments that count as arrays; see `as_operand`."""
+    return [as_operand(name, x, i) for i, x in enumerate(args)]
+
+
+def promote_dtypes(*args: Any) -> list[Array]:
+    """Convert arrays to the dtype they promote to, weak where all are."""
+    dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
+    return [convert(x, dtype, weak) for x in args]
+
+
+def promote_dtypes_inexact(*args: Any) -> list[Array]:
+    """Convert arrays to the inexact dtype they promote to: integers become floats."""
+    dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
+    inexact = to_inexact(dtype)
+    return [convert(x, inexact, weak and inexact == dtype) for x in args]
+
+
+def promote_dtypes_numeric(*args: Any) -> list[Array]:
+    """Convert arrays to the dtype they promote to; bools become integers."""
+    dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
+    if dtype == bool_:
+        dtype = canonicalize_dtype(int)
+    return [convert(x, dtype, weak) for x in args]
+
+
+def promote_shapes(name: str, *args: Any) -> list[Any]:
+    """Give arrays of different ranks one rank; operations stretch scalars and axes of size 1.
+
+    Raises
+    ------
+    ValueError
+        Ranks differ and ``numpy_rank_promotion`` is ``"raise"``.
+    """
+    shapes = [np.shape(x) for x in args]
+    if len({len(s) for s in shapes if s}) < 2:
+        return list(args)
+    if config.numpy_rank_promotion != "allow":
+        text = (
+            f"numpy.{name}: operands of shapes {', '.join(map(str, shapes))} have different ranks, "
+            f"and numpy_rank_promotion is {config.numpy_rank_promotion!r}. "
+            "Insert axes with x[None] or expand_dims."
+        )
+        if config.numpy_rank_promotion == "raise":
+            raise ValueError(text)
+        warnings.warn(text, stacklevel=4)
+    rank = len(broadcast_shapes(*shapes))
+    return [x if not np.shape(x) else to_rank(x, rank) for x in args]
+
+
+def to_rank(x: Any, rank: int) -> Any:
+    """Put axes of size 1 in front, as broadcasting does."""
+    shape = np.shape(x)
+    extra = rank - len(shape)
+    if not extra:
+        return x
+    return broadcast_in_dim(x, (1,) * extra + shape, tuple(range(extra, rank)))
+
+
+def broadcast_to(name: str, x: Any, shape: tuple[int, ...]) -> Any:
+    """Broadcast an array to a shape.
+
+    Raises
+    ------
+    ValueError
+        The shapes do not fit.
+    """
+    old = np.shape(x)
+    if old == shape:
+        return x
+    start = len(shape) - len(old)
+    if start < 0 or any(n not in (1, m) for n, m in zip(old, shape[start:], strict=True)):
+        raise ValueError(
+            f"numpy.{name}: an array of shape {old} cannot be broadcast to shape {shape}."
+        )
+    return broadcast_in_dim(x, shape, tuple(range(start, len(shape))))
+
+
+def promote_args(name: str, *args: Any) -> list[Array]:
+    """Check, promote and align the ranks of the arguments of ``numpy.<name>``."""
+    return promote_shapes(name, *promote_dtypes(*operands(name, *args)))
+
+
+def promote_args_inexact(name: str, *args: Any) -> list[Array]:
+    """As `promote_args`, to an inexact dtype."""
+    return promote_shapes(name, *promote_dtypes_inexact(*operands(name, *args)))
+
+
+def promote_args_numeric(name: str, *args: Any) -> list[Array]:
+    """As `promote_args`, bools to integers."""
+    return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
+

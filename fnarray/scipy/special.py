@@ -1,0 +1,416 @@
+"""Special functions under their names in `scipy.special`.
+
+All promote integers to floats and broadcast.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb as choose
+from math import log, pi, sqrt
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from .. import numpy as jnp
+from ..core.array import Array
+from ..core.dtypes import finfo
+from ..nn import _normalization
+from ..nn._args import inexact
+from ..nn._normalization import logsumexp
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfinv",
+    "expit",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "poch",
+    "polygamma",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+
+# ---- error functions and the normal distribution -----------------------------------------------
+
+
+def erf(x: Any) -> Array:
+    """Error function."""
+    return lax.erf(*inexact("erf", x))
+
+
+def erfc(x: Any) -> Array:
+    """``1 - erf(x)``, accurate where it is small."""
+    return lax.erfc(*inexact("erfc", x))
+
+
+def erfinv(x: Any) -> Array:
+    """Inverse of `erf`."""
+    return lax.erf_inv(*inexact("erfinv", x))
+
+
+def ndtr(x: Any) -> Array:
+    """Distribution function of the standard normal distribution."""
+    (x,) = inexact("ndtr", x)
+    return 0.5 * lax.erfc(x * -sqrt(0.5))
+
+
+def log_ndtr(x: Any, series_order: int = 3) -> Array:
+    """Logarithm of `ndtr`, accurate in both tails.
+
+    Parameters
+    ----------
+    x : array
+    series_order : int
+        Terms of the asymptotic series (DLMF 7.12.1) that serves the lower tail.
+    """
+    (x,) = inexact("log_ndtr", x)
+    order = index(series_order)
+    if order < 0:
+        raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
+    # Where erfc still has all its digits, and the series already has them.
+    low, high = (-20.0, 8.0) if finfo(x.dtype).bits == 64 else (-10.0, 5.0)
+    tail = jnp.minimum(x, low)
+    square = jnp.square(tail)
+    series, term = 1.0, 1.0
+    for k in range(1, order + 1):
+        term = term * (1 - 2 * k) / square
+        series = series + term
+    below = -0.5 * square - jnp.log(-tail) - 0.5 * log(2 * pi) + jnp.log(series)
+    above = -ndtr(-x)
+    middle = jnp.log(ndtr(jnp.clip(x, low, high)))
+    return jnp.where(x > high, above, jnp.where(x > low, middle, below))
+
+
+# Rational functions of Wichura's algorithm AS 241 (Applied Statistics 37, 1988), lowest power
+# first: the centre, the near tail, the far tail. Relative error below 1e-15.
+_CENTRE = (
+    (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3,
+     1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
+     3.3430575583588128105e4, 2.5090809287301226727e3),
+    (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3,
+     2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4,
+     5.2264952788528545610e3),
+)  # fmt: skip
+_NEAR = (
+    (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
+     3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
+     2.27238449892691845833e-2, 7.74545014278341407640e-4),
+    (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1,
+     1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4,
+     1.05075007164441684324e-9),
+)  # fmt: skip
+_FAR = (
+    (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
+     2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+     2.71155556874348757815e-5, 2.01033439929228813265e-7),
+    (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2,
+     7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7,
+     2.04426310338993978564e-15),
+)  # fmt: skip
+
+
+def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
+    """Quotient of two polynomials, by Horner's rule."""
+
+    def polynomial(terms: tuple[float, ...]) -> Any:
+        total: Any = 0.0
+        for c in reversed(terms):
+            total = total * x + c
+        return total
+
+    return polynomial(coefficients[0]) / polynomial(coefficients[1])
+
+
+def ndtri(p: Any) -> Array:
+    """Inverse of `ndtr`; infinite at 0 and 1, NaN outside (Wichura's AS 241)."""
+    (p,) = inexact("ndtri", p)
+    q = p - 0.5
+    centre = q * _ratio(_CENTRE, 0.180625 - jnp.square(jnp.clip(q, -0.425, 0.425)))
+    edge = jnp.minimum(p, 1 - p)
+    inside = (edge > 0) & (edge < 1)
+    r = jnp.sqrt(-jnp.log(jnp.where(inside, edge, 0.5)))
+    tail = jnp.where(r <= 5, _ratio(_NEAR, r - 1.6), _ratio(_FAR, r - 5.0))
+    tail = jnp.where(inside, tail, jnp.where(edge == 0, np.inf, np.nan))
+    return jnp.where(jnp.abs(q) <= 0.425, centre, jnp.where(q < 0, -tail, tail))
+
+
+# ---- logarithms and entropies ------------------------------------------------------------------
+
+
+def expit(x: Any) -> Array:
+    """Logistic function ``1 / (1 + exp(-x))``."""
+    return lax.logistic(*inexact("expit", x))
+
+
+def logit(x: Any) -> Array:
+    """Inverse of `expit`: ``log(x / (1 - x))``."""
+    (x,) = inexact("logit", x)
+    return jnp.log(x / (1 - x))
+
+
+def xlogy(x: Any, y: Any) -> Array:
+    """``x * log(y)``, and 0 where ``x`` is 0."""
+    x, y = inexact("xlogy", x, y)
+    taken = x != 0
+    return jnp.where(taken, x * jnp.log(jnp.where(taken, y, 1.0)), 0.0)
+
+
+def xlog1py(x: Any, y: Any) -> Array:
+    """``x * log1p(y)``, and 0 where ``x`` is 0."""
+    x, y = inexact("xlog1py", x, y)
+    taken = x != 0
+    return jnp.where(taken, x * jnp.log1p(jnp.where(taken, y, 0.0)), 0.0)
+
+
+def entr(x: Any) -> Array:
+    """``-x log(x)``: 0 at 0, -inf below."""
+    (x,) = inexact("entr", x)
+    return jnp.where(x < 0, -np.inf, -xlogy(x, x))
+
+
+def rel_entr(p: Any, q: Any) -> Array:
+    """``p log(p / q)``: 0 where ``p`` is 0 and ``q`` is not negative, else inf where undefined."""
+    p, q = inexact("rel_entr", p, q)
+    both = (p > 0) & (q > 0)
+    value = jnp.where(both, p, 1.0) * jnp.log(jnp.where(both, p, 1.0) / jnp.where(both, q, 1.0))
+    return jnp.where(both, value, jnp.where((p == 0) & (q >= 0), 0.0, np.inf))
+
+
+def kl_div(p: Any, q: Any) -> Array:
+    """``p log(p / q) - p + q``, the term of a Kullback-Leibler divergence."""
+    p, q = inexact("kl_div", p, q)
+    return rel_entr(p, q) - p + q
+
+
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where ``lmbda`` is 0."""
+    x, power = inexact("boxcox", x, lmbda)
+    return _box_cox(jnp.log(x), power)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Array:
+    """`boxcox` of ``1 + x``, accurate for small ``x``."""
+    x, power = inexact("boxcox1p", x, lmbda)
+    return _box_cox(jnp.log1p(x), power)
+
+
+def _box_cox(log_x: Array, power: Array) -> Array:
+    safe = jnp.where(power == 0, 1.0, power)
+    return jnp.where(power == 0, log_x, jnp.expm1(safe * log_x) / safe)
+
+
+def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """``exp(x)`` over its sum along ``axis``, or over all elements."""
+    return _normalization.softmax(x, axis)
+
+
+def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Logarithm of `softmax`."""
+    return _normalization.log_softmax(x, axis)
+
+
+# ---- the gamma family --------------------------------------------------------------------------
+
+
+def gammaln(x: Any) -> Array:
+    """Logarithm of ``|gamma(x)|``."""
+    return lax.lgamma(*inexact("gammaln", x))
+
+
+def loggamma(x: Any) -> Array:
+    """`gammaln` for positive ``x``; NaN below zero, where the logarithm is complex."""
+    (x,) = inexact("loggamma", x)
+    return jnp.where(x < 0, np.nan, lax.lgamma(x))
+
+
+def gammasgn(x: Any) -> Array:
+    """Sign of gamma: 1 for positive ``x``, alternating between the poles, NaN at them."""
+    (x,) = inexact("gammasgn", x)
+    whole = lax.floor(x)
+    odd = jnp.remainder(whole, 2.0) != 0
+    sign = jnp.where((x < 0) & odd, -1.0, 1.0)
+    sign = jnp.where((x < 0) & ((whole == x) | jnp.isinf(x)), np.nan, sign)
+    return jnp.where(x == 0, jnp.copysign(1.0, x), jnp.where(jnp.isnan(x), x, sign))
+
+
+def gamma(x: Any) -> Array:
+    """Gamma function; infinite at 0 with its sign, NaN at the negative integers."""
+    (x,) = inexact("gamma", x)
+    return gammasgn(x) * jnp.exp(lax.lgamma(x))
+
+
+def digamma(x: Any) -> Array:
+    """Derivative of `gammaln`."""
+    return lax.digamma(*inexact("digamma", x))
+
+
+def polygamma(n: Any, x: Any) -> Array:
+    """Derivative of order ``n`` of `digamma`."""
+    return lax.polygamma(*inexact("polygamma", n, x))
+
+
+def zeta(x: Any, q: Any = None) -> Array:
+    """Sum of ``(k + q) ** -x`` over ``k >= 0``; Riemann's zeta function where ``q`` is omitted."""
+    return lax.zeta(*inexact("zeta", x, 1 if q is None else q))
+
+
+def gammainc(a: Any, x: Any) -> Array:
+    """Regularised lower incomplete gamma function."""
+    return lax.igamma(*inexact("gammainc", a, x))
+
+
+def gammaincc(a: Any, x: Any) -> Array:
+    """Regularised upper incomplete gamma function."""
+    return lax.igammac(*inexact("gammaincc", a, x))
+
+
+def betaln(a: Any, b: Any) -> Array:
+    """Logarithm of ``|beta(a, b)|``."""
+    a, b = inexact("betaln", a, b)
+    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+
+
+def beta(a: Any, b: Any) -> Array:
+    """``gamma(a) gamma(b) / gamma(a + b)``."""
+    a, b = inexact("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """Regularised incomplete beta function."""
+    return lax.betainc(*inexact("betainc", a, b, x))
+
+
+def factorial(n: Any, exact: bool = False) -> Array:
+    """``gamma(n + 1)``, and 0 for negative ``n``.
+
+    Raises
+    ------
+    ValueError
+        ``exact`` is asked for: arrays hold no integers of any size.
+    """
+    if exact:
+        raise ValueError(
+            "factorial: exact=True needs integers of any size. Use math.factorial on Python ints."
+        )
+    (n,) = inexact("factorial", n)
+    return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
+
+
+def poch(z: Any, m: Any) -> Array:
+    """Pochhammer symbol ``gamma(z + m) / gamma(z)``; 1 where ``m`` is 0."""
+    z, m = inexact("poch", z, m)
+    sign = gammasgn(z + m) * gammasgn(z)
+    return jnp.where(m == 0, 1.0, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
+
+
+def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+    """Number of ways to choose ``k`` of ``N``; 0 outside ``0 <= k <= N``.
+
+    Parameters
+    ----------
+    N, k : arrays
+    repetition : bool
+        Whether one thing may be chosen several times.
+    """
+    n, k = inexact("comb", N, k)
+    if repetition:
+        n = n + k - 1
+    valid = (k >= 0) & (n >= k)
+    m = jnp.where(valid, n, 0.0) + 1
+    chosen = jnp.where(valid, k, 0.0)
+    count = jnp.exp(lax.lgamma(m) - lax.lgamma(chosen + 1) - lax.lgamma(m - chosen))
+    return jnp.where(valid, count, 0.0)
+
+
+def multigammaln(a: Any, d: Any) -> Array:
+    """Logarithm of the multivariate gamma function of dimension ``d``, a Python integer."""
+    (a,) = inexact("multigammaln", a)
+    d = index(d)
+    if d < 1:
+        raise ValueError(f"multigammaln: d must be positive, got {d}.")
+    total = lax.lgamma(a)
+    for j in range(1, d):
+        total = total + lax.lgamma(a - j / 2)
+    return total + d * (d - 1) / 4 * log(pi)
+
+
+def bernoulli(n: int) -> Array:
+    """Bernoulli numbers B_0 to B_n, with B_1 = -1/2; ``n`` is a Python integer.
+
+    By the recurrence ``sum_j C(m + 1, j) B_j = 0``, in exact fractions.
+    """
+    count = index(n)
+    if count < 0:
+        raise ValueError(f"bernoulli: n must not be negative, got {count}.")
+    numbers: list[Fraction] = []
+    for m in range(count + 1):
+        known = sum((choose(m + 1, j) * b for j, b in enumerate(numbers) if b), Fraction(0))
+        numbers.append(Fraction(1) if m == 0 else -known / (m + 1))
+    return jnp.asarray(np.array([_as_float(b) for b in numbers]))
+
+
+def _as_float(x: Any) -> float:
+    try:
+        return float(x)
+    except OverflowError:
+        return float("inf") if x > 0 else -float("inf")
+
+
+# ---- Bessel functions --------------------------------------------------------------------------
+
+
+def i0e(x: Any) -> Array:
+    """Modified Bessel function of order 0, times ``exp(-|x|)``."""
+    return lax.bessel_i0e(*inexact("i0e", x))
+
+
+def i0(x: Any) -> Array:
+    """Modified Bessel function of order 0."""
+    (x,) = inexact("i0", x)
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
+
+
+def i1e(x: Any) -> Array:
+    """Modified Bessel function of order 1, times ``exp(-|x|)``."""
+    return lax.bessel_i1e(*inexact("i1e", x))
+
+
+def i1(x: Any) -> Array:
+    """Modified Bessel function of order 1."""
+    (x,) = inexact("i1", x)
+    return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)

@@ -1,0 +1,104 @@
+"""`fnarray.scipy.special` against SciPy, and its dtypes against JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special as scipy_special
+
+from fnarray.scipy import special
+
+X = np.array([-7.5, -3.2, -1.5, -0.3, 0.2, 0.9, 1.0, 2.7, 6.1, 14.0], np.float32)
+P = X[X > 0]
+UNIT = np.array([1e-30, 1e-6, 0.01, 0.2, 0.5, 0.73, 0.95, 0.9999], np.float32)
+WHOLE = np.arange(1, 8)
+
+CALLS = {
+    "erf": (X,),
+    "erfc": (X,),
+    "erfinv": (UNIT,),
+    "ndtr": (X,),
+    "ndtri": (UNIT,),
+    "log_ndtr": (np.concatenate([X, np.float32([-30, -12, -10, 5, 5.5, 9])]),),
+    "expit": (X,),
+    "logit": (UNIT,),
+    "xlogy": (np.float32([0, 0, 1, 2]), np.float32([0, 3, 2, 5])),
+    "xlog1py": (np.float32([0, 0, 1, 2]), np.float32([-1, 3, 2, 1e-5])),
+    "entr": (np.float32([-1, 0, 0.5, 3]),),
+    "rel_entr": (np.float32([0, 1, 1, -1, 2]), np.float32([1, 0, 2, 1, 3])),
+    "kl_div": (np.float32([0, 1, 1, 2]), np.float32([1, 0, 2, 3])),
+    "boxcox": (P, np.float32(0.3)),
+    "boxcox:zero": (P, np.float32(0)),
+    "boxcox1p": (P, np.float32(-0.4)),
+    "gammaln": (X,),
+    "loggamma": (P,),
+    "gammasgn": (X,),
+    "gamma": (X,),
+    "digamma": (X,),
+    "polygamma": (2, P),
+    "zeta": (P + 1,),
+    "zeta:q": (P + 1, np.float32(1.5)),
+    "gammainc": (P, np.float32(2.0)),
+    "gammaincc": (P, np.float32(2.0)),
+    "betaln": (P, np.float32(2.5)),
+    "beta": (X, np.float32(1.25)),
+    "betainc": (P, np.float32(2.5), np.float32(0.3)),
+    "factorial": (WHOLE,),
+    "poch": (P, np.float32(1.5)),
+    "comb": (np.arange(9), 3),
+    "multigammaln": (P + 3, 3),
+    "i0": (X,),
+    "i0e": (X,),
+    "i1": (X,),
+    "i1e": (X,),
+    "softmax": (X,),
+    "log_softmax": (X,),
+    "logsumexp": (X,),
+    "bernoulli": (12,),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_matches_scipy(name, jax):
+    """Values are SciPy's in double precision; shape, dtype and weak type are JAX's."""
+    function = name.split(":")[0]
+    args = CALLS[name]
+    got = getattr(special, function)(*args)
+    wide = [np.asarray(a, np.float64) if isinstance(a, np.ndarray) else a for a in args]
+    want = getattr(scipy_special, function)(*wide)
+    np.testing.assert_allclose(np.asarray(got, np.float64), want, rtol=3e-5, atol=2e-6)
+    theirs = getattr(jax.scipy.special, function)(*args)
+    assert (got.shape, got.dtype, got.weak_type) == (theirs.shape, theirs.dtype, theirs.weak_type)
+
+
+@pytest.mark.parametrize("name", ["ndtri", "log_ndtr", "erf", "gammaln", "i1"])
+def test_double(name, x64):
+    """In float64 the error is a few units in the last place of float64."""
+    args = [np.asarray(a, np.float64) for a in CALLS[name]]
+    got = np.asarray(getattr(special, name)(*args))
+    assert got.dtype == np.float64
+    rtol = 1e-8 if name == "log_ndtr" else 1e-13  # the series has three terms
+    np.testing.assert_allclose(got, getattr(scipy_special, name)(*args), rtol=rtol)
+
+
+def test_edges_of_the_normal_quantile():
+    """Infinite at 0 and 1, NaN outside."""
+    got = np.asarray(special.ndtri(np.float32([0, 1, -0.1, 1.1, np.nan])))
+    np.testing.assert_array_equal(got, [-np.inf, np.inf, np.nan, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "match"),
+    [
+        (lambda: special.erf([1.0]), TypeError, "position 0"),
+        (lambda: special.xlogy(1.0, None), TypeError, "position 1"),
+        (lambda: special.factorial(3, exact=True), ValueError, "math.factorial"),
+        (lambda: special.multigammaln(3.0, 0), ValueError, "positive"),
+        (lambda: special.bernoulli(-1), ValueError, "negative"),
+        (lambda: special.log_ndtr(1.0, series_order=-1), ValueError, "series_order"),
+    ],
+)
+def test_refuses(call, error, match):
+    """Bad arguments are named in the error."""
+    with pytest.raises(error, match=match):
+        call()
