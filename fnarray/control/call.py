@@ -178,6 +178,7 @@ def traced(
     statics: Statics = (),
     cache: dict[Key, Any] | None = None,
     user: str = "jit",
+    call: Callable[..., Any] | None = None,
 ) -> Traced:
     """Trace a function, or return what an equal trace gave before.
 
@@ -194,7 +195,9 @@ def traced(
     cache : dict, optional
         In place of the function's own.
     user : str
-        What traces it, for messages.
+        What traces it, for messages; graphs of different users are kept apart.
+    call : callable, optional
+        What is traced in place of ``fun``: a wrapper that ``user`` puts around it.
 
     Raises
     ------
@@ -202,13 +205,13 @@ def traced(
         A leaf of the result is no array.
     """
     cache = cache_of(fun) if cache is None else cache
-    key = (in_spec, in_avals, statics, config.trace_token)
+    key = (user, in_spec, in_avals, statics, config.trace_token)
     found = cache.get(key)
     cells = _cells(fun)
     if found is not None and found.fits(cells):
         return found
     known = sum(isinstance(entry, Traced) for entry in cache.values())
-    graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known)
+    graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known, call)
     cache[key] = result = Traced(*closed_over_nothing(graph), out_spec, cells)
     return result
 
@@ -220,20 +223,21 @@ def trace_once(
     statics: Statics = (),
     user: str = "jit",
     known: int = 0,
+    call: Callable[..., Any] | None = None,
 ) -> tuple[ClosedGraph, Any]:
     """Trace a function; return its graph, as `traced` takes it, and its result's structure."""
     start = time.perf_counter()
     name = fun_name(fun)
     args, kwargs = in_spec.unflatten(list(in_avals))
     shown = merged(args, kwargs, [(where, kind, None) for where, kind, _ in statics])
-    origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(fun, *shown)]
+    origins = [f"the argument {p} of {fun_text(fun)}" for p in argument_paths(call or fun, *shown)]
     if len(origins) != len(in_avals):  # a class that opens in another order with keys
         origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
     out_specs: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = merged(*in_spec.unflatten(leaves), statics)
-        out = fun(*args, **kwargs)
+        out = (call or fun)(*args, **kwargs)
         outs, spec = tree.flatten_spec(out)
         out_specs.append(spec)
         _check_results(out, outs, fun, user)

@@ -12,7 +12,7 @@ from ..ops._rules import registry
 
 # TODO(lead): becomes a list of star imports when all families have landed.
 for _family in (
-    "elementwise", "bitwise", "convert", "special", "shape", "slicing", "dynamic", "fill", "index",
+    "elementwise", "parts", "bitwise", "convert", "special", "shape", "slicing", "dynamic", "fill", "index",
     "gather", "scatter", "reduce", "window", "cumulative", "contract", "conv", "sort",
 ):
     if find_spec(f"fnarray.ops.{_family}"):

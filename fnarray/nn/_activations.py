@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import log, pi, sqrt
 from typing import Any
 
+import numpy as np
+
 from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
@@ -101,9 +103,9 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     """
     (x,) = inexact("gelu", x)
     if approximate:
-        inner = sqrt(2 / pi) * (x + 0.044715 * x**3)
+        inner = np.asarray(sqrt(2 / pi), x.dtype) * (x + 0.044715 * x**3)
         return x * (0.5 * (1.0 + jnp.tanh(inner)))
-    return 0.5 * x * lax.erfc(-x * sqrt(0.5))
+    return 0.5 * x * lax.erfc(-x * np.asarray(sqrt(0.5), x.dtype))
 
 
 def sigmoid(x: Any) -> Array:

@@ -303,7 +303,8 @@ def _update_now(
         state.trace is not None
         or x.dtype.kind == "b"
         or not parsed.in_range(wrap)
-        or not (basic or (one and ufunc is None and parsed.all_of(INT, SLICE, ARRAY)))
+        or not (basic or (one and parsed.all_of(INT, SLICE, ARRAY)))
+        or not (basic or ufunc is None or x.ndim == 1)
     ):
         return None
     index = []
@@ -320,5 +321,10 @@ def _update_now(
     where = tuple(index)
     shape = out[where].shape
     new = _broadcast(name, _converted(y, x.dtype), shape)._data
-    out[where] = new if ufunc is None else ufunc(out[where], new)
+    if ufunc is None:
+        out[where] = new
+    elif basic:
+        out[where] = ufunc(out[where], new)
+    else:
+        ufunc.at(out, where[0], new)
     return ArrayImpl(out, x.aval)

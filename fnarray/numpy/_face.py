@@ -16,7 +16,7 @@ import numpy as np
 from ..config import config
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
-from ..core.dtypes import as_dtype, bool_, canonicalize_dtype, is_integer
+from ..core.dtypes import bool_, canonicalize_dtype, is_integer
 from ..core.primitive import Primitive
 from ..core.trace import state, wrap
 from ._promote import Promotion
@@ -54,14 +54,7 @@ class Plan:
             self.low, self.high = int(limits.min), int(limits.max)
 
 
-_plans: list[dict[Any, Plan]] = []
 _PLANS_KEPT = 4096
-
-
-def _memo() -> dict[Any, Plan]:
-    memo: dict[Any, Plan] = {}
-    _plans.append(memo)
-    return memo
 
 
 def unary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> Callable[..., Any]:
@@ -79,7 +72,7 @@ def unary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> Ca
 
     def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
         name = signature.__name__
-        memo = _memo()
+        memo: dict[Any, Plan] = {}
         known = memo.get
 
         def learn(x: Any) -> Any:
@@ -112,7 +105,7 @@ def binary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> C
 
     def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
         name = signature.__name__
-        memo = _memo()
+        memo: dict[Any, Plan] = {}
         known = memo.get
 
         def learn(x: Any, y: Any) -> Any:
@@ -159,7 +152,3 @@ def _key(x: Any, promoted: Any) -> Any:
         return x.aval if x.dtype == promoted.dtype else None
     return type(x) if type(x) in (int, float) else None
 
-
-def where_known(dtype: Any) -> np.dtype:
-    """Return a dtype argument, canonical."""
-    return canonicalize_dtype(as_dtype(dtype))

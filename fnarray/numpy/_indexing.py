@@ -39,6 +39,8 @@ BOOL = "bool"  # scalar
 _CLAMPS = (GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP)
 #: Results below this many bytes are copied, so that they do not keep a large buffer alive.
 _SMALL = 4096
+#: Types of indices that need no parsing.
+_PLAIN = frozenset({int, slice})
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
 
@@ -238,13 +240,22 @@ def getitem(x: Array, idx: Any) -> Array:
         return take(x, idx)
     data = x._data
     kind = type(idx)
-    if kind is int and data.ndim and (n := data.shape[0]):
+    if 0 in data.shape:  # nothing to clamp to
+        return take(x, idx)
+    if kind is int and data.ndim:
+        n = data.shape[0]
         part = data[min(max(idx + n if idx < 0 else idx, 0), n - 1), ...]
     elif kind is slice and data.ndim:
         part = data[idx]
+    elif kind is tuple and len(idx) <= data.ndim and _PLAIN.issuperset(map(type, idx)):
+        part = data[(*map(_clamped, idx, data.shape), ...)]
     else:
         part = np.asarray(data[_numpy_index(parse(idx, data.shape), True)])
     return _share(part, x.aval)
+
+
+def _clamped(i: Any, n: int) -> Any:
+    return i if type(i) is slice else min(max(i + n if i < 0 else i, 0), n - 1)
 
 
 def _share(part: np.ndarray, aval: ShapedArray) -> ArrayImpl:
@@ -262,12 +273,15 @@ def _numpy_index(parsed: Parsed, wrap: bool) -> tuple[Any, ...]:
         broadcast_shapes(*arrays)
     for e in parsed.entries:
         if e.kind in (INT, ARRAY):
-            n = _nonempty(parsed.shape, e)
-            at = e.value if e.kind is INT else e.value.astype(np.intp)
+            n = parsed.shape[e.axis]
+            if not np.shape(e.value):
+                at = int(e.value)
+                out.append(min(max(at + n if wrap and at < 0 else at, 0), n - 1))
+                continue
+            at = e.value.astype(np.intp)
             if wrap:
-                at = np.where(at < 0, at + n, at) if e.kind is ARRAY else at + n * (at < 0)
-            at = np.clip(at, 0, n - 1) if e.kind is ARRAY else min(max(at, 0), n - 1)
-            out.append(at)
+                at += n * (at < 0)
+            out.append(np.minimum(np.maximum(at, 0), n - 1))
         else:
             out.append(e.value)
     if not parsed.contiguous:  # an ellipsis of no axes keeps arrays apart in NumPy too
@@ -285,7 +299,7 @@ def _adjacent(parsed: Parsed) -> bool:
 
 def _nonempty(shape: Shape, e: Entry) -> int:
     n = shape[e.axis]
-    if n == 0 and (e.kind is INT or np.size(e.value)):
+    if n == 0:
         raise IndexError(f"index is out of bounds for axis {e.axis} with size 0")
     return n
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import aval_of
 from ..core.avals import ShapedArray
-from ..core.dtypes import float32, float64, to_complex, to_real
+from ..core.dtypes import float64, to_real
 from ..core.forms import Map
 from ..core.primitive import Primitive
 from ..core.trace import bind
@@ -29,6 +28,7 @@ from ._rules import (
     kind,
     register,
 )
+from .parts import join_parts
 
 __all__ = [
     "AccuracyMode",
@@ -45,8 +45,6 @@ __all__ = [
     "atanh",
     "cbrt",
     "ceil",
-    "complex",
-    "conj",
     "cos",
     "cosh",
     "div",
@@ -54,7 +52,6 @@ __all__ = [
     "exp2",
     "expm1",
     "floor",
-    "imag",
     "integer_pow",
     "is_finite",
     "log",
@@ -66,7 +63,6 @@ __all__ = [
     "neg",
     "nextafter",
     "pow",
-    "real",
     "reciprocal",
     "rem",
     "round",
@@ -410,7 +406,7 @@ def _log1p(x: np.ndarray) -> Any:
     small = np.hypot(re, im) < 0.5
     square = np.where(small, re * (2 + re) + im * im, 0)
     size = np.where(small, np.log1p(square) / 2, np.log(np.hypot(1 + re, im)))
-    return _join(size, np.arctan2(im, 1 + re))
+    return join_parts(size, np.arctan2(im, 1 + re))
 
 
 @transcendental(_everywhere("log1p"), eval=_log1p)
@@ -554,84 +550,3 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 @elementwise("sc.is_finite({0})", eval=np.isfinite, dtypes=FLOAT, result=np.dtype(bool))
 def is_finite(x: Any) -> Any:
     """Whether each element is neither infinite nor NaN."""
-
-
-# ---- complex numbers ---------------------------------------------------------------------------
-
-
-@elementwise("{0}.real", eval=np.real, dtypes="c", result=to_real)
-def real(x: Any) -> Any:
-    """Real part of complex numbers."""
-
-
-@elementwise("{0}.imag", eval=np.imag, dtypes="c", result=to_real)
-def imag(x: Any) -> Any:
-    """Imaginary part of complex numbers."""
-
-
-def _check_parts(name: str, *dtypes: np.dtype) -> None:
-    for dtype in dtypes:
-        if dtype not in (float32, float64):
-            raise TypeError(
-                f"lax.{name} makes complex numbers of float32 or float64, got {dtype}. "
-                "Convert with lax.convert_element_type first."
-            )
-
-
-def _complex_aval(x: ShapedArray, y: ShapedArray) -> ShapedArray:
-    _check_parts("complex", x.dtype, y.dtype)
-    if x.dtype != y.dtype:
-        raise TypeError(
-            f"lax.complex requires arguments to have the same dtypes, got {x.dtype}, {y.dtype}."
-        )
-    shape = broadcast_avals("complex", (x, y))
-    return ShapedArray(shape, to_complex(x.dtype), all_weak((x, y)))
-
-
-def _join(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    # x + 1j * y would turn an infinite y into a NaN real part.
-    out = np.empty(np.broadcast_shapes(x.shape, y.shape), to_complex(x.dtype))
-    out.real, out.imag = x, y
-    return out
-
-
-_complex_p = register(
-    Primitive(
-        "complex",
-        aval=_complex_aval,
-        eval=_join,
-        form=lambda ins, outs: Map("fk.complexmath.make({0}, {1})"),
-    )
-)
-
-
-def complex(x: Any, y: Any) -> Any:
-    """Complex numbers of real part ``x`` and imaginary part ``y``, both float32 or float64."""
-    return bind(_complex_p, x, y)
-
-
-def _conj_aval(x: ShapedArray, *, input_dtype: np.dtype) -> ShapedArray:
-    if kind(x.dtype) != "c":
-        _check_parts("conj", x.dtype)
-    return x.update(dtype=to_complex(x.dtype))
-
-
-def _conj_form(ins: tuple[ShapedArray, ...], outs: Any, *, input_dtype: np.dtype) -> Map:
-    if kind(ins[0].dtype) == "c":
-        return Map("fk.complexmath.conj({0})")
-    return Map("fk.complexmath.make({0}, -0.0 * {0})")
-
-
-_conj_p = register(
-    Primitive(
-        "conj",
-        aval=_conj_aval,
-        eval=lambda x, *, input_dtype: np.conj(x.astype(to_complex(x.dtype))),
-        form=_conj_form,
-    )
-)
-
-
-def conj(x: Any) -> Any:
-    """Complex conjugate; a real operand becomes complex."""
-    return bind(_conj_p, x, input_dtype=aval_of(x).dtype)

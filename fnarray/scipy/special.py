@@ -17,9 +17,10 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import finfo
-from ..nn import _normalization
 from ..nn._args import inexact
+from ..nn._normalization import log_softmax as _log_softmax
 from ..nn._normalization import logsumexp
+from ..nn._normalization import softmax as _softmax
 
 __all__ = [
     "bernoulli",
@@ -102,7 +103,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     if order < 0:
         raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
     # Where erfc still has all its digits, and the series already has them.
-    low, high = (-20.0, 8.0) if finfo(x.dtype).bits == 64 else (-10.0, 5.0)
+    low = -20.0 if finfo(x.dtype).bits == 64 else -10.0
     tail = jnp.minimum(x, low)
     square = jnp.square(tail)
     series, term = 1.0, 1.0
@@ -110,9 +111,9 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
         term = term * (1 - 2 * k) / square
         series = series + term
     below = -0.5 * square - jnp.log(-tail) - 0.5 * log(2 * pi) + jnp.log(series)
-    above = -ndtr(-x)
-    middle = jnp.log(ndtr(jnp.clip(x, low, high)))
-    return jnp.where(x > high, above, jnp.where(x > low, middle, below))
+    above = jnp.log1p(-ndtr(-jnp.maximum(x, 0.0)))
+    middle = jnp.log(ndtr(jnp.clip(x, low, 0.0)))
+    return jnp.where(x > 0, above, jnp.where(x > low, middle, below))
 
 
 # Rational functions of Wichura's algorithm AS 241 (Applied Statistics 37, 1988), lowest power
@@ -235,12 +236,12 @@ def _box_cox(log_x: Array, power: Array) -> Array:
 
 def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """``exp(x)`` over its sum along ``axis``, or over all elements."""
-    return _normalization.softmax(x, axis)
+    return _softmax(x, axis)
 
 
 def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     """Logarithm of `softmax`."""
-    return _normalization.log_softmax(x, axis)
+    return _log_softmax(x, axis)
 
 
 # ---- the gamma family --------------------------------------------------------------------------

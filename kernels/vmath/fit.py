@@ -57,6 +57,29 @@ def erf_inv_of(w):
     return mp.erfinv(x) / x
 
 
+def bessel(order, near):
+    """Return e**-x I(x), over x for order 1, on [0, 8], or times sqrt(x) on [8, inf], of t."""
+
+    def f(t):
+        if near:
+            x = 4 * (1 + t)
+            return mp.exp(-x) * (mp.besseli(0, x) if order == 0 else half_i1_over_x(x))
+        u = (1 + t) / 16
+        if u > mp.mpf(10) ** -4:
+            return mp.exp(-1 / u) * mp.besseli(order, 1 / u) / mp.sqrt(u)
+        terms = [mp.mpf(1)]
+        for k in range(1, 12):
+            terms.append(-terms[-1] * (4 * order - (2 * k - 1) ** 2) / (8 * k) * u)
+        return mp.fsum(terms) / mp.sqrt(2 * mp.pi)
+
+    return f
+
+
+def half_i1_over_x(x):
+    """Return I1(x) / x by its series."""
+    return mp.hyp0f1(2, x * x / 4) / 2
+
+
 LN2 = mp.log(2)
 QUARTER = (mp.pi / 4) ** 2 * mp.mpf("1.002")
 HALF_LN2 = LN2 / 2 * mp.mpf("1.0005")
@@ -73,6 +96,7 @@ ATAN = near_zero(root(lambda r: (mp.atan(r) / r - 1) / r**2), -mp.mpf(1) / 3)
 ASIN = near_zero(root(lambda r: (mp.asin(r) / r - 1) / r**2), mp.mpf(1) / 6)
 TANH = near_zero(root(lambda r: (mp.tanh(r) / r - 1) / r**2), -mp.mpf(1) / 3)
 ERF = near_zero(root(lambda r: mp.erf(r) / r - 1), 2 / mp.sqrt(mp.pi) - 1)
+HALVES, ROOT = mp.mpf("1.5"), mp.findroot(mp.digamma, mp.mpf("1.4616"))
 ERFC_LOG = lambda x: -mp.log(mp.erfc(x)) / x  # noqa: E731
 
 # name: (function, low, high, number of coefficients)
@@ -98,6 +122,12 @@ TABLE = {
     "ERF_INV_NEAR": (lambda v: erf_inv_of(v + mp.mpf("2.5")), "-2.5", "2.501", 22),
     "ERF_INV_MIDDLE": (lambda v: erf_inv_of((v + 3) ** 2), "-0.766", "0.7", 22),
     "ERF_INV_FAR": (lambda v: erf_inv_of((v + 5) ** 2), "-1.3", "1.12", 22),
+    "LGAMMA": (near_zero(lambda t: mp.loggamma(2 + t) / t, 1 - mp.euler), "-0.501", "0.501", 20),
+    "DIGAMMA": (lambda t: mp.digamma(t + HALVES) / (t + HALVES - ROOT), "-0.501", "0.501", 22),
+    "BESSEL_I0_NEAR": (bessel(0, True), -1, 1, 31),
+    "BESSEL_I0_FAR": (bessel(0, False), -1, 1, 24),
+    "BESSEL_I1_NEAR": (bessel(1, True), -1, 1, 31),
+    "BESSEL_I1_FAR": (bessel(1, False), -1, 1, 24),
     "CBRT_64": (mp.cbrt, "0.7", "1.42", 5),
 }
 
@@ -133,6 +163,12 @@ def two_over_pi(groups, step, parts):
     return rows
 
 
+def rows(numbers):
+    """Return source lines of three numbers each."""
+    texts = [repr(float(v)) for v in numbers]
+    return [f"    {', '.join(texts[i : i + 3])}," for i in range(0, len(texts), 3)]
+
+
 def main():
     """Write ``coefficients.py`` beside this file."""
     lines = [
@@ -146,11 +182,10 @@ def main():
         coefficients = interpolate(f, low, high, count)
         worst = error(f, coefficients, low, high)
         lines.append(f"# Largest error 2**{float(mp.log(worst, 2)):.1f}.")
-        lines += [f"{name} = (", *(f"    {float(c)!r}," for c in coefficients), ")", ""]
+        lines += [f"{name} = (", *rows(coefficients), ")", ""]
     lines.append("# 2/pi less its first 16 g bits, scaled by 2**(16 g), as sums of four doubles.")
     lines.append("TWO_OVER_PI = (")
-    lines += [f"    {part!r}," for row in two_over_pi(64, 16, 4) for part in row]
-    lines.append(")")
+    lines += [*rows([part for row in two_over_pi(64, 16, 4) for part in row]), ")"]
     path = pathlib.Path(__file__).with_name("coefficients.py")
     path.write_text("\n".join(lines) + "\n")
 

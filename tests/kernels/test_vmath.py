@@ -105,7 +105,7 @@ def everywhere(dtype, count, seed=0):
 
 
 def errors(got, want):
-    """Return the errors of `got` in ULP; infinite where one is NaN or infinite and not the other."""
+    """Return the errors of `got` in ULP; infinite where only one is NaN or infinite."""
     rounded = want.astype(got.dtype)
     size = np.abs(rounded)
     ulp = np.nextafter(size, got.dtype.type(np.inf)).astype(Wide) - size
@@ -146,7 +146,7 @@ def test_unary_bound(compiled, name, dtype):
 @pytest.mark.parametrize("name", BINARY)
 @np.errstate(all="ignore")
 def test_binary_bound(compiled, name, dtype):
-    """The stated bound holds on random bits, ordinary pairs, powers near 1 and all special pairs."""
+    """The stated bound holds on random bits, ordinary pairs, and all pairs of specials."""
     reference, *bounds = BINARY[name]
     n, rng = 40_000, np.random.default_rng(2)
     one, two = (v.ravel() for v in np.meshgrid(specials(dtype), specials(dtype)))

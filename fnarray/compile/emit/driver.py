@@ -26,17 +26,13 @@ PARALLEL_WORK = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A driver's source, the kernels and host functions it names.
-
-    ``aliased`` holds pairs (output, input) of outputs that are the input itself.
-    """
+    """A driver's source, the kernels, host functions and constants it names."""
 
     text: str
     kernels: tuple[Kernel, ...]
     hosts: tuple[Callable[..., tuple[Any, ...]], ...]
     constants: tuple[Any, ...]
     temp_bytes: int
-    aliased: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -145,19 +141,13 @@ class DriverWriter:
             else:
                 self._kernel(segment, later | outputs)
             self._release(segment, later | outputs)
-        returned = [self._output(a, j) for j, a in enumerate(plan.block.outputs)]
+        returned = [self._output(a) for a in plan.block.outputs]
         tail = "," if len(returned) == 1 else ""
         body = [*self.lines, f"return ({', '.join(returned)}{tail})"]
         text = f"def main({', '.join(params)}):\n" + "".join(f"    {x}\n" for x in body)
-        aliased = tuple(
-            (j, plan.block.inputs.index(a))
-            for j, a in enumerate(plan.block.outputs)
-            if isinstance(a, Var) and a in plan.block.inputs
-        )
         return Program(
-            text, tuple(self.kernels), tuple(self.hosts), tuple(self.constants),
-            self.temp_bytes, aliased,
-        )  # fmt: skip
+            text, tuple(self.kernels), tuple(self.hosts), tuple(self.constants), self.temp_bytes
+        )
 
     def constant(self, value: Any) -> str:
         """Return the name of a value the driver's namespace holds."""
@@ -235,10 +225,12 @@ class DriverWriter:
             if name is not None and name.startswith("t") and name not in held:
                 self.lines.append(f"{name} = None")
 
-    def _output(self, atom: Any, j: int) -> str:
+    def _output(self, atom: Any) -> str:
         if isinstance(atom, Literal):
             return self._name(atom)
-        return self.names[atom]
+        name = self.names[atom]
+        # An input may be the caller's own NumPy array, which may change later.
+        return f"{name}.copy()" if atom in self.plan.block.inputs else name
 
 
 def emit_driver(

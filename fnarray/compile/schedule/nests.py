@@ -141,7 +141,8 @@ def _reduction_order(node: Node, form: Reduce) -> list[tuple[str, int]]:
         o, r = iter(range(out_rank)), iter(range(len(form.extents)))
         natural = [("r", next(r)) if a in form.axes else ("o", next(o)) for a in range(rank)]
         # Folding a short leading axis element by element in memory costs less than striding.
-        return natural if rank - 1 not in form.axes and node.out.aval.shape[-1] > 1 else plain
+        last_is_kept = out_rank and rank - 1 not in form.axes
+        return natural if last_is_kept and node.out.aval.shape[-1] > 1 else plain
     if isinstance(node.form, Contract):
         rhs = node.ins[1].aval
         along = rhs.ndim - 1 not in (*node.form.rhs_contract, *node.form.rhs_batch)

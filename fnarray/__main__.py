@@ -1,0 +1,138 @@
+"""``python -m fnarray``: look at the cache, at emitted source, and at the installation."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import platform
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+
+_SPEC = re.compile(r"(?P<name>[a-z]+\d*)\[(?P<shape>[\d,\s]*)\]")
+_PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree", "opt_einsum", "ml_dtypes")
+
+
+def parse_spec(text: str) -> Any:
+    """Read an argument's stand-in from ``f32[3,4]`` or ``float32[3,4]``.
+
+    Raises
+    ------
+    ValueError
+        For text of another form or an unknown dtype.
+    """
+    from .core import dtypes
+    from .core.avals import ShapeDtypeStruct
+
+    found = _SPEC.fullmatch(text.strip())
+    known = {dtypes.short_name(d): d for d in dtypes.ALL}
+    known |= {d.name: d for d in dtypes.ALL}
+    if found is None or found["name"] not in known:
+        raise ValueError(f"{text!r} is no array: write dtype[shape], such as f32[3,4] or i32[].")
+    shape = tuple(int(n) for n in found["shape"].split(",") if n.strip())
+    return ShapeDtypeStruct(shape, known[found["name"]])
+
+
+def load_function(target: str) -> Any:
+    """Return the function that ``FILE:FUNC`` names, from the file run as a module.
+
+    Raises
+    ------
+    ValueError
+        When the file or the function is not there.
+    """
+    path, _, name = target.rpartition(":")
+    if not path or not Path(path).is_file():
+        raise ValueError(f"{target!r}: write FILE:FUNC, FILE a Python file that exists.")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    spec.loader.exec_module(module)
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{path} has no {name!r}.")
+        found = getattr(found, part)
+    return found
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print a function's graph, plan or emitted source."""
+    from . import jit
+
+    fun = load_function(args.target)
+    lowered = (fun if hasattr(fun, "lower") else jit(fun)).lower(*map(parse_spec, args.arrays))
+    text = lowered.as_text(dialect=args.dialect)
+    if args.dialect == "numba" and sys.stdout.isatty():
+        from rich.console import Console
+        from rich.syntax import Syntax
+
+        Console().print(Syntax(text, "python"))
+    else:
+        print(text)
+    return 0
+
+
+def cache(args: argparse.Namespace) -> int:
+    """Print or empty the cache on disk."""
+    from .compile.cache import store
+
+    if args.action == "clear":
+        store.clear()
+    for name, value in zip(store.Info._fields, store.info(), strict=True):
+        print(f"{name:10} {value}")
+    return 0
+
+
+def env(args: argparse.Namespace) -> int:
+    """Print versions, processor and settings: what a bug report needs."""
+    from .compile.launch import available_cores, threads
+    from .config import SETTINGS, config
+
+    print(f"fnarray {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    for package in _PACKAGES:
+        print(f"{package:12} {importlib.metadata.version(package)}")
+    print(f"cores        {available_cores()} (threads in use: {threads()})")
+    for setting in SETTINGS:
+        name = getattr(setting, "name", setting)
+        print(f"{name:26} {getattr(config, name)}")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's parser."""
+    top = argparse.ArgumentParser(prog="fnarray", description=__doc__)
+    top.add_argument("--version", action="version", version=f"fnarray {__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    one = commands.add_parser("cache", help="the cache of compiled kernels")
+    one.add_argument("action", choices=("info", "clear"))
+    one.set_defaults(run=cache)
+    one = commands.add_parser("show", help="the source a function compiles to")
+    one.add_argument("target", metavar="FILE:FUNC")
+    one.add_argument("arrays", nargs="*", metavar="ARRAY", help="an argument, such as f32[3,4]")
+    one.add_argument("--dialect", choices=("numba", "jaxpr", "plan"), default="numba")
+    one.set_defaults(run=show)
+    one = commands.add_parser("env", help="versions and settings")
+    one.set_defaults(run=env)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status (2 for unusable arguments)."""
+    args = parser().parse_args(argv)
+    try:
+        return args.run(args)
+    except ValueError as error:
+        print(f"fnarray: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""Branches: one of several functions, chosen by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..core import hooks
+from ..core.array import aval_of
+from ..core.avals import ShapedArray
+from ..core.forms import Branch
+from ..core.graph import ClosedGraph
+from ..core.primitive import Primitive
+from ..core.trace import Tracer, bind
+from ..ops._rules import kind, register
+from ..ops.bitwise import ne
+from ..ops.convert import clamp, convert
+from .call import traced
+from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts
+
+__all__ = ["cond", "platform_dependent", "switch"]
+
+_MISSING = object()
+_INT32 = np.dtype(np.int32)
+
+
+def _cond_aval(
+    index: ShapedArray, *avals: ShapedArray, branches: tuple[ClosedGraph, ...]
+) -> tuple[ShapedArray, ...]:
+    # Weakly typed only where every branch's result is.
+    columns = zip(*(b.out_avals for b in branches), strict=True)
+    return tuple(c[0].update(weak_type=all(a.weak_type for a in c)) for c in columns)
+
+
+def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple[Any, ...]:
+    chosen = branches[min(max(int(index), 0), len(branches) - 1)]
+    return tuple(hooks.compiled_call(chosen, xs))
+
+
+cond_p = register(
+    Primitive(
+        "cond",
+        aval=_cond_aval,
+        eval=_cond_eval,
+        form=lambda ins, outs, *, branches: Branch(branches),
+        multiple_results=True,
+    )
+)
+
+
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _MISSING,
+    linear: Any = None,
+) -> Any:
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``; only one of them runs.
+
+    Both are traced. ``cond(pred, x, true_fun, y, false_fun)``, with an operand for each, is
+    understood too.
+
+    Parameters
+    ----------
+    pred : scalar
+        A boolean, or a number, which counts as true where it is not 0.
+    true_fun, false_fun : callable
+        Return the same structure, shapes and dtypes.
+    *operands : pytrees
+    operand : pytree, optional
+        A single operand, by keyword.
+    linear : None
+        Accepted for compatibility.
+
+    Raises
+    ------
+    TypeError
+        ``pred`` is no scalar or no number; a branch is not callable; their results differ.
+    """
+    if operand is not _MISSING:
+        if operands:
+            raise TypeError("lax.cond: give operands by position or by operand=, not both.")
+        operands = (operand,)
+    elif len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        x, on_true, y, on_false = true_fun, false_fun, *operands
+        return cond(pred, lambda x, y: on_true(x), lambda x, y: on_false(y), x, y)
+    check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    kind_of = _check_scalar("cond", "pred", pred)
+    if kind_of not in "biuf":
+        raise TypeError(f"lax.cond: pred must be a boolean or a real number, got {pred!r}.")
+    if config.disable_jit and not isinstance(pred, Tracer):
+        return (true_fun if pred else false_fun)(*operands)
+    if kind_of != "b":
+        pred = ne(pred, np.zeros((), aval_of(pred).dtype)[()])
+    funs, names = (true_fun, false_fun), ("true_fun", "false_fun")
+    return _choose("cond", convert(pred, _INT32), funs, names, operands, order=(1, 0))
+
+
+def switch(
+    index: Any,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _MISSING,
+) -> Any:
+    """``branches[index](*operands)``, with ``index`` brought into range; only one of them runs.
+
+    Parameters
+    ----------
+    index : integer scalar
+    branches : sequence of callables
+        Return the same structure, shapes and dtypes.
+    *operands : pytrees
+    operand : pytree, optional
+        A single operand, by keyword.
+
+    Raises
+    ------
+    TypeError
+        ``index`` is no integer scalar; a branch is not callable; their results differ.
+    ValueError
+        There are no branches.
+    """
+    if operand is not _MISSING:
+        if operands:
+            raise TypeError("lax.switch: give operands by position or by operand=, not both.")
+        operands = (operand,)
+    branches = tuple(branches)
+    if not branches:
+        raise ValueError("lax.switch: branches is empty. Give at least one.")
+    names = tuple(f"branches[{i}]" for i in range(len(branches)))
+    check_callable("switch", **dict(zip(names, branches, strict=True)))
+    if _check_scalar("switch", "index", index) not in "iu":
+        raise TypeError(
+            f"lax.switch: index must be an integer, got {index!r} as {aval_of(index).dtype}."
+        )
+    last = len(branches) - 1
+    if config.disable_jit and not isinstance(index, Tracer):
+        return branches[min(max(int(index), 0), last)](*operands)
+    if last == 0:
+        return branches[0](*operands)
+    index = clamp(_INT32.type(0), convert(index, _INT32), _INT32.type(last))
+    return _choose("switch", index, branches, names, operands, order=range(last + 1))
+
+
+def _check_scalar(where: str, name: str, value: Any) -> str:
+    """Return the kind of a value's dtype; raise `TypeError` unless it is a number of rank 0."""
+    try:
+        aval = aval_of(value)
+    except TypeError as error:
+        raise TypeError(
+            f"lax.{where}: {name} must be a scalar, got {value!r} of type {type(value)}."
+        ) from error
+    if aval.shape:
+        raise TypeError(
+            f"lax.{where}: {name} must be a scalar, got {value} of shape {aval.shape}. "
+            "Use fnarray.numpy.where to choose element by element."
+        )
+    return kind(aval.dtype)
+
+
+def _choose(
+    where: str,
+    index: Any,
+    funs: Sequence[Callable[..., Any]],
+    names: Sequence[str],
+    args: tuple[Any, ...],
+    order: Sequence[int],
+) -> Any:
+    """Trace the functions and bind the primitive, its branches in the given order."""
+    leaves, _, avals = operands(where, args)
+    spec = spec_of_call(*args)
+    ts = [traced(fun, spec, avals, user=where) for fun in funs]
+    check_same_results(where, funs, names, ts)
+    consts, graphs = with_common_consts(ts)
+    branches = tuple(graphs[i] for i in order)
+    outs = bind(cond_p, index, *consts, *leaves, branches=branches)
+    return ts[0].out_spec.unflatten(outs)
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Call the function given for the platform in use, ``cpu``, or ``default``.
+
+    Raises
+    ------
+    ValueError
+        Neither is given.
+    """
+    fun = per_platform.get("cpu", default)
+    if fun is None:
+        raise ValueError(
+            f"lax.platform_dependent: no function for platform 'cpu' and no default, only for "
+            f"{sorted(per_platform)}."
+        )
+    return fun(*args)

@@ -1,0 +1,266 @@
+"""What branches and loops have in common: operands, shared constants, carries, eager evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..core import hooks, tree
+from ..core.array import aval_of
+from ..core.avals import ShapedArray
+from ..core.dtypes import promote_types
+from ..core.graph import ClosedGraph, Eqn, Graph, Var
+from ..core.primitive import Primitive
+from ..ops.convert import convert
+from .call import Traced, fun_text, parameters_of
+
+Avals = tuple[ShapedArray, ...]
+
+# ---- operands ------------------------------------------------------------------------------------
+
+
+def check_callable(where: str, **funs: Any) -> None:
+    """Raise `TypeError` for an argument that should be a function and is none."""
+    for name, fun in funs.items():
+        if not callable(fun):
+            raise TypeError(
+                f"lax.{where}: {name} should be callable, got {fun!r} of type {type(fun)}."
+            )
+
+
+def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:
+    """Return the leaves of a tree of operands, its structure, and their avals.
+
+    Raises
+    ------
+    TypeError
+        A leaf is no array and no number.
+    """
+    leaves, spec = tree.flatten_spec(value)
+    avals = []
+    for i, leaf in enumerate(leaves):
+        try:
+            avals.append(aval_of(leaf))
+        except TypeError as error:
+            path = tree.keystr(tree.leaves_with_path(value)[i][0])
+            raise TypeError(
+                f"lax.{where}: Argument {leaf!r} of type {type(leaf)} is not a valid fnarray "
+                f"type, at {path or 'the root'} of the operands. Pass arrays and numbers."
+            ) from error
+    return leaves, spec, tuple(avals)
+
+
+def spec_of_call(*args: Any) -> Any:
+    """Return the structure of a call of positional arguments, as `traced` takes it."""
+    return tree.flatten_spec((args, {}))[1]
+
+
+# ---- graphs that share operands ------------------------------------------------------------------
+
+
+def with_common_consts(branches: Sequence[Traced]) -> tuple[list[Any], tuple[ClosedGraph, ...]]:
+    """Return what any of the branches captured, and graphs that all take it, in one order."""
+    common: dict[int, Any] = {id(c): c for t in branches for c in t.consts}
+    place = {key: i for i, key in enumerate(common)}
+    avals = tuple(c.aval for c in common.values())
+    graphs = tuple(_taking(t.closed, tuple(place[id(c)] for c in t.consts), avals) for t in branches)
+    return list(common.values()), graphs
+
+
+@lru_cache(maxsize=4096)
+def _taking(closed: ClosedGraph, places: tuple[int, ...], avals: Avals) -> ClosedGraph:
+    """Return a graph whose first inputs, at ``places`` of ``avals``, become inputs for them all."""
+    if places == tuple(range(len(avals))):
+        return closed
+    g = closed.jaxpr
+    consts = [Var(a) for a in avals]
+    for place, var in zip(places, g.invars, strict=False):
+        consts[place] = var
+    invars = (*consts, *g.invars[len(places) :])
+    return ClosedGraph(Graph((), invars, g.eqns, g.outvars, g.debug_name))
+
+
+# ---- carries -------------------------------------------------------------------------------------
+
+
+def parameter_name(fun: Callable[..., Any], number: int, default: str) -> str:
+    """Return the name of a function's positional parameter."""
+    names = list(parameters_of(fun) or ())
+    return names[number] if number < len(names) else default
+
+
+def same_type(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether two avals agree but for weak types."""
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+
+
+def strengthen(init: list[Any], ins: Avals, outs: Avals) -> list[Any] | None:
+    """Return the initial carry with weak leaves in the dtypes the body gives, None if they are.
+
+    ``0`` and a body that adds floats to it are a float carry.
+    """
+    new = [
+        convert(x, promote_types(a.dtype, o.dtype)) if a.weak_type and a.dtype != o.dtype else x
+        for x, a, o in zip(init, ins, outs, strict=True)
+    ]
+    return new if any(x is not y for x, y in zip(new, init, strict=True)) else None
+
+
+def settle(
+    where: str,
+    fun: Callable[..., Any],
+    init: Any,
+    trace: Callable[[Avals], Traced],
+    *,
+    name: str,
+    carried: Callable[[Any], Any] = lambda spec: spec,
+    shown: Callable[[Any], Any] = lambda spec: spec,
+) -> tuple[list[Any], Traced]:
+    """Trace a loop's body and make the initial carry fit it.
+
+    Parameters
+    ----------
+    where : str
+        The loop, for messages.
+    fun : callable
+        The user's body, for messages.
+    init : pytree
+        The initial carry. Its weakly typed leaves take the dtypes that the body gives them.
+    trace : callable
+        Avals of the carry's leaves to the traced body.
+    name : str
+        What the body calls the carry.
+    carried : callable
+        Structure of the body's result to that of the carry in it, which comes first.
+    shown : callable
+        Structure of the carry to that of its last part, which is the user's.
+
+    Returns
+    -------
+    leaves, traced : list, Traced
+
+    Raises
+    ------
+    TypeError
+        The body changes the carry's structure, or the shape or dtype of a leaf.
+    """
+    leaves, spec, avals = operands(where, init)
+    while True:
+        t = trace(avals)
+        out_spec = carried(t.out_spec)
+        check_carry_structure(where, fun, name, shown(spec), shown(out_spec))
+        outs = t.out_avals[: len(avals)]
+        stronger = strengthen(leaves, avals, outs)
+        if stronger is None:
+            break
+        leaves, avals = stronger, tuple(map(aval_of, stronger))
+    mine = shown(spec)
+    hidden = spec.num_leaves - mine.num_leaves
+    check_carry_types(where, fun, name, mine, avals[hidden:], outs[hidden:])
+    return leaves, t
+
+
+def check_carry_structure(where: str, fun: Callable, name: str, spec: Any, out_spec: Any) -> None:
+    """Raise `TypeError` unless a body returns the carry in the structure it took it."""
+    if spec == out_spec:
+        return
+    raise TypeError(
+        f"{where} body function carry input and carry output must have the same pytree "
+        f"structure, but they differ: {fun_text(fun)} takes\n  {name} as {tree.PyTreeDef(spec)}\n"
+        f"and returns it as\n  {tree.PyTreeDef(out_spec)}\n{_first_difference(name, spec, out_spec)}"
+        "Return the carry in the structure of the initial one."
+    )
+
+
+def _first_difference(name: str, spec: Any, other: Any) -> str:
+    """Name the first leaf that one structure has and the other does not."""
+    mine, theirs = (
+        [tree.keystr(p) for p, _ in tree.leaves_with_path(s.unflatten(range(s.num_leaves)))]
+        for s in (spec, other)
+    )
+    for path in mine:
+        if path not in theirs:
+            return f"The output has no leaf {name}{path}.\n"
+    for path in theirs:
+        if path not in mine:
+            return f"The input has no leaf {name}{path}.\n"
+    return ""
+
+
+def check_carry_types(
+    where: str, fun: Callable, name: str, spec: Any, ins: Avals, outs: Avals
+) -> None:
+    """Raise `TypeError` naming each leaf whose shape or dtype a body changes."""
+    paths = tree.leaves_with_path(spec.unflatten(ins))
+    lines = [
+        f"  The input carry component {name}{tree.keystr(path)} has type {a.str_short()} but the "
+        f"corresponding output carry component has type {o.str_short()}, so {_why(a, o)}."
+        for (path, a), o in zip(paths, outs, strict=True)
+        if not same_type(a, o)
+    ]
+    if lines:
+        raise TypeError(
+            f"{where} body function carry input and carry output must have equal types, but they "
+            f"differ in {fun_text(fun)}:\n" + "\n".join(lines) + "\nConvert or reshape them in "
+            "the body, or start from an initial carry of the output's types."
+        )
+
+
+def _why(a: ShapedArray, b: ShapedArray) -> str:
+    """Say in which respect two types differ."""
+    if a.shape == b.shape:
+        return "the dtypes do not match"
+    return "the shapes do not match" + ("" if a.dtype == b.dtype else ", nor do the dtypes")
+
+
+def check_same_results(where: str, funs: Sequence[Callable], names: Sequence[str], ts: Sequence[Traced]) -> None:
+    """Raise `TypeError` unless all branches return one structure and the same types."""
+    first = ts[0]
+    for fun, name, t in zip(funs[1:], names[1:], ts[1:], strict=True):
+        who = f"  {names[0]} is {fun_text(funs[0])}\n  {name} is {fun_text(fun)}\n"
+        if t.out_spec != first.out_spec:
+            raise TypeError(
+                f"{where} branch outputs must have the same pytree structure, but they differ:\n"
+                f"{who}{names[0]} returns {first.out_tree}, {name} returns {t.out_tree}.\n"
+                f"{_first_difference('result', first.out_spec, t.out_spec)}"
+                "Make all branches return one structure."
+            )
+        paths = tree.leaves_with_path(t.out_spec.unflatten(t.out_avals))
+        lines = [
+            f"The output of {names[0]}{at(path)} has type {a.str_short()} but the corresponding "
+            f"output of {name} has type {b.str_short()}, so {_why(a, b)}.\n"
+            for a, (path, b) in zip(first.out_avals, paths, strict=True)
+            if not same_type(a, b)
+        ]
+        if lines:
+            raise TypeError(
+                f"{where} branches must have equal output types but they differ:\n{who}"
+                f"{''.join(lines)}Convert the results to one type."
+            )
+
+
+def at(path: Any) -> str:
+    """Say at which path, unless it is the root."""
+    return f" at path {tree.keystr(path)}" if path else ""
+
+
+# ---- eager evaluation ----------------------------------------------------------------------------
+
+
+def run_native(prim: Primitive, xs: Sequence[np.ndarray], params: dict[str, Any]) -> tuple:
+    """Evaluate a loop on NumPy arrays: it runs as machine code, as a program of one equation."""
+    avals = tuple(ShapedArray(x.shape, x.dtype) for x in xs)
+    return tuple(hooks.compiled_call(_equation(prim, avals, tuple(params.items())), xs))
+
+
+@lru_cache(maxsize=1024)
+def _equation(prim: Primitive, avals: Avals, items: tuple[tuple[str, Any], ...]) -> ClosedGraph:
+    """Return the program of one equation; the same object for the same loop."""
+    params = dict(items)
+    invars = tuple(map(Var, avals))
+    outvars = tuple(map(Var, prim.aval(*avals, **params)))
+    eqn = Eqn(prim, invars, outvars, params)
+    return ClosedGraph(Graph((), invars, (eqn,), outvars, prim.name))

@@ -1,0 +1,207 @@
+"""Loops whose number of turns is found as they run: ``while_loop``, and ``fori_loop`` upon it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..core.array import aval_of
+from ..core.avals import ShapedArray
+from ..core.forms import While
+from ..core.primitive import Primitive
+from ..core.trace import Tracer, bind
+from ..ops._rules import kind, register
+from ..ops.bitwise import lt
+from ..ops.elementwise import add
+from .call import Traced, fun_text, traced
+from .flow import check_callable, parameter_name, run_native, settle, spec_of_call
+from .scan import run_scan, turns
+
+__all__ = ["fori_loop", "while_loop"]
+
+
+while_p = register(
+    Primitive(
+        "while",
+        aval=lambda *avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: (
+            body_jaxpr.out_avals
+        ),
+        eval=lambda *xs, **params: run_native(while_p, xs, params),
+        form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
+            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+        ),
+        multiple_results=True,
+    )
+)
+
+
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
+    """``while cond_fun(val): val = body_fun(val)`` from ``init_val``, as one native loop.
+
+    Parameters
+    ----------
+    cond_fun : callable
+        Value to a boolean scalar.
+    body_fun : callable
+        Value to the next one, of the same structure, shapes and dtypes. A weakly typed number in
+        ``init_val`` takes the dtype that ``body_fun`` gives it.
+    init_val : pytree
+
+    Raises
+    ------
+    TypeError
+        ``cond_fun`` gives no boolean scalar, ``body_fun`` changes the structure or a type, or one
+        of them is not callable.
+    """
+    check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    if config.disable_jit:
+        while cond_fun(init_val):
+            init_val = body_fun(init_val)
+        return init_val
+    spec = spec_of_call(init_val)
+    init, body = settle(
+        "while_loop",
+        body_fun,
+        init_val,
+        lambda avals: traced(body_fun, spec, avals, user="while_loop"),
+        name=parameter_name(body_fun, 0, "val"),
+    )
+    test = traced(cond_fun, spec, tuple(map(aval_of, init)), user="while_loop cond_fun")
+    _check_test(cond_fun, test)
+    return _bind(test, body, init)
+
+
+def _bind(test: Traced, body: Traced, init: list[Any]) -> Any:
+    outs = bind(
+        while_p,
+        *test.consts,
+        *body.consts,
+        *init,
+        cond_nconsts=len(test.consts),
+        cond_jaxpr=test.closed,
+        body_nconsts=len(body.consts),
+        body_jaxpr=body.closed,
+    )
+    return body.out_spec.unflatten(outs)
+
+
+def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
+    """Raise `TypeError` unless a loop's condition is a boolean scalar."""
+    if not test.out_spec.is_leaf() or not test.out_avals:
+        got = f"the structure {test.out_tree}"
+    elif test.out_avals[0].shape or test.out_avals[0].dtype != np.bool_:
+        got = test.out_avals[0].str_short()
+    else:
+        return
+    raise TypeError(
+        f"lax.while_loop: cond_fun must return a boolean scalar, but {fun_text(cond_fun)} "
+        f"returns {got}."
+    )
+
+
+# ---- counted loops -------------------------------------------------------------------------------
+
+
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
+    """``for i in range(lower, upper): val = body_fun(i, val)`` from ``init_val``; never unrolled.
+
+    With bounds known while tracing it is a `scan`, else a `while_loop`.
+
+    Parameters
+    ----------
+    lower, upper : integer scalars
+        Of one dtype; may be traced.
+    body_fun : callable
+        ``(i, value)`` to the next value, of the same structure, shapes and dtypes.
+    init_val : pytree
+    unroll : int or bool, optional
+        How many turns to lay out in a row, where the bounds are known.
+
+    Raises
+    ------
+    TypeError
+        The bounds are no integers of one dtype; ``body_fun`` is not callable, or changes the
+        structure or a type.
+    ValueError
+        ``unroll`` is given and a bound is traced.
+    """
+    check_callable("fori_loop", body_fun=body_fun)
+    low, high = _bound("lower", lower), _bound("upper", upper)
+    if low.dtype != high.dtype:
+        raise TypeError(
+            "lax.fori_loop: lower and upper must have equal types, got "
+            f"{low.dtype} and {high.dtype}. Convert one of them."
+        )
+    known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    if config.disable_jit and known:
+        for i in range(int(lower), int(upper)):
+            init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
+        return init_val
+    loop = {"where": "fori_loop", "fun": body_fun, "name": parameter_name(body_fun, 1, "val")}
+    last = operator.methodcaller("child", -1)
+    if known:
+
+        def turn(i: Any, val: Any) -> Any:
+            return _next(i), body_fun(i, val)
+
+        start = (int(lower), init_val)
+        spec = spec_of_call(*start)
+        init, body = settle(
+            init=start,
+            trace=lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=turn),
+            shown=last,
+            **loop,
+        )
+        length = max(int(upper) - int(lower), 0)
+        return run_scan(body, init, (), length, False, turns("fori_loop", unroll, length))[1]
+    if unroll is not None:
+        raise ValueError(
+            "lax.fori_loop: unroll is only possible where both bounds are known while tracing. "
+            "Leave it out, or mark the arguments the bounds depend on static."
+        )
+
+    def step(i: Any, upper: Any, val: Any) -> Any:
+        return _next(i), upper, body_fun(i, val)
+
+    start = (lower, upper, init_val)
+    spec = spec_of_call(*start)
+    init, body = settle(
+        init=start,
+        trace=lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=step),
+        shown=last,
+        **loop,
+    )
+    test = traced(_before, spec, tuple(map(aval_of, init)), user="fori_loop")
+    return _bind(test, body, init)[2]
+
+
+def _before(i: Any, upper: Any, val: Any) -> Any:
+    return lt(i, upper)
+
+
+def _bound(name: str, value: Any) -> ShapedArray:
+    """Return the aval of a bound; raise `TypeError` unless it is an integer scalar."""
+    aval = aval_of(value)
+    if aval.shape or kind(aval.dtype) not in "biu":
+        raise TypeError(
+            f"lax.fori_loop: {name} must be an integer scalar, got {aval.str_short()}."
+        )
+    return aval
+
+
+def _next(i: Any) -> Any:
+    """``i + 1`` in the dtype of ``i``, as weak as it is."""
+    return add(i, 1 if i.aval.weak_type else np.ones((), i.aval.dtype)[()])

@@ -1,0 +1,283 @@
+"""Loops over the leading axis of arrays: ``scan``, and ``map`` upon it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..config import config
+from ..core import tree
+from ..core.array import Array
+from ..core.avals import ShapedArray
+from ..core.forms import Scan
+from ..core.graph import ClosedGraph, Graph
+from ..core.primitive import Primitive
+from ..core.trace import Tracer, bind
+from ..errors import ConcretizationTypeError
+from ..ops._rules import register
+from ..ops.convert import as_array
+from ..ops.shape import expand_dims
+from ..ops.slicing import concatenate, index_in_dim
+from .call import Traced, fun_text, traced
+from .flow import check_callable, operands, parameter_name, run_native, settle, spec_of_call
+
+__all__ = ["map", "scan"]
+
+
+def _scan_aval(
+    *avals: ShapedArray, jaxpr: ClosedGraph, length: int, num_carry: int, **params: Any
+) -> tuple[ShapedArray, ...]:
+    outs = jaxpr.out_avals
+    rows = (a.update(shape=(length, *a.shape)) for a in outs[num_carry:])
+    return (*outs[:num_carry], *rows)
+
+
+scan_p = register(
+    Primitive(
+        "scan",
+        aval=_scan_aval,
+        eval=lambda *xs, **params: run_native(scan_p, xs, params),
+        form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
+            jaxpr, length, reverse, num_consts, num_carry, unroll
+        ),
+        multiple_results=True,
+    )
+)
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """Loop over the leading axis of ``xs``, carrying state, collecting a row of results per turn.
+
+    ``carry = init; for x in xs: carry, y = f(carry, x)`` as one native loop; returns the last
+    carry and all ``y``, stacked.
+
+    Parameters
+    ----------
+    f : callable
+        ``(carry, x)`` to ``(carry, y)``, the carry of the structure, shapes and dtypes it came in.
+    init : pytree
+        The first carry. A weakly typed number takes the dtype that ``f`` gives it.
+    xs : pytree of arrays, optional
+        With leading axes of one size; None has no leaves, and ``length`` tells the turns.
+    length : int, optional
+    reverse : bool
+        Whether to go from the last row to the first; the rows of ``y`` stay beside those of ``xs``.
+    unroll : int or bool
+        How many turns to lay out in a row; True is all of them. Results do not depend on it.
+    _split_transpose : bool
+        Accepted for compatibility.
+
+    Returns
+    -------
+    carry, ys : pytrees
+
+    Raises
+    ------
+    TypeError
+        ``f`` is not callable, gives no pair, or changes the carry's structure or a type.
+    ValueError
+        Leading axes differ, or there are none and no ``length``.
+    ConcretizationTypeError
+        ``length`` is traced.
+    """
+    check_callable("scan", f=f)
+    leaves, _, x_avals = operands("scan", xs)
+    length = _length(xs, x_avals, length)
+    if config.disable_jit:
+        return _scan_in_python(f, init, xs, length, bool(reverse))
+    rows = tuple(a.update(shape=a.shape[1:]) for a in x_avals)
+    spec = spec_of_call(init, xs)
+
+    def trace(avals: tuple[ShapedArray, ...]) -> Traced:
+        t = traced(f, spec, avals + rows, user="scan")
+        _check_pair(f, t)
+        return t
+
+    start, body = settle(
+        "scan",
+        f,
+        init,
+        trace,
+        name=parameter_name(f, 0, "carry"),
+        carried=operator.methodcaller("child", 0),
+    )
+    return run_scan(body, start, leaves, length, bool(reverse), turns("scan", unroll, length))
+
+
+def turns(where: str, unroll: Any, length: int) -> int:
+    """Return ``unroll`` as a number of turns."""
+    if unroll is None or isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if operator.index(unroll) < 0:
+        raise ValueError(f"lax.{where}: unroll must be a bool or an int of at least 0, got {unroll}.")
+    return max(operator.index(unroll), 1)
+
+
+def _length(xs: Any, avals: Sequence[ShapedArray], length: Any) -> int:
+    """Return the number of turns; raise the errors of sizes that do not fit."""
+    if isinstance(length, Tracer):
+        raise ConcretizationTypeError(
+            f"lax.scan: length must be known while tracing, got {length!r}, which is "
+            f"{length.where_from()}. Use fori_loop or while_loop for a number of turns that is "
+            "computed, or mark the argument it depends on static."
+        )
+    if length is not None:
+        try:
+            length = operator.index(length)
+        except TypeError as error:
+            raise TypeError(f"lax.scan: length must be an int, got {length!r}.") from error
+        if length < 0:
+            raise ValueError(f"lax.scan: length must not be negative, got {length}.")
+    paths = [f"xs{tree.keystr(p)}" for p, _ in tree.leaves_with_path(xs)]
+    shown = [f"{p}: {a.str_short()}" for p, a in zip(paths, avals, strict=True)]
+    if bad := [s for s, a in zip(shown, avals, strict=True) if not a.shape]:
+        raise ValueError(
+            f"lax.scan got a value with no leading axis to scan over: {', '.join(bad)}."
+        )
+    sizes = {a.shape[0] for a in avals}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"lax.scan got values with different leading axis sizes: {', '.join(shown)}."
+        )
+    if not sizes and length is None:
+        raise ValueError("lax.scan got no values to scan over and length is not provided.")
+    if sizes and length not in (None, *sizes):
+        raise ValueError(
+            f"lax.scan got length={length}, which disagrees with the leading axis sizes of "
+            f"{', '.join(shown)}."
+        )
+    return sizes.pop() if sizes else length
+
+
+def _check_pair(f: Callable[..., Any], t: Traced) -> None:
+    if t.out_spec.type not in (tuple, list) or t.out_spec.num_children != 2:
+        got = t.out_spec.unflatten([a.str_short() for a in t.out_avals])
+        raise TypeError(
+            f"scan body output must be a pair, got {got} from {fun_text(f)}. "
+            "Return (carry, y), with None for y where there is nothing to collect."
+        )
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def run_scan(
+    body: Traced, init: Sequence[Any], xs: Sequence[Any], length: int, reverse: bool, unroll: int
+) -> Any:
+    """Bind the primitive for a traced body; return the result in the body's structure."""
+    core = _core(body.closed, len(body.consts), len(init))
+    init = [as_array(x) for x in init]
+    outs = bind(
+        scan_p,
+        *body.consts,
+        *(init[i] for i in core.invariant),
+        *(x for i, x in enumerate(init) if i not in core.invariant),
+        *xs,
+        jaxpr=core.graph,
+        length=length,
+        reverse=reverse,
+        num_consts=len(body.consts) + len(core.invariant),
+        num_carry=len(init) - len(core.invariant),
+        unroll=unroll,
+    )
+    done = iter(outs)
+    carry = [x if i in core.invariant else next(done) for i, x in enumerate(init)]
+    ys = [next(done) if k is None else as_array(xs[k]) for k in core.forwarded]
+    return body.out_spec.unflatten([*carry, *ys])
+
+
+class _Core:
+    """What is left of a body to loop over.
+
+    Attributes
+    ----------
+    graph : ClosedGraph
+    invariant : tuple of int
+        Parts of the carry that every turn leaves as they are: constants of the loop.
+    forwarded : tuple of (int or None)
+        For each ``y``, the operand it is a copy of.
+    """
+
+    __slots__ = ("forwarded", "graph", "invariant")
+
+    def __init__(
+        self, graph: ClosedGraph, invariant: tuple[int, ...], forwarded: tuple[int | None, ...]
+    ):
+        self.graph = graph
+        self.invariant = invariant
+        self.forwarded = forwarded
+
+
+@lru_cache(maxsize=4096)
+def _core(closed: ClosedGraph, num_consts: int, num_carry: int) -> _Core:
+    """Take unchanged carries and copied rows out of a body."""
+    g = closed.jaxpr
+    consts, rest = g.invars[:num_consts], g.invars[num_consts:]
+    carry, xs = rest[:num_carry], rest[num_carry:]
+    outs, ys = g.outvars[:num_carry], g.outvars[num_carry:]
+    invariant = tuple(i for i, v in enumerate(carry) if outs[i] is v)
+    forwarded = tuple(xs.index(y) if y in xs else None for y in ys)
+    if not invariant and not any(k is not None for k in forwarded):
+        return _Core(closed, (), forwarded)
+    moving = [i for i in range(num_carry) if i not in invariant]
+    graph = Graph(
+        (),
+        (*consts, *(carry[i] for i in invariant), *(carry[i] for i in moving), *xs),
+        g.eqns,
+        (*(outs[i] for i in moving), *(y for y, k in zip(ys, forwarded, strict=True) if k is None)),
+        g.debug_name,
+    )
+    return _Core(ClosedGraph(graph), invariant, forwarded)
+
+
+def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+    """Run a scan op by op, under ``disable_jit``."""
+    if length == 0:
+        raise ValueError("lax.scan of length 0 under disable_jit: the type of ys is not known.")
+    carry, rows = init, []
+    for i in reversed(range(length)) if reverse else range(length):
+        carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, keepdims=False), xs))
+        rows.append(y)
+    return carry, stack(rows[::-1] if reverse else rows)
+
+
+def stack(rows: Sequence[Any]) -> Any:
+    """Join trees of one structure along a new leading axis."""
+    return tree.map(lambda *ys: concatenate([expand_dims(as_array(y), (0,)) for y in ys], 0), *rows)
+
+
+# ---- map -----------------------------------------------------------------------------------------
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to each row of ``xs``; stack the results.
+
+    Parameters
+    ----------
+    f : callable
+    xs : pytree of arrays
+        With leading axes of one size.
+    batch_size : int, optional
+        Accepted for compatibility: rows are computed one by one in a native loop.
+
+    Raises
+    ------
+    TypeError
+        ``f`` is not callable.
+    ValueError
+        Leading axes differ or there are none, or ``batch_size`` is not positive.
+    """
+    check_callable("map", f=f)
+    if batch_size is not None and operator.index(batch_size) < 0:
+        raise ValueError(f"lax.map: batch_size must be positive, got {batch_size}.")
+    return scan(_row_by_row(f), (), xs)[1]

@@ -1,0 +1,512 @@
+"""Arithmetic, comparison, logic and bits, with NumPy's promotion and broadcasting."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core.array import Array, aval_of
+from ..core.dtypes import (
+    bool_,
+    canonicalize_dtype,
+    dtype_and_weak,
+    float32,
+    is_bool,
+    is_complex,
+    is_float,
+    is_inexact,
+    is_integer,
+    is_unsigned,
+    uint8,
+)
+from ..ops._canonical import as_array
+from ..ops.convert import convert
+from ._face import binary, unary
+from ._promote import (
+    as_operand,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes,
+    promote_shapes,
+)
+from ._select import as_condition, choose_where
+from ._ufunc import ufunc
+
+__all__ = [
+    "absolute",
+    "add",
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "divide",
+    "divmod",
+    "equal",
+    "fabs",
+    "float_power",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "gcd",
+    "greater",
+    "greater_equal",
+    "invert",
+    "lcm",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "not_equal",
+    "positive",
+    "pow",
+    "power",
+    "remainder",
+    "right_shift",
+    "sign",
+    "square",
+    "subtract",
+    "true_divide",
+]
+
+
+# ---- arithmetic --------------------------------------------------------------------------------
+
+
+@ufunc(reduce="sum", accumulate="cumsum", at="add", identity=0)
+@binary(lax.add, promote_args, boolean=lax.bitwise_or)
+def add(x: Any, y: Any, /) -> Array:
+    """Sum; for bools the logical or."""
+
+
+@ufunc(at="subtract")
+@binary(lax.sub, promote_args)
+def subtract(x: Any, y: Any, /) -> Array:
+    """Difference; bools are not accepted."""
+
+
+@ufunc(reduce="prod", accumulate="cumprod", at="multiply", identity=1)
+@binary(lax.mul, promote_args, boolean=lax.bitwise_and)
+def multiply(x: Any, y: Any, /) -> Array:
+    """Product; for bools the logical and."""
+
+
+@ufunc(at="divide")
+@binary(lax.div, promote_args_inexact)
+def divide(x: Any, y: Any, /) -> Array:
+    """Quotient, a float for integers too."""
+
+
+true_divide = divide
+
+
+def _nonzero_divisor(y: Array) -> Array:
+    """A divisor with 1 for 0: the remainder by 1 is 0, which is what integers give by 0."""
+    return choose_where(lax.eq(y, _const(y, 0)), lax.full_like(y, 1), y)
+
+
+def _const(like: Array, value: Any) -> Array:
+    return convert(value, like.dtype, like.weak_type)
+
+
+@ufunc()
+def floor_divide(x: Any, y: Any, /) -> Array:
+    """Quotient rounded down; integers stay integers.
+
+    An integer divided by 0 gives -2, or -1 for 0, as in JAX; a float gives inf or NaN.
+    """
+    x, y = promote_args_numeric("floor_divide", x, y)
+    dtype = x.dtype
+    if is_unsigned(dtype):
+        return lax.div(x, y)
+    if is_integer(dtype):
+        quotient, rest = lax.div(x, y), lax.rem(x, y)
+        down = lax.bitwise_and(
+            lax.ne(lax.sign(x), lax.sign(y)), lax.ne(rest, _const(rest, 0))
+        )
+        return choose_where(down, lax.sub(quotient, _const(quotient, 1)), quotient)
+    if is_complex(dtype):
+        raise TypeError("numpy.floor_divide does not accept complex numbers, which have no floor.")
+    return _float_divmod(x, y)[0]
+
+
+def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
+    rest = lax.rem(x, y)
+    zero = _const(y, 0)
+    # x - rest is a multiple of y, so the division is exact but for rounding.
+    quotient = lax.div(choose_where(lax.eq(y, zero), x, lax.sub(x, rest)), y)
+    down = lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.sign(y), lax.sign(rest)))
+    rest = choose_where(down, lax.add(rest, y), rest)
+    quotient = choose_where(down, lax.sub(quotient, _const(quotient, 1)), quotient)
+    return lax.round(quotient), rest
+
+
+@ufunc()
+def remainder(x: Any, y: Any, /) -> Array:
+    """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
+    x, y = promote_args_numeric("remainder", x, y)
+    if is_integer(y.dtype):
+        y = _nonzero_divisor(y)
+    rest = lax.rem(x, y)
+    zero = _const(rest, 0)
+    other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, _const(y, 0)))
+    wrap = lax.bitwise_and(other_sign, lax.ne(rest, zero))
+    return lax.select_n(wrap, rest, lax.add(rest, y))
+
+
+mod = remainder
+
+
+@ufunc()
+def fmod(x: Any, y: Any, /) -> Array:
+    """Remainder of the quotient cut towards zero: it has the dividend's sign."""
+    x, y = promote_args_numeric("fmod", x, y)
+    return lax.rem(x, _nonzero_divisor(y) if is_integer(y.dtype) else y)
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+    """Quotient rounded down, and remainder: ``(floor_divide(x, y), remainder(x, y))``."""
+    x, y = promote_args_numeric("divmod", x1, x2)
+    if is_float(x.dtype):
+        return _float_divmod(x, y)
+    return floor_divide(x, y), remainder(x, y)
+
+
+# ---- powers ------------------------------------------------------------------------------------
+
+
+@ufunc(at="power")
+def power(x: Any, y: Any, /) -> Array:
+    """``x ** y``.
+
+    A Python integer exponent is applied by repeated squaring; an integer array raised to an
+    integer array stays integer and wraps.
+
+    Raises
+    ------
+    TypeError
+        For integers raised to a negative Python integer.
+    """
+    x, y = operands("power", x, y)
+    x_dtype, y_dtype = dtype_and_weak(x)[0], dtype_and_weak(y)[0]
+    if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:
+        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, _default_int())]
+        if isinstance(y, int) or np.can_cast(y_dtype, base.dtype):
+            return lax.integer_pow(base, operator.index(y))
+    if is_inexact(x_dtype) and is_integer(y_dtype):
+        x, y = promote_shapes("power", *(as_array(a) for a in (x, y)))
+        return lax.pow(x, y)
+    x, y = promote_args_numeric("power", x, y)
+    return _integer_power(x, y) if is_integer(x.dtype) else lax.pow(x, y)
+
+
+pow = power
+
+
+def _default_int() -> np.dtype:
+    return canonicalize_dtype(int)
+
+
+def _integer_power(x: Array, y: Array) -> Array:
+    """Square and multiply. Six bits of exponent do: 2 ** 64 overflows every integer."""
+    shape = lax.broadcast_shapes(x.shape, y.shape)
+    zero, one = _const(x, 0), _const(y, 1)
+    zero_power = lax.bitwise_and(lax.eq(x, zero), lax.ne(y, _const(y, 0)))
+    out = choose_where(zero_power, zero, _const(x, 1))
+    out = out if out.shape == shape else lax.broadcast_in_dim(out, shape, ())
+    for bit in range(6):
+        if bit:
+            x, y = lax.mul(x, x), lax.shift_right_logical(y, one)
+        out = choose_where(lax.bitwise_and(y, one), lax.mul(out, x), out)
+    return out
+
+
+@ufunc()
+def float_power(x: Any, y: Any, /) -> Array:
+    """``x ** y`` in floating point, also for integers."""
+    return lax.pow(*promote_args_inexact("float_power", x, y))
+
+
+# ---- signs and order ---------------------------------------------------------------------------
+
+
+@ufunc(nin=1)
+@unary(lax.neg, promote_args)
+def negative(x: Any, /) -> Array:
+    """``-x``; bools are not accepted."""
+
+
+@ufunc(nin=1)
+def positive(x: Any, /) -> Array:
+    """``+x``: the array itself."""
+    return as_array(as_operand("positive", x))
+
+
+_magnitude = unary(lax.abs, promote_args)
+
+
+@_magnitude
+def _absolute(x: Any, /) -> Array:
+    """Magnitude of signed and complex numbers."""
+
+
+def absolute(x: Any, /) -> Array:
+    """Magnitude, real for complex numbers; bools and unsigned integers stay as they are."""
+    if isinstance(x, Array) and not (is_bool(x.dtype) or is_unsigned(x.dtype)):
+        return _absolute(x)
+    x = as_array(as_operand("absolute", x))
+    return x if is_bool(x.dtype) or is_unsigned(x.dtype) else _absolute(x)
+
+
+def fabs(x: Any, /) -> Array:
+    """Magnitude of real numbers, as a float.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+    """
+    (x,) = promote_args_inexact("fabs", x)
+    if is_complex(x.dtype):
+        raise TypeError("numpy.fabs does not accept complex numbers. Use numpy.absolute.")
+    return lax.abs(x)
+
+
+@unary(lax.sign, promote_args)
+def sign(x: Any, /) -> Array:
+    """-1, 0 or 1 by the sign; ``x / |x|`` for complex numbers; bools are not accepted."""
+
+
+@unary(lax.square, promote_args_numeric)
+def square(x: Any, /) -> Array:
+    """``x * x``."""
+
+
+@ufunc(reduce="max", at="max")
+@binary(lax.max, promote_args)
+def maximum(x: Any, y: Any, /) -> Array:
+    """Larger of two; NaN where either is NaN."""
+
+
+@ufunc(reduce="min", at="min")
+@binary(lax.min, promote_args)
+def minimum(x: Any, y: Any, /) -> Array:
+    """Smaller of two; NaN where either is NaN."""
+
+
+def fmax(x1: Any, x2: Any, /) -> Array:
+    """Larger of two; a NaN gives way to a number."""
+    x, y = operands("fmax", x1, x2)
+    return choose_where(logical_or(greater(x, y), not_equal(y, y)), x, y)
+
+
+def fmin(x1: Any, x2: Any, /) -> Array:
+    """Smaller of two; a NaN gives way to a number."""
+    x, y = operands("fmin", x1, x2)
+    return choose_where(logical_or(less(x, y), not_equal(y, y)), x, y)
+
+
+# ---- comparison --------------------------------------------------------------------------------
+
+
+@ufunc()
+@binary(lax.eq, promote_args)
+def equal(x: Any, y: Any, /) -> Array:
+    """``x == y``."""
+
+
+@ufunc()
+@binary(lax.ne, promote_args)
+def not_equal(x: Any, y: Any, /) -> Array:
+    """``x != y``."""
+
+
+def _ordered(compare: Any) -> Any:
+    """An order for all numbers: complex ones by real part, then by imaginary part."""
+
+    def apply(x: Array, y: Array) -> Array:
+        if not is_complex(x.dtype):
+            return compare(x, y)
+        x_re, y_re = lax.real(x), lax.real(y)
+        by_imag = compare(lax.imag(x), lax.imag(y))
+        return lax.select_n(lax.eq(x_re, y_re), compare(x_re, y_re), by_imag)
+
+    apply.primitive = compare.primitive
+    return apply
+
+
+@ufunc()
+@binary(_ordered(lax.lt), promote_args)
+def less(x: Any, y: Any, /) -> Array:
+    """``x < y``; complex numbers compare by real part, then imaginary part."""
+
+
+@ufunc()
+@binary(_ordered(lax.le), promote_args)
+def less_equal(x: Any, y: Any, /) -> Array:
+    """``x <= y``; complex numbers compare by real part, then imaginary part."""
+
+
+@ufunc()
+@binary(_ordered(lax.gt), promote_args)
+def greater(x: Any, y: Any, /) -> Array:
+    """``x > y``; complex numbers compare by real part, then imaginary part."""
+
+
+@ufunc()
+@binary(_ordered(lax.ge), promote_args)
+def greater_equal(x: Any, y: Any, /) -> Array:
+    """``x >= y``; complex numbers compare by real part, then imaginary part."""
+
+
+# ---- logic -------------------------------------------------------------------------------------
+
+
+def _truths(name: str, *args: Any) -> list[Array]:
+    return [as_condition(x) for x in promote_args(name, *args)]
+
+
+@ufunc(reduce="all", identity=True)
+@binary(lax.bitwise_and, _truths)
+def logical_and(x: Any, y: Any, /) -> Array:
+    """Whether both are nonzero."""
+
+
+@ufunc(reduce="any", identity=False)
+@binary(lax.bitwise_or, _truths)
+def logical_or(x: Any, y: Any, /) -> Array:
+    """Whether either is nonzero."""
+
+
+@ufunc(identity=False)
+@binary(lax.bitwise_xor, _truths)
+def logical_xor(x: Any, y: Any, /) -> Array:
+    """Whether exactly one is nonzero."""
+
+
+@ufunc(nin=1)
+@unary(lax.bitwise_not, _truths)
+def logical_not(x: Any, /) -> Array:
+    """Whether an element is zero."""
+
+
+# ---- bits --------------------------------------------------------------------------------------
+
+
+@ufunc(identity=-1)
+@binary(lax.bitwise_and, promote_args)
+def bitwise_and(x: Any, y: Any, /) -> Array:
+    """Bitwise and of integers or bools."""
+
+
+@ufunc(identity=0)
+@binary(lax.bitwise_or, promote_args)
+def bitwise_or(x: Any, y: Any, /) -> Array:
+    """Bitwise or of integers or bools."""
+
+
+@ufunc(identity=0)
+@binary(lax.bitwise_xor, promote_args)
+def bitwise_xor(x: Any, y: Any, /) -> Array:
+    """Bitwise exclusive or of integers or bools."""
+
+
+@ufunc(nin=1)
+@unary(lax.bitwise_not, promote_args)
+def bitwise_not(x: Any, /) -> Array:
+    """Bitwise complement of integers or bools."""
+
+
+invert = bitwise_invert = bitwise_not
+
+
+@ufunc()
+@binary(lax.shift_left, promote_args_numeric)
+def left_shift(x: Any, y: Any, /) -> Array:
+    """``x << y``; 0 where ``y`` is negative or no less than the width."""
+
+
+def _shift_right(x: Array, y: Array) -> Array:
+    shift = lax.shift_right_logical if is_unsigned(x.dtype) else lax.shift_right_arithmetic
+    return shift(x, y)
+
+
+@ufunc()
+@binary(_shift_right, promote_args_numeric)
+def right_shift(x: Any, y: Any, /) -> Array:
+    """``x >> y``, keeping the sign of signed integers."""
+
+
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+
+
+@ufunc(nin=1)
+def bitwise_count(x: Any, /) -> Array:
+    """Count of set bits in the magnitude, as uint8."""
+    (x,) = promote_args_numeric("bitwise_count", x)
+    return convert(lax.population_count(absolute(x)), uint8)
+
+
+# ---- integers ----------------------------------------------------------------------------------
+
+
+def _integers(name: str, *args: Any) -> list[Array]:
+    args = tuple(promote_args(name, *args))
+    if not is_integer(args[0].dtype):
+        raise ValueError(f"numpy.{name} takes integers, got {args[0].dtype}.")
+    return list(args)
+
+
+def gcd(x1: Any, x2: Any, /) -> Array:
+    """Greatest common divisor, never negative, by Euclid's algorithm.
+
+    Raises
+    ------
+    ValueError
+        For arrays that are not integer.
+    """
+    x, y = (absolute(a) for a in _integers("gcd", x1, x2))
+    shape = lax.broadcast_shapes(x.shape, y.shape)
+    x, y = (lax.broadcast_in_dim(a, shape, range(len(shape) - a.ndim, len(shape))) for a in (x, y))
+
+    def unfinished(pair: tuple[Array, Array]) -> Array:
+        return lax.reduce_or(lax.ne(pair[1], _const(pair[1], 0)), tuple(range(pair[1].ndim)))
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        a, b = pair
+        done = lax.eq(b, _const(b, 0))
+        rest = lax.rem(a, _nonzero_divisor(b))
+        return lax.select_n(done, b, a), lax.select_n(done, rest, b)
+
+    return lax.while_loop(unfinished, step, (x, y))[0]
+
+
+def lcm(x1: Any, x2: Any, /) -> Array:
+    """Least common multiple, never negative; 0 where either is 0.
+
+    Raises
+    ------
+    ValueError
+        For arrays that are not integer.
+    """
+    x, y = (absolute(a) for a in _integers("lcm", x1, x2))
+    divisor = gcd(x, y)
+    product = lax.mul(x, lax.div(y, _nonzero_divisor(divisor)))
+    return choose_where(lax.eq(divisor, _const(divisor, 0)), divisor, product)

@@ -1,0 +1,127 @@
+"""Special functions agree with SciPy, and at their edges with JAX."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import numba
+import numpy as np
+import pytest
+from fnarray_kernels import special as sp
+from jax import lax
+from scipy import special
+
+POSITIVE = np.concatenate([np.logspace(-8, 2.5, 160), np.linspace(0.01, 12, 240)])
+SIGNED = np.concatenate([POSITIVE, -np.linspace(0.013, 20.7, 300)])
+WIDE = np.concatenate([[0.0, 8.0, 1e-300, 1e300], POSITIVE, np.linspace(7, 9, 40)])
+EDGES = np.array([0.0, -0.0, -1.0, -2.0, np.inf, -np.inf, np.nan, 1e300, 1.0, 2.0])
+SHAPES = (1e-3, 0.3, 1.0, 2.5, 11.9, 12.1, 80.0, 1e3, 1e6)
+
+
+def loop(fn, arity):
+    """Return `fn` mapped over arrays by a compiled loop, from source that names its arguments."""
+    names = ["x", "y", "z"][:arity]
+    scope = {"fn": fn}
+    call = ", ".join(f"{n}[i]" for n in names)
+    text = f"def run({', '.join(names)}, out):\n    for i in range(out.shape[0]):\n"
+    exec(f"{text}        out[i] = fn({call})\n", scope)  # noqa: S102
+    return numba.njit(error_model="numpy")(scope["run"])
+
+
+def check(fn, want, args, rtol, atol=0.0):
+    """The compiled reading is near `want` in float64 and float32, and the plain one equals it."""
+    for dtype in (np.float64, np.float32):
+        inputs = [np.asarray(a, dtype) for a in args]
+        out = np.empty(inputs[0].shape, dtype)
+        loop(fn, len(args))(*inputs, out)
+        exact = want(*(a.astype(np.float64) for a in inputs))
+        eps = 0 if dtype == np.float64 else 4e-7
+        with np.errstate(over="ignore", under="ignore"):
+            target = exact.astype(dtype)
+        np.testing.assert_allclose(out, target, rtol=rtol + eps, atol=atol + eps * 1e-3)
+        some = range(0, len(out), 37)
+        plain = [fn(*(a[i] for a in inputs)) for i in some]
+        assert all(p.dtype == dtype for p in plain)
+        np.testing.assert_allclose(plain, out[::37], rtol=1e-14 + eps)
+
+
+@pytest.mark.parametrize(
+    ("fn", "want", "x", "rtol", "atol"),
+    [
+        (sp.lgamma, special.gammaln, SIGNED, 3e-15, 4e-14),
+        (sp.lgamma, special.gammaln, 1 + np.logspace(-12, -1, 60), 3e-15, 0),
+        (sp.lgamma, special.gammaln, np.concatenate([2 - np.logspace(-9, -1, 60), [1e300]]), 3e-15, 0),
+        (sp.digamma, special.digamma, POSITIVE, 3e-15, 2e-16),
+        (sp.digamma, special.digamma, SIGNED, 3e-14, 2e-12),
+        (sp.bessel_i0e, special.i0e, WIDE, 4e-15, 0),
+        (sp.bessel_i1e, special.i1e, WIDE, 4e-15, 0),
+        (sp.bessel_i1e, special.i1e, -WIDE, 4e-15, 0),
+    ],
+)
+def test_unary(fn, want, x, rtol, atol):
+    """Functions of one argument keep their relative accuracy, also near the zeros of positive x."""
+    check(fn, want, (x,), rtol, atol)
+
+
+def grid(*columns):
+    """Return all combinations of the columns, as arrays."""
+    return [np.array(v) for v in zip(*itertools.product(*columns), strict=True)]
+
+
+@pytest.mark.parametrize(("fn", "want"), [(sp.igamma, special.gammainc), (sp.igammac, special.gammaincc)])
+def test_incomplete_gamma(fn, want):
+    """P and Q agree with SciPy around the shoulder and far from it."""
+    a, ratio = grid(SHAPES, (1e-6, 0.1, 0.7, 0.97, 0.999, 1.0, 1.001, 1.02, 1.3, 3.0, 20.0))
+    check(fn, want, (a, a * ratio), 2e-12, 1e-15)
+
+
+def test_incomplete_gamma_of_huge_shape():
+    """Above 1e8 a short expansion takes over, in constant time."""
+    a = np.array([2e8, 1e10, 1e14])
+    for z in (-6.0, -1.0, 0.0, 0.5, 6.0):
+        x = a + z * np.sqrt(a)
+        got = [sp.igamma(p, q) for p, q in zip(a, x, strict=True)]
+        np.testing.assert_allclose(got, special.gammainc(a, x), rtol=1e-8, atol=1e-14)
+
+
+def test_incomplete_beta():
+    """I(a, b; x) agrees with SciPy over shapes and arguments, near the peak too."""
+    a, b, x = grid(SHAPES, SHAPES, (1e-8, 0.01, 0.3, 0.5, 0.9, 0.999))
+    peak = np.clip(a / (a + b) * 1.001, 0, 1)
+    args = [np.concatenate([a, a]), np.concatenate([b, b]), np.concatenate([x, peak])]
+    check(sp.betainc, special.betainc, args, 2e-9, 1e-13)
+
+
+def test_zeta_and_polygamma():
+    """Hurwitz zeta and the polygammas agree with SciPy, for negative arguments too."""
+    x, q = grid((1.0001, 1.5, 2, 3, 7.5, 20, 60, 150), (1e-3, 0.5, 1, 3.3, 9.9, 10.1, 100, 1e4))
+    check(sp.zeta, special.zeta, (x, q), 5e-14)
+    n, x = grid(range(0, 12), (0.01, 0.7, 1.3, 5.5, 30.0, 1e3))
+    check(sp.polygamma, special.polygamma, (n, x), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("fn", "want", "arity"),
+    [
+        (sp.lgamma, lax.lgamma, 1),
+        (sp.digamma, lax.digamma, 1),
+        (sp.bessel_i0e, lax.bessel_i0e, 1),
+        (sp.bessel_i1e, lax.bessel_i1e, 1),
+        (sp.igamma, lax.igamma, 2),
+        (sp.igammac, lax.igammac, 2),
+        (sp.betainc, lax.betainc, 3),
+        (sp.zeta, lax.zeta, 2),
+        (sp.polygamma, lax.polygamma, 2),
+    ],
+)
+def test_edges_are_those_of_lax(fn, want, arity):
+    """Poles, infinities, NaN and arguments out of range give what lax gives."""
+    columns = [EDGES, EDGES, (0.0, 0.5, 1.0, -0.1, 1.1, np.nan)][:arity]
+    args = grid(*columns)
+    out = np.empty(len(args[0]))
+    loop(fn, arity)(*args, out)
+    with jax.enable_x64(True):
+        expected = np.asarray(want(*args))
+    for i, row in enumerate(zip(*args, strict=True)):
+        np.testing.assert_allclose(out[i], expected[i], rtol=1e-9, atol=1e-15, err_msg=str(row))
