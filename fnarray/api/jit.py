@@ -21,6 +21,7 @@ from ..core.graph import eval_graph
 from ..core.trace import bind, state
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, program
+from ..runtime.unpack import LEAF_TYPES, unpacker
 from .stages import Lowered, TracedFunction
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -36,10 +37,12 @@ class Jitted:
         self._inline = inline
         self._options = kept
         self._cache = calls.cache_of(fun)
-        self._calls: dict[Any, Callable[..., Any]]
-        self._calls = self._cache.setdefault(("calls", statics, inline), {})
+        # Programs by signature, and the numbers that stand for structures in signatures.
+        self._calls, self._numbers = self._cache.setdefault(("calls", statics, inline), ({}, {}))
+        self._last: tuple[Callable[[Any], list[Any]] | None, int] = None, 0
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function: traced and compiled at the first call of each signature."""
         # The fast path: positional arrays. Avals are interned, so the key hashes addresses.
         if state.trace is None and not kwargs and args and type(args[0]) is ArrayImpl:
             try:
@@ -55,20 +58,46 @@ class Jitted:
         if config.disable_jit:
             return self.__wrapped__(*args, **kwargs)
         dyn, dyn_kw, statics = self._split(args, kwargs)
-        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-        avals = self._avals(leaves, args, kwargs)
         if state.trace is not None:
+            leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+            avals = self._avals(leaves, args, kwargs)
             return self._record(self._traced(spec, avals, statics), leaves)
-        key = (config.trace_token, spec, statics, *avals)
+        leaves, number = self._flatten((dyn, dyn_kw))
+        try:
+            avals = [x.aval for x in leaves]
+            data = [x._data for x in leaves]
+        except AttributeError:  # numbers, NumPy arrays, or what is no argument at all
+            avals = self._avals(leaves, args, kwargs)
+            data = list(map(buffer_of, leaves, avals))
+        key = (config.trace_token, number, statics, *avals)
         run = self._calls.get(key)
         if run is None:
-            t = self._traced(spec, avals, statics)
-            run = program(t.closed, t.consts, t.out_spec)
-            self._calls[key] = run
+            spec = tree.flatten_spec((dyn, dyn_kw))[1]
+            t = self._traced(spec, tuple(avals), statics)
+            run = self._calls[key] = program(t.closed, t.consts, t.out_spec)
             # A node each for the root, args and kwargs: all arguments are leaves.
             if spec.num_nodes - 3 == len(leaves) == len(args) and not statics:
                 self._calls[config.trace_token, *avals] = run
-        return run(*map(buffer_of, leaves, avals))
+        return run(*data)
+
+    def _flatten(self, call: tuple[tuple, dict[str, Any]]) -> tuple[list[Any], int]:
+        """Return the leaves of a call's arguments, and the number of their structure."""
+        unpack, number = self._last
+        if unpack is not None:
+            try:
+                leaves = unpack(call)
+            except (KeyError, ValueError):
+                pass
+            else:
+                if LEAF_TYPES.issuperset(map(type, leaves)):
+                    return leaves, number
+        leaves, spec = tree.flatten_spec(call)
+        number = self._numbers.get(spec)
+        if number is None:
+            number = self._numbers.setdefault(spec, len(self._numbers))
+        else:  # seen before: worth code of its own
+            self._last = unpacker(spec), number
+        return leaves, number
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
@@ -142,7 +171,7 @@ class Jitted:
         self.clear_cache()
 
     def _cache_size(self) -> int:
-        return sum(len(k) > 1 and not isinstance(k[1], ShapedArray) for k in self._calls)
+        return sum(type(k[1]) is int for k in self._calls)
 
     # ---- as a Python object ----
 

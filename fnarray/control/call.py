@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -80,10 +80,22 @@ def argument_paths(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any])
 
 def abstract(x: Any) -> ShapedArray:
     """Return the aval of an array, a number, or anything else with a shape and a dtype."""
+    kind = type(x)
+    if kind is float or kind is bool or (kind is int and -_SMALL < x < _SMALL):
+        return _number(kind, config.enable_x64)
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
     weak = bool(getattr(x, "weak_type", False))
     return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak)
+
+
+_SMALL = 2**31
+
+
+@lru_cache
+def _number(kind: type, wide: bool) -> ShapedArray:
+    """Return the aval of Python numbers of a type, small ones for int, under ``enable_x64``."""
+    return aval_of(kind())
 
 
 # ---- traced functions ----------------------------------------------------------------------------

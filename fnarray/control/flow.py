@@ -66,7 +66,9 @@ def with_common_consts(branches: Sequence[Traced]) -> tuple[list[Any], tuple[Clo
     common: dict[int, Any] = {id(c): c for t in branches for c in t.consts}
     place = {key: i for i, key in enumerate(common)}
     avals = tuple(c.aval for c in common.values())
-    graphs = tuple(_taking(t.closed, tuple(place[id(c)] for c in t.consts), avals) for t in branches)
+    graphs = tuple(
+        _taking(t.closed, tuple(place[id(c)] for c in t.consts), avals) for t in branches
+    )
     return list(common.values()), graphs
 
 
@@ -170,7 +172,8 @@ def check_carry_structure(where: str, fun: Callable, name: str, spec: Any, out_s
     raise TypeError(
         f"{where} body function carry input and carry output must have the same pytree "
         f"structure, but they differ: {fun_text(fun)} takes\n  {name} as {tree.PyTreeDef(spec)}\n"
-        f"and returns it as\n  {tree.PyTreeDef(out_spec)}\n{_first_difference(name, spec, out_spec)}"
+        f"and returns it as\n  {tree.PyTreeDef(out_spec)}\n"
+        f"{_first_difference(name, spec, out_spec)}"
         "Return the carry in the structure of the initial one."
     )
 
@@ -216,7 +219,9 @@ def _why(a: ShapedArray, b: ShapedArray) -> str:
     return "the shapes do not match" + ("" if a.dtype == b.dtype else ", nor do the dtypes")
 
 
-def check_same_results(where: str, funs: Sequence[Callable], names: Sequence[str], ts: Sequence[Traced]) -> None:
+def check_same_results(
+    where: str, funs: Sequence[Callable], names: Sequence[str], ts: Sequence[Traced]
+) -> None:
     """Raise `TypeError` unless all branches return one structure and the same types."""
     first = ts[0]
     for fun, name, t in zip(funs[1:], names[1:], ts[1:], strict=True):
@@ -230,7 +235,7 @@ def check_same_results(where: str, funs: Sequence[Callable], names: Sequence[str
             )
         paths = tree.leaves_with_path(t.out_spec.unflatten(t.out_avals))
         lines = [
-            f"The output of {names[0]}{at(path)} has type {a.str_short()} but the corresponding "
+            f"The output of {names[0]}{_at(path)} has type {a.str_short()} but the corresponding "
             f"output of {name} has type {b.str_short()}, so {_why(a, b)}.\n"
             for a, (path, b) in zip(first.out_avals, paths, strict=True)
             if not same_type(a, b)
@@ -242,7 +247,7 @@ def check_same_results(where: str, funs: Sequence[Callable], names: Sequence[str
             )
 
 
-def at(path: Any) -> str:
+def _at(path: Any) -> str:
     """Say at which path, unless it is the root."""
     return f" at path {tree.keystr(path)}" if path else ""
 

@@ -196,9 +196,7 @@ def _bound(name: str, value: Any) -> ShapedArray:
     """Return the aval of a bound; raise `TypeError` unless it is an integer scalar."""
     aval = aval_of(value)
     if aval.shape or kind(aval.dtype) not in "biu":
-        raise TypeError(
-            f"lax.fori_loop: {name} must be an integer scalar, got {aval.str_short()}."
-        )
+        raise TypeError(f"lax.fori_loop: {name} must be an integer scalar, got {aval.str_short()}.")
     return aval
 
 

@@ -9,15 +9,14 @@ from typing import Any
 
 from ..config import config
 from ..core import tree
-from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
 from ..core.graph import ClosedGraph, Graph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
+from ..ops._canonical import as_array
 from ..ops._rules import register
-from ..ops.convert import as_array
 from ..ops.shape import expand_dims
 from ..ops.slicing import concatenate, index_in_dim
 from .call import Traced, fun_text, traced
@@ -119,7 +118,9 @@ def turns(where: str, unroll: Any, length: int) -> int:
     if unroll is None or isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
     if operator.index(unroll) < 0:
-        raise ValueError(f"lax.{where}: unroll must be a bool or an int of at least 0, got {unroll}.")
+        raise ValueError(
+            f"lax.{where}: unroll must be a bool or an int of at least 0, got {unroll}."
+        )
     return max(operator.index(unroll), 1)
 
 
@@ -280,4 +281,9 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     check_callable("map", f=f)
     if batch_size is not None and operator.index(batch_size) < 0:
         raise ValueError(f"lax.map: batch_size must be positive, got {batch_size}.")
-    return scan(_row_by_row(f), (), xs)[1]
+    leaves, _, avals = operands("map", xs)
+    length = _length(xs, avals, None)
+    if config.disable_jit:
+        return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
+    rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
+    return run_scan(traced(f, spec_of_call(xs), rows, user="map"), (), leaves, length, False, 1)

@@ -25,6 +25,7 @@ from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .primitive import Primitive
+from .quiet import quietly
 from .source import Source, user_source
 
 
@@ -296,7 +297,7 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
             if len(_aval_memo) > 8192:
                 _aval_memo.clear()
             _aval_memo[key] = avals
-    outs = prim.eval(*[a._data for a in arrays], **params)
+    outs = quietly(prim.eval, *[a._data for a in arrays], **params)
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)
@@ -304,7 +305,7 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
 
 def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
     """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
-    if type(data) is not np.ndarray or data.dtype != aval.dtype:
+    if type(data) is not np.ndarray or data.dtype is not aval.dtype:
         data = np.asarray(data, aval.dtype)
     if not data.flags.c_contiguous:
         data = data.copy(order="C")

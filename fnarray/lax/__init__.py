@@ -25,3 +25,8 @@ for _family in (
         globals().update({n: getattr(_module, n) for n in _module.__all__})
 
 globals().update({f"{name.replace('-', '_')}_p": prim for name, prim in registry.items()})
+
+from .. import control as _control  # noqa: E402
+
+globals().update({n: getattr(_control, n) for n in _control.__all__})
+globals().update({f"{name.replace('-', '_')}_p": prim for name, prim in registry.items()})

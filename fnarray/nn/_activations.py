@@ -124,13 +124,13 @@ swish = silu
 
 def mish(x: Any) -> Array:
     """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681)."""
-    x = jnp.asarray(x)
+    (x,) = inexact("mish", x)
     return x * jnp.tanh(softplus(x))
 
 
 def softplus(x: Any) -> Array:
     """``log(1 + exp(x))``, without overflow."""
-    return jnp.logaddexp(x, 0.0)
+    return jnp.logaddexp(*inexact("softplus", x), 0.0)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
@@ -158,7 +158,7 @@ def soft_sign(x: Any) -> Array:
 
 def log_sigmoid(x: Any) -> Array:
     """Logarithm of the logistic function."""
-    return -softplus(-jnp.asarray(x))
+    return -softplus(-inexact("log_sigmoid", x)[0])
 
 
 def hard_tanh(x: Any) -> Array:

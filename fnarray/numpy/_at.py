@@ -28,7 +28,8 @@ from ..ops.scatter import (
 )
 from ..ops.shape import broadcast_in_dim, expand_dims, squeeze
 from ..ops.slicing import rev
-from ._indexing import ARRAY, INT, NONE, SLICE, Parsed, Plan, make_plan, parse, take
+from ._index_parse import ARRAY, INT, NONE, SLICE, Parsed, parse
+from ._indexing import Plan, make_plan, take
 
 __all__ = ["IndexUpdateHelper", "IndexUpdateRef"]
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..api.arrays import device_put, devices
-from ..core.array import Array, ArrayImpl, asarray
-from ..core.dtypes import canonicalize_dtype, is_complex
+from ..core.array import Array, asarray
+from ..core.dtypes import canonicalize_dtype
 from ..core.trace import Tracer
-from ..ops.convert import convert
+from ..ops.convert import bitcast_convert_type, convert
 from ..ops.convert import copy as lax_copy
+from ..ops.shape import reshape, transpose
+from ..ops.slicing import rev
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
 from ._ufunc import UFunc
 
-__all__ = ["methods"]
+__all__ = ["array_methods"]
 
 _OPERANDS = (Array, int, float, complex, np.ndarray, np.generic)
 # Python would otherwise try their own operators: [1] + x, x == [1].
@@ -86,15 +88,15 @@ _COMPARISONS: dict[str, tuple[str, Any]] = {
 }
 
 
-def _operators(matmul: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
-    binary = dict(_BINARY)
-    if matmul is not None:
-        binary["matmul"] = ("@", matmul)
+_UNARY = {"neg": u.negative, "pos": u.positive, "invert": u.invert, "abs": u.absolute}
+
+
+def _operators(names: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+    binary = _BINARY | {"matmul": ("@", names["matmul"])}
     table = {f"__{name}__": _operator(*row) for name, row in (binary | _COMPARISONS).items()}
     table |= {f"__r{name}__": _reflected(*row) for name, row in binary.items()}
-    for name, f in (("neg", u.negative), ("pos", u.positive), ("invert", u.invert)):
-        table[f"__{name}__"] = _method(f)
-    return table | {"__abs__": lambda self: u.absolute(self), "__getitem__": getitem}
+    table |= {f"__{name}__": _method(f) for name, f in _UNARY.items()}
+    return table | {"__getitem__": getitem}
 
 
 def _method(f: Any) -> Callable[..., Any]:
@@ -106,44 +108,155 @@ def _method(f: Any) -> Callable[..., Any]:
 # ---- methods with a signature of their own -----------------------------------------------------
 
 
-def _several(args: tuple[Any, ...]) -> Any:
-    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))`` alike."""
-    one = len(args) == 1 and (args[0] is None or isinstance(args[0], list | tuple | np.ndarray))
-    return args[0] if one else args
+def _one_or_many(args: tuple[Any, ...]) -> Any:
+    """Read ``x.reshape(2, 3)`` as ``x.reshape((2, 3))``."""
+    alone = len(args) == 1 and (args[0] is None or isinstance(args[0], list | tuple | np.ndarray))
+    return args[0] if alone else args
+
+
+def _round(self: Array, ndigits: int | None = None) -> Array:
+    """Round half to even; without ``ndigits``, to integers."""
+    rounded = self.round(ndigits or 0)
+    return rounded if ndigits is not None else convert(rounded, canonicalize_dtype(int))
 
 
 def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:
-    """Return the elements' bits read as another dtype; the last axis shrinks or grows."""
-    from_bool = None if dtype is None else canonicalize_dtype(dtype)
+    """Read the elements' bits as another dtype; the last axis shrinks or grows with their size.
+
+    Raises
+    ------
+    ValueError
+        The last axis does not divide, or there is none and the size changes; ``type`` is given.
+    """
     if type is not None:
-        raise NotImplementedError("Array.view: type must be None; arrays have one type.")
-    if from_bool is None or from_bool == self.dtype:
-        return self
-    return _bitcast(self, from_bool)
-
-
-def _bitcast(x: Array, dtype: np.dtype) -> Array:
-    if x.ndim == 0 and dtype.itemsize != x.dtype.itemsize:
+        raise ValueError("Array.view: type must be None; arrays have one type.")
+    new = self.dtype if dtype is None else canonicalize_dtype(dtype)
+    old_size, new_size = self.dtype.itemsize, new.itemsize
+    if old_size != new_size and (not self.shape or self.shape[-1] * old_size % new_size):
         raise ValueError(
-            f"Array.view: changing the element size of a rank-0 array is not possible, got "
-            f"{x.dtype} to {dtype}."
+            f"Array.view: an array of shape {self.shape} cannot be read as {new}, whose elements "
+            f"take {new_size} bytes, not {old_size}: the last axis must fill whole elements."
         )
-    if isinstance(x, Tracer):
-        return _bitcast_traced(x, dtype)
-    return asarray(np.asarray(x).view(dtype))
-
-
-def _bitcast_traced(x: Array, dtype: np.dtype) -> Array:
-    from_size, to_size = x.dtype.itemsize, dtype.itemsize
-    if from_size < to_size:
-        ratio = to_size // from_size
-        x = _lax_reshape(x, (*x.shape[:-1], x.shape[-1] // ratio, ratio))
-        return bitcast_convert_type(x, dtype)
-    out = bitcast_convert_type(x, dtype)
-    if from_size == to_size:
+    if not isinstance(self, Tracer):
+        return asarray(np.asarray(self).view(new))
+    if new_size > old_size:
+        ratio = new_size // old_size
+        self = reshape(self, (*self.shape[:-1], self.shape[-1] // ratio, ratio))
+    out = bitcast_convert_type(self, new)
+    if new_size >= old_size:
         return out
-    return _lax_reshape(out, (*x.shape[:-1], x.shape[-1] * (from_size // to_size)))
+    return reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1]))
 
 
-from ..ops.convert import bitcast_convert_type  # noqa: E402
-from ..ops.shape import reshape as _lax_reshape  # noqa: E402
+def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
+    """Return the array on a device."""
+    return device_put(self, device)
+
+
+def _namespace_of(names: Mapping[str, Any]) -> Callable[..., Any]:
+    def namespace(self: Array, *, api_version: str | None = None) -> Any:
+        """Return the namespace of the array API standard: ``fnarray.numpy``."""
+        if api_version is not None and api_version not in _API_VERSIONS:
+            raise ValueError(
+                f"Array.__array_namespace__: api_version must be None or one of "
+                f"{', '.join(_API_VERSIONS)}, got {api_version!r}."
+            )
+        return sys.modules[names["__name__"]]
+
+    return namespace
+
+
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+#: Functions of `fnarray.numpy` that are methods under the same name, the array first.
+_DELEGATED = (
+    "all any argmax argmin argpartition argsort astype choose clip conj conjugate copy cumprod "
+    "cumsum diagonal dot max mean min nonzero prod ptp ravel repeat round searchsorted sort "
+    "squeeze std sum swapaxes take trace var"
+).split()
+
+
+def _methods(names: Mapping[str, Any]) -> dict[str, Any]:
+    table = {name: _method(names[name]) for name in _DELEGATED}
+    to_shape, permute, compress = names["reshape"], names["transpose"], names["compress"]
+    return table | {
+        "reshape": lambda self, *shape, **kwargs: to_shape(
+            self, *(() if "shape" in kwargs else (_one_or_many(shape),)), **kwargs
+        ),
+        "transpose": lambda self, *axes: permute(self, _one_or_many(axes) or None),
+        "flatten": lambda self, order="C", **kwargs: to_shape(self, (-1,), order=order, **kwargs),
+        "compress": lambda self, condition, *args, **kwargs: compress(
+            condition, self, *args, **kwargs
+        ),
+        "byteswap": lambda self: _view_of_bytes(self),
+        "clone": lambda self: lax_copy(self),
+        "view": _view,
+        "to_device": _to_device,
+        "__round__": _round,
+        "__array_namespace__": _namespace_of(names),
+        "on_device_size_in_bytes": lambda self: self.nbytes,
+        "copy_to_host_async": lambda self: None,
+        "addressable_data": lambda self, index: self,
+    }
+
+
+def _view_of_bytes(x: Array) -> Array:
+    """Return elements with their bytes in reverse order."""
+    if x.dtype.itemsize == 1:
+        return x
+    shape = (*x.shape, x.dtype.itemsize)
+    octets = reshape(_view(reshape(x, (x.size,)), np.uint8), shape)
+    return reshape(_view(reshape(rev(octets, (x.ndim,)), (x.nbytes,)), x.dtype), x.shape)
+
+
+# ---- properties --------------------------------------------------------------------------------
+
+
+def _transposed(x: Array) -> Array:
+    """The array with its axes in reverse order."""
+    return transpose(x, range(x.ndim)[::-1])
+
+
+def _matrix_transposed(x: Array) -> Array:
+    """The array with its last two axes exchanged."""
+    if x.ndim < 2:
+        raise ValueError(f"Array.mT: two axes or more are needed, got shape {x.shape}.")
+    return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _device(x: Array) -> Any:
+    """The device the array is on."""
+    return devices()[0]
+
+
+def _properties(names: Mapping[str, Any]) -> dict[str, property]:
+    return {
+        "T": property(_transposed),
+        "mT": property(_matrix_transposed),
+        "real": property(names["real"]),
+        "imag": property(names["imag"]),
+        "at": property(IndexUpdateHelper),
+        "flat": property(lambda x: iter(names["ravel"](x))),
+        "device": property(_device),
+        "sharding": property(_device),
+        "committed": property(lambda x: False),
+        "is_fully_addressable": property(lambda x: True),
+        "is_fully_replicated": property(lambda x: True),
+    }
+
+
+def array_methods(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what arrays answer to: operators, methods and properties, by name.
+
+    Parameters
+    ----------
+    names : mapping
+        The namespace of ``fnarray.numpy``.
+    """
+    table = _operators(names) | _methods(names) | _properties(names)
+    table["devices"] = lambda self: {_device(self)}
+    for name, member in table.items():
+        if callable(member):
+            member.__name__ = name
+            member.__qualname__ = f"Array.{name}"
+    return table

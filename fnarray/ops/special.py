@@ -31,14 +31,14 @@ __all__ = [
 
 
 @cache
-def _scipy() -> Any:
+def scipy_special() -> Any:
     """SciPy's special functions, imported at the first use: they take a quarter of a second."""
     return import_module("scipy.special")
 
 
 def by_scipy(name: str) -> Callable[..., Any]:
     """Evaluate by a function of `scipy.special`."""
-    return in_single(lambda *xs: getattr(_scipy(), name)(*xs))
+    return in_single(lambda *xs: getattr(scipy_special(), name)(*xs))
 
 
 # ---- error functions ---------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def erf_inv(x: Any) -> Any:
 
 def _lgamma(x: np.ndarray) -> Any:
     # The poles on the way to -inf have +inf as their only limit; SciPy says -inf.
-    return np.where(x == -np.inf, np.inf, _scipy().gammaln(x)).astype(x.dtype)
+    return np.where(x == -np.inf, np.inf, scipy_special().gammaln(x)).astype(x.dtype)
 
 
 @elementwise("fk.special.lgamma({0})", eval=in_single(_lgamma), dtypes=FLOAT, cost=40)
@@ -74,7 +74,7 @@ def lgamma(x: Any) -> Any:
 
 def _digamma(x: np.ndarray) -> Any:
     # At 0 the limits from left and right differ.
-    return np.where(x == 0, np.nan, _scipy().digamma(x)).astype(x.dtype)
+    return np.where(x == 0, np.nan, scipy_special().digamma(x)).astype(x.dtype)
 
 
 @elementwise("fk.special.digamma({0})", eval=in_single(_digamma), dtypes=FLOAT, cost=40)
@@ -88,7 +88,7 @@ def zeta(x: Any, q: Any) -> Any:
 
 
 def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
-    special = _scipy()
+    special = scipy_special()
     wide = x.astype(np.float64)
     order = m.astype(np.float64) + 1
     sign = np.where(order % 2 == 0, 1.0, -1.0)
@@ -139,7 +139,7 @@ def _series(a: np.ndarray, x: np.ndarray, log_x: np.ndarray) -> np.ndarray:
         d_total = d_total + term * slope
         if not np.any(np.abs(term * slope) > 1e-17 * np.abs(d_total)):
             break
-    return (total * (log_x - _scipy().digamma(a + 1)) + d_total) / a
+    return (total * (log_x - scipy_special().digamma(a + 1)) + d_total) / a
 
 
 def _fraction(a: np.ndarray, x: np.ndarray, log_x: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ def _fraction(a: np.ndarray, x: np.ndarray, log_x: np.ndarray) -> np.ndarray:
         h = h * step
         if not np.any((np.abs(step - 1) > 1e-16) | (np.abs(h * d_step) > 1e-16 * np.abs(dh))):
             break
-    return -(dh + h * (log_x - _scipy().digamma(a)))
+    return -(dh + h * (log_x - scipy_special().digamma(a)))
 
 
 def _scaled_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -186,7 +186,7 @@ def _scaled_slope(a: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _igamma_grad_a(a: np.ndarray, x: np.ndarray) -> Any:
     a64, x64 = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
-    factor = np.exp(a64 * np.log(x64) - x64 - _scipy().gammaln(a64))
+    factor = np.exp(a64 * np.log(x64) - x64 - scipy_special().gammaln(a64))
     slope = np.where(factor == 0, 0.0, _scaled_slope(a64, x64) * factor)
     slope = np.where((x64 == 0) & (a64 > 0), 0.0, slope)
     return np.where((a64 > 0) & (x64 >= 0) & np.isfinite(x64), slope, np.nan)

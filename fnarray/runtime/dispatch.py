@@ -24,7 +24,7 @@ Buffers = Sequence[np.ndarray]
 
 @lru_cache(maxsize=4096)
 def executable(graph: ClosedGraph) -> Executable:
-    """Return the compiled form of a graph, known by identity; kernels are built at its first run."""
+    """Return the compiled form of a graph, which is known by identity."""
     return compile_graph(graph)
 
 

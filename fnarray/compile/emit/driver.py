@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.forms import Call, Contract
 from ...core.graph import ClosedGraph, Literal, Var
+from ...core.quiet import quietly
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, Step
 from ..schedule.plan import Item, Plan
@@ -98,8 +99,7 @@ def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        with np.errstate(all="ignore"):
-            outs = own(*arrays) if own is not None else prim.eval(*arrays, **params)
+        outs = quietly(own, *arrays) if own is not None else quietly(prim.eval, *arrays, **params)
         if own is None and not prim.multiple_results:
             outs = (outs,)
         return tuple(

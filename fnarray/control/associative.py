@@ -1,0 +1,119 @@
+"""Prefix combinations by an associative function, in logarithmic depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from ..core.array import Array
+from ..ops._canonical import as_array, canonical_axis
+from ..ops._rules import kind
+from ..ops.bitwise import bitwise_or
+from ..ops.elementwise import add
+from ..ops.slicing import concatenate, pad, rev, slice_in_dim
+from .call import fun_text
+from .flow import check_callable, operands
+
+__all__ = ["associative_scan"]
+
+
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any:
+    """All prefix combinations ``e0``, ``fn(e0, e1)``, ``fn(fn(e0, e1), e2)``, ... along an axis.
+
+    Neighbours are combined in pairs, the sequence of pairs is scanned, and the elements between
+    are filled in (Blelloch, *Prefix Sums and Their Applications*, 1990): about ``2 n``
+    combinations, in ``2 log n`` calls of ``fn`` on whole arrays.
+
+    Parameters
+    ----------
+    fn : callable
+        Associative; takes two trees like ``elems``, whose arrays have any size along ``axis``, and
+        combines them element by element.
+    elems : pytree of arrays
+        With axes of one size.
+    reverse : bool
+        Whether to combine from the end.
+    axis : int
+
+    Raises
+    ------
+    TypeError
+        ``fn`` is not callable.
+    ValueError
+        There are no arrays, their sizes along ``axis`` differ or there is no such axis, or ``fn``
+        gives another structure or shape.
+    """
+    check_callable("associative_scan", fn=fn)
+    leaves, spec, avals = operands("associative_scan", elems)
+    if not leaves:
+        raise ValueError("lax.associative_scan: elems has no arrays.")
+    axis = canonical_axis("associative_scan", axis, avals[0].ndim)
+    sizes = [a.shape[axis] if axis < a.ndim else None for a in avals]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "lax.associative_scan: arrays must have the same size along the axis scanned, "
+            f"{axis}, got shapes {', '.join(str(a.shape) for a in avals)}."
+        )
+
+    def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
+        pair = (ys, xs) if reverse else (xs, ys)
+        outs, out_spec = tree.flatten_spec(fn(*(spec.unflatten(side) for side in pair)))
+        if out_spec != spec:
+            raise ValueError(
+                f"lax.associative_scan: {fun_text(fn)} returned {tree.PyTreeDef(out_spec)} for "
+                f"two of {tree.PyTreeDef(spec)}. Return the structure of elems."
+            )
+        for out, x in zip(outs, xs, strict=True):
+            if np.shape(out) != x.shape:
+                raise ValueError(
+                    f"lax.associative_scan: {fun_text(fn)} returned shape {np.shape(out)} for two "
+                    f"of shape {x.shape}. Combine element by element."
+                )
+        return [as_array(out) for out in outs]
+
+    arrays = [as_array(x) for x in leaves]
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    arrays = _prefixes(combine, arrays, axis)
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    return spec.unflatten(arrays)
+
+
+def _prefixes(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:
+    """Return all prefix combinations of arrays along an axis."""
+    n = xs[0].shape[axis]
+    if n < 2:
+        return xs
+
+    def take(arrays: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
+        return [slice_in_dim(x, start, stop, stride, axis) for x in arrays]
+
+    pairs = combine(take(xs, 0, n - 1, 2), take(xs, 1, n, 2))
+    odd = _prefixes(combine, pairs, axis)
+    # Prefix 2k ends with element 2k, after the prefix of the k pairs before it.
+    known = take(odd, 0, n // 2 - 1) if n % 2 == 0 else odd
+    even = take(xs, 0, 1)
+    if n > 2:
+        later = combine(known, take(xs, 2, n, 2))
+        even = [concatenate(parts, axis) for parts in zip(even, later, strict=True)]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Array, odd: Array, axis: int) -> Array:
+    """Return the array whose elements alternate between two, the first longer by at most one."""
+    longer = even.shape[axis] - odd.shape[axis]
+    zero = np.zeros((), even.dtype)[()]
+
+    def spread(x: Array, low: int, high: int) -> Array:
+        config = [(0, 0, 0)] * x.ndim
+        config[axis] = (low, high, 1)
+        return pad(x, zero, config)
+
+    join = bitwise_or if kind(even.dtype) == "b" else add
+    return join(spread(even, 0, 1 - longer), spread(odd, 1, longer))

@@ -1,0 +1,602 @@
+"""Functions that rearrange places: shapes, axes, flips, rolls, repeats.
+
+Also here, for the modules beside it: what axes and concrete arguments may be.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core.array import Array
+from ..core.trace import Tracer
+from ..errors import ConcretizationTypeError, ShapeError
+from ..ops._canonical import as_array
+from ._promote import as_operand, operands, promote_shapes
+from ._promote import broadcast_to as _broadcast_to
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "matrix_transpose",
+    "moveaxis",
+    "permute_dims",
+    "ravel",
+    "repeat",
+    "reshape",
+    "resize",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "squeeze",
+    "swapaxes",
+    "tile",
+    "transpose",
+]
+
+Axes = int | Sequence[int] | None
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def array_of(name: str, x: Any, position: int = 0) -> Array:
+    """Return an argument of ``numpy.<name>`` as an array; lists and other objects are refused."""
+    return as_array(as_operand(name, x, position))
+
+
+def axis_of(name: str, axis: Any, ndim: int) -> int:
+    """Return an axis counted from the front.
+
+    Raises
+    ------
+    numpy.exceptions.AxisError
+        A `ValueError` and `IndexError`, for an axis out of range.
+    TypeError
+        For what is not an integer.
+    """
+    if axis is None or isinstance(axis, float | str):
+        raise TypeError(f"numpy.{name}: axis must be an int, got {axis!r}.")
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(
+            f"numpy.{name}: axis {axis} is out of bounds for array of dimension {ndim}."
+        )
+    return axis % ndim
+
+
+def axes_of(name: str, axes: Axes, ndim: int) -> tuple[int, ...]:
+    """Return one or several distinct axes, counted from the front; None stands for all."""
+    if axes is None:
+        return tuple(range(ndim))
+    found = tuple(axis_of(name, a, ndim) for a in (axes if np.iterable(axes) else (axes,)))
+    if len(set(found)) != len(found):
+        raise ValueError(f"numpy.{name}: axes must be distinct, got {axes}.")
+    return found
+
+
+def concrete(name: str, what: str, x: Any, advice: str = "") -> np.ndarray:
+    """Return an argument on which a result's shape depends, as a NumPy array.
+
+    Raises
+    ------
+    ConcretizationTypeError
+        For a tracer.
+    """
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            f"numpy.{name}: {what} must be concrete, got traced array {x.aval.str_short()}.\n"
+            f"  It is {x.where_from()}.\n"
+            f"  {advice or 'Mark the argument it depends on static (static_argnums).'}"
+        )
+    return np.asarray(x)
+
+
+def along(ndim: int, axis: int, index: Any) -> tuple[Any, ...]:
+    """Return the index expression that has ``index`` at one axis and takes all of the others."""
+    out: list[Any] = [slice(None)] * ndim
+    out[axis] = index
+    return tuple(out)
+
+
+# --- reshaping ----------------------------------------------------------------------------------
+
+
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    items = shape if np.iterable(shape) else (shape,)
+    try:
+        return tuple(operator.index(n) for n in items)
+    except TypeError as error:
+        raise ShapeError(
+            f"numpy.{name}: shapes must be sequences of concrete integers, got {shape}. Take sizes "
+            "from x.shape, or mark the argument they depend on static."
+        ) from error
+
+
+def _infer(size: int, old: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Replace the -1 in a shape by the size that is left."""
+    if shape.count(-1) > 1:
+        raise ShapeError(f"numpy.reshape: at most one size can be -1, got {shape}.")
+    if -1 not in shape:
+        return shape
+    known = prod(n for n in shape if n != -1)
+    if known == 0 or size % known:
+        raise ShapeError(
+            f"numpy.reshape: cannot reshape array of shape {old} (size {size}) into shape {shape}: "
+            f"{size} is not a multiple of {known}."
+        )
+    return tuple(size // known if n == -1 else n for n in shape)
+
+
+def reshape(
+    a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
+    """Return an array's elements in another shape of the same size.
+
+    Parameters
+    ----------
+    a : array_like
+    shape : int or sequence of int
+        One size may be -1: it is what is left.
+    order : {"C", "F"}
+        Whether the last or the first axis runs fastest, in reading and writing.
+    copy : bool, optional
+        Accepted; arrays are immutable, so sharing cannot be told from copying.
+
+    Raises
+    ------
+    TypeError
+        For a shape of another size, or one that is not concrete.
+    """
+    if copy is False:
+        raise ValueError("numpy.reshape: copy=False is not possible: traced arrays have no memory.")
+    a = array_of("reshape", a)
+    sizes = _infer(a.size, a.shape, _sizes("reshape", shape))
+    if any(n < 0 for n in sizes) or prod(sizes) != a.size:
+        raise ShapeError(
+            f"numpy.reshape: cannot reshape array of shape {a.shape} (size {a.size}) into shape "
+            f"{sizes}."
+        )
+    if order == "C":
+        return lax.reshape(a, sizes)
+    if order == "F":
+        backwards = lax.reshape(a, sizes[::-1], range(a.ndim)[::-1])
+        return lax.transpose(backwards, range(len(sizes))[::-1])
+    raise ValueError(f"numpy.reshape: order must be 'C' or 'F', got {order!r}.")
+
+
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """Return an array's elements as a vector, in C or Fortran order."""
+    a = array_of("ravel", a)
+    return reshape(a, (a.size,), order)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """Return an array of a new shape, filled with ``a``'s elements, repeated or cut as needed.
+
+    Raises
+    ------
+    ValueError
+        For negative sizes.
+    """
+    sizes = _sizes("resize", new_shape)
+    flat = ravel(array_of("resize", a))
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"numpy.resize: sizes must not be negative, got {sizes}.")
+    size = prod(sizes)
+    if not size or not flat.size:
+        return lax.full(sizes, 0, flat.dtype)
+    whole = lax.tile(flat, (-(-size // flat.size),))
+    return lax.reshape(lax.slice(whole, (0,), (size,)), sizes)
+
+
+def squeeze(a: Any, axis: Axes = None) -> Array:
+    """Remove axes of size 1: all of them, or those given.
+
+    Raises
+    ------
+    ValueError
+        For an axis of another size, or out of range.
+    """
+    a = array_of("squeeze", a)
+    if axis is None:
+        return lax.squeeze(a, tuple(k for k, n in enumerate(a.shape) if n == 1))
+    axes = axes_of("squeeze", axis, a.ndim)
+    if wide := [k for k in axes if a.shape[k] != 1]:
+        raise ValueError(
+            f"numpy.squeeze: only axes of size 1 can be removed, got axis {wide[0]} of shape "
+            f"{a.shape}."
+        )
+    return lax.squeeze(a, axes)
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+    """Insert axes of size 1, which become the axes ``axis`` of the result."""
+    a = array_of("expand_dims", a)
+    count = len(axis) if np.iterable(axis) else 1
+    return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
+
+
+def _atleast(name: str, arys: tuple[Any, ...], grow: Any) -> Array | list[Array]:
+    out = [grow(as_array(x)) for x in operands(name, *arys)]
+    return out[0] if len(out) == 1 else out
+
+
+def atleast_1d(*arys: Any) -> Array | list[Array]:
+    """Return arrays with at least one axis; a list, unless there is one argument."""
+    return _atleast("atleast_1d", arys, lambda x: x if x.ndim else lax.reshape(x, (1,)))
+
+
+def atleast_2d(*arys: Any) -> Array | list[Array]:
+    """Return arrays with at least two axes: new ones are put in front."""
+    return _atleast("atleast_2d", arys, lambda x: lax.broadcast_to_rank(x, 2))
+
+
+def atleast_3d(*arys: Any) -> Array | list[Array]:
+    """Return arrays with at least three axes: a vector becomes ``(1, n, 1)``."""
+    axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+    return _atleast("atleast_3d", arys, lambda x: lax.expand_dims(x, axes.get(x.ndim, ())))
+
+
+# --- broadcasting -------------------------------------------------------------------------------
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """Return the shape that arrays of the given shapes broadcast to.
+
+    Raises
+    ------
+    ValueError
+        Where sizes differ and neither is 1.
+    """
+    return lax.broadcast_shapes(*(_sizes("broadcast_shapes", s) for s in shapes))
+
+
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+    """Stretch an array to a shape, by the rule of broadcasting.
+
+    Raises
+    ------
+    ValueError
+        The array does not fit the shape.
+    """
+    return as_array(
+        _broadcast_to(
+            "broadcast_to", as_operand("broadcast_to", array), _sizes("broadcast_to", shape)
+        )
+    )
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """Return arrays stretched to their common shape, each in its own dtype."""
+    arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
+    shape = lax.broadcast_shapes(*(np.shape(x) for x in arrays))
+    return [as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays]
+
+
+# --- order of axes ------------------------------------------------------------------------------
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+    """Reverse the order of the axes, or put them in the order given.
+
+    Raises
+    ------
+    ValueError
+        For what is not a permutation of all axes.
+    """
+    a = array_of("transpose", a)
+    if axes is None:
+        return lax.transpose(a, range(a.ndim)[::-1])
+    order = axes_of("transpose", axes, a.ndim)
+    if len(order) != a.ndim:
+        raise ValueError(
+            f"numpy.transpose: axes must be a permutation of the {a.ndim} axes of shape {a.shape}, "
+            f"got {tuple(axes)}."
+        )
+    return lax.transpose(a, order)
+
+
+def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
+    """Put the axes in the order given; see `transpose`."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """Swap the last two axes.
+
+    Raises
+    ------
+    ValueError
+        For an array of fewer than two axes.
+    """
+    x = array_of("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"numpy.matrix_transpose: x must have at least 2 axes, got {x.shape}.")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Exchange two axes."""
+    a = array_of("swapaxes", a)
+    order = list(range(a.ndim))
+    i, j = (axis_of("swapaxes", k, a.ndim) for k in (axis1, axis2))
+    order[i], order[j] = j, i
+    return lax.transpose(a, order)
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Move axes to new places; the others keep their order.
+
+    Raises
+    ------
+    ValueError
+        For as many sources as destinations are not given, or repeated axes.
+    """
+    a = array_of("moveaxis", a)
+    old, new = (axes_of("moveaxis", k, a.ndim) for k in (source, destination))
+    if len(old) != len(new):
+        raise ValueError(
+            f"numpy.moveaxis: source and destination must have as many axes, got {source} and "
+            f"{destination}."
+        )
+    order = [k for k in range(a.ndim) if k not in old]
+    for place, k in sorted(zip(new, old, strict=True)):
+        order.insert(place, k)
+    return lax.transpose(a, order)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """Move an axis to stand before axis ``start``; `moveaxis` is easier to read."""
+    a = array_of("rollaxis", a)
+    axis = axis_of("rollaxis", axis, a.ndim)
+    if not -a.ndim <= start <= a.ndim:
+        raise np.exceptions.AxisError(
+            f"numpy.rollaxis: start {start} is out of bounds for array of dimension {a.ndim}."
+        )
+    start += a.ndim * (start < 0)
+    return moveaxis(a, axis, start - (start > axis))
+
+
+# --- order of elements --------------------------------------------------------------------------
+
+
+def flip(m: Any, axis: Axes = None) -> Array:
+    """Reverse the elements along axes: all of them, or those given."""
+    m = array_of("flip", m)
+    return lax.rev(m, axes_of("flip", axis, m.ndim))
+
+
+def fliplr(m: Any) -> Array:
+    """Reverse the elements along axis 1."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Array:
+    """Reverse the elements along axis 0."""
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Rotate by ``k`` right angles in the plane of two axes, from the first towards the second.
+
+    Raises
+    ------
+    ValueError
+        Unless there are two different axes.
+    """
+    m = array_of("rot90", m)
+    if len(axes) != 2:
+        raise ValueError(f"numpy.rot90: axes must be two, got {axes}.")
+    first, second = axes_of("rot90", axes, m.ndim)
+    k %= 4
+    if k == 0:
+        return m
+    if k == 2:
+        return flip(m, (first, second))
+    if k == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second)
+
+
+def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
+    """Shift elements along axes; what leaves at the end comes in at the start.
+
+    Parameters
+    ----------
+    a : array_like
+    shift : int or array of int
+        One for each axis, or one for all; may be traced.
+    axis : int or sequence of int, optional
+        The flattened array is rolled where omitted. Axes may repeat: their shifts add up.
+    """
+    a = array_of("roll", a)
+    if axis is None:
+        return lax.reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = tuple(
+        axis_of("roll", k, a.ndim) for k in (axis if np.iterable(axis) else (axis,))
+    )
+    if isinstance(shift, Sequence):
+        shifts = [_shift(s) for s in shift]
+    else:
+        whole = _shift(shift)
+        shifts = [whole] if not np.ndim(whole) else [whole[i] for i in range(np.shape(whole)[0])]
+    if len(shifts) == 1 or len(axes) == 1:
+        count = max(len(shifts), len(axes))
+        shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
+    if len(shifts) != len(axes):
+        raise ValueError(f"numpy.roll: shift {shift} and axis {axis} must be as many.")
+    for s, k in zip(shifts, axes, strict=True):
+        if a.shape[k]:
+            a = _roll_traced(a, s, k) if isinstance(s, Tracer) else _roll_static(a, int(s), k)
+    return a
+
+
+def _shift(shift: Any) -> Any:
+    out = as_array(shift) if isinstance(shift, Tracer) else np.asarray(shift)
+    if out.dtype.kind not in "iu" and out.size:
+        raise TypeError(f"numpy.roll: shift must be an integer, got dtype {out.dtype}.")
+    if out.ndim > 1:
+        raise ValueError(f"numpy.roll: shift must be a scalar or a vector, got shape {out.shape}.")
+    return out
+
+
+def _roll_static(a: Array, shift: int, axis: int) -> Array:
+    n = a.shape[axis]
+    shift %= n
+    if not shift:
+        return a
+    tail = lax.slice_in_dim(a, n - shift, n, axis=axis)
+    return lax.concatenate([tail, lax.slice_in_dim(a, 0, n - shift, axis=axis)], axis)
+
+
+def _roll_traced(a: Array, shift: Any, axis: int) -> Array:
+    n = a.shape[axis]
+    shift = lax.convert_element_type(shift, np.int32)
+    start = lax.rem(lax.add(lax.rem(lax.neg(shift), np.int32(n)), np.int32(n)), np.int32(n))
+    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, n, axis)
+
+
+# --- repetition ---------------------------------------------------------------------------------
+
+
+def tile(A: Any, reps: int | Sequence[int]) -> Array:
+    """Repeat a whole array along axes; the shorter of shape and ``reps`` gets 1s in front."""
+    A = array_of("tile", A)
+    counts = _sizes("tile", reps)
+    rank = max(A.ndim, len(counts))
+    return lax.tile(lax.broadcast_to_rank(A, rank), (1,) * (rank - len(counts)) + counts)
+
+
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Repeat each element along an axis.
+
+    Parameters
+    ----------
+    a : array_like
+    repeats : int or array of int
+        Counts, one for each element or one for all; traced only with ``total_repeat_length``.
+    axis : int, optional
+        The flattened array is repeated where omitted.
+    total_repeat_length : int, optional
+        Length of the result: it is cut there, or its last element goes on repeating.
+
+    Raises
+    ------
+    ConcretizationTypeError
+        Traced counts and no ``total_repeat_length``.
+    ValueError
+        Counts that do not fit the axis.
+    """
+    a = array_of("repeat", a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = axis_of("repeat", axis, a.ndim)
+    n = a.shape[axis]
+    if isinstance(repeats, Tracer):
+        if total_repeat_length is None:
+            concrete(
+                "repeat", "repeats", repeats, "Give the result's length: total_repeat_length."
+            )
+        if np.ndim(repeats) > 1 or (np.ndim(repeats) and repeats.shape[0] not in (1, n)):
+            raise ValueError(_repeats_misfit(repeats.shape, n))
+        return _repeat_traced(a, repeats, axis, total_repeat_length)
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "iub":
+        raise TypeError(f"numpy.repeat: repeats must be integers, got dtype {counts.dtype}.")
+    if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):
+        raise ValueError(_repeats_misfit(counts.shape, n))
+    if counts.size and counts.min() < 0:
+        raise ValueError(f"numpy.repeat: repeats must not be negative, got {counts.min()}.")
+    if counts.size == 1 and total_repeat_length is None:
+        return _repeat_each(a, int(counts.reshape(())), axis)
+    places = np.repeat(np.arange(n), counts)
+    if total_repeat_length is not None:
+        last = places[-1:] if places.size else np.full(1, max(n - 1, 0))
+        more = max(total_repeat_length - places.size, 0)
+        places = np.concatenate([places, np.repeat(last, more)])[:total_repeat_length]
+    return _pick(a, places.astype(np.int32), axis)
+
+
+def _repeats_misfit(shape: tuple[int, ...], n: int) -> str:
+    return f"numpy.repeat: repeats must have 1 or {n} elements, got shape {shape}."
+
+
+def _repeat_each(a: Array, count: int, axis: int) -> Array:
+    shape = a.shape
+    out = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    dims = [k for k in range(len(out)) if k != axis + 1]
+    merged = (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
+    return lax.reshape(lax.broadcast_in_dim(a, out, dims), merged)
+
+
+def _repeat_traced(a: Array, repeats: Any, axis: int, length: int) -> Array:
+    """Mark where each element's run begins; the running count of marks is the element."""
+    n = a.shape[axis]
+    counts = lax.convert_element_type(lax.reshape(repeats, (repeats.size,)), np.int32)
+    counts = lax.broadcast_in_dim(counts, (n,), (0,))
+    starts = lax.sub(lax.cumsum(counts), counts)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    marks = lax.scatter_add(
+        lax.full((length,), 0, np.int32),
+        lax.reshape(starts, (n, 1)),
+        lax.full((n,), 1, np.int32),
+        numbers,
+        indices_are_sorted=True,
+        mode="drop",
+    )
+    return _pick(a, lax.sub(lax.cumsum(marks), np.int32(1)), axis)
+
+
+def _pick(a: Array, places: Any, axis: int) -> Array:
+    """Take elements along an axis at places known to be in range."""
+    n = a.shape[axis]
+    if not n and not places.size:
+        return a
+    window = tuple(1 if k == axis else size for k, size in enumerate(a.shape))
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=tuple(k for k in range(a.ndim) if k != axis),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+    )
+    return lax.gather(a, lax.expand_dims(places, (1,)), numbers, window, mode="clip")
+
+
+def sequence_of(name: str, xs: Any) -> Iterable[Any]:
+    """Return the arrays of a sequence, or the rows of an array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For one object that is neither, or an empty sequence.
+    """
+    if isinstance(xs, Array | np.ndarray):
+        if not np.ndim(xs):
+            raise ValueError(f"numpy.{name}: arrays must be a sequence of arrays, got a scalar.")
+        rows = as_array(xs)
+        return [lax.index_in_dim(rows, i, keepdims=False) for i in range(rows.shape[0])]
+    if not isinstance(xs, Sequence) or isinstance(xs, str):
+        raise TypeError(
+            f"numpy.{name}: arrays must be a sequence of arrays (a list or tuple), got {type(xs)}."
+        )
+    return operands(name, *xs)

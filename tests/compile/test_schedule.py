@@ -1,0 +1,176 @@
+"""What is fused, what stays in registers, what is updated in place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fnarray import lax
+
+from . import functions as f
+from .helpers import code, compiled, run
+
+RNG = np.random.default_rng(0)
+
+
+def loops(text: str) -> int:
+    """Count the loops of emitted code."""
+    return text.count("for i")
+
+
+def test_softmax_is_one_outer_loop_of_three() -> None:
+    """Maximum, exponential with sum, and quotient share the loop over rows; one row is kept."""
+    x = RNG.normal(size=(40, 25)).astype(np.float32)
+    executable = compiled(f.softmax, x)
+    text = code(executable)
+    assert loops(text) == 4
+    assert "w0" in text
+    assert text.count("vm.exp") == 1
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(executable.run(x)[0], e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_layer_norm_needs_no_row_buffer() -> None:
+    """Cheap differences are computed again rather than kept."""
+    x = RNG.normal(size=(30, 50)).astype(np.float32)
+    executable = compiled(f.layer_norm, x)
+    assert "w0" not in code(executable)
+    d = x - x.mean(1, keepdims=True)
+    want = d / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(executable.run(x)[0], want, rtol=1e-4, atol=1e-5)
+
+
+def test_an_elementwise_chain_is_one_flat_loop() -> None:
+    """Any rank of a contiguous array is traversed by one counter, each value computed once."""
+    x = RNG.normal(size=(4, 5, 6)).astype(np.float32)
+    text = code(compiled(f.polynomial, x))
+    assert loops(text) == 1
+    assert text.count("vm.exp") == 1
+
+
+def test_independent_outputs_share_a_loop() -> None:
+    """Two results over the same space come from one pass."""
+    x = RNG.normal(size=(33,)).astype(np.float32)
+    executable = compiled(f.two_outputs, x)
+    assert loops(code(executable)) == 1
+    s, c = executable.run(x)
+    np.testing.assert_allclose(s, np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(c, np.cos(x), rtol=1e-6)
+
+
+def test_an_expensive_value_read_at_two_places_is_computed_once() -> None:
+    """A neighbour's exponential is loaded, not computed again."""
+    x = RNG.normal(size=(50,)).astype(np.float32)
+    executable = compiled(f.shifted_difference, x)
+    assert code(executable).count("vm.exp") == 1
+    np.testing.assert_allclose(executable.run(x)[0], np.diff(np.exp(x)), rtol=1e-4, atol=1e-6)
+
+
+def test_reindexing_is_index_arithmetic() -> None:
+    """Transpose and reversal make no copy."""
+    x = RNG.normal(size=(7, 9)).astype(np.float32)
+    executable = compiled(f.transposed_sum, x)
+    assert "w0" not in code(executable)
+    np.testing.assert_array_equal(executable.run(x)[0], x.T[::-1] + np.float32(1))
+
+
+@pytest.mark.parametrize("fun", [f.polynomial, f.softmax, f.layer_norm, f.transposed_sum])
+def test_another_size_runs_the_same_kernel(fun) -> None:
+    """Sizes are arguments: a new size emits the same text, so nothing is compiled."""
+    small = RNG.normal(size=(40, 25)).astype(np.float32)
+    large = RNG.normal(size=(77, 31)).astype(np.float32)
+    first, second = compiled(fun, small), compiled(fun, large)
+    assert [k.name for k in first.kernels] == [k.name for k in second.kernels]
+
+
+def test_nested_loops_update_in_place() -> None:
+    """Sorting by swaps copies the array once, before the loops."""
+    x = RNG.normal(size=(60,)).astype(np.float32)
+    executable = compiled(f.bubble_sort, x)
+    assert loops(code(executable)) == 1
+    np.testing.assert_array_equal(executable.run(x)[0], np.sort(x))
+
+
+def test_an_update_that_reads_what_it_overwrites_is_computed_beforehand() -> None:
+    """A stencil in a loop uses the old values throughout an iteration."""
+    x = RNG.normal(size=(50,)).astype(np.float32)
+    want = x.copy()
+    for _ in range(10):
+        want[1:-1] = (want[:-2] + want[2:]) * np.float32(0.5)
+    np.testing.assert_allclose(run(f.jacobi, x)[0], want, rtol=1e-5, atol=1e-6)
+
+
+def test_small_state_lives_in_registers() -> None:
+    """A vector of two elements carried by a scan needs no memory of its own."""
+    angles = RNG.normal(size=(100,)).astype(np.float32)
+    executable = compiled(f.rotation, angles)
+    assert "w0" not in code(executable)
+    total = np.cumsum(angles.astype(np.float64))
+    want = np.stack([np.cos(total), np.sin(total)], 1)
+    np.testing.assert_allclose(executable.run(angles)[1], want, rtol=1e-4, atol=1e-4)
+
+
+def test_inputs_are_not_written_to() -> None:
+    """An update of an argument leaves the argument as it was."""
+    x = np.arange(10, dtype=np.float32)
+
+    def update(x):
+        return lax.dynamic_update_slice(x, lax.neg(lax.slice(x, (0,), (3,))), (4,))
+
+    before = x.copy()
+    out = run(update, x)[0]
+    np.testing.assert_array_equal(x, before)
+    assert out[4] == 0 and out[6] == -2
+
+
+def test_a_result_that_is_an_argument_is_a_copy() -> None:
+    """Changing a NumPy argument afterwards does not change the result."""
+    x = np.arange(5, dtype=np.float32)
+    (out,) = run(lambda x: x, x)
+    x[0] = 9
+    assert out[0] == 0
+
+
+SCRIPT = """
+import numpy as np
+from tests.compile import functions as f
+from tests.compile.helpers import compiled
+x = np.ones((40, 25), np.float32)
+for fun in (f.softmax, f.layer_norm, f.polynomial, f.two_outputs):
+    print(compiled(fun, x).as_text())
+print(compiled(f.bubble_sort, x[0]).as_text())
+"""
+
+
+def test_emission_is_deterministic() -> None:
+    """The same graph gives the same text under another hash seed, in another process."""
+    texts = []
+    for seed in ("0", "1"):
+        texts.append(
+            subprocess.run(
+                [sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True,
+                env={**os.environ, "PYTHONHASHSEED": seed},
+            ).stdout
+        )  # fmt: skip
+    assert texts[0] == texts[1]
+    assert "def k_" in texts[0]
+
+
+def test_emitted_kernels_run_as_plain_python() -> None:
+    """With the JIT off the same source gives the same numbers."""
+    script = SCRIPT.replace("print(compiled(fun, x).as_text())", "print(compiled(fun, x).run(x)[0].sum())")
+    script = script.replace("x = np.ones((40, 25), np.float32)", "x = np.linspace(0, 1, 120, dtype=np.float32).reshape(8, 15)")
+    script = script.replace("print(compiled(f.bubble_sort, x[0]).as_text())", "print(compiled(f.bubble_sort, x[0]).run(x[0])[0])")
+    outs = []
+    for flag in ("0", "1"):
+        env = {**os.environ, "NUMBA_DISABLE_JIT": flag}
+        done = subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, text=True, env=env
+        )
+        outs.append(done.stdout.split())
+    floats = [[float(w.strip("[]")) for w in out if w.strip("[]")] for out in outs]
+    np.testing.assert_allclose(floats[0], floats[1], rtol=1e-5, atol=1e-3)
