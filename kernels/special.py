@@ -26,6 +26,8 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 # B(2k) / (2k (2k - 1)), of log gamma, and B(2k) / 2k, of digamma (DLMF 5.11.1 and 5.11.2).
 _STIRLING = tuple(b / ((2 * k) * (2 * k - 1)) for k, b in enumerate(_BERNOULLI, 1))
 _DIGAMMA = tuple(b / (2 * k) for k, b in enumerate(_BERNOULLI, 1))
+# B(2k) / (2k)!, of zeta.
+_ZETA = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
 # --- texts --------------------------------------------------------------------------------------
@@ -195,6 +197,8 @@ def _gamma_both(a, x):
     weight = _gamma_weight(a, x)
     if a > 1e8:
         # Two terms of Temme's expansion (DLMF 8.12.3); the next is below 1e-15.
+        if weight == 0.0:
+            return (0.0, 1.0) if x < a else (1.0, 0.0)
         eta = math.copysign(math.sqrt(2.0 * _log_gap((x - a) / a)), x - a)
         shift = weight * (-1 / 3 + eta * (1 / 12 - eta * (2 / 135)))
         arc = eta * math.sqrt(0.5 * a)
@@ -210,7 +214,7 @@ def _gamma_both(a, x):
     b = x + 1.0 - a
     d, c = 1.0 / b, 1e300
     h, n, step = d, 0.0, 0.0
-    while abs(step - 1.0) > 2e-16 and n < 1e6:
+    while abs(step - 1.0) > 5e-16 and n < 1e6:
         n += 1.0
         b += 2.0
         d = 1.0 / (b + n * (a - n) * d)
@@ -275,7 +279,7 @@ def _beta_fraction(a, b, x):
     """Return the continued fraction DLMF 8.17.22 by Lentz's method (modified)."""
     d = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
     c, h, n, step = 1.0, d, 0.0, 0.0
-    while abs(step - 1.0) > 2e-16 and n < 1e6:
+    while abs(step - 1.0) > 5e-16 and n < 1e6:
         n += 1.0
         even = n * (b - n) * x / ((a + 2.0 * n - 1.0) * (a + 2.0 * n))
         d, c = 1.0 / (1.0 + even * d), 1.0 + even / c
@@ -303,24 +307,15 @@ def betainc(a, b, x):
 
 
 @register_jitable
-def _hurwitz(x, q):
-    if not (x >= 1.0) or x == math.inf or not (abs(q) < math.inf):
-        return math.nan
-    if x == 1.0:
-        return math.inf
-    if q <= 0.0:
-        if x != math.floor(x):
-            return math.nan
-        if q == math.floor(q):
-            return math.inf
-    # Euler and Maclaurin's sum (DLMF 25.11.5): terms one by one up to 10, then the tail.
+def _zeta_positive(x, q):
+    """Return zeta for ``x > 1`` and ``q > 0`` by Euler and Maclaurin's sum (DLMF 25.11.5)."""
     total, n = 0.0, 0
     while n < 10 or q < 10.0:
         term = q**-x
         total += term
         q += 1.0
         n += 1
-        if q > 0.0 and term <= 1e-18 * total:
+        if term <= 1e-18 * total:
             return total
     power = q**-x
     total += power * (q / (x - 1.0) + 0.5)
@@ -334,8 +329,23 @@ def _hurwitz(x, q):
     return total
 
 
-# B(2k) / (2k)!
-_ZETA = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
+@register_jitable
+def _hurwitz(x, q):
+    if not (x >= 1.0) or x == math.inf or not (abs(q) < math.inf):
+        return math.nan
+    if x == 1.0:
+        return math.inf
+    if q > 0.0:
+        return _zeta_positive(x, q)
+    if x != math.floor(x):
+        return math.nan
+    floor = math.floor(q)
+    if q == floor:
+        return math.inf
+    # The terms below zero are those of a zeta of their sizes, less its terms from 1 - q on.
+    below = _zeta_positive(x, (floor + 1.0) - q) - _zeta_positive(x, 1.0 - q)
+    above = _zeta_positive(x, q - floor)
+    return above + below if x % 2.0 == 0.0 else above - below
 
 
 @_iterated

@@ -48,9 +48,9 @@ class _Pool:
 
     def _work(self) -> None:
         while True:
-            kernel, args, done = self.tasks.get()
+            work, args, done = self.tasks.get()
             try:
-                kernel(*args)
+                work(*args)
             except BaseException as error:
                 done.put(error)
             else:
@@ -84,12 +84,18 @@ def _workers(count: int) -> _Pool:
         return _pool
 
 
+#: Folds are cut into this many chunks whatever the number of threads, so that their results do
+#: not depend on it.
+FOLD_CHUNKS = 8
+
+
 def launch(
     kernel: Callable[..., None],
     extent: int,
     arrays: Sequence[np.ndarray],
     scratch: Sequence[tuple[int, Any]],
     scalars: Sequence[Any],
+    folds: Sequence[tuple[int, Callable[..., None]]] = (),
 ) -> None:
     """Run ``kernel(start, stop, *arrays, *scratch, *scalars)`` over ``range(extent)``.
 
@@ -97,29 +103,47 @@ def launch(
     ----------
     scratch : sequence of (length, dtype)
         Working arrays, allocated anew for each chunk.
+    folds : sequence of (position, combine)
+        Arrays that hold folded results: each chunk gets its own, and ``combine(total, part, n)``
+        adds the chunks' up, in order.
     """
-    count = threads()
-    if count <= 1 or extent < 2:
-        kernel(0, extent, *arrays, *(np.empty(n, d) for n, d in scratch), *scalars)
-        return
-    step = -(-extent // count)
+    count = min(threads(), extent)
+    chunks = FOLD_CHUNKS if folds else count
+    step = max(-(-extent // max(chunks, 1)), 1)
     if step > GRAIN:
         step = -(-step // GRAIN) * GRAIN
     starts = range(0, extent, step)
-    pool = _workers(len(starts) - 1)
+    own = [list(arrays) for _ in starts]
+    for position, _ in folds:
+        for mine in own[1:]:
+            mine[position] = np.empty_like(arrays[position])
+
+    def work(first: int) -> None:
+        buffers = [np.empty(n, d) for n, d in scratch]
+        for k in range(first, len(starts), max(count, 1)):
+            start = starts[k]
+            kernel(start, min(start + step, extent), *own[k], *buffers, *scalars)
+
+    _together(work, min(count, len(starts)))
+    for position, combine in folds:
+        for mine in own[1:]:
+            combine(arrays[position], mine[position], arrays[position].size)
+
+
+def _together(work: Callable[[int], None], count: int) -> None:
+    """Run ``work(0) ... work(count - 1)`` at the same time; raise the first error."""
+    if count <= 1:
+        work(0)
+        return
+    pool = _workers(count - 1)
     done: SimpleQueue = SimpleQueue()
-
-    def args(start: int) -> tuple[Any, ...]:
-        own = (np.empty(n, d) for n, d in scratch)
-        return (start, min(start + step, extent), *arrays, *own, *scalars)
-
-    for start in starts[1:]:
-        pool.tasks.put((kernel, args(start), done))
+    for k in range(1, count):
+        pool.tasks.put((work, (k,), done))
     error = None
     try:
-        kernel(*args(0))
+        work(0)
     finally:
-        for _ in starts[1:]:
+        for _ in range(1, count):
             error = done.get() or error
     if error is not None:
         raise error

@@ -80,6 +80,8 @@ class Executable:
         namespace: dict[str, Any] = {"empty": np.empty, "launch": launch, **_CODES}
         for j, kernel in enumerate(self.program.kernels):
             namespace[f"kernel{j}"] = build.load(kernel.source)
+            for k, (_, combine) in enumerate(kernel.folds):
+                namespace[f"fold{j}_{k}"] = build.load(combine)
         for j, host in enumerate(self.program.hosts):
             namespace[f"h{j}"] = host
         for j, value in enumerate(self.program.constants):

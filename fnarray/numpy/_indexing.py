@@ -250,8 +250,8 @@ def _dynamic_slice(x: Array, parsed: Parsed, wrap: bool) -> Array:
             start, limit, _ = _bounds(e.value, n)
             sizes.append(limit - start)
         else:
-            start = e.value
             _nonempty(parsed.shape, e)
+            start = as_index(e.value, x.shape) if e.kind is INT else e.value
             sizes.append(1)
         starts.append(start)
     if len(starts) > 1:  # starts must have one dtype

@@ -167,7 +167,7 @@ def _leaves(x: Any) -> list[Any]:
 
 def _depth(x: Any) -> int:
     if isinstance(x, tuple):
-        raise TypeError("numpy.block: only lists nest blocks, got a tuple.")
+        raise ValueError("numpy.block: only lists nest blocks, got a tuple.")
     if not isinstance(x, list):
         return 0
     depths = {_depth(part) for part in x}
@@ -250,5 +250,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     if not x.ndim:
         raise ValueError("numpy.unstack: a scalar has no axis to unstack along.")
     axis = axis_of("unstack", axis, x.ndim)
+    if not x.shape[axis]:
+        return ()
     shape = x.shape[:axis] + x.shape[axis + 1 :]
     return tuple(reshape(part, shape) for part in lax.split(x, [1] * x.shape[axis], axis))

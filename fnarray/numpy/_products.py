@@ -27,7 +27,7 @@ from ..core.trace import Tracer
 from ..errors import ShapeError
 from ..ops._canonical import as_array
 from ..ops.convert import convert
-from ._join import concatenate, refuse_out, stack
+from ._join import refuse_out, stack
 from ._promote import operands, promote_dtypes, promote_dtypes_numeric
 from ._shape import array_of, axes_of, axis_of, moveaxis, ravel
 
@@ -189,11 +189,20 @@ def _no_scalar(name: str, *args: Any) -> list[Array]:
     return found
 
 
+def _same(name: str, n: int, m: int, a: Array, b: Array) -> None:
+    if n != m:
+        raise ValueError(
+            f"numpy.{name}: inner sizes must be equal, got {n} and {m} of shapes {a.shape} and "
+            f"{b.shape}."
+        )
+
+
 def matvec(x1: Any, x2: Any, /) -> Array:
     """Multiply matrices ``(..., m, n)`` by vectors ``(..., n)``."""
     a, b = _no_scalar("matvec", x1, x2)
     if a.ndim < 2:
         raise ValueError(f"numpy.matvec: x1 must have at least 2 axes, got shape {a.shape}.")
+    _same("matvec", a.shape[-1], b.shape[-1], a, b)
     left, right = [*_batch(a.ndim - 2), "row", "sum"], [*_batch(b.ndim - 1), "sum"]
     out = [*_common(a.ndim - 2, b.ndim - 1), "row"]
     return product("matvec", a, left, b, right, out, None, None)
@@ -204,6 +213,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     a, b = _no_scalar("vecmat", x1, x2)
     if b.ndim < 2:
         raise ValueError(f"numpy.vecmat: x2 must have at least 2 axes, got shape {b.shape}.")
+    _same("vecmat", a.shape[-1], b.shape[-2], a, b)
     left, right = [*_batch(a.ndim - 1), "sum"], [*_batch(b.ndim - 2), "sum", "column"]
     out = [*_common(a.ndim - 1, b.ndim - 2), "column"]
     return product("vecmat", _conjugate(a), left, b, right, out, None, None)
@@ -221,7 +231,7 @@ def dot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Sum products over the last axis of ``a`` and the last but one of ``b`` (the only, of a vector).
+    """Sum products over the last axis of ``a`` and the last but one of ``b``, or its only one.
 
     A scalar multiplies. Other axes do not broadcast: the result has those of ``a``, then of ``b``.
 
@@ -246,7 +256,13 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 def vecdot(
-    x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> Array:
     """Sum the products of ``x1``'s conjugates and ``x2`` along an axis; the others broadcast.
 
@@ -465,7 +481,3 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
     default = canonicalize_dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return dtype if dtype.itemsize > default.itemsize else default
 
-
-def join(parts: Sequence[Array], axis: int = 0) -> Array:
-    """Join arrays along an axis; a single one needs no joining."""
-    return parts[0] if len(parts) == 1 else concatenate(parts, axis)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core.array import Array, aval_of
-from ..core.dtypes import bool_, dtype_and_weak, is_bool, is_complex, result_type
+from ..core.dtypes import dtype_and_weak, is_bool, is_complex
 from ..ops._canonical import as_array
-from ..ops.bitwise import bitwise_and, bitwise_not, ne
+from ..ops.bitwise import ne
 from ..ops.convert import convert, select_n
 from ..ops.elementwise import max as lax_max
 from ..ops.elementwise import min as lax_min

@@ -226,6 +226,7 @@ def squeeze(a: Any, axis: Axes = None) -> Array:
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1, which become the axes ``axis`` of the result."""
     a = array_of("expand_dims", a)
+    axis = (axis,) if axis is None else axis  # refused below, as any other bad axis
     count = len(axis) if np.iterable(axis) else 1
     return lax.expand_dims(a, axes_of("expand_dims", axis, a.ndim + count))
 
@@ -295,15 +296,15 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
 
     Raises
     ------
-    ValueError
+    TypeError
         For what is not a permutation of all axes.
     """
     a = array_of("transpose", a)
     if axes is None:
         return lax.transpose(a, range(a.ndim)[::-1])
-    order = axes_of("transpose", axes, a.ndim)
-    if len(order) != a.ndim:
-        raise ValueError(
+    order = tuple(axis_of("transpose", k, a.ndim) for k in axes)
+    if sorted(order) != list(range(a.ndim)):
+        raise ShapeError(
             f"numpy.transpose: axes must be a permutation of the {a.ndim} axes of shape {a.shape}, "
             f"got {tuple(axes)}."
         )
@@ -521,7 +522,7 @@ def repeat(
         if np.ndim(repeats) > 1 or (np.ndim(repeats) and repeats.shape[0] not in (1, n)):
             raise ValueError(_repeats_misfit(repeats.shape, n))
         return _repeat_traced(a, repeats, axis, total_repeat_length)
-    counts = np.asarray(repeats)
+    counts = np.asarray(as_operand("repeat", repeats, 1))
     if counts.dtype.kind not in "iub":
         raise TypeError(f"numpy.repeat: repeats must be integers, got dtype {counts.dtype}.")
     if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):

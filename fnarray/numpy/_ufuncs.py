@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, aval_of
+from ..core.array import Array
 from ..core.dtypes import (
-    bool_,
     canonicalize_dtype,
     dtype_and_weak,
-    float32,
     is_bool,
     is_complex,
     is_float,

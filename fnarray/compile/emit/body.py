@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import bfloat16
-from ...core.forms import Bound, Contract, Iota, Map, Operand, Reduce, Reindex
+from ...core.forms import Bound, Iota, Map, Operand, Reduce, Reindex
 from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import (
     Ix,
@@ -27,7 +27,7 @@ from ...core.symbolic import (
 )
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.fuse import Tree
-from ..schedule.nests import Nest, contraction, counter_var
+from ..schedule.nests import Nest, counter_var, reduction_of
 from ..simplify import Node, simplified
 from .writer import Writer
 
@@ -352,10 +352,6 @@ class Body(Writer):
         out = tuple(substitute(ix, values) for ix in nest.out)
         return out, tuple(substitute(ix, values) for ix in nest.inner)
 
-    def _reduce_form(self, node: Node) -> Reduce | None:
-        form = node.form
-        return contraction(node) if isinstance(form, Contract) else form if isinstance(form, Reduce) else None
-
     def _start(self, form: Reduce, node: Node, j: int, dtype: np.dtype) -> str:
         init = form.inits[j]
         if isinstance(init, Operand):
@@ -369,7 +365,7 @@ class Body(Writer):
 
     def _begin(self, nest: Nest, counters: tuple[Any, ...]) -> None:
         """Start a fold: set its accumulators, scalars or a box of the result."""
-        form = self._reduce_form(nest.node)
+        form = reduction_of(nest.node)
         assert form is not None
         dtypes = self._accumulators(form, nest.node)
         if not nest.in_memory:
@@ -407,7 +403,7 @@ class Body(Writer):
         """Emit the innermost part of a nest: one element, or one term of a fold."""
         node = nest.node
         out, inner = self._place(nest, counters)
-        form = self._reduce_form(node)
+        form = reduction_of(node)
         if form is None:
             name = self.value_of_root(node, out)
             self._deliver(node.out, out, name)
@@ -441,7 +437,9 @@ class Body(Writer):
                 self.value(a, index(out, inner))
                 for a, index in zip(node.ins, form.index, strict=False)
             ]
-            spelled = {f"r{k}": text(ix, self.number) for k, ix in enumerate(inner)}
+            spelled = {}
+            if any("{r" in t for t in form.terms):  # else spelling would ask for size arguments
+                spelled = {f"r{k}": text(ix, self.number) for k, ix in enumerate(inner)}
             terms = [t.format(*operands, **spelled) for t in form.terms]
             if nest.in_memory:
                 store = self.storage[node.out]
@@ -480,7 +478,7 @@ class Body(Writer):
         """Finish a fold: its accumulators become the results."""
         if nest.in_memory:
             return
-        form = self._reduce_form(nest.node)
+        form = reduction_of(nest.node)
         assert form is not None
         known = self.recall(("acc", nest))
         assert known is not None
@@ -500,7 +498,7 @@ class Body(Writer):
     def unroll(self, nest: Nest) -> None:
         """Emit a small nest with its loops written out; its elements become registers."""
         node = nest.node
-        form = self._reduce_form(node)
+        form = reduction_of(node)
         for idx in product(*(range(n) for n in node.out.aval.shape)):
             if form is None:
                 name = self.value_of_root(node, idx)

@@ -18,7 +18,7 @@ from ..schedule.roots import is_library, iterations
 from ..simplify import Node
 from .blocks import CONTROL
 from .hostloop import Run, form_is_native, host_control
-from .kernel import Kernel, emit_kernel
+from .kernel import Kernel, emit_kernel, is_foldable
 
 #: Below this many element operations a kernel runs on the calling thread: a launch on the pool
 #: costs about 20 us, which is the time of some 50,000 vectorised operations.
@@ -65,7 +65,7 @@ def is_parallel(item: Item) -> bool:
     """Whether an item's outermost loop is worth running in chunks."""
     if not isinstance(item, Tree) or work(item) < PARALLEL_WORK:
         return False
-    return all(m.parallel_depth > 0 for m in item.members)
+    return all(m.parallel_depth > 0 or is_foldable(m) for m in item.members)
 
 
 def segments_of(plan: Plan) -> list[_Segment]:
@@ -213,7 +213,10 @@ class DriverWriter:
         else:
             scratch = "".join(f"({s.length}, {s.code}), " for s in kernel.scratch)
             group = f"({', '.join(arrays)},), ({scratch}), ({''.join(s + ', ' for s in scalars)})"
-            self.lines.append(f"launch(kernel{j}, {kernel.extent}, {group})")
+            at = {v: k for k, v in enumerate((*kernel.inputs, *kernel.outputs))}
+            folds = "".join(f"({at[v]}, fold{j}_{k}), " for k, (v, _) in enumerate(kernel.folds))
+            tail = f", ({folds})" if folds else ""
+            self.lines.append(f"launch(kernel{j}, {kernel.extent}, {group}{tail})")
         self.kernels.append(kernel)
 
     def _release(self, segment: _Segment, needed: set[Var]) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.graph import Var
+from ...core.graph import ClosedGraph, Var
 from ..cache.key import KernelSource
 from ..schedule.fuse import Tree
+from ..schedule.nests import Nest, reduction_of
 from ..schedule.plan import Item, Plan
-from .body import SHORT, Storage, row_major
+from .body import HALF, SHORT, Storage, row_major
 from .control import Control
 
 
@@ -26,7 +27,8 @@ class Scratch:
 class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
-    ``extent`` is set for kernels that take ``(start, stop)`` first, to be run in chunks.
+    ``extent`` is set for kernels that take ``(start, stop)`` first, to be run in chunks; ``folds``
+    then names outputs that the chunks fold, each with the kernel that adds two parts up.
     """
 
     source: KernelSource
@@ -35,6 +37,7 @@ class Kernel:
     scratch: tuple[Scratch, ...]
     scalars: tuple[Any, ...]
     extent: int | None = None
+    folds: tuple[tuple[Var, KernelSource], ...] = ()
 
 
 def emit_kernel(
@@ -104,4 +107,34 @@ def emit_kernel(
         tuple(Scratch(code, length) for code, length in body.scratch.values()),
         tuple(value for _, value in body.scalars),
         extent,
+        _folds(items[0], outputs) if parallel else (),
     )
+
+
+def is_foldable(nest: Nest) -> bool:
+    """Whether chunks of a nest's outermost, folded, loop can be added up afterwards."""
+    form = reduction_of(nest.node)
+    if form is None or isinstance(form.combine, ClosedGraph) or len(form.combine) > 1:
+        return False
+    return form.dtypes is None and nest.node.out.aval.dtype.name not in HALF
+
+
+def _folds(item: Item, outputs: Sequence[Var]) -> tuple[tuple[Var, KernelSource], ...]:
+    members = item.members if isinstance(item, Tree) else []
+    folds = []
+    for nest in members:
+        var = nest.node.out
+        if nest.parallel_depth == 0 and var in outputs:
+            form = reduction_of(nest.node)
+            assert form is not None and isinstance(form.combine, tuple)
+            new = form.combine[0].format(a0="t0", x0="t1")
+            code, rank = SHORT[var.aval.dtype.name], var.aval.ndim
+            text = (
+                "def kernel(total_, part_, n):\n"
+                "    total = flat(total_)\n    part = flat(part_)\n"
+                "    for i in range(n):\n        t0 = total[i]\n        t1 = part[i]\n"
+                f"        total[i] = {new}\n"
+            )
+            array = f"{code}[{rank}]"
+            folds.append((var, KernelSource(text, (array, array, "i64"))))
+    return tuple(folds)

@@ -116,10 +116,18 @@ def contraction(node: Node) -> Reduce:
     )
 
 
+def reduction_of(node: Node) -> Reduce | None:
+    """Return a node's form as a reduction, if it is one."""
+    form = node.form
+    if isinstance(form, Contract):
+        return contraction(node)
+    return form if isinstance(form, Reduce) else None
+
+
 def make_nest(node: Node, producer: dict[Var, Node]) -> Nest:
     """Return the nest of a node, its loops ordered so that the innermost runs along memory."""
     shape = node.out.aval.shape
-    form = contraction(node) if isinstance(node.form, Contract) else node.form
+    form = reduction_of(node) or node.form
     if not isinstance(form, Reduce):
         order = [("o", a) for a in range(len(shape))]
     else:

@@ -1,0 +1,654 @@
+"""Making arrays: from Python values, by filling, by counting, by pattern."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..config import config
+from ..core.array import Array, ArrayImpl, aval_of, from_numpy
+from ..core.array import asarray as core_asarray
+from ..core.avals import ShapedArray
+from ..core.dtypes import (
+    canonicalize_dtype,
+    dtype_and_weak,
+    is_complex,
+    is_float,
+    is_inexact,
+    is_integer,
+    lattice_result_type,
+    result_type,
+    to_inexact,
+)
+from ..core.quiet import quietly
+from ..core.trace import Tracer, state
+from ..errors import ConcretizationTypeError
+from ..ops._canonical import as_array, canonical_axis, canonical_shape
+from ..ops.convert import convert
+from ._promote import as_operand, broadcast_to, operands, promote_dtypes_inexact
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "frombuffer",
+    "fromfile",
+    "fromfunction",
+    "fromiter",
+    "fromstring",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+DTypeLike = Any
+_SCALARS = (bool, int, float, complex)
+
+
+# ---- from Python values ------------------------------------------------------------------------
+
+
+def array(
+    object: Any,
+    dtype: DTypeLike = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Make an array of numbers, arrays, and nested lists of them.
+
+    Parameters
+    ----------
+    object : array_like
+        Tracers may be anywhere in nested lists.
+    dtype : dtype-like, optional
+        That of the elements together by default; a Python scalar alone makes a weak array.
+    copy : bool
+        Accepted; arrays are immutable, and NumPy arrays are always copied.
+    order : {"K", "A", "C"}, optional
+        Arrays have one layout, C.
+    ndmin : int
+        Least number of axes; new ones are in front.
+    device, out_sharding
+        Accepted for compatibility.
+
+    Raises
+    ------
+    TypeError
+        For strings, dicts and other objects.
+    ValueError
+        For None, or lists of uneven lengths.
+    OverflowError
+        For a Python int outside the dtype.
+    """
+    if order not in (None, "K", "A", "C"):
+        raise ValueError(f"numpy.array: order must be 'K', 'A', 'C' or None, got {order!r}.")
+    out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
+    if out.ndim < ndmin:
+        out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
+    return out
+
+
+def _array(value: Any, dtype: np.dtype | None) -> Array:
+    if hasattr(value, "__jax_array__") and not isinstance(value, Array):
+        value = value.__jax_array__()
+    if isinstance(value, Array):
+        return value if dtype is None else convert(value, dtype)
+    if value is None:
+        raise ValueError("numpy.array: None is not a number and makes no array.")
+    if isinstance(value, list | tuple):
+        return _array_of_list(value, dtype)
+    if isinstance(value, _SCALARS):
+        if dtype is None:
+            return core_asarray(value)
+        if is_integer(dtype) and isinstance(value, float):
+            return convert(core_asarray(value), dtype)
+        return ArrayImpl(quietly(np.array, value, dtype), ShapedArray((), dtype))
+    data = np.asarray(value)
+    if data.dtype.kind in "OSUmM":
+        raise TypeError(
+            f"numpy.array: {value!r} of dtype {data.dtype} is no array of numbers. "
+            "Convert it with numpy first."
+        )
+    if dtype is None:
+        return from_numpy(data)
+    return convert(from_numpy(data), dtype)
+
+
+def _array_of_list(value: Sequence[Any], dtype: np.dtype | None) -> Array:
+    traced, dtypes = False, set()
+    for leaf in _leaves(value):
+        traced |= isinstance(leaf, Tracer)
+        dtypes.add(_dtype_of(leaf))
+    if dtype is None:
+        found = result_type(*_weakest(dtypes)) if dtypes else canonicalize_dtype(float)
+        dtype = canonicalize_dtype(found)
+    if traced:
+        # Elements are stacked level by level; those that are known are constants.
+        parts = [_array(v, dtype) for v in value]
+        shapes = {p.shape for p in parts}
+        if len(shapes) > 1:
+            raise ValueError(f"numpy.array: elements of one list differ in shape: {shapes}.")
+        return lax.concatenate([lax.expand_dims(p, (0,)) for p in parts], 0)
+    data = quietly(np.array, value, _numpy_dtype(dtype))
+    if data.dtype.kind in "OSUmM":
+        raise TypeError(f"numpy.array: a list of dtype {data.dtype} is no array of numbers.")
+    return from_numpy(data, copy=False)
+
+
+def _numpy_dtype(dtype: np.dtype) -> np.dtype:
+    return dtype
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Elements of nested lists; of a list of Python scalars, one of each type."""
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    kinds = {type(v): v for v in value}
+    if kinds.keys() <= set(_SCALARS):
+        # The largest int decides whether all fit.
+        yield from kinds.values()
+        return
+    for v in value:
+        yield from _leaves(v)
+
+
+def _dtype_of(leaf: Any) -> tuple[np.dtype, bool]:
+    if leaf is None:
+        raise ValueError("numpy.array: None is not a number and makes no array.")
+    if type(leaf) in _SCALARS:
+        return canonicalize_dtype(type(leaf)), type(leaf) is not bool
+    if hasattr(leaf, "__jax_array__") and not isinstance(leaf, Array):
+        leaf = leaf.__jax_array__()
+    if not isinstance(leaf, Array | np.ndarray | np.generic | complex | float | int):
+        data = np.asarray(leaf)
+        if data.dtype.kind in "OSUmM":
+            raise TypeError(
+                f"numpy.array: {leaf!r} of type {type(leaf).__name__} is no number and no array."
+            )
+        leaf = data
+    return dtype_and_weak(leaf)
+
+
+def _weakest(dtypes: set[tuple[np.dtype, bool]]) -> list[Any]:
+    dtype, weak = lattice_result_type(sorted(dtypes, key=str))
+    if not weak:
+        return [dtype]
+    kind = complex if is_complex(dtype) else float if is_inexact(dtype) else int
+    return [kind]
+
+
+def asarray(
+    a: Any,
+    dtype: DTypeLike = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Make an array of a value; arrays stay as they are.
+
+    Parameters are those of `array`; ``copy=False`` is refused where a copy is needed.
+
+    Raises
+    ------
+    ValueError
+        With ``copy=False``, for a NumPy array: it may change, so it is always copied.
+    """
+    if copy is False and isinstance(a, np.ndarray):
+        raise ValueError(
+            "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
+        )
+    return array(a, dtype, bool(copy), order)
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """Return a copy of an array."""
+    return lax.copy(as_array(as_operand("copy", a)))
+
+
+def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+    """Convert elements to a dtype.
+
+    Integers wrap around; floats are cut towards zero and saturate; complex numbers lose their
+    imaginary part, with a `ComplexWarning`; bools tell what is not zero.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype-like
+        None is the default float.
+    """
+    x = as_array(as_operand("astype", x))
+    target = canonicalize_dtype(float if dtype is None else dtype)
+    if target == np.bool_ and x.dtype != np.bool_:
+        return lax.ne(x, convert(0, x.dtype, x.weak_type))
+    return convert(x, target)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """Make an array of an object of the DLPack protocol; its elements are copied."""
+    return from_numpy(np.from_dlpack(x))
+
+
+def frombuffer(
+    buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0
+) -> Array:
+    """Make an array of rank 1 of a buffer's bytes."""
+    return from_numpy(np.frombuffer(buffer, _full_width(dtype), count, offset))
+
+
+def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
+    """Make an array of rank 1 of what an iterator yields; not under a trace, as it is not pure."""
+    if state.trace is not None:
+        raise ConcretizationTypeError(
+            f"numpy.fromiter consumes an iterator, which tracing {state.trace.name} would do once "
+            "only. Pass an array."
+        )
+    return from_numpy(np.fromiter(iter, _full_width(dtype), count), copy=False)
+
+
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+    """Make an array of rank 1 of numbers written in a string."""
+    return from_numpy(np.fromstring(string, _full_width(dtype), count, sep=sep), copy=False)
+
+
+def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "") -> Array:
+    """Make an array of rank 1 of a file's bytes, or of numbers written in it."""
+    return from_numpy(np.fromfile(file, _full_width(dtype), count, sep=sep), copy=False)
+
+
+def _full_width(dtype: DTypeLike) -> np.dtype:
+    return np.dtype(getattr(dtype, "dtype", dtype))
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Array:
+    """Call a function on the coordinates of a shape's elements, given as whole arrays.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(i, j, ..., **kwargs)``; elementwise.
+    shape : sequence of int
+    dtype : dtype-like
+        Of the coordinates.
+    """
+    sizes = canonical_shape("fromfunction", shape)
+    grid = [lax.broadcasted_iota(dtype, sizes, i) for i in range(len(sizes))]
+    return broadcast_to("fromfunction", as_array(function(*grid, **kwargs)), sizes)
+
+
+# ---- filled ------------------------------------------------------------------------------------
+
+
+def _dtype(dtype: DTypeLike, default: Any = float) -> np.dtype:
+    return canonicalize_dtype(default if dtype is None else dtype)
+
+
+def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """Array of zeros, float32 by default.
+
+    Raises
+    ------
+    TypeError
+        For a shape that is not of concrete integers, or negative.
+    """
+    return full(shape, 0, _dtype(dtype))
+
+
+def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """Array of ones, float32 by default; see `zeros`."""
+    return full(shape, 1, _dtype(dtype))
+
+
+def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """Array of unspecified elements: zeros, so that results never depend on chance."""
+    return full(shape, 0, _dtype(dtype))
+
+
+def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """Array filled with a value, which may be an array that broadcasts to the shape.
+
+    The dtype is that of the value unless given, weak for a Python scalar.
+    """
+    sizes = canonical_shape("full", shape)
+    value = as_operand("full", fill_value)
+    if dtype is not None:
+        value = convert(value, canonicalize_dtype(dtype))
+    elif not isinstance(value, Array):
+        value = core_asarray(value)
+    return broadcast_to("full", value, sizes)
+
+
+def _like(name: str, a: Any, value: Any, dtype: DTypeLike, shape: Any) -> Array:
+    if not hasattr(a, "dtype") or not hasattr(a, "shape"):
+        a = aval_of(as_operand(name, a))
+    sizes = tuple(a.shape) if shape is None else canonical_shape(name, shape)
+    weak = dtype is None and getattr(a, "weak_type", False)
+    target = canonicalize_dtype(a.dtype if dtype is None else dtype)
+    return broadcast_to(name, convert(as_operand(name, value, 1), target, weak), sizes)
+
+
+def zeros_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Zeros of the shape and dtype of ``a``, where not given."""
+    return _like("zeros_like", a, 0, dtype, shape)
+
+
+def ones_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Ones of the shape and dtype of ``a``, where not given."""
+    return _like("ones_like", a, 1, dtype, shape)
+
+
+def empty_like(
+    prototype: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Unspecified elements (zeros) of the shape and dtype of ``prototype``, where not given."""
+    return _like("empty_like", prototype, 0, dtype, shape)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Array of the shape and dtype of ``a``, where not given, filled with a value."""
+    return _like("full_like", a, fill_value, dtype, shape)
+
+
+# ---- counted -----------------------------------------------------------------------------------
+
+
+def _concrete(name: str, what: str, x: Any) -> Any:
+    """Return a number whose value is known, as a Python or NumPy scalar."""
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            f"numpy.{name}: {what} must be concrete, as the result's shape depends on it; it is "
+            f"{x.where_from()}. Take it from x.shape, or mark the argument it depends on static."
+        )
+    if x is None:
+        raise TypeError(f"numpy.{name}: {what} must be a number, got None.")
+    if isinstance(x, ArrayImpl):
+        x = np.asarray(x)[()]
+    if np.ndim(x):
+        raise TypeError(f"numpy.{name}: {what} must be a scalar, got shape {np.shape(x)}.")
+    if np.iscomplexobj(x):
+        raise ValueError(f"numpy.{name}: {what} must be real, got {x!r}.")
+    return x
+
+
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Numbers from ``start`` up to but not including ``stop``, by ``step``.
+
+    ``arange(n)`` counts from 0. The number of elements is ``ceil((stop - start) / step)``; it must
+    be known while tracing.
+
+    Parameters
+    ----------
+    start, stop, step : number
+    dtype : dtype-like, optional
+        That of the bounds together by default.
+
+    Raises
+    ------
+    ConcretizationTypeError
+        For a traced bound.
+    ZeroDivisionError
+        For ``step`` 0.
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    for x in given:
+        as_operand("arange", x)
+    first = _concrete("arange", "start", start)
+    last = None if stop is None else _concrete("arange", "stop", stop)
+    by = 1 if step is None else _concrete("arange", "step", step)
+    if last is None:
+        first, last = 0, first
+    target = canonicalize_dtype(dtype) if dtype is not None else _arange_dtype(given)
+    if by == 0:
+        raise ZeroDivisionError("numpy.arange: step must not be 0.")
+    count = max(0, math.ceil(_exact(last - first, by)))
+    counted = lax.iota(target, count)
+    if by != 1:
+        counted = lax.mul(convert(np.asarray(by), target), counted)
+    if first != 0 or by != 1:
+        counted = lax.add(convert(np.asarray(first), target), counted)
+    return counted
+
+
+def _exact(difference: Any, by: Any) -> Any:
+    if isinstance(difference, int | np.integer) and isinstance(by, int | np.integer):
+        return -(-int(difference) // int(by))
+    return difference / by
+
+
+def _arange_dtype(values: list[Any]) -> np.dtype:
+    pairs = []
+    for x in values:
+        # Bounds too large for the default integer still count, modulo its width.
+        dtype = canonicalize_dtype(int) if type(x) is int else dtype_and_weak(x)[0]
+        pairs.append((dtype, type(x) in _SCALARS and type(x) is not bool))
+    dtype, _ = lattice_result_type(pairs)
+    if dtype == np.bool_:
+        raise TypeError("numpy.arange: bounds must be numbers, got bool.")
+    return dtype
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced numbers from ``start`` to ``stop``.
+
+    Parameters
+    ----------
+    start, stop : array_like
+        Broadcast together; may be traced.
+    num : int
+        How many; concrete.
+    endpoint : bool
+        Whether ``stop`` is the last of them.
+    retstep : bool
+        Return the spacing too.
+    dtype : dtype-like, optional
+        Inexact by default; integers are rounded down.
+    axis : int
+        Of the result, along which the numbers lie.
+
+    Returns
+    -------
+    Array, or pair of Array
+
+    Raises
+    ------
+    ValueError
+        For a negative ``num``.
+    """
+    num = operator.index(_concrete("linspace", "num", num))
+    if num < 0:
+        raise ValueError(f"numpy.linspace: num must not be negative, got {num}.")
+    start, stop = operands("linspace", start, stop)
+    target = canonicalize_dtype(dtype) if dtype is not None else None
+    start, stop = promote_dtypes_inexact(start, stop)
+    work = start.dtype if target is None or not is_inexact(target) else _join(start.dtype, target)
+    start, stop = convert(start, work), convert(stop, work)
+    shape = lax.broadcast_shapes(start.shape, stop.shape)
+    start, stop = broadcast_to("linspace", start, shape), broadcast_to("linspace", stop, shape)
+    steps = num - 1 if endpoint else num
+    delta = lax.sub(stop, start)
+    step = lax.div(delta, convert(steps, work)) if steps > 0 else lax.full_like(start, np.nan)
+    if num == 1 and not endpoint:
+        step = delta
+    out = _spaced(start, stop, steps, num, endpoint)
+    if target is not None and is_integer(target):
+        out = lax.floor(out)
+    if axis := canonical_axis("linspace", axis, out.ndim):
+        order = [*range(1, out.ndim)]
+        out = lax.transpose(out, (*order[:axis], 0, *order[axis:]))
+    out = convert(out, work if target is None else target)
+    return (out, step) if retstep else out
+
+
+def _join(a: np.dtype, b: np.dtype) -> np.dtype:
+    return lattice_result_type([(a, False), (b, False)])[0]
+
+
+def _spaced(start: Array, stop: Array, steps: int, num: int, endpoint: bool) -> Array:
+    """``start (1 - t) + stop t``, which is exact at both ends; ``stop`` itself as the last."""
+    ones = (1,) * start.ndim
+    work = start.dtype
+    if num == 0:
+        return lax.full((0, *start.shape), 0, work)
+    rows = (1, *start.shape)
+    if num == 1:
+        return lax.reshape(start, rows)
+    count = steps if endpoint else num
+    real = np.dtype(work.type(0).real.dtype) if is_complex(work) else work
+    t = lax.div(lax.iota(real, count), convert(steps, real))
+    t = lax.reshape(convert(t, work), (count, *ones))
+    start_row, stop_row = lax.reshape(start, rows), lax.reshape(stop, rows)
+    out = lax.add(lax.mul(start_row, lax.sub(convert(1, work), t)), lax.mul(stop_row, t))
+    return lax.concatenate([out, stop_row], 0) if endpoint else out
+
+
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """Powers of ``base`` whose exponents are evenly spaced; parameters are as of `linspace`."""
+    exponents = linspace(start, stop, num, endpoint, dtype=None, axis=axis)
+    base, exponents = promote_dtypes_inexact(base, exponents)
+    rank = max(base.ndim, exponents.ndim)
+    base, exponents = (lax.broadcast_to_rank(x, rank) for x in (base, exponents))
+    out = lax.pow(base, exponents)
+    return out if dtype is None else convert(out, canonicalize_dtype(dtype))
+
+
+def geomspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """Numbers with a constant ratio from ``start`` to ``stop``; parameters are as of `linspace`.
+
+    The bounds must have one sign; else the result is NaN, unless they are complex.
+    """
+    start, stop = promote_dtypes_inexact(*operands("geomspace", start, stop))
+    target = start.dtype if dtype is None else canonicalize_dtype(dtype)
+    work = _join(start.dtype, to_inexact(target))
+    start, stop = convert(start, work), convert(stop, work)
+    shape = lax.broadcast_shapes(start.shape, stop.shape)
+    start, stop = broadcast_to("geomspace", start, shape), broadcast_to("geomspace", stop, shape)
+    sign = lax.sign(start)
+    to_exponent = convert(1 / math.log(10), work)
+    low, high = (lax.mul(lax.log(lax.div(x, sign)), to_exponent) for x in (start, stop))
+    out = logspace(low, high, num, endpoint, axis=0)
+    out = lax.mul(lax.reshape(sign, (1, *shape)), out)
+    if num > 0 and is_float(work):
+        out = lax.concatenate([lax.reshape(start, (1, *shape)), *_tail(out, stop, endpoint)], 0)
+    if axis := canonical_axis("geomspace", axis, out.ndim):
+        order = [*range(1, out.ndim)]
+        out = lax.transpose(out, (*order[:axis], 0, *order[axis:]))
+    return convert(out, target)
+
+
+def _tail(out: Array, stop: Array, endpoint: bool) -> list[Array]:
+    count = out.shape[0]
+    if count == 1:
+        return []
+    if not endpoint:
+        return [lax.slice_in_dim(out, 1, count)]
+    middle = lax.slice_in_dim(out, 1, count - 1)
+    return [middle, lax.reshape(stop, (1, *stop.shape))]
+
+
+# ---- patterns ----------------------------------------------------------------------------------
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: Any = 0,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """Ones on the ``k``-th diagonal of an ``N`` by ``M`` array, zeros elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For negative sizes.
+    TypeError
+        For sizes that are not integers.
+    """
+    rows, columns = _sizes("eye", N, M)
+    return convert(on_diagonal(lax.eq, rows, columns, k), _dtype(dtype))
+
+
+def _sizes(name: str, n: Any, m: Any) -> tuple[int, int]:
+    try:
+        rows = operator.index(n)
+        columns = rows if m is None else operator.index(m)
+    except TypeError as error:
+        raise TypeError(f"numpy.{name}: sizes must be integers, got {n!r} and {m!r}.") from error
+    if rows < 0 or columns < 0:
+        raise ValueError(f"numpy.{name}: sizes must not be negative, got {n} and {m}.")
+    return rows, columns
+
+
+def on_diagonal(compare: Callable[..., Array], rows: int, columns: int, k: Any) -> Array:
+    """Compare row + ``k`` with column: ``eq`` for a diagonal, ``ge`` for a lower triangle."""
+    index = canonicalize_dtype(int)
+    row, column = (lax.broadcasted_iota(index, (rows, columns), i) for i in (0, 1))
+    return compare(lax.add(row, convert(k, index)), column)
+
+
+def identity(n: int, dtype: DTypeLike = None) -> Array:
+    """Identity matrix of ``n`` rows."""
+    return eye(n, dtype=dtype)

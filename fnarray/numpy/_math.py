@@ -1,0 +1,780 @@
+"""Elementary functions: exponentials, trigonometry, rounding, complex parts, floating point."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core.array import Array, aval_of
+from ..core.dtypes import (
+    bfloat16,
+    bool_,
+    canonicalize_dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    int32,
+    is_bool,
+    is_complex,
+    is_float,
+    is_inexact,
+    is_integer,
+    to_complex,
+    to_real,
+)
+from ..ops._canonical import as_array
+from ..ops.convert import convert
+from ._face import binary, unary
+from ._promote import (
+    as_operand,
+    broadcast_to,
+    operands,
+    promote_args,
+    promote_args_inexact,
+    promote_args_numeric,
+    promote_dtypes,
+    promote_dtypes_inexact,
+)
+from ._select import choose_where
+from ._ufunc import ufunc
+from ._ufuncs import absolute, multiply
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "angle",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "around",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "conj",
+    "conjugate",
+    "copysign",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frexp",
+    "heaviside",
+    "hypot",
+    "i0",
+    "imag",
+    "isclose",
+    "iscomplex",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "ldexp",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "modf",
+    "nan_to_num",
+    "nextafter",
+    "rad2deg",
+    "radians",
+    "real",
+    "reciprocal",
+    "rint",
+    "round",
+    "signbit",
+    "sin",
+    "sinc",
+    "sinh",
+    "spacing",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
+
+abs = absolute
+
+
+def _const(like: Array, value: Any) -> Array:
+    return convert(value, like.dtype, like.weak_type)
+
+
+def _full_bool(x: Array, value: bool) -> Array:
+    return lax.broadcast_in_dim(convert(value, bool_), x.shape, ())
+
+
+# ---- exponentials and logarithms ---------------------------------------------------------------
+
+
+@unary(lax.exp, promote_args_inexact)
+def exp(x: Any, /) -> Array:
+    """Exponential."""
+
+
+@unary(lax.exp2, promote_args_inexact)
+def exp2(x: Any, /) -> Array:
+    """``2 ** x``."""
+
+
+@unary(lax.expm1, promote_args_inexact)
+def expm1(x: Any, /) -> Array:
+    """``exp(x) - 1``, accurate for small ``x``."""
+
+
+@unary(lax.log, promote_args_inexact)
+def log(x: Any, /) -> Array:
+    """Natural logarithm; NaN below zero for real numbers."""
+
+
+@unary(lax.log1p, promote_args_inexact)
+def log1p(x: Any, /) -> Array:
+    """``log(1 + x)``, accurate for small ``x``."""
+
+
+def log2(x: Any, /) -> Array:
+    """Logarithm to base 2."""
+    (x,) = promote_args_inexact("log2", x)
+    # Dividing by log(2), not multiplying by its inverse, is exact for powers of 2.
+    base = lax.log(convert(2, to_real(x.dtype)))
+    if not is_complex(x.dtype):
+        return lax.div(lax.log(x), base)
+    y = lax.log(x)
+    return lax.complex(lax.div(lax.real(y), base), lax.div(lax.imag(y), base))
+
+
+def log10(x: Any, /) -> Array:
+    """Logarithm to base 10."""
+    (x,) = promote_args_inexact("log10", x)
+    scale = convert(1 / math.log(10), to_real(x.dtype))
+    y = lax.log(x)
+    if not is_complex(x.dtype):
+        return lax.mul(y, convert(scale, x.dtype, x.weak_type))
+    return lax.complex(lax.mul(lax.real(y), scale), lax.mul(lax.imag(y), scale))
+
+
+@unary(lax.sqrt, promote_args_inexact)
+def sqrt(x: Any, /) -> Array:
+    """Square root; NaN below zero for real numbers."""
+
+
+@unary(lax.cbrt, promote_args_inexact)
+def cbrt(x: Any, /) -> Array:
+    """Cube root of real numbers, negative ones too."""
+
+
+@unary(lax.reciprocal, promote_args_inexact)
+def reciprocal(x: Any, /) -> Array:
+    """``1 / x``, as a float."""
+
+
+@ufunc(identity=-math.inf)
+def logaddexp(x1: Any, x2: Any, /) -> Array:
+    """``log(exp(x) + exp(y))``, without overflow."""
+    return _log_add("logaddexp", x1, x2, lax.exp, 1.0)
+
+
+@ufunc(identity=-math.inf)
+def logaddexp2(x1: Any, x2: Any, /) -> Array:
+    """``log2(2 ** x + 2 ** y)``, without overflow."""
+    return _log_add("logaddexp2", x1, x2, lax.exp2, 1 / math.log(2))
+
+
+def _log_add(name: str, x1: Any, x2: Any, power: Any, unit: float) -> Array:
+    x, y = promote_args_inexact(name, x1, x2)
+    larger = lax.max(x, y)
+    if is_complex(x.dtype):
+        rest = lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))
+    else:
+        rest = lax.neg(lax.abs(lax.sub(x, y)))
+    term = lax.log1p(power(rest))
+    if unit != 1.0:
+        term = lax.mul(_const(term, unit), term)
+    out = lax.add(larger, term)
+    if is_complex(x.dtype):
+        return _wrap_angle(out, math.pi * unit)
+    # Infinities of one sign differ by NaN: their sum is the answer, and keeps a NaN too.
+    difference = lax.sub(x, y)
+    return lax.select_n(lax.ne(difference, difference), out, lax.add(x, y))
+
+
+def _wrap_angle(z: Array, half: float) -> Array:
+    """Bring imaginary parts to ``[-half, half)``."""
+    angle = lax.imag(z)
+    shift, turn = _const(angle, half), _const(angle, 2 * half)
+    rest = lax.rem(lax.add(angle, shift), turn)
+    rest = lax.select_n(lax.lt(rest, _const(rest, 0)), rest, lax.add(rest, turn))
+    return lax.complex(lax.real(z), lax.sub(rest, shift))
+
+
+def i0(x: Any, /) -> Array:
+    """Modified Bessel function of the first kind, order 0.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers.
+    """
+    (x,) = promote_args_inexact("i0", x)
+    if not is_float(x.dtype):
+        raise ValueError(f"numpy.i0 takes real numbers, got {x.dtype}.")
+    size = lax.abs(x)
+    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
+
+
+# ---- trigonometry ------------------------------------------------------------------------------
+
+
+@unary(lax.sin, promote_args_inexact)
+def sin(x: Any, /) -> Array:
+    """Sine of angles in radians."""
+
+
+@unary(lax.cos, promote_args_inexact)
+def cos(x: Any, /) -> Array:
+    """Cosine of angles in radians."""
+
+
+@unary(lax.tan, promote_args_inexact)
+def tan(x: Any, /) -> Array:
+    """Tangent of angles in radians."""
+
+
+@unary(lax.asin, promote_args_inexact)
+def arcsin(x: Any, /) -> Array:
+    """Inverse sine, in radians; NaN outside [-1, 1] for real numbers."""
+
+
+@unary(lax.acos, promote_args_inexact)
+def arccos(x: Any, /) -> Array:
+    """Inverse cosine, in radians; NaN outside [-1, 1] for real numbers."""
+
+
+@unary(lax.atan, promote_args_inexact)
+def arctan(x: Any, /) -> Array:
+    """Inverse tangent, in radians."""
+
+
+@ufunc()
+@binary(lax.atan2, promote_args_inexact)
+def arctan2(x: Any, y: Any, /) -> Array:
+    """Angle of the point whose ordinate is the first argument, abscissa the second."""
+
+
+@unary(lax.sinh, promote_args_inexact)
+def sinh(x: Any, /) -> Array:
+    """Hyperbolic sine."""
+
+
+@unary(lax.cosh, promote_args_inexact)
+def cosh(x: Any, /) -> Array:
+    """Hyperbolic cosine."""
+
+
+@unary(lax.tanh, promote_args_inexact)
+def tanh(x: Any, /) -> Array:
+    """Hyperbolic tangent."""
+
+
+@unary(lax.asinh, promote_args_inexact)
+def arcsinh(x: Any, /) -> Array:
+    """Inverse hyperbolic sine."""
+
+
+@unary(lax.acosh, promote_args_inexact)
+def arccosh(x: Any, /) -> Array:
+    """Inverse hyperbolic cosine; NaN below 1 for real numbers."""
+
+
+@unary(lax.atanh, promote_args_inexact)
+def arctanh(x: Any, /) -> Array:
+    """Inverse hyperbolic tangent; NaN outside [-1, 1] for real numbers."""
+
+
+asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
+asinh, acosh, atanh = arcsinh, arccosh, arctanh
+
+
+def deg2rad(x: Any, /) -> Array:
+    """Angles in radians of angles in degrees."""
+    (x,) = promote_args_inexact("deg2rad", x)
+    return lax.mul(x, _const(x, math.pi / 180))
+
+
+def rad2deg(x: Any, /) -> Array:
+    """Angles in degrees of angles in radians."""
+    (x,) = promote_args_inexact("rad2deg", x)
+    return lax.mul(x, _const(x, 180 / math.pi))
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+@ufunc()
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """``sqrt(x ** 2 + y ** 2)``, without overflow; infinite where either is, NaN or not.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers.
+    """
+    x, y = promote_args_inexact("hypot", x1, x2)
+    if is_complex(x.dtype):
+        raise ValueError("numpy.hypot takes real numbers. Use numpy.abs of complex ones first.")
+    x, y = lax.abs(x), lax.abs(y)
+    infinity, zero, one = _const(x, math.inf), _const(x, 0), _const(x, 1)
+    infinite = lax.bitwise_or(lax.eq(x, infinity), lax.eq(y, infinity))
+    large, small = lax.max(x, y), lax.min(x, y)
+    ratio = lax.div(small, choose_where(lax.eq(large, zero), one, large))
+    size = lax.mul(large, lax.sqrt(lax.add(one, lax.square(ratio))))
+    return choose_where(infinite, infinity, choose_where(lax.eq(large, zero), large, size))
+
+
+def sinc(x: Any, /) -> Array:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    (x,) = promote_args_inexact("sinc", x)
+    zero, one = lax.eq(x, _const(x, 0)), _const(x, 1)
+    scaled = lax.mul(_const(x, math.pi), x)
+    safe = choose_where(zero, one, scaled)
+    return choose_where(zero, one, lax.div(lax.sin(safe), safe))
+
+
+# ---- rounding ----------------------------------------------------------------------------------
+
+
+_floor = unary(lax.floor, promote_args)(lambda x: x)
+_ceil = unary(lax.ceil, promote_args)(lambda x: x)
+
+
+def _whole(name: str, x: Any) -> Any:
+    """Integers and bools are whole already; None for other numbers."""
+    x = as_operand(name, x)
+    dtype = aval_of(x).dtype
+    return as_array(x) if is_bool(dtype) or is_integer(dtype) else None
+
+
+def floor(x: Any, /) -> Array:
+    """Largest integer not above each element; integers stay as they are."""
+    whole = _whole("floor", x)
+    return _floor(x) if whole is None else whole
+
+
+def ceil(x: Any, /) -> Array:
+    """Smallest integer not below each element; integers stay as they are."""
+    whole = _whole("ceil", x)
+    return _ceil(x) if whole is None else whole
+
+
+def trunc(x: Any, /) -> Array:
+    """Cut towards zero; integers stay as they are."""
+    whole = _whole("trunc", x)
+    if whole is not None:
+        return whole
+    x = as_array(x)
+    return choose_where(lax.lt(x, _const(x, 0)), lax.ceil(x), lax.floor(x))
+
+
+def rint(x: Any, /) -> Array:
+    """Nearest integer as a float, halves to even."""
+    x = as_operand("rint", x)
+    dtype = aval_of(x).dtype
+    if is_bool(dtype) or is_integer(dtype):
+        return promote_dtypes_inexact(x)[0]
+    return _round_parts(as_array(x))
+
+
+def _round_parts(x: Array) -> Array:
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    if is_complex(x.dtype):
+        return lax.complex(lax.round(lax.real(x), even), lax.round(lax.imag(x), even))
+    return lax.round(x, even)
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """Round to a number of decimals, halves to even.
+
+    Parameters
+    ----------
+    a : array_like
+    decimals : int
+        Negative numbers round to tens, hundreds, ...; concrete.
+    out : None
+        Arrays are immutable.
+
+    Raises
+    ------
+    ValueError
+        For bools.
+    """
+    _no_out("round", out)
+    a = as_array(as_operand("round", a))
+    decimals = int(decimals)
+    if is_bool(a.dtype):
+        raise ValueError("numpy.round takes numbers, got bool.")
+    if is_integer(a.dtype):
+        if decimals >= 0:
+            return a
+        return _round_integers(a, 10**-decimals)
+    if decimals == 0:
+        return _round_parts(a)
+    # float16 has no room for the factor: 10 ** 5 overflows.
+    wide = convert(a, float32) if a.dtype.itemsize == 2 else a
+    factor = convert(float(10 ** builtin_abs(decimals)), wide.dtype)
+    scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
+    return convert(unscale(_round_parts(scale(wide, factor)), factor), a.dtype, a.weak_type)
+
+
+builtin_abs = int.__abs__
+
+
+def _round_integers(a: Array, unit: int) -> Array:
+    if unit > np.iinfo(a.dtype).max:
+        return lax.full_like(a, 0)
+    scaled = lax.div(convert(a, to_inexact_of(a)), convert(float(unit), to_inexact_of(a)))
+    return lax.mul(convert(lax.round(scaled, lax.RoundingMethod.TO_NEAREST_EVEN), a.dtype),
+                   convert(unit, a.dtype))
+
+
+def to_inexact_of(a: Array) -> np.dtype:
+    """Float dtype that integers of an array round in."""
+    return canonicalize_dtype(float64 if a.dtype.itemsize > 2 else float32)
+
+
+around = round
+
+
+def _no_out(name: str, out: Any) -> None:
+    if out is not None:
+        raise ValueError(f"numpy.{name}: out must be None, as arrays are immutable; use the result.")
+
+
+# ---- tests -------------------------------------------------------------------------------------
+
+
+@unary(lambda x: lax.ne(x, x), promote_args)
+def isnan(x: Any, /) -> Array:
+    """Whether each element is NaN."""
+
+
+def isfinite(x: Any, /) -> Array:
+    """Whether each element is neither infinite nor NaN."""
+    x = as_array(as_operand("isfinite", x))
+    if is_float(x.dtype):
+        return lax.is_finite(x)
+    if is_complex(x.dtype):
+        return lax.bitwise_and(lax.is_finite(lax.real(x)), lax.is_finite(lax.imag(x)))
+    return _full_bool(x, True)
+
+
+def isinf(x: Any, /) -> Array:
+    """Whether each element is infinite."""
+    x = as_array(as_operand("isinf", x))
+    if is_complex(x.dtype):
+        return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
+    if not is_float(x.dtype):
+        return _full_bool(x, False)
+    return lax.eq(lax.abs(x), _const(x, math.inf))
+
+
+def _is_infinity(name: str, x: Any, value: float, out: Any) -> Array:
+    _no_out(name, out)
+    x = as_array(as_operand(name, x))
+    if is_complex(x.dtype):
+        raise ValueError(f"numpy.{name} takes real numbers, got {x.dtype}.")
+    return lax.eq(x, _const(x, value)) if is_float(x.dtype) else _full_bool(x, False)
+
+
+def isposinf(x: Any, /, out: None = None) -> Array:
+    """Whether each element is plus infinity."""
+    return _is_infinity("isposinf", x, math.inf, out)
+
+
+def isneginf(x: Any, /, out: None = None) -> Array:
+    """Whether each element is minus infinity."""
+    return _is_infinity("isneginf", x, -math.inf, out)
+
+
+def isreal(x: Any) -> Array:
+    """Whether each element has no imaginary part."""
+    part = imag(x)
+    return lax.eq(part, _const(part, 0))
+
+
+def iscomplex(x: Any) -> Array:
+    """Whether each element has an imaginary part."""
+    part = imag(x)
+    return lax.ne(part, _const(part, 0))
+
+
+def signbit(x: Any, /) -> Array:
+    """Whether each element's sign is negative, that of -0.0 and NaN included.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers.
+    """
+    x = as_array(as_operand("signbit", x))
+    if is_integer(x.dtype):
+        return lax.lt(x, _const(x, 0))
+    if is_bool(x.dtype):
+        return _full_bool(x, False)
+    if not is_float(x.dtype):
+        raise ValueError(f"numpy.signbit takes real numbers, got {x.dtype}.")
+    bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")
+    return lax.lt(bits, _const(bits, 0))
+
+
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Array:
+    """Whether ``|a - b| <= atol + rtol |b|``; equal infinities are close.
+
+    Parameters
+    ----------
+    a, b : array_like
+    rtol, atol : array_like
+    equal_nan : bool
+        Whether NaN is close to NaN.
+    """
+    a, b = promote_args("isclose", a, b)
+    if not is_inexact(a.dtype):
+        a, b = promote_dtypes_inexact(a, b)
+        equal = lax.eq(a, b)
+    else:
+        equal = lax.eq(a, b)
+    real = to_real(a.dtype)
+    rtol, atol = convert(rtol, real), convert(atol, real)
+    bound = multiply(rtol, lax.abs(b)) + atol
+    near = lax.le(lax.abs(lax.sub(a, b)), bound)
+    finite = lax.bitwise_and(isfinite(a), isfinite(b))
+    close = choose_where(finite, near, equal)
+    if equal_nan:
+        close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
+    return close
+
+
+# ---- complex parts -----------------------------------------------------------------------------
+
+
+def real(val: Any, /) -> Array:
+    """Real part; real numbers stay as they are."""
+    val = as_array(as_operand("real", val))
+    return lax.real(val) if is_complex(val.dtype) else val
+
+
+def imag(val: Any, /) -> Array:
+    """Imaginary part, zero for real numbers."""
+    val = as_array(as_operand("imag", val))
+    return lax.imag(val) if is_complex(val.dtype) else lax.full_like(val, 0)
+
+
+@ufunc(nin=1)
+def conjugate(x: Any, /) -> Array:
+    """Complex conjugate; real numbers stay as they are."""
+    x = as_array(as_operand("conjugate", x))
+    return lax.conj(x) if is_complex(x.dtype) else x
+
+
+conj = conjugate
+
+
+def angle(z: Any, deg: bool = False) -> Array:
+    """Angle of complex numbers in the plane, in radians, or degrees with ``deg``."""
+    z = as_array(as_operand("angle", z))
+    out = arctan2(imag(z), real(z))
+    return rad2deg(out) if deg else out
+
+
+# ---- floating point ----------------------------------------------------------------------------
+
+
+@ufunc()
+@binary(lax.nextafter, promote_args_inexact)
+def nextafter(x: Any, y: Any, /) -> Array:
+    """Next float after the first argument in the direction of the second."""
+
+
+@ufunc()
+def copysign(x1: Any, x2: Any, /) -> Array:
+    """Magnitude of the first argument with the sign of the second.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+    """
+    x, y = promote_args_inexact("copysign", x1, x2)
+    if is_complex(x.dtype):
+        raise TypeError("numpy.copysign takes real numbers.")
+    size = lax.abs(x)
+    return choose_where(signbit(y), lax.neg(size), size)
+
+
+@ufunc()
+def heaviside(x1: Any, x2: Any, /) -> Array:
+    """Step function: 0 below zero, 1 above, the second argument at zero."""
+    x, y = promote_args_inexact("heaviside", x1, x2)
+    zero, one = _const(x, 0), _const(x, 1)
+    at_zero = choose_where(lax.ne(x, x), x, y)
+    above = choose_where(lax.gt(x, zero), one, at_zero)
+    return choose_where(lax.lt(x, zero), zero, above)
+
+
+@ufunc(nin=1)
+def spacing(x: Any, /) -> Array:
+    """Distance to the next float away from zero, with the sign of ``x``.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers.
+    """
+    (x,) = promote_args_inexact("spacing", x)
+    if is_complex(x.dtype):
+        raise ValueError("numpy.spacing takes real numbers.")
+    step = lax.sub(lax.nextafter(x, copysign(_const(x, math.inf), x)), x)
+    smallest = copysign(_const(x, float(finfo(x.dtype).smallest_subnormal)), x)
+    return choose_where(lax.eq(step, _const(step, 0)), smallest, step)
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+    """Fractional and whole part, both with the sign of ``x``."""
+    _no_out("modf", out)
+    (x,) = promote_args_inexact("modf", x)
+    whole = choose_where(lax.ge(x, _const(x, 0)), lax.floor(x), lax.ceil(x))
+    return lax.sub(x, whole), whole
+
+
+#: Of each float dtype: integer of its width, bits of fraction, bias of the exponent.
+_LAYOUT = {
+    float16: (np.dtype(np.int16), 10, 15),
+    bfloat16: (np.dtype(np.int16), 7, 127),
+    float32: (int32, 23, 127),
+    float64: (np.dtype(np.int64), 52, 1023),
+}
+
+
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """Fraction in [0.5, 1) and int32 exponent with ``x = fraction * 2 ** exponent``.
+
+    Zero, infinity and NaN are their own fraction, with exponent 0.
+
+    Raises
+    ------
+    TypeError
+        For complex numbers.
+    """
+    (x,) = promote_args_inexact("frexp", x)
+    if is_complex(x.dtype):
+        raise TypeError("numpy.frexp takes real numbers.")
+    integer, fraction_bits, bias = _LAYOUT[x.dtype]
+    # Subnormals are scaled up first, to have an exponent of their own.
+    small = lax.lt(lax.abs(x), _const(x, float(finfo(x.dtype).tiny)))
+    scaled = choose_where(small, lax.mul(x, _const(x, 2.0**fraction_bits)), x)
+    bits = lax.bitcast_convert_type(scaled, integer)
+    exponent_mask = (2 * bias + 1) << fraction_bits
+    exponent = lax.shift_right_logical(
+        lax.bitwise_and(bits, convert(exponent_mask, integer)), convert(fraction_bits, integer)
+    )
+    exponent = lax.sub(convert(exponent, int32), convert(bias - 1, int32))
+    down = convert(-fraction_bits, int32)
+    exponent = lax.add(exponent, choose_where(small, down, convert(0, int32)))
+    half = convert((bias - 1) << fraction_bits, integer)
+    bits = lax.bitwise_or(lax.bitwise_and(bits, convert(~exponent_mask, integer)), half)
+    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
+    fraction = choose_where(itself, x, lax.bitcast_convert_type(bits, x.dtype))
+    return fraction, choose_where(itself, convert(0, int32), exponent)
+
+
+@ufunc()
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """``x * 2 ** n`` for integers ``n``, exact unless the result is out of range.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers, or exponents that are not integers.
+    """
+    x, n = operands("ldexp", x1, x2)
+    if is_complex(aval_of(x).dtype):
+        raise ValueError("numpy.ldexp takes real numbers.")
+    if not is_integer(aval_of(n).dtype):
+        raise ValueError(f"numpy.ldexp: exponents must be integers, got {aval_of(n).dtype}.")
+    (x,) = promote_dtypes_inexact(x)
+    n = as_array(n)
+    shape = lax.broadcast_shapes(x.shape, n.shape)
+    x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
+    # Three factors reach from the largest float to the smallest subnormal, none out of range
+    # alone.
+    limit = convert(finfo(x.dtype).maxexp - 1, int32)
+    n = lax.clamp(lax.neg(limit) * 3, n, limit * 3)
+    for _ in range(3):
+        part = lax.clamp(lax.neg(limit) + 1, n, limit)
+        x = lax.mul(x, _power_of_two(part, x.dtype))
+        n = lax.sub(n, part)
+    return x
+
+
+def _power_of_two(n: Array, dtype: np.dtype) -> Array:
+    """``2 ** n`` by its bits, for exponents of normal numbers."""
+    integer, fraction_bits, bias = _LAYOUT[dtype]
+    exponent = convert(lax.add(n, convert(bias, int32)), integer)
+    bits = lax.shift_left(exponent, convert(fraction_bits, integer))
+    return lax.bitcast_convert_type(bits, dtype)
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Array:
+    """Replace NaN and infinities by numbers.
+
+    Parameters
+    ----------
+    x : array_like
+    copy : bool
+        Accepted; arrays are immutable.
+    nan, posinf, neginf : array_like
+        Replacements; the largest and smallest finite numbers for infinities by default.
+    """
+    x = as_array(as_operand("nan_to_num", x))
+    if not is_inexact(x.dtype):
+        return x
+    if is_complex(x.dtype):
+        parts = (
+            nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag)
+        )
+        return lax.complex(*parts)
+    limits = finfo(x.dtype)
+    posinf = float(limits.max) if posinf is None else posinf
+    neginf = float(limits.min) if neginf is None else neginf
+    rules = ((lax.ne(x, x), nan), (_equals(x, math.inf), posinf), (_equals(x, -math.inf), neginf))
+    for where, value in rules:
+        x = choose_where(where, convert(value, x.dtype, x.weak_type), x)
+    return x
+
+
+def _equals(x: Array, value: float) -> Array:
+    return lax.eq(x, _const(x, value))

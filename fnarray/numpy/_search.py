@@ -1,0 +1,603 @@
+"""Finding places, and taking and putting elements at places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..control.loop import fori_loop
+from ..core.array import Array, asarray
+from ..core.dtypes import is_float
+from ..core.trace import Tracer
+from ..ops._canonical import as_array
+from ..ops.dynamic import wrap_negative
+from ._at import IndexUpdateHelper
+from ._indexing import take as take_index
+from ._join import refuse_out
+from ._promote import broadcast_to as stretch
+from ._promote import operands, promote_dtypes
+from ._select import as_condition, choose_where
+from ._shape import along, array_of, axis_of, concrete, ravel, sequence_of
+from ._sorting import index_dtype
+
+__all__ = [
+    "argwhere",
+    "choose",
+    "compress",
+    "digitize",
+    "extract",
+    "flatnonzero",
+    "nonzero",
+    "place",
+    "put",
+    "put_along_axis",
+    "searchsorted",
+    "take",
+    "take_along_axis",
+    "where",
+]
+
+
+# --- places of what is true ---------------------------------------------------------------------
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """Return the indices of elements that are not zero, an array for each axis.
+
+    Parameters
+    ----------
+    a : array_like
+    size : int, optional
+        Number of indices to return, which makes it possible to trace: further ones are cut.
+    fill_value : int, array, or tuple of them, optional
+        What fills up to ``size``; 0 where omitted. A tuple has one for each axis.
+
+    Raises
+    ------
+    ConcretizationTypeError
+        For a traced array and no ``size``.
+    ValueError
+        For a scalar.
+    """
+    a = array_of("nonzero", a)
+    if not a.ndim:
+        raise ValueError("numpy.nonzero: a scalar has no axes. Use atleast_1d(a).nonzero().")
+    if isinstance(a, Tracer) and size is None:
+        concrete("nonzero", "a", a, "Give the number of results: size.")
+    if fill_value is not None and size is None:
+        fill_value = None
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(fills) != a.ndim:
+        raise ValueError(
+            f"numpy.nonzero: fill_value must have one entry for each of {a.ndim} axes, got "
+            f"{fill_value}."
+        )
+    if isinstance(a, Tracer) or any(isinstance(f, Tracer) for f in fills):
+        return _nonzero_traced(a, a.size if size is None else size, fills)
+    found = np.nonzero(np.asarray(a))
+    dtype = index_dtype(a.size)
+    if size is None:
+        return tuple(asarray(f.astype(dtype)) for f in found)
+    more = max(size - found[0].size, 0)
+    return tuple(
+        asarray(np.concatenate([f[:size], np.full(more, 0 if v is None else v)]).astype(dtype))
+        for f, v in zip(found, fills, strict=True)
+    )
+
+
+def _nonzero_traced(a: Array, size: int, fills: tuple[Any, ...]) -> tuple[Array, ...]:
+    """Write each hit's flat index to the place that the running count of hits gives it."""
+    dtype = index_dtype(a.size)
+    one = dtype.type(1)
+    hit = ravel(as_condition(a))
+    count = lax.cumsum(lax.convert_element_type(hit, dtype))
+    places = lax.select(hit, lax.sub(count, one), lax.full_like(count, size))
+    flat = lax.scatter(
+        lax.full((size,), 0, dtype),
+        lax.expand_dims(places, (1,)),
+        lax.iota(dtype, a.size),
+        lax.ScatterDimensionNumbers((), (0,), (0,)),
+        unique_indices=True,
+        mode="drop",
+    )
+    total = lax.index_in_dim(count, -1, keepdims=False) if a.size else lax.full((), 0, dtype)
+    found = lax.lt(lax.iota(dtype, size), total)
+    out, stride = [], a.size
+    for n, v in zip(a.shape, fills, strict=True):
+        stride = stride // n if n else 1
+        index = lax.rem(lax.div(flat, dtype.type(stride)), dtype.type(max(n, 1)))
+        fill = lax.convert_element_type(0 if v is None else v, dtype)
+        out.append(lax.select(found, index, stretch("nonzero", fill, (size,))))
+    return tuple(out)
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Return the indices, in the flattened array, of elements that are not zero; see `nonzero`."""
+    return nonzero(ravel(array_of("flatnonzero", a)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """Return the indices of elements that are not zero, as the rows of a matrix; see `nonzero`."""
+    a = array_of("argwhere", a)
+    if not a.ndim:
+        rows = nonzero(lax.expand_dims(a, (0,)), size=size, fill_value=fill_value)[0]
+        return lax.full((rows.shape[0], 0), 0, rows.dtype)
+    if fill_value is not None and np.ndim(fill_value):
+        fill_value = tuple(np.asarray(fill_value))
+    columns = nonzero(a, size=size, fill_value=fill_value)
+    return lax.concatenate([lax.expand_dims(c, (1,)) for c in columns], 1)
+
+
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Choose elements of ``x`` where ``condition`` holds, of ``y`` elsewhere.
+
+    Parameters
+    ----------
+    condition, x, y : array_like
+        Broadcast together; ``x`` and ``y`` promote. Without both, the result is
+        ``nonzero(condition, size=size, fill_value=fill_value)``.
+
+    Raises
+    ------
+    ValueError
+        For one of ``x`` and ``y``, or for ``size`` beside them.
+    """
+    if x is None and y is None:
+        condition = array_of("where", condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("numpy.where: give both x and y, or neither.")
+    if size is not None or fill_value is not None:
+        raise ValueError("numpy.where: size and fill_value go with a condition alone.")
+    return choose_where(condition, x, y)
+
+
+# --- places in sorted arrays --------------------------------------------------------------------
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Array:
+    """Return the places at which values would be inserted into a sorted vector.
+
+    Parameters
+    ----------
+    a : array_like
+        In rising order, NaNs last.
+    v : array_like
+    side : {"left", "right"}
+        Before or after elements equal to the value.
+    sorter : array of int, optional
+        Indices that sort ``a``.
+    method : {"scan", "scan_unrolled", "sort", "compare_all", "default"}
+        ``"compare_all"`` counts smaller elements; the others are one binary search.
+
+    Raises
+    ------
+    ValueError
+        For ``a`` that is no vector, or an unknown ``side`` or ``method``.
+    """
+    a, v = operands("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"numpy.searchsorted: side must be 'left' or 'right', got {side!r}.")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all", "default"):
+        raise ValueError(
+            f"numpy.searchsorted: unknown method {method!r}: use 'scan', 'scan_unrolled', 'sort', "
+            "'compare_all' or 'default'."
+        )
+    if np.ndim(a) != 1:
+        raise ValueError(f"numpy.searchsorted: a must be a vector, got shape {np.shape(a)}.")
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        a = take(a, sorter)
+    dtype = np.dtype(np.int64 if a.size >= 2**31 else np.int32)
+    if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
+        keys, values = np.asarray(a), np.asarray(v)
+        if keys.dtype.itemsize == 2 and is_float(keys.dtype):
+            keys, values = keys.astype(np.float32), values.astype(np.float32)
+        return asarray(np.asarray(np.searchsorted(keys, values, side), dtype))
+    if not a.size:
+        return lax.full(v.shape, 0, dtype)
+    search = _count_smaller if method == "compare_all" else _bisect
+    return search(a, v, side == "right", dtype)
+
+
+def _before(x: Array, y: Array) -> Array:
+    """Whether ``x`` sorts before ``y``, NaNs being last."""
+    less = lax.lt(x, y)
+    if not is_float(x.dtype):
+        return less
+    return lax.bitwise_or(less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
+
+
+def _bisect(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
+    """Halve all the ranges at once; the number of steps depends on the length alone."""
+    n = a.shape[0]
+
+    def step(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = lax.add(low, lax.div(lax.sub(high, low), dtype.type(2)))
+        element = take_index(a, middle, mode="clip")
+        up = lax.bitwise_not(_before(v, element)) if right else _before(element, v)
+        # A range that is already empty stays as it is.
+        up = lax.bitwise_and(up, lax.lt(low, high))
+        above = lax.add(middle, dtype.type(1))
+        return lax.select(up, above, low), lax.select(up, high, middle)
+
+    bounds = lax.full(v.shape, 0, dtype), lax.full(v.shape, n, dtype)
+    return fori_loop(0, n.bit_length(), step, bounds)[0]
+
+
+def _count_smaller(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
+    shape = (*v.shape, a.shape[0])
+    keys = lax.broadcast_in_dim(a, shape, (v.ndim,))
+    values = lax.broadcast_in_dim(v, shape, range(v.ndim))
+    below = lax.bitwise_not(_before(values, keys)) if right else _before(keys, values)
+    return lax.reduce_sum(lax.convert_element_type(below, dtype), (v.ndim,))
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+    """Return, for each value, the number of the bin that it falls into.
+
+    Parameters
+    ----------
+    x : array_like
+    bins : array_like
+        Edges, in rising or falling order.
+    right : bool
+        Whether bins include their right edge rather than the left one.
+    method : str, optional
+        As for `searchsorted`.
+
+    Raises
+    ------
+    ValueError
+        For ``bins`` that are no vector.
+    """
+    x, bins = (array_of("digitize", k, i) for i, k in enumerate((x, bins)))
+    if bins.ndim != 1:
+        raise ValueError(f"numpy.digitize: bins must be a vector, got shape {bins.shape}.")
+    n = bins.shape[0]
+    if not n:
+        return lax.full(x.shape, 0, np.int32)
+    how = {"side": "left" if right else "right", "method": method or "scan"}
+    rising = searchsorted(bins, x, **how)
+    falling = lax.sub(np.int32(n), searchsorted(lax.rev(bins, (0,)), x, **how))
+    last, first = (lax.index_in_dim(bins, k, keepdims=False) for k in (-1, 0))
+    return choose_where(lax.ge(last, first), rising, falling)
+
+
+# --- taking -------------------------------------------------------------------------------------
+
+
+def _indices(name: str, indices: Any, position: int = 1) -> Array:
+    found = array_of(name, indices, position)
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"numpy.{name}: indices must be integers, got dtype {found.dtype}.")
+    return found
+
+
+def _modulo(index: Array, n: int) -> Array:
+    """Return indices modulo ``n``, not negative."""
+    size = index.dtype.type(n)
+    rest = lax.rem(index, size)
+    return choose_where(lax.lt(rest, index.dtype.type(0)), lax.add(rest, size), rest)
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """Return elements at indices along an axis, or of the flattened array.
+
+    Parameters
+    ----------
+    a : array_like
+    indices : array_like of int
+        Negative ones count from the end.
+    axis : int, optional
+    mode : {"fill", "clip", "wrap"}, optional
+        What indices out of range read: ``fill_value``, the nearest element, or the element at the
+        index modulo the size. ``"fill"`` where omitted.
+    fill_value : scalar, optional
+        NaN where omitted; for integers the least, or the largest if they are unsigned.
+
+    Raises
+    ------
+    TypeError
+        For indices that are not integers.
+    ValueError
+        For an unknown mode, ``"raise"`` included: results cannot depend on traced values.
+    """
+    refuse_out("take", out)
+    a, index = array_of("take", a), _indices("take", indices)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = axis_of("take", axis, a.ndim)
+    if mode == "raise":
+        raise ValueError("numpy.take: mode='raise' is not possible; use 'fill', 'clip' or 'wrap'.")
+    if mode == "wrap":
+        index, mode = _modulo(index, a.shape[axis]), "clip"
+    return take_index(
+        a,
+        along(a.ndim, axis, index),
+        mode=mode or "fill",
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+        wrap=mode != "clip",
+    )
+
+
+def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, Array, int]:
+    """Return array and indices of one shape but for an axis, along which the indices lie."""
+    a, index = array_of(name, arr), _indices(name, indices)
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError(f"numpy.{name}: with axis=None indices must be a vector.")
+        a, axis = ravel(a), 0
+    if a.ndim != index.ndim:
+        raise ValueError(
+            f"numpy.{name}: indices and arr must have the same rank, got shapes {index.shape} and "
+            f"{a.shape}."
+        )
+    axis = axis_of(name, axis, a.ndim)
+    rest = [s[:axis] + (1,) + s[axis + 1 :] for s in (a.shape, index.shape)]
+    common = lax.broadcast_shapes(*rest)
+    shapes = [(*common[:axis], x.shape[axis], *common[axis + 1 :]) for x in (a, index)]
+    return stretch(name, a, shapes[0]), stretch(name, index, shapes[1]), axis
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
+    """Return elements at indices along an axis, the other axes running together.
+
+    Parameters
+    ----------
+    arr : array_like
+    indices : array_like of int
+        Of the same rank; axes other than ``axis`` broadcast. The result has their shape.
+    axis : int or None
+        The flattened array is read for None.
+    mode : {"fill", "clip", "promise_in_bounds"}, optional
+        As for `take`.
+    fill_value : scalar, optional
+
+    Raises
+    ------
+    ValueError
+        For different ranks, or shapes that do not broadcast.
+    TypeError
+        For indices that are not integers.
+    """
+    a, index, axis = _aligned("take_along_axis", arr, indices, axis)
+    if wrap_negative_indices is not False:
+        index = wrap_negative(index, a.shape[axis])
+    if not index.size:
+        return lax.full(index.shape, 0, a.dtype)
+    others = tuple(k for k in range(a.ndim) if k != axis)
+    numbers = lax.GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return lax.gather(
+        a,
+        lax.expand_dims(index, (a.ndim,)),
+        numbers,
+        (1,) * a.ndim,
+        mode=mode or "fill",
+        fill_value=fill_value,
+    )
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """Choose, for each element, from the array that ``a`` numbers.
+
+    Parameters
+    ----------
+    a : array_like of int
+    choices : sequence of array_like, or array
+        Broadcast together and with ``a``.
+    mode : {"raise", "wrap", "clip"}
+        What numbers out of range mean; ``"raise"`` cannot be traced.
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range under ``"raise"``, or another mode.
+    ConcretizationTypeError
+        For traced numbers under ``"raise"``.
+    """
+    refuse_out("choose", out)
+    index = _indices("choose", a, 0)
+    arrays = [as_array(x) for x in promote_dtypes(*sequence_of("choose", choices))]
+    n = len(arrays)
+    if mode == "raise":
+        numbers = concrete("choose", "a", index, "Use mode='wrap' or 'clip'.")
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= n):
+            raise ValueError(f"numpy.choose: numbers must be in [0, {n}) under mode='raise'.")
+    elif mode == "wrap":
+        index = _modulo(index, n)
+    elif mode == "clip":
+        index = lax.clamp(index.dtype.type(0), index, index.dtype.type(n - 1))
+    else:
+        raise ValueError(f"numpy.choose: mode must be 'raise', 'wrap' or 'clip', got {mode!r}.")
+    shape = lax.broadcast_shapes(index.shape, *(x.shape for x in arrays))
+    stacked = lax.concatenate(
+        [lax.expand_dims(stretch("choose", x, shape), (0,)) for x in arrays], 0
+    )
+    index = lax.expand_dims(stretch("choose", index, shape), (0,))
+    return lax.squeeze(take_along_axis(stacked, index, 0, mode="clip"), (0,))
+
+
+def compress(
+    condition: Any,
+    a: Any,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
+) -> Array:
+    """Return the slices along an axis (or elements) at which a condition holds.
+
+    Parameters
+    ----------
+    condition : array_like
+        A vector, which may be shorter than the axis.
+    a : array_like
+    axis : int, optional
+    size : int, optional
+        Number of slices to return, which makes it possible to trace.
+    fill_value : scalar
+        What fills up to ``size``.
+
+    Raises
+    ------
+    ConcretizationTypeError
+        For a traced condition and no ``size``.
+    ValueError
+        For a condition that is no vector, or holds beyond the end of the axis.
+    """
+    refuse_out("compress", out)
+    condition, a = operands("compress", condition, a)
+    if np.ndim(condition) != 1:
+        raise ValueError(
+            f"numpy.compress: condition must be a vector, got shape {np.shape(condition)}."
+        )
+    if isinstance(condition, Tracer) and size is None:
+        concrete("compress", "condition", condition, "Give the number of results: size.")
+    a = as_array(a) if axis is not None else ravel(a)
+    axis = axis_of("compress", axis or 0, a.ndim)
+    hit, n = as_condition(condition), a.shape[axis]
+    if hit.shape[0] > n:
+        if not isinstance(hit, Tracer) and np.asarray(hit)[n:].any():
+            raise ValueError("numpy.compress: condition holds beyond the end of the axis.")
+        hit = lax.slice_in_dim(hit, 0, n)
+    (places,) = nonzero(hit, size=size, fill_value=n)
+    taken = take_index(a, along(a.ndim, axis, places), mode="clip")
+    if size is None:
+        return taken
+    inside = lax.lt(places, places.dtype.type(n))
+    mask = lax.broadcast_in_dim(inside, taken.shape, (axis,))
+    fill = lax.convert_element_type(fill_value, a.dtype)
+    return lax.select(mask, taken, stretch("compress", fill, taken.shape))
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """Return the elements at which a condition of the same size holds; see `compress`."""
+    condition, arr = operands("extract", condition, arr)
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+# --- putting ------------------------------------------------------------------------------------
+
+
+def functional(name: str, inplace: bool) -> None:
+    """Raise `ValueError` unless ``inplace=False``: arrays are immutable."""
+    if inplace:
+        raise ValueError(
+            f"numpy.{name}: arrays are immutable, so nothing can be done in place. Pass "
+            "inplace=False and use the result."
+        )
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """Return ``arr`` with values put at indices along an axis, the other axes running together.
+
+    Raises
+    ------
+    ValueError
+        Unless ``inplace=False``.
+    """
+    functional("put_along_axis", inplace)
+    shape = np.shape(arr)
+    a, index, along_axis = _aligned("put_along_axis", arr, indices, axis)
+    where_to = [lax.broadcasted_iota(index.dtype, index.shape, k) for k in range(a.ndim)]
+    where_to[along_axis] = index
+    out = IndexUpdateHelper(a)[tuple(where_to)].set(values, mode=mode)
+    return lax.reshape(out, shape) if axis is None else out
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """Return ``a`` with values put at indices of the flattened array.
+
+    Parameters
+    ----------
+    a : array_like
+    ind : array_like of int
+    v : array_like
+        Repeated as often as needed.
+    mode : {"clip", "wrap"}, optional
+        What indices out of range mean; they are dropped where omitted.
+    inplace : bool
+        Must be False.
+
+    Raises
+    ------
+    ValueError
+        Unless ``inplace=False``, or for another mode.
+    """
+    functional("put", inplace)
+    a, index, v = array_of("put", a), ravel(_indices("put", ind)), ravel(array_of("put", v, 2))
+    if not a.size or not index.size or not v.size:
+        return a
+    if mode == "wrap":
+        index = _modulo(index, a.size)
+    elif mode == "clip":
+        index = lax.clamp(index.dtype.type(0), index, index.dtype.type(a.size - 1))
+    elif mode is not None:
+        raise ValueError(f"numpy.put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
+    values = lax.slice_in_dim(lax.tile(v, (-(-index.size // v.size),)), 0, index.size)
+    out = IndexUpdateHelper(ravel(a))[index].set(values, mode="drop")
+    return lax.reshape(out, a.shape)
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """Return ``arr`` with its elements where ``mask`` holds replaced by ``vals``, in order.
+
+    Raises
+    ------
+    ValueError
+        Unless ``inplace=False``; for a mask of another size, or no values.
+    """
+    functional("place", inplace)
+    a, mask = array_of("place", arr), array_of("place", mask, 1)
+    values = ravel(array_of("place", vals, 2))
+    if mask.size != a.size:
+        raise ValueError(
+            f"numpy.place: arr and mask must have one size, got shapes {a.shape} and {mask.shape}."
+        )
+    if not values.size:
+        if not a.size:
+            return a
+        raise ValueError("numpy.place: vals must not be empty.")
+    hit = ravel(as_condition(mask))
+    dtype = index_dtype(a.size)
+    count = lax.cumsum(lax.convert_element_type(hit, dtype))
+    number = lax.rem(lax.sub(count, dtype.type(1)), dtype.type(values.size))
+    chosen = take_index(lax.convert_element_type(values, a.dtype), number, mode="clip")
+    return lax.reshape(choose_where(hit, chosen, ravel(a)), a.shape)
