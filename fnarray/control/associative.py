@@ -37,7 +37,7 @@ def associative_scan(
     elems : pytree of arrays
         With axes of one size.
     reverse : bool
-        Whether to combine from the end.
+        Whether to begin at the end: ``fn(e2, e1)``, ``fn(fn(e2, e1), e0)``.
     axis : int
 
     Raises
@@ -61,8 +61,7 @@ def associative_scan(
         )
 
     def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-        pair = (ys, xs) if reverse else (xs, ys)
-        outs, out_spec = tree.flatten_spec(fn(*(spec.unflatten(side) for side in pair)))
+        outs, out_spec = tree.flatten_spec(fn(spec.unflatten(xs), spec.unflatten(ys)))
         if out_spec != spec:
             raise ValueError(
                 f"lax.associative_scan: {fun_text(fn)} returned {tree.PyTreeDef(out_spec)} for "
@@ -98,10 +97,11 @@ def _prefixes(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -
     odd = _prefixes(combine, pairs, axis)
     # Prefix 2k ends with element 2k, after the prefix of the k pairs before it.
     known = take(odd, 0, n // 2 - 1) if n % 2 == 0 else odd
-    even = take(xs, 0, 1)
-    if n > 2:
-        later = combine(known, take(xs, 2, n, 2))
-        even = [concatenate(parts, axis) for parts in zip(even, later, strict=True)]
+    later = combine(known, take(xs, 2, n, 2))
+    even = [
+        concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
+        for x, y in zip(xs, later, strict=True)
+    ]
     return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
 
 

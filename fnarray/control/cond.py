@@ -10,7 +10,6 @@ import numpy as np
 from ..config import config
 from ..core import hooks
 from ..core.array import aval_of
-from ..core.avals import ShapedArray
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
@@ -27,14 +26,6 @@ _MISSING = object()
 _INT32 = np.dtype(np.int32)
 
 
-def _cond_aval(
-    index: ShapedArray, *avals: ShapedArray, branches: tuple[ClosedGraph, ...]
-) -> tuple[ShapedArray, ...]:
-    # Weakly typed only where every branch's result is.
-    columns = zip(*(b.out_avals for b in branches), strict=True)
-    return tuple(c[0].update(weak_type=all(a.weak_type for a in c)) for c in columns)
-
-
 def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple[Any, ...]:
     chosen = branches[min(max(int(index), 0), len(branches) - 1)]
     return tuple(hooks.compiled_call(chosen, xs))
@@ -43,7 +34,8 @@ def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple
 cond_p = register(
     Primitive(
         "cond",
-        aval=_cond_aval,
+        # Where results are weakly typed in some branches only, the first decides, as in JAX.
+        aval=lambda *avals, branches: branches[0].out_avals,
         eval=_cond_eval,
         form=lambda ins, outs, *, branches: Branch(branches),
         multiple_results=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,11 @@ class Array:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.aval.shape[0]))  # type: ignore[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(

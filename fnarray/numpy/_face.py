@@ -18,12 +18,11 @@ from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_, canonicalize_dtype, is_integer
 from ..core.primitive import Primitive
+from ..core.quiet import quietly
 from ..core.trace import state, wrap
 from ._promote import Promotion
 
 __all__: list[str] = []
-
-_quiet = np.errstate(all="ignore")
 
 
 class Plan:
@@ -45,7 +44,7 @@ class Plan:
 
     def __init__(self, prim: Primitive, aval: ShapedArray, operand: np.dtype, python: Any):
         self.prim = prim
-        self.evaluate = _quiet(prim.eval)
+        self.evaluate = prim.eval
         self.aval = aval
         self.scalar = operand.type if python else None
         self.low, self.high = -np.inf, np.inf
@@ -54,7 +53,13 @@ class Plan:
             self.low, self.high = int(limits.min), int(limits.max)
 
 
-_PLANS_KEPT = 4096
+_KEPT = 4096
+
+
+def remember(memo: dict[Any, Any], key: Any, plan: Any) -> None:
+    """Keep a plan, unless a program that makes ever new shapes has filled the memo."""
+    if len(memo) < _KEPT:
+        memo[key] = plan
 
 
 def unary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> Callable[..., Any]:
@@ -80,8 +85,8 @@ def unary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> Ca
             act = boolean if boolean is not None and operand.dtype == bool_ else op
             out = act(operand)
             prim = getattr(act, "primitive", None)
-            if prim and operand is x and type(out) is ArrayImpl and len(memo) < _PLANS_KEPT:
-                memo[x.aval, config.trace_token] = Plan(prim, out.aval, x.dtype, None)
+            if prim and operand is x and type(out) is ArrayImpl:
+                remember(memo, (x.aval, config.trace_token), Plan(prim, out.aval, x.dtype, None))
             return out
 
         @wraps(signature)
@@ -89,7 +94,7 @@ def unary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> Ca
             if type(x) is ArrayImpl and state.trace is None:
                 plan = known((x.aval, config.trace_token))
                 if plan is not None:
-                    return wrap(plan.evaluate(x._data), plan.aval, plan.prim)
+                    return wrap(quietly(plan.evaluate, x._data), plan.aval, plan.prim)
             return learn(x)
 
         return face
@@ -113,12 +118,13 @@ def binary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> C
             act = boolean if boolean is not None and a.dtype == bool_ else op
             out = act(a, b)
             prim = getattr(act, "primitive", None)
-            if prim is None or type(out) is not ArrayImpl or len(memo) >= _PLANS_KEPT:
+            if prim is None or type(out) is not ArrayImpl:
                 return out
             keys = _key(x, a), _key(y, b)
             if None not in keys and ShapedArray in map(type, keys):
                 python = next((k for k in keys if isinstance(k, type)), None)
-                memo[(*keys, config.trace_token)] = Plan(prim, out.aval, a.dtype, python)
+                plan = Plan(prim, out.aval, a.dtype, python)
+                remember(memo, (*keys, config.trace_token), plan)
             return out
 
         @wraps(signature)
@@ -131,13 +137,13 @@ def binary(op: Callable[..., Any], promote: Promotion, boolean: Any = None) -> C
             if plan is None:
                 return learn(x, y)
             if plan.scalar is None:
-                return wrap(plan.evaluate(x._data, y._data), plan.aval, plan.prim)
+                return wrap(quietly(plan.evaluate, x._data, y._data), plan.aval, plan.prim)
             if type(x) is ArrayImpl:
                 if plan.low <= y <= plan.high:
-                    out = plan.evaluate(x._data, plan.scalar(y))
+                    out = quietly(plan.evaluate, x._data, plan.scalar(y))
                     return wrap(out, plan.aval, plan.prim)
             elif plan.low <= x <= plan.high:
-                return wrap(plan.evaluate(plan.scalar(x), y._data), plan.aval, plan.prim)
+                return wrap(quietly(plan.evaluate, plan.scalar(x), y._data), plan.aval, plan.prim)
             return learn(x, y)
 
         return face

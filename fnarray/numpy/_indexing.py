@@ -341,6 +341,19 @@ def _wrapped(value: Any, n: int, wrap: bool) -> Any:
     return wrap_negative(_widened(value, n), n)
 
 
+def _advanced_columns(
+    advanced: list[Entry], shape: Shape, wrap: bool, first: int
+) -> tuple[Shape, list[tuple[Any, int, int]]]:
+    """Return the common shape of advanced indices, and each of them broadcast to it."""
+    common = broadcast_shapes(*[np.shape(a.value) for a in advanced])
+    columns = []
+    for a in advanced:
+        value = as_index(_wrapped(a.value, shape[a.axis], wrap), shape)
+        dims = range(len(common) - value.ndim, len(common))
+        columns.append((broadcast_in_dim(value, common, dims), first, a.axis))
+    return common, columns
+
+
 def make_plan(parsed: Parsed, wrap: bool) -> Plan:
     """Return how parsed indices are a gather."""
     parsed, bool_dims = _spell_out_bools(parsed)
@@ -355,11 +368,8 @@ def make_plan(parsed: Parsed, wrap: bool) -> Plan:
     taken = 0  # axes of what is gathered
     for k, e in enumerate(parsed.entries):
         if advanced and (e is advanced[0] if parsed.contiguous else k == 0):
-            common = broadcast_shapes(*[np.shape(a.value) for a in advanced])
-            for a in advanced:
-                value = as_index(_wrapped(a.value, shape[a.axis], wrap), shape)
-                dims = range(len(common) - value.ndim, len(common))
-                columns.append((broadcast_in_dim(value, common, dims), len(batch), a.axis))
+            common, more = _advanced_columns(advanced, shape, wrap, len(batch))
+            columns += more
             batch += common
             out += common
             taken += len(common)

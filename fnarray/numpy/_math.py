@@ -23,7 +23,6 @@ from ..core.dtypes import (
     is_float,
     is_inexact,
     is_integer,
-    to_complex,
     to_real,
 )
 from ..ops._canonical import as_array
@@ -35,8 +34,6 @@ from ._promote import (
     operands,
     promote_args,
     promote_args_inexact,
-    promote_args_numeric,
-    promote_dtypes,
     promote_dtypes_inexact,
 )
 from ._select import choose_where
@@ -441,25 +438,21 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         return _round_parts(a)
     # float16 has no room for the factor: 10 ** 5 overflows.
     wide = convert(a, float32) if a.dtype.itemsize == 2 else a
-    factor = convert(float(10 ** builtin_abs(decimals)), wide.dtype)
+    factor = convert(float(10 ** max(decimals, -decimals)), wide.dtype)
     scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
     return convert(unscale(_round_parts(scale(wide, factor)), factor), a.dtype, a.weak_type)
-
-
-builtin_abs = int.__abs__
 
 
 def _round_integers(a: Array, unit: int) -> Array:
     if unit > np.iinfo(a.dtype).max:
         return lax.full_like(a, 0)
-    scaled = lax.div(convert(a, to_inexact_of(a)), convert(float(unit), to_inexact_of(a)))
-    return lax.mul(convert(lax.round(scaled, lax.RoundingMethod.TO_NEAREST_EVEN), a.dtype),
-                   convert(unit, a.dtype))
-
-
-def to_inexact_of(a: Array) -> np.dtype:
-    """Float dtype that integers of an array round in."""
-    return canonicalize_dtype(float64 if a.dtype.itemsize > 2 else float32)
+    # By integers throughout: a float would lose digits of large ones.
+    one = _const(a, unit)
+    low = a - a % one
+    rest, half = a - low, _const(a, unit // 2)
+    odd = lax.eq((low // one) % _const(a, 2), _const(a, 1))
+    up = lax.bitwise_or(lax.gt(rest, half), lax.bitwise_and(lax.eq(rest, half), odd))
+    return choose_where(up, low + one, low)
 
 
 around = round
@@ -467,7 +460,9 @@ around = round
 
 def _no_out(name: str, out: Any) -> None:
     if out is not None:
-        raise ValueError(f"numpy.{name}: out must be None, as arrays are immutable; use the result.")
+        raise ValueError(
+            f"numpy.{name}: out must be None, as arrays are immutable. Use the result."
+        )
 
 
 # ---- tests -------------------------------------------------------------------------------------
@@ -727,15 +722,18 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     n = as_array(n)
     shape = lax.broadcast_shapes(x.shape, n.shape)
     x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
-    # Three factors reach from the largest float to the smallest subnormal, none out of range
-    # alone.
-    limit = convert(finfo(x.dtype).maxexp - 1, int32)
-    n = lax.clamp(lax.neg(limit) * 3, n, limit * 3)
-    for _ in range(3):
-        part = lax.clamp(lax.neg(limit) + 1, n, limit)
-        x = lax.mul(x, _power_of_two(part, x.dtype))
-        n = lax.sub(n, part)
-    return x
+    fraction, exponent = frexp(x)
+    limits = finfo(x.dtype)
+    low, high = convert(limits.minexp + 1, int32), convert(limits.maxexp - 1, int32)
+    far = convert(4 * limits.maxexp, int32)
+    exponent = lax.add(exponent, lax.clamp(lax.neg(far), n, far))
+    # The first product is exact, being a normal number: only the second may round.
+    first = lax.clamp(low, exponent, high)
+    second = lax.clamp(low, lax.sub(exponent, first), high)
+    scaled = lax.mul(fraction, _power_of_two(first, x.dtype))
+    scaled = lax.mul(scaled, _power_of_two(second, x.dtype))
+    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
+    return choose_where(itself, x, scaled)
 
 
 def _power_of_two(n: Array, dtype: np.dtype) -> Array:

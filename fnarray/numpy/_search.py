@@ -90,6 +90,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 def _nonzero_traced(a: Array, size: int, fills: tuple[Any, ...]) -> tuple[Array, ...]:
     """Write each hit's flat index to the place that the running count of hits gives it."""
     dtype = index_dtype(a.size)
+    if not size:
+        return (lax.full((0,), 0, dtype),) * a.ndim
     one = dtype.type(1)
     hit = ravel(as_condition(a))
     count = lax.cumsum(lax.convert_element_type(hit, dtype))
@@ -353,7 +355,7 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array
             f"{a.shape}."
         )
     axis = axis_of(name, axis, a.ndim)
-    rest = [s[:axis] + (1,) + s[axis + 1 :] for s in (a.shape, index.shape)]
+    rest = [(*s[:axis], 1, *s[axis + 1 :]) for s in (a.shape, index.shape)]
     common = lax.broadcast_shapes(*rest)
     shapes = [(*common[:axis], x.shape[axis], *common[axis + 1 :]) for x in (a, index)]
     return stretch(name, a, shapes[0]), stretch(name, index, shapes[1]), axis

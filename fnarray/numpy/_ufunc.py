@@ -1,4 +1,4 @@
-"""Functions of elements as objects: ``add.reduce``, ``add.accumulate``, ``add.at``, ``add.outer``."""
+"""Functions of elements as objects: ``add.reduce``, ``add.accumulate``, ``add.at``."""
 
 from __future__ import annotations
 

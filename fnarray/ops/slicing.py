@@ -19,7 +19,7 @@ from ..core.trace import bind
 from ..errors import ShapeError
 from ._canonical import Shape, canonical_axis, canonical_ints
 from ._rules import all_weak, check_same_dtypes, register, reindexing
-from .shape import squeeze
+from .shape import broadcast_in_dim_p, squeeze, squeeze_p
 
 __all__ = [
     "concatenate",
@@ -29,6 +29,8 @@ __all__ = [
     "slice",
     "slice_in_dim",
     "split",
+    "stack",
+    "unstack",
 ]
 
 
@@ -246,22 +248,21 @@ def _split_aval(x: ShapedArray, *, sizes: Shape, axis: int) -> tuple[ShapedArray
     return tuple(x.update(shape=(*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in sizes)
 
 
-def _split_form(ins: tuple[ShapedArray, ...], outs: Any, *, sizes: Shape, axis: int) -> Inline:
-    """Stand for the slices that the parts are."""
-    x = Var(ins[0])
+def _cuts(name: str, x: ShapedArray, outs: Any, sizes: Shape, axis: int, drop: bool) -> Inline:
+    """Stand for the slices that parts along an axis are, less the axis where it is dropped."""
+    source = Var(x)
     parts = tuple(map(Var, outs))
     eqns, at = [], 0
     for part, n in zip(parts, sizes, strict=True):
-        start, limit = [0] * ins[0].ndim, list(ins[0].shape)
+        start, limit = [0] * x.ndim, list(x.shape)
         start[axis], limit[axis] = at, at + n
-        params = {
-            "start_indices": tuple(start),
-            "limit_indices": tuple(limit),
-            "strides": None,
-        }
-        eqns.append(Eqn(slice_p, (x,), (part,), params))
         at += n
-    return Inline(ClosedGraph(Graph((), (x,), tuple(eqns), parts, "split")))
+        cut = Var(x.update(shape=(*x.shape[:axis], n, *x.shape[axis + 1 :]))) if drop else part
+        params = {"start_indices": tuple(start), "limit_indices": tuple(limit), "strides": None}
+        eqns.append(Eqn(slice_p, (source,), (cut,), params))
+        if drop:
+            eqns.append(Eqn(squeeze_p, (cut,), (part,), {"dimensions": (axis,)}))
+    return Inline(ClosedGraph(Graph((), (source,), tuple(eqns), parts, name)))
 
 
 split_p = register(
@@ -269,7 +270,7 @@ split_p = register(
         "split",
         aval=_split_aval,
         eval=lambda x, *, sizes, axis: np.split(x, list(accumulate(sizes))[:-1], axis),
-        form=_split_form,
+        form=lambda ins, outs, *, sizes, axis: _cuts("split", ins[0], outs, sizes, axis, False),
         multiple_results=True,
     )
 )
@@ -289,6 +290,85 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
         sizes=canonical_ints("split", "sizes", sizes),
         axis=canonical_axis("split", axis, aval_of(operand).ndim),
     )
+
+
+def _stack_aval(*avals: ShapedArray, axis: int) -> ShapedArray:
+    check_same_dtypes("stack", avals)
+    shape = avals[0].shape
+    if any(a.shape != shape for a in avals):
+        got = ", ".join(str(a.shape) for a in avals)
+        raise ValueError(f"lax.stack: operands must have equal shapes, got {got}.")
+    return ShapedArray((*shape[:axis], len(avals), *shape[axis:]), avals[0].dtype, all_weak(avals))
+
+
+def _stack_form(ins: tuple[ShapedArray, ...], outs: Any, *, axis: int) -> Inline:
+    """Stand for the concatenation that a stack is, of operands with an axis of size 1 more."""
+    sources = tuple(map(Var, ins))
+    shape = ins[0].shape
+    wide = (*shape[:axis], 1, *shape[axis:])
+    dims = tuple(d for d in range(len(wide)) if d != axis)
+    rows = tuple(Var(a.update(shape=wide)) for a in ins)
+    out = Var(outs[0])
+    params = {"shape": wide, "broadcast_dimensions": dims}
+    eqns = [
+        Eqn(broadcast_in_dim_p, (x,), (row,), params) for x, row in zip(sources, rows, strict=True)
+    ]
+    eqns.append(Eqn(concatenate_p, rows, (out,), {"dimension": axis}))
+    return Inline(ClosedGraph(Graph((), sources, tuple(eqns), (out,), "stack")))
+
+
+stack_p = register(
+    Primitive(
+        "stack",
+        aval=_stack_aval,
+        eval=lambda *xs, axis: np.stack(xs, axis),
+        form=_stack_form,
+    )
+)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+    """Join arrays of one shape and dtype along a new axis.
+
+    Raises
+    ------
+    TypeError
+        For dtypes that differ.
+    ValueError
+        For shapes that differ, an axis out of range, or no arrays.
+    """
+    if not len(operands):
+        raise ValueError("lax.stack requires a non-empty sequence of arrays.")
+    axis = canonical_axis("stack", axis, aval_of(operands[0]).ndim + 1)
+    return bind(stack_p, *operands, axis=axis)
+
+
+unstack_p = register(
+    Primitive(
+        "unstack",
+        aval=lambda x, *, axis: (
+            (x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :])),) * x.shape[axis]
+        ),
+        eval=lambda x, *, axis: tuple(np.moveaxis(x, axis, 0)),
+        form=lambda ins, outs, *, axis: _cuts(
+            "unstack", ins[0], outs, (1,) * len(outs), axis, True
+        ),
+        multiple_results=True,
+    )
+)
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """Return the arrays that an array is a stack of, along an axis.
+
+    Raises
+    ------
+    ValueError
+        For an axis out of range.
+    """
+    shape = aval_of(x).shape
+    axis = canonical_axis("unstack", axis, len(shape))
+    return tuple(bind(unstack_p, x, axis=axis)) if shape[axis] else ()
 
 
 # --- padding ------------------------------------------------------------------------------------

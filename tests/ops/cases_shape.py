@@ -65,6 +65,14 @@ SLICES = [
         dtypes="biufc",
     ),
     _row("split", (1, 0, 3), 1),
+    OpCase(
+        "stack",
+        lambda lax: lambda *xs: lax.stack(xs, -2),
+        shapes=((3, 2),) * 3,
+        dtypes=("float32",) * 3,
+    ),
+    _row("unstack", -1),
+    _row("unstack:empty", 0, shapes=((0, 2),)),
     _row("split:negative", (1, 2), -2),
 ]
 _PADS = (
@@ -199,6 +207,11 @@ ERRORS = [
     _bad("split", _x, (1, 1), raises=ValueError, match="add up"),
     _bad("split", _x, (1, 2), 2, raises=ValueError),
     _bad("split", _x, (1, -1, 3), raises=ValueError),
+    _bad("stack", [], jax_raises=IndexError, raises=ValueError),
+    _bad("stack", [_x, _x[0]], raises=ValueError, match="equal shapes"),
+    _bad("stack", [_x, _n], match="int32"),
+    _bad("stack", [_x, _x], 3, raises=ValueError),
+    _bad("unstack", _x, 2, raises=ValueError),
     _bad("tile", _x, (2,)),
     _bad("collapse", _x, 1, 0, raises=ValueError, match="backwards"),
     _bad("dynamic_slice", _x, (0,), (1, 1), raises=ValueError),

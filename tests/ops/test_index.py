@@ -22,7 +22,9 @@ def test_forms_of_shape_operations(case):
     """Every form, run as plain loops, gives what the evaluator gives, and stays in bounds."""
     args = case.args(next(iter(case.signatures())))
     check_forms(
-        lambda *xs: (lambda out: out if isinstance(out, list) else [out])(case.call(lax, *xs)),
+        lambda *xs: (lambda out: out if isinstance(out, list | tuple) else [out])(
+            case.call(lax, *xs)
+        ),
         *args,
     )
 
@@ -89,7 +91,7 @@ def _draw(seed):
     return x, indices, numbers, tuple(sizes), MODES[seed % 3], rng
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(36))
 def test_gather_and_scatter_match_jax(seed, jax):
     """Random dimension numbers, modes and dtypes give JAX's values; forms agree with them."""
     x, indices, numbers, sizes, mode, rng = _draw(seed)
@@ -114,6 +116,8 @@ def test_gather_and_scatter_match_jax(seed, jax):
 
 def _ROWS(m):
     return m.GatherDimensionNumbers((1,), (0,), (0,))
+
+
 def _LINE(m):
     return m.ScatterDimensionNumbers((), (0,), (0,))
 

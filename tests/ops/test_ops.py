@@ -77,7 +77,6 @@ def test_matches_jax(case: OpCase, signature, oracle):
         assert g.dtype == bool or g.weak_type == w.weak_type
 
 
-@pytest.mark.skipif(not hasattr(fnarray, "jit"), reason="jit is not written yet")
 @pytest.mark.parametrize(("case", "signature"), [r for r in RUNS if r.values[1]])
 def test_compiled_matches_eager(case: OpCase, signature):
     """Compiled code gives what evaluation by NumPy gives."""

@@ -110,7 +110,7 @@ def _outcome(fun):
     return out.dtype, out.shape, out.tolist()
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(case=cases(), mode=st.sampled_from([None, None, "fill", "clip"]), wrap=st.booleans())
 def test_reads_match_jax(case, mode, wrap):
     """Any index expression reads what JAX reads, eagerly, with traced indices, and traced whole."""
@@ -129,7 +129,7 @@ def test_reads_match_jax(case, mode, wrap):
     assert _outcome(lambda: traced(read, x, *arrays)) == want
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     case=cases(),
     name=st.sampled_from(UPDATES),
@@ -155,7 +155,7 @@ def test_updates_match_jax(case, name, mode, wrap):
     np.testing.assert_array_equal(ours, x)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(case=cases(), at=st.integers(0, 3), flag=st.booleans())
 def test_scalar_masks_match_numpy(case, at, flag):
     """A scalar mask adds an axis of one element or none, where NumPy puts it."""
