@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import short_name
+from .dtypes import as_dtype, short_name
 
 _interned: dict[tuple[tuple[int, ...], np.dtype, bool], ShapedArray] = {}
 
@@ -92,9 +92,8 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
-        from_bf16 = getattr(dtype, "dtype", dtype)
         self.shape = tuple(shape)
-        self.dtype = np.dtype(from_bf16)
+        self.dtype = as_dtype(dtype)
         self.weak_type = weak_type
         self.sharding = sharding
 

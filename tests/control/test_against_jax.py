@@ -51,44 +51,147 @@ ROWS = (
     Row("cond", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (True, X)),
     Row("cond-number", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (0, X)),
     Row("cond-float", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (0.5, X)),
-    Row("cond-operand", lambda lax: lambda p: lax.cond(p, lambda x: 1, lambda x: 2, operand=None), (True,)),
-    Row("cond-legacy", lambda lax: lambda p, x: lax.cond(p, x, lax.sin, F, lambda y: x), (False, X)),
-    Row("cond-captures", lambda lax: lambda p, x: lax.cond(p, lambda: lax.add(x, X), lambda: x), (False, X)),
+    Row(
+        "cond-operand",
+        lambda lax: lambda p: lax.cond(p, lambda x: 1, lambda x: 2, operand=None),
+        (True,),
+    ),
+    Row(
+        "cond-legacy", lambda lax: lambda p, x: lax.cond(p, x, lax.sin, F, lambda y: x), (False, X)
+    ),
+    Row(
+        "cond-captures",
+        lambda lax: lambda p, x: lax.cond(p, lambda: lax.add(x, X), lambda: x),
+        (False, X),
+    ),
     Row("cond-weak", lambda lax: lambda p, x: lax.cond(p, lambda: 1.0, lambda: x), (True, F)),
-    Row("cond-tree", lambda lax: lambda p, x: lax.cond(p, lambda t: {"a": t[0], "b": t}, lambda t: {"a": F, "b": (t[1], 2.0)}, (F, x)), (True, 1.0)),
+    Row(
+        "cond-tree",
+        lambda lax: (
+            lambda p, x: lax.cond(
+                p, lambda t: {"a": t[0], "b": t}, lambda t: {"a": F, "b": (t[1], 2.0)}, (F, x)
+            )
+        ),
+        (True, 1.0),
+    ),
     Row("switch", lambda lax: lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.neg], x), (1, X)),
     Row("switch-low", lambda lax: lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), (-7, X)),
-    Row("switch-high", lambda lax: lambda i, x: lax.switch(i, [lax.sin, lax.cos], x), (np.uint8(7), X)),
+    Row(
+        "switch-high",
+        lambda lax: lambda i, x: lax.switch(i, [lax.sin, lax.cos], x),
+        (np.uint8(7), X),
+    ),
     Row("switch-one", lambda lax: lambda i, x: lax.switch(i, [lax.sin], x), (3, X)),
-    Row("while", lambda lax: lambda x: lax.while_loop(lambda c: lax.lt(c, 100.0), lambda c: lax.mul(c, 2.0), x), (3.0,)),
-    Row("while-captures", lambda lax: lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.mul(c, x), x), (F, np.float32(1e3))),
-    Row("while-weak", lambda lax: lambda x: lax.while_loop(lambda c: lax.lt(c, F), lambda c: lax.add(c, F), x), (0.0,)),
+    Row(
+        "while",
+        lambda lax: (
+            lambda x: lax.while_loop(lambda c: lax.lt(c, 100.0), lambda c: lax.mul(c, 2.0), x)
+        ),
+        (3.0,),
+    ),
+    Row(
+        "while-captures",
+        lambda lax: lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.mul(c, x), x),
+        (F, np.float32(1e3)),
+    ),
+    Row(
+        "while-weak",
+        lambda lax: lambda x: lax.while_loop(lambda c: lax.lt(c, F), lambda c: lax.add(c, F), x),
+        (0.0,),
+    ),
     Row("collatz", _collatz, (27,)),
-    Row("fori-static", lambda lax: lambda x: lax.fori_loop(2, 7, lambda i, c: lax.add(c, i), x), (1,)),
-    Row("fori-empty", lambda lax: lambda x: lax.fori_loop(7, 2, lambda i, c: lax.add(c, i), x), (1,)),
-    Row("fori-unroll", lambda lax: lambda x: lax.fori_loop(0, 9, lambda i, c: lax.add(c, i), x, unroll=4), (1,)),
+    Row(
+        "fori-static",
+        lambda lax: lambda x: lax.fori_loop(2, 7, lambda i, c: lax.add(c, i), x),
+        (1,),
+    ),
+    Row(
+        "fori-empty", lambda lax: lambda x: lax.fori_loop(7, 2, lambda i, c: lax.add(c, i), x), (1,)
+    ),
+    Row(
+        "fori-unroll",
+        lambda lax: lambda x: lax.fori_loop(0, 9, lambda i, c: lax.add(c, i), x, unroll=4),
+        (1,),
+    ),
     Row("fori-traced", _powers, (3, F)),
-    Row("fori-invariant", lambda lax: lambda x: lax.fori_loop(0, 3, lambda i, c: (lax.add(c[0], c[1]), c[1]), (x, x)), (F,)),
-    Row("scan", lambda lax: lambda x: lax.scan(lambda c, y: (lax.add(c, y), lax.mul(c, y)), F, x), (X,)),
-    Row("scan-reverse", lambda lax: lambda x: lax.scan(lambda c, y: (lax.sub(y, c), c), F, x, reverse=True), (X,)),
-    Row("scan-unroll", lambda lax: lambda x: lax.scan(lambda c, y: (lax.sub(y, c), c), F, x, unroll=2), (X,)),
-    Row("scan-length", lambda lax: lambda x: lax.scan(lambda c, _: (lax.mul(c, x), None), F, None, length=4), (F,)),
-    Row("scan-zero", lambda lax: lambda x: lax.scan(lambda c, _: (lax.mul(c, x), c), F, None, length=0), (F,)),
-    Row("scan-tree", lambda lax: lambda xs: lax.scan(lambda c, x: ({"a": lax.add(c["a"], x[0])}, x), {"a": F}, xs), (TABLE,)),
+    Row(
+        "fori-invariant",
+        lambda lax: lambda x: lax.fori_loop(0, 3, lambda i, c: (lax.add(c[0], c[1]), c[1]), (x, x)),
+        (F,),
+    ),
+    Row(
+        "scan",
+        lambda lax: lambda x: lax.scan(lambda c, y: (lax.add(c, y), lax.mul(c, y)), F, x),
+        (X,),
+    ),
+    Row(
+        "scan-reverse",
+        lambda lax: lambda x: lax.scan(lambda c, y: (lax.sub(y, c), c), F, x, reverse=True),
+        (X,),
+    ),
+    Row(
+        "scan-unroll",
+        lambda lax: lambda x: lax.scan(lambda c, y: (lax.sub(y, c), c), F, x, unroll=2),
+        (X,),
+    ),
+    Row(
+        "scan-length",
+        lambda lax: lambda x: lax.scan(lambda c, _: (lax.mul(c, x), None), F, None, length=4),
+        (F,),
+    ),
+    Row(
+        "scan-zero",
+        lambda lax: lambda x: lax.scan(lambda c, _: (lax.mul(c, x), c), F, None, length=0),
+        (F,),
+    ),
+    Row(
+        "scan-tree",
+        lambda lax: (
+            lambda xs: lax.scan(lambda c, x: ({"a": lax.add(c["a"], x[0])}, x), {"a": F}, xs)
+        ),
+        (TABLE,),
+    ),
     Row("scan-constant", lambda lax: lambda x: lax.scan(lambda c, y: (c, 2.0), F, x), (X,)),
-    Row("scan-forward", lambda lax: lambda x: lax.scan(lambda c, y: (lax.add(c, 1.0), (y, c)), 0.0, x), (X,)),
+    Row(
+        "scan-forward",
+        lambda lax: lambda x: lax.scan(lambda c, y: (lax.add(c, 1.0), (y, c)), 0.0, x),
+        (X,),
+    ),
     Row("scan-strengthened", lambda lax: lambda x: lax.scan(lambda c, y: (y, c), 1, x), (X,)),
     Row("scan-nested", _nested, (X,)),
     Row("map", lambda lax: lambda x: lax.map(lambda t: lax.mul(t, 2.0), x), (X,)),
     Row("map-tree", lambda lax: lambda t: lax.map(lambda r: {"s": r[0], "t": r}, t), (TABLE,)),
     Row("associative", lambda lax: lambda x: lax.associative_scan(lax.add, x), (X,)),
-    Row("associative-even", lambda lax: lambda x: lax.associative_scan(lax.mul, x), (np.arange(1, 9, dtype=np.int32),)),
-    Row("associative-reverse", lambda lax: lambda x: lax.associative_scan(lax.max, x, reverse=True), (np.float32([3, 1, 4, 1, 5, 9, 2]),)),
-    Row("associative-axis", lambda lax: lambda x: lax.associative_scan(lax.add, x, axis=1), (np.arange(12, dtype=np.float32).reshape(2, 6),)),
-    Row("associative-pair", lambda lax: lambda t: lax.associative_scan(lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(b[0], a[1]), b[1])), t), ((X, X),)),
+    Row(
+        "associative-even",
+        lambda lax: lambda x: lax.associative_scan(lax.mul, x),
+        (np.arange(1, 9, dtype=np.int32),),
+    ),
+    Row(
+        "associative-reverse",
+        lambda lax: lambda x: lax.associative_scan(lax.max, x, reverse=True),
+        (np.float32([3, 1, 4, 1, 5, 9, 2]),),
+    ),
+    Row(
+        "associative-axis",
+        lambda lax: lambda x: lax.associative_scan(lax.add, x, axis=1),
+        (np.arange(12, dtype=np.float32).reshape(2, 6),),
+    ),
+    Row(
+        "associative-pair",
+        lambda lax: (
+            lambda t: lax.associative_scan(
+                lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(b[0], a[1]), b[1])), t
+            )
+        ),
+        ((X, X),),
+    ),
     Row("associative-two", lambda lax: lambda x: lax.associative_scan(lax.add, x), (X[:2],)),
     Row("associative-none", lambda lax: lambda x: lax.associative_scan(lax.add, x), (X[:0],)),
-    Row("associative-bool", lambda lax: lambda x: lax.associative_scan(lax.bitwise_or, x), (X > 2,)),
+    Row(
+        "associative-bool", lambda lax: lambda x: lax.associative_scan(lax.bitwise_or, x), (X > 2,)
+    ),
+)
 ROW = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
@@ -116,7 +219,9 @@ def test_eager(row, jax):
 @ROW
 def test_jitted(row, jax):
     """Compiled as a whole, a program gives JAX's result."""
-    assert_same(fnarray.jit(row.program(fnarray.lax))(*row.args), jax.jit(row.program(jax.lax))(*row.args))
+    assert_same(
+        fnarray.jit(row.program(fnarray.lax))(*row.args), jax.jit(row.program(jax.lax))(*row.args)
+    )
 
 
 # A Python loop cannot stack an int beside floats: it does not know what comes.

@@ -1,4 +1,4 @@
-"""Control flow rejects what does not fit, with JAX's error types and messages that say what to do."""
+"""Control flow rejects what does not fit: JAX's error types, messages that say what to do."""
 
 from __future__ import annotations
 

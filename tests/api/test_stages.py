@@ -1,0 +1,191 @@
+"""Ahead-of-time stages, graphs on request, and the functions about arrays and devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import ShapeDtypeStruct, lax, stages, tree
+from fnarray.core.array import asarray
+from fnarray.errors import TracerArrayConversionError
+
+X = np.arange(4, dtype=np.float32)
+
+
+def fun(t, n=2):
+    return {"y": lax.mul(t["x"], t["x"]), "n": lax.add(t["k"], n)}
+
+
+ARG = {"x": X, "k": 3}
+SPEC = {"x": ShapeDtypeStruct((4,), np.float32), "k": 3}
+
+
+# ---- stages --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arg", [ARG, SPEC], ids=["arrays", "structs"])
+def test_stages_tell_their_signature(arg, jax):
+    """Traced, lowered and compiled stages tell structures, avals and results as JAX's do."""
+    theirs = {"x": jax.ShapeDtypeStruct((4,), np.float32), "k": 3}
+    ours, want = (
+        fnarray.jit(fun).lower(arg),
+        jax.jit(lambda t: {"y": t["x"], "n": t["k"]}).lower(theirs),
+    )
+    for stage in (fnarray.jit(fun).trace(arg), ours, ours.compile()):
+        assert str(stage.in_tree) == str(want.in_tree)
+        assert str(stage.out_tree) == str(want.out_tree)
+        assert str(stage.out_info["y"]) == str(want.out_info["y"])
+        assert str(stage.in_avals) == str(want.in_avals)
+        (info,), kwargs = stage.args_info
+        assert (info["x"].shape, info["x"].dtype, info["x"].donated) == ((4,), np.float32, False)
+        assert kwargs == {}
+
+
+def test_donated_arguments_are_told():
+    """Donation is accepted, and shown; the argument stays usable, as nothing is overwritten."""
+    x = asarray(X)
+    jitted = fnarray.jit(lambda x, y: lax.add(x, y), donate_argnums=1)
+    assert jitted.lower(x, x).donate_argnums == (1,)
+    jitted(x, x)
+    np.testing.assert_array_equal(np.asarray(x), X)
+
+
+def test_texts():
+    """A lowered function shows its source, its graph, its schedule, and rejects other dialects."""
+    lowered = fnarray.jit(fun).lower(ARG)
+    assert "def k_" in lowered.as_text()
+    assert lowered.as_text("numba") == lowered.as_text()
+    assert lowered.as_text("jaxpr").startswith("{ lambda")
+    assert "mul" in lowered.as_text("plan")
+    with pytest.raises(ValueError, match="dialect 'hlo'"):
+        lowered.as_text("hlo")
+
+
+def test_compiled_runs_and_costs():
+    """A compiled function runs on its signature, and estimates work and memory."""
+    compiled = fnarray.jit(fun).lower(ARG).compile()
+    out = compiled(ARG)
+    np.testing.assert_array_equal(np.asarray(out["y"]), X * X)
+    assert int(out["n"]) == 5
+    assert compiled.cost_analysis()["flops"] > 0
+    memory = compiled.memory_analysis()
+    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes) == (20, 20)
+    assert isinstance(compiled, stages.Compiled)
+    assert isinstance(fnarray.jit(fun), stages.Wrapped)
+
+
+def test_compiled_rejects_other_signatures():
+    """Another structure, shape, dtype, or a tracer is a TypeError that shows both."""
+    compiled = fnarray.jit(lambda x: lax.neg(x)).lower(X).compile()
+    for arg, says in [((X,), "structure"), (X[:2], r"float32\[4\].*float32\[2\]"), (1, "int32")]:
+        with pytest.raises(TypeError, match=f"(?s){says}"):
+            compiled(arg)
+    with pytest.raises(TypeError, match="while tracing"):
+        fnarray.jit(lambda x: compiled(x))(X)
+
+
+def test_static_arguments_are_part_of_a_stage():
+    """A compiled function is called without the arguments that were static."""
+    jitted = fnarray.jit(lambda x, n: lax.mul(x, float(n)), static_argnums=1)
+    np.testing.assert_array_equal(np.asarray(jitted.lower(X, 3).compile()(X)), X * 3)
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+
+def test_make_jaxpr_options(jax):
+    """Static arguments, stand-ins and ``return_shape`` work as in JAX, and print the same."""
+
+    def program(lax):
+        return lambda x, n: {"a": lax.mul(x, float(n)), "b": (x, 1)}
+
+    ours = fnarray.make_jaxpr(program(lax), static_argnums=1, return_shape=True)
+    theirs = jax.make_jaxpr(program(jax.lax), static_argnums=1, return_shape=True)
+    graph, shape = ours(ShapeDtypeStruct((2,), np.float32), 3)
+    want, want_shape = theirs(jax.ShapeDtypeStruct((2,), np.float32), 3)
+    assert str(graph) == str(want)
+    assert str(shape) == str(want_shape)
+    with pytest.raises(TypeError, match="callable"):
+        fnarray.make_jaxpr(3)
+
+
+def test_make_jaxpr_hoists_captured_arrays(jax):
+    """Arrays that are captured show before the semicolon, with their values in ``consts``."""
+    c = np.arange(3, dtype=np.float32)
+    graph = fnarray.make_jaxpr(lambda x: lax.add(x, asarray(c)))(c)
+    assert str(graph) == str(jax.make_jaxpr(lambda x: jax.lax.add(x, jax.numpy.asarray(c)))(c))
+    np.testing.assert_array_equal(np.asarray(graph.consts[0]), c)
+
+
+def test_eval_shape(jax):
+    """Shapes come from tracing alone: no data is needed, none is computed."""
+    huge = ShapeDtypeStruct((10**6, 10**6), np.float32)
+    got = fnarray.eval_shape(lambda t: {"s": lax.mul(t, t), "n": 1}, huge)
+    want = jax.eval_shape(
+        lambda t: {"s": t * t, "n": 1}, jax.ShapeDtypeStruct((10**6, 10**6), np.float32)
+    )
+    assert str(got) == str(want)
+    assert str(fnarray.jit(lambda t: t).eval_shape(huge)) == str(huge)
+
+
+def test_compile_time_evaluation():
+    """Inside ensure_compile_time_eval operations on values give values, in a traced function."""
+
+    @fnarray.jit
+    def traced(x):
+        with fnarray.ensure_compile_time_eval():
+            n = int(lax.add(1, 1))
+        return lax.mul(x, float(n))
+
+    np.testing.assert_array_equal(np.asarray(traced(X)), X * 2)
+
+
+def test_names():
+    """Scopes and named calls change nothing but must be given strings."""
+    with fnarray.named_scope("here"):
+        y = fnarray.named_call(lax.neg, name="minus")(X)
+    np.testing.assert_array_equal(np.asarray(y), -X)
+    with pytest.raises(TypeError, match="string"), fnarray.named_scope(3):
+        pass
+
+
+def test_typeof(jax):
+    """The type of a value prints as JAX's does."""
+    for x in (X, 1, 2.0, np.int8(3)):
+        assert str(fnarray.typeof(x)) == str(jax.typeof(x))
+
+
+# ---- arrays and devices --------------------------------------------------------------------------
+
+
+def test_device_put_and_get():
+    """Trees of numbers become trees of arrays, and back of NumPy arrays; tracers stay tracers."""
+    put = fnarray.device_put({"a": X, "b": [1, 2.0]}, fnarray.devices()[0])
+    assert all(isinstance(x, fnarray.Array) for x in tree.leaves(put))
+    got = fnarray.device_get(put)
+    assert all(isinstance(x, np.ndarray) for x in tree.leaves(got))
+    assert fnarray.block_until_ready(put) is put
+    np.testing.assert_array_equal(np.asarray(fnarray.jit(fnarray.device_put)(X)), X)
+    with pytest.raises(TracerArrayConversionError):
+        fnarray.jit(fnarray.device_get)(X)
+    with pytest.raises(TypeError, match="device"):
+        fnarray.device_put(X, "cpu")
+    with pytest.raises(TypeError):
+        fnarray.device_put("abc")
+
+
+def test_devices(jax):
+    """CPU devices are numbered, print as in JAX, and other platforms are an error."""
+    first, theirs = fnarray.devices()[0], jax.devices()[0]
+    assert (str(first), repr(first)) == (str(theirs), repr(theirs))
+    for name in ("platform", "id", "device_kind", "process_index"):
+        assert getattr(first, name) == getattr(theirs, name)
+    assert fnarray.devices() == fnarray.local_devices() == fnarray.devices("cpu")
+    assert fnarray.device_count() == fnarray.local_device_count() == len(fnarray.devices())
+    assert (fnarray.default_backend(), fnarray.process_index()) == ("cpu", 0)
+    assert fnarray.process_count() == len(fnarray.process_indices()) == 1
+    with pytest.raises(RuntimeError, match="tpu"):
+        fnarray.devices("tpu")
+    with pytest.raises(ValueError, match="process_index 3"):
+        fnarray.local_devices(3)
