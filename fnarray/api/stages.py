@@ -158,8 +158,7 @@ class Lowered(_Stage):
         """
         match dialect:
             case None | "numba":
-                kernels = [k.text for k in self._executable.kernels]
-                return "\n\n".join([*kernels, self._executable.driver_text])
+                return self._executable.as_text()
             case "jaxpr":
                 return str(self._traced.closed)
             case "plan":
@@ -172,9 +171,7 @@ class Lowered(_Stage):
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimated operations (``flops``) and bytes moved (``bytes accessed``)."""
-        cost = self._executable.cost
-        moved = cost.get("bytes accessed", cost.get("bytes", 0.0))
-        return {"flops": float(cost["flops"]), "bytes accessed": float(moved)}
+        return dict(self._executable.cost)
 
     def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
         """Build the kernels and return the program, callable."""

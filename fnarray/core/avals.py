@@ -74,6 +74,9 @@ class ShapedArray:
         weak = "~" if self.weak_type and not short_dtypes else ""
         return f"{weak}{name}[{','.join(map(str, self.shape))}]"
 
+    def __str__(self) -> str:
+        return self.str_short()
+
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short().lstrip('~')}{weak})"

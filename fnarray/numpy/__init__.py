@@ -13,7 +13,7 @@ from ._methods import array_methods as _array_methods
 
 # TODO(lead): becomes a list of star imports when all modules have landed.
 for _name in (
-    "_dtypes", "_ufuncs", "_math", "_select", "_creation", "_patterns", "_reductions", "_cumulative", "_shape",
+    "_dtypes", "_ufunc", "_ufuncs", "_math", "_select", "_creation", "_patterns", "_reductions", "_cumulative", "_quantiles", "_shape",
     "_join", "_sorting", "_products", "_einsum", "_stats", "_poly", "_windows", "_sets", "_search",
     "_pad", "_io", "_lists",
 ):

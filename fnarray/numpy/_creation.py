@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..config import config
 from ..core.array import Array, ArrayImpl, aval_of, from_numpy
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
@@ -254,9 +253,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return from_numpy(np.from_dlpack(x))
 
 
-def frombuffer(
-    buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0
-) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make an array of rank 1 of a buffer's bytes."""
     return from_numpy(np.frombuffer(buffer, _full_width(dtype), count, offset))
 

@@ -157,4 +157,3 @@ def _key(x: Any, promoted: Any) -> Any:
         # Weak or not, and of whatever rank: NumPy evaluates alike.
         return x.aval if x.dtype == promoted.dtype else None
     return type(x) if type(x) in (int, float) else None
-

@@ -12,7 +12,6 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import (
     bfloat16,
     bool_,
-    canonicalize_dtype,
     finfo,
     float16,
     float32,
@@ -37,7 +36,7 @@ from ._promote import (
     promote_dtypes_inexact,
 )
 from ._select import choose_where
-from ._ufunc import ufunc
+from ._ufunc import ufunc_of
 from ._ufuncs import absolute, multiply
 
 __all__ = [
@@ -186,13 +185,13 @@ def reciprocal(x: Any, /) -> Array:
     """``1 / x``, as a float."""
 
 
-@ufunc(identity=-math.inf)
+@ufunc_of(identity=-math.inf)
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """``log(exp(x) + exp(y))``, without overflow."""
     return _log_add("logaddexp", x1, x2, lax.exp, 1.0)
 
 
-@ufunc(identity=-math.inf)
+@ufunc_of(identity=-math.inf)
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
     """``log2(2 ** x + 2 ** y)``, without overflow."""
     return _log_add("logaddexp2", x1, x2, lax.exp2, 1 / math.log(2))
@@ -273,7 +272,7 @@ def arctan(x: Any, /) -> Array:
     """Inverse tangent, in radians."""
 
 
-@ufunc()
+@ufunc_of()
 @binary(lax.atan2, promote_args_inexact)
 def arctan2(x: Any, y: Any, /) -> Array:
     """Angle of the point whose ordinate is the first argument, abscissa the second."""
@@ -328,7 +327,7 @@ def rad2deg(x: Any, /) -> Array:
 radians, degrees = deg2rad, rad2deg
 
 
-@ufunc()
+@ufunc_of()
 def hypot(x1: Any, x2: Any, /) -> Array:
     """``sqrt(x ** 2 + y ** 2)``, without overflow; infinite where either is, NaN or not.
 
@@ -542,9 +541,7 @@ def signbit(x: Any, /) -> Array:
     return lax.lt(bits, _const(bits, 0))
 
 
-def isclose(
-    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
-) -> Array:
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether ``|a - b| <= atol + rtol |b|``; equal infinities are close.
 
     Parameters
@@ -586,7 +583,7 @@ def imag(val: Any, /) -> Array:
     return lax.imag(val) if is_complex(val.dtype) else lax.full_like(val, 0)
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 def conjugate(x: Any, /) -> Array:
     """Complex conjugate; real numbers stay as they are."""
     x = as_array(as_operand("conjugate", x))
@@ -606,13 +603,13 @@ def angle(z: Any, deg: bool = False) -> Array:
 # ---- floating point ----------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc_of()
 @binary(lax.nextafter, promote_args_inexact)
 def nextafter(x: Any, y: Any, /) -> Array:
     """Next float after the first argument in the direction of the second."""
 
 
-@ufunc()
+@ufunc_of()
 def copysign(x1: Any, x2: Any, /) -> Array:
     """Magnitude of the first argument with the sign of the second.
 
@@ -628,7 +625,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     return choose_where(signbit(y), lax.neg(size), size)
 
 
-@ufunc()
+@ufunc_of()
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """Step function: 0 below zero, 1 above, the second argument at zero."""
     x, y = promote_args_inexact("heaviside", x1, x2)
@@ -638,7 +635,7 @@ def heaviside(x1: Any, x2: Any, /) -> Array:
     return choose_where(lax.lt(x, zero), zero, above)
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 def spacing(x: Any, /) -> Array:
     """Distance to the next float away from zero, with the sign of ``x``.
 
@@ -704,7 +701,7 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     return fraction, choose_where(itself, convert(0, int32), exponent)
 
 
-@ufunc()
+@ufunc_of()
 def ldexp(x1: Any, x2: Any, /) -> Array:
     """``x * 2 ** n`` for integers ``n``, exact unless the result is out of range.
 
@@ -761,9 +758,7 @@ def nan_to_num(
     if not is_inexact(x.dtype):
         return x
     if is_complex(x.dtype):
-        parts = (
-            nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag)
-        )
+        parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
         return lax.complex(*parts)
     limits = finfo(x.dtype)
     posinf = float(limits.max) if posinf is None else posinf

@@ -19,7 +19,7 @@ from ..ops.slicing import rev
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
-from ._ufunc import UFunc
+from ._ufunc import ufunc
 
 __all__ = ["array_methods"]
 
@@ -41,7 +41,7 @@ def _refuse(symbol: str, x: Any, y: Any) -> Any:
     return NotImplemented
 
 
-def _operator(symbol: str, f: UFunc | Callable[..., Any]) -> Callable[..., Any]:
+def _operator(symbol: str, f: ufunc | Callable[..., Any]) -> Callable[..., Any]:
     call = getattr(f, "call", f)
 
     def method(self: Array, other: Any) -> Any:
@@ -52,7 +52,7 @@ def _operator(symbol: str, f: UFunc | Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _reflected(symbol: str, f: UFunc | Callable[..., Any]) -> Callable[..., Any]:
+def _reflected(symbol: str, f: ufunc | Callable[..., Any]) -> Callable[..., Any]:
     call = getattr(f, "call", f)
 
     def method(self: Array, other: Any) -> Any:
@@ -169,7 +169,42 @@ def _namespace_of(names: Mapping[str, Any]) -> Callable[..., Any]:
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 #: Functions of `fnarray.numpy` that are methods under the same name, the array first.
-_DELEGATED = ["all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "ravel", "repeat", "round", "searchsorted", "sort", "squeeze", "std", "sum", "swapaxes", "take", "trace", "var"]
+_DELEGATED = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "astype",
+    "choose",
+    "clip",
+    "conj",
+    "conjugate",
+    "copy",
+    "cumprod",
+    "cumsum",
+    "diagonal",
+    "dot",
+    "max",
+    "mean",
+    "min",
+    "nonzero",
+    "prod",
+    "ptp",
+    "ravel",
+    "repeat",
+    "round",
+    "searchsorted",
+    "sort",
+    "squeeze",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "trace",
+    "var",
+]
 
 
 def _methods(names: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,9 @@ from ..core.dtypes import (
     bool_,
     canonicalize_dtype,
     dtype_and_weak,
+    is_bool,
+    is_integer,
+    is_unsigned,
     lattice_result_type,
     to_inexact,
 )
@@ -75,6 +78,16 @@ def promote_dtypes_numeric(*args: Any) -> list[Array]:
     if dtype == bool_:
         dtype = canonicalize_dtype(int)
     return [convert(x, dtype, weak) for x in args]
+
+
+def wide_integer(dtype: np.dtype) -> np.dtype:
+    """Dtype that sums of a dtype have: the default integer at least."""
+    if is_bool(dtype):
+        return canonicalize_dtype(int)
+    if is_integer(dtype):
+        default = canonicalize_dtype(np.uint64 if is_unsigned(dtype) else np.int64)
+        return default if default.itemsize > dtype.itemsize else dtype
+    return dtype
 
 
 def promote_shapes(name: str, *args: Any) -> list[Any]:
@@ -142,4 +155,3 @@ def promote_args_inexact(name: str, *args: Any) -> list[Array]:
 def promote_args_numeric(name: str, *args: Any) -> list[Array]:
     """As `promote_args`, bools to integers."""
     return promote_shapes(name, *promote_dtypes_numeric(*operands(name, *args)))
-

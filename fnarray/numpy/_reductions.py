@@ -12,15 +12,11 @@ import numpy as np
 from .. import lax
 from ..core.array import Array, ArrayImpl
 from ..core.dtypes import (
-    bool_,
     canonicalize_dtype,
     float32,
     is_bool,
     is_complex,
-    is_float,
     is_inexact,
-    is_integer,
-    is_unsigned,
     to_inexact,
     to_real,
 )
@@ -30,7 +26,13 @@ from ..ops._canonical import as_array, canonical_axis
 from ..ops.convert import convert
 from ..ops.reduce import highest_of, lowest_of
 from ._face import remember
-from ._promote import as_operand, broadcast_to, promote_args_inexact, promote_dtypes_inexact
+from ._promote import (
+    as_operand,
+    broadcast_to,
+    promote_args_inexact,
+    promote_dtypes_inexact,
+    wide_integer,
+)
 from ._select import as_condition, choose_where
 from ._ufuncs import true_divide
 
@@ -144,16 +146,6 @@ def _with_initial(name: str, out: Array, initial: Any, combine: Callable[..., Ar
     if start.shape:
         raise ValueError(f"numpy.{name}: initial must be a scalar, got shape {start.shape}.")
     return combine(start, out)
-
-
-def wide_integer(dtype: np.dtype) -> np.dtype:
-    """Dtype that sums of a dtype have: the default integer at least."""
-    if is_bool(dtype):
-        return canonicalize_dtype(int)
-    if is_integer(dtype):
-        default = canonicalize_dtype(np.uint64 if is_unsigned(dtype) else np.int64)
-        return default if default.itemsize > dtype.itemsize else dtype
-    return dtype
 
 
 # ---- sums and products -------------------------------------------------------------------------
@@ -524,9 +516,7 @@ def std(
     """Standard deviation along axes: the square root of `var`, whose parameters it has."""
     no_out("std", out)
     return lax.sqrt(
-        var(
-            a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
-        )
+        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
 
 

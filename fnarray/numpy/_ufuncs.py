@@ -33,7 +33,7 @@ from ._promote import (
     promote_shapes,
 )
 from ._select import as_condition, choose_where
-from ._ufunc import ufunc
+from ._ufunc import ufunc_of
 
 __all__ = [
     "absolute",
@@ -88,25 +88,25 @@ __all__ = [
 # ---- arithmetic --------------------------------------------------------------------------------
 
 
-@ufunc(reduce="sum", accumulate="cumsum", at="add", identity=0)
+@ufunc_of(monoid=lax.reduce_sum, running=lax.cumsum, at="add", identity=0, widens=True)
 @binary(lax.add, promote_args, boolean=lax.bitwise_or)
 def add(x: Any, y: Any, /) -> Array:
     """Sum; for bools the logical or."""
 
 
-@ufunc(at="subtract")
+@ufunc_of(at="subtract")
 @binary(lax.sub, promote_args)
 def subtract(x: Any, y: Any, /) -> Array:
     """Difference; bools are not accepted."""
 
 
-@ufunc(reduce="prod", accumulate="cumprod", at="multiply", identity=1)
+@ufunc_of(monoid=lax.reduce_prod, running=lax.cumprod, at="multiply", identity=1, widens=True)
 @binary(lax.mul, promote_args, boolean=lax.bitwise_and)
 def multiply(x: Any, y: Any, /) -> Array:
     """Product; for bools the logical and."""
 
 
-@ufunc(at="divide")
+@ufunc_of(at="divide")
 @binary(lax.div, promote_args_inexact)
 def divide(x: Any, y: Any, /) -> Array:
     """Quotient, a float for integers too."""
@@ -124,7 +124,7 @@ def _const(like: Array, value: Any) -> Array:
     return convert(value, like.dtype, like.weak_type)
 
 
-@ufunc()
+@ufunc_of()
 def floor_divide(x: Any, y: Any, /) -> Array:
     """Quotient rounded down; integers stay integers.
 
@@ -136,9 +136,7 @@ def floor_divide(x: Any, y: Any, /) -> Array:
         return lax.div(x, y)
     if is_integer(dtype):
         quotient, rest = lax.div(x, y), lax.rem(x, y)
-        down = lax.bitwise_and(
-            lax.ne(lax.sign(x), lax.sign(y)), lax.ne(rest, _const(rest, 0))
-        )
+        down = lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), lax.ne(rest, _const(rest, 0)))
         return choose_where(down, lax.sub(quotient, _const(quotient, 1)), quotient)
     if is_complex(dtype):
         raise TypeError("numpy.floor_divide does not accept complex numbers, which have no floor.")
@@ -156,7 +154,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     return lax.round(quotient), rest
 
 
-@ufunc()
+@ufunc_of()
 def remainder(x: Any, y: Any, /) -> Array:
     """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
     x, y = promote_args_numeric("remainder", x, y)
@@ -172,7 +170,7 @@ def remainder(x: Any, y: Any, /) -> Array:
 mod = remainder
 
 
-@ufunc()
+@ufunc_of()
 def fmod(x: Any, y: Any, /) -> Array:
     """Remainder of the quotient cut towards zero: it has the dividend's sign."""
     x, y = promote_args_numeric("fmod", x, y)
@@ -190,7 +188,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 # ---- powers ------------------------------------------------------------------------------------
 
 
-@ufunc(at="power")
+@ufunc_of(at="power")
 def power(x: Any, y: Any, /) -> Array:
     """``x ** y``.
 
@@ -236,7 +234,7 @@ def _integer_power(x: Array, y: Array) -> Array:
     return out
 
 
-@ufunc()
+@ufunc_of()
 def float_power(x: Any, y: Any, /) -> Array:
     """``x ** y`` in floating point, also for integers."""
     return lax.pow(*promote_args_inexact("float_power", x, y))
@@ -245,13 +243,13 @@ def float_power(x: Any, y: Any, /) -> Array:
 # ---- signs and order ---------------------------------------------------------------------------
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 @unary(lax.neg, promote_args)
 def negative(x: Any, /) -> Array:
     """``-x``; bools are not accepted."""
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 def positive(x: Any, /) -> Array:
     """``+x``: the array itself."""
     return as_array(as_operand("positive", x))
@@ -297,13 +295,13 @@ def square(x: Any, /) -> Array:
     """``x * x``."""
 
 
-@ufunc(reduce="max", at="max")
+@ufunc_of(monoid=lax.reduce_max, running=lax.cummax, at="max")
 @binary(lax.max, promote_args)
 def maximum(x: Any, y: Any, /) -> Array:
     """Larger of two; NaN where either is NaN."""
 
 
-@ufunc(reduce="min", at="min")
+@ufunc_of(monoid=lax.reduce_min, running=lax.cummin, at="min")
 @binary(lax.min, promote_args)
 def minimum(x: Any, y: Any, /) -> Array:
     """Smaller of two; NaN where either is NaN."""
@@ -324,13 +322,13 @@ def fmin(x1: Any, x2: Any, /) -> Array:
 # ---- comparison --------------------------------------------------------------------------------
 
 
-@ufunc()
+@ufunc_of()
 @binary(lax.eq, promote_args)
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
 
 
-@ufunc()
+@ufunc_of()
 @binary(lax.ne, promote_args)
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
@@ -350,25 +348,25 @@ def _ordered(compare: Any) -> Any:
     return apply
 
 
-@ufunc()
+@ufunc_of()
 @binary(_ordered(lax.lt), promote_args)
 def less(x: Any, y: Any, /) -> Array:
     """``x < y``; complex numbers compare by real part, then imaginary part."""
 
 
-@ufunc()
+@ufunc_of()
 @binary(_ordered(lax.le), promote_args)
 def less_equal(x: Any, y: Any, /) -> Array:
     """``x <= y``; complex numbers compare by real part, then imaginary part."""
 
 
-@ufunc()
+@ufunc_of()
 @binary(_ordered(lax.gt), promote_args)
 def greater(x: Any, y: Any, /) -> Array:
     """``x > y``; complex numbers compare by real part, then imaginary part."""
 
 
-@ufunc()
+@ufunc_of()
 @binary(_ordered(lax.ge), promote_args)
 def greater_equal(x: Any, y: Any, /) -> Array:
     """``x >= y``; complex numbers compare by real part, then imaginary part."""
@@ -381,25 +379,25 @@ def _truths(name: str, *args: Any) -> list[Array]:
     return [as_condition(x) for x in promote_args(name, *args)]
 
 
-@ufunc(reduce="all", identity=True)
+@ufunc_of(identity=True)
 @binary(lax.bitwise_and, _truths)
 def logical_and(x: Any, y: Any, /) -> Array:
     """Whether both are nonzero."""
 
 
-@ufunc(reduce="any", identity=False)
+@ufunc_of(identity=False)
 @binary(lax.bitwise_or, _truths)
 def logical_or(x: Any, y: Any, /) -> Array:
     """Whether either is nonzero."""
 
 
-@ufunc(identity=False)
+@ufunc_of(identity=False)
 @binary(lax.bitwise_xor, _truths)
 def logical_xor(x: Any, y: Any, /) -> Array:
     """Whether exactly one is nonzero."""
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 @unary(lax.bitwise_not, _truths)
 def logical_not(x: Any, /) -> Array:
     """Whether an element is zero."""
@@ -408,25 +406,25 @@ def logical_not(x: Any, /) -> Array:
 # ---- bits --------------------------------------------------------------------------------------
 
 
-@ufunc(identity=-1)
+@ufunc_of(monoid=lax.reduce_and, identity=-1)
 @binary(lax.bitwise_and, promote_args)
 def bitwise_and(x: Any, y: Any, /) -> Array:
     """Bitwise and of integers or bools."""
 
 
-@ufunc(identity=0)
+@ufunc_of(monoid=lax.reduce_or, identity=0)
 @binary(lax.bitwise_or, promote_args)
 def bitwise_or(x: Any, y: Any, /) -> Array:
     """Bitwise or of integers or bools."""
 
 
-@ufunc(identity=0)
+@ufunc_of(monoid=lax.reduce_xor, identity=0)
 @binary(lax.bitwise_xor, promote_args)
 def bitwise_xor(x: Any, y: Any, /) -> Array:
     """Bitwise exclusive or of integers or bools."""
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 @unary(lax.bitwise_not, promote_args)
 def bitwise_not(x: Any, /) -> Array:
     """Bitwise complement of integers or bools."""
@@ -435,7 +433,7 @@ def bitwise_not(x: Any, /) -> Array:
 invert = bitwise_invert = bitwise_not
 
 
-@ufunc()
+@ufunc_of()
 @binary(lax.shift_left, promote_args_numeric)
 def left_shift(x: Any, y: Any, /) -> Array:
     """``x << y``; 0 where ``y`` is negative or no less than the width."""
@@ -446,7 +444,7 @@ def _shift_right(x: Array, y: Array) -> Array:
     return shift(x, y)
 
 
-@ufunc()
+@ufunc_of()
 @binary(_shift_right, promote_args_numeric)
 def right_shift(x: Any, y: Any, /) -> Array:
     """``x >> y``, keeping the sign of signed integers."""
@@ -455,7 +453,7 @@ def right_shift(x: Any, y: Any, /) -> Array:
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
-@ufunc(nin=1)
+@ufunc_of(nin=1)
 def bitwise_count(x: Any, /) -> Array:
     """Count of set bits in the magnitude, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)

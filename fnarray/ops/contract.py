@@ -348,11 +348,16 @@ def host_dot_general(
         rhs = rhs.astype(wide)
     a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
     b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
-    out = _integer_matmul(a, b) if wide.kind in "iu" else np.matmul(a, b)
-    return _narrow(out.reshape(shape), dtype)
+    return narrow(matmul(a, b).reshape(shape), dtype)
 
 
-def _narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Multiply stacks of matrices of one working dtype."""
+    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else np.matmul(lhs, rhs)
+
+
+def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Convert a sum to the result's dtype; of a complex one a real dtype takes the real part."""
     if x.dtype == dtype:
         return x
     if is_complex(x.dtype) and not is_complex(dtype):

@@ -51,7 +51,7 @@ class Device:
         return platform.machine()
 
     def __str__(self) -> str:
-        return f"TFRT_{self.platform.upper()}_{self.id}"
+        return f"{self.platform}:{self.id}"
 
     def __repr__(self) -> str:
         return f"{self.platform.capitalize()}Device(id={self.id})"

@@ -59,7 +59,7 @@ def program(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callabl
         Structure of the result.
     """
     exe = executable(graph)
-    held = tuple(c._data for c in consts)
+    held = tuple(buffer_of(c, c.aval) for c in consts)
     avals = graph.out_avals
     # `exe.run` is read at each call: the first run replaces it.
     if config.debug_nans or config.debug_infs:

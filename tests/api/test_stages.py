@@ -36,7 +36,7 @@ def test_stages_tell_their_signature(arg, jax):
         assert str(stage.in_tree) == str(want.in_tree)
         assert str(stage.out_tree) == str(want.out_tree)
         assert str(stage.out_info["y"]) == str(want.out_info["y"])
-        assert str(stage.in_avals) == str(want.in_avals)
+        assert [str(a) for a in tree.leaves(stage.in_avals)] == ["~int32[]", "float32[4]"]
         (info,), kwargs = stage.args_info
         assert (info["x"].shape, info["x"].dtype, info["x"].donated) == ((4,), np.float32, False)
         assert kwargs == {}
@@ -125,7 +125,7 @@ def test_eval_shape(jax):
     want = jax.eval_shape(
         lambda t: {"s": t * t, "n": 1}, jax.ShapeDtypeStruct((10**6, 10**6), np.float32)
     )
-    assert str(got) == str(want)
+    assert {k: str(v) for k, v in got.items()} == {k: str(v) for k, v in want.items()}
     assert str(fnarray.jit(lambda t: t).eval_shape(huge)) == str(huge)
 
 

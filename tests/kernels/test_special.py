@@ -117,7 +117,8 @@ def test_zeta_and_polygamma():
 )
 def test_edges_are_those_of_lax(fn, want, arity):
     """Poles, infinities, NaN and arguments out of range give what lax gives."""
-    columns = [EDGES, EDGES, (0.0, 0.5, 1.0, -0.1, 1.1, np.nan)][:arity]
+    edges = EDGES if arity == 1 else EDGES[EDGES != 1e300]  # lax iterates there without end
+    columns = [edges, edges, (0.0, 0.5, 1.0, -0.1, 1.1, np.nan)][:arity]
     args = grid(*columns)
     out = np.empty(len(args[0]))
     loop(fn, arity)(*args, out)

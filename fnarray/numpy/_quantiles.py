@@ -1,0 +1,248 @@
+"""Quantiles: sort along the axes, then read between neighbours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..core.array import Array
+from ..core.dtypes import canonicalize_dtype, float32, is_complex
+from ..ops.convert import convert
+from ._promote import as_operand, promote_dtypes_inexact
+from ._reductions import Axis, canonical_axes, no_out
+from ._select import choose_where
+
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """Value below which a fraction ``q`` of the elements along axes lies; NaN where one is.
+
+    Parameters
+    ----------
+    a : array_like
+    q : array_like
+        Fractions in [0, 1]; its axes come first in the result. Fractions outside are clipped.
+    axis : int or sequence of int, optional
+        All by default.
+    overwrite_input : bool
+        Accepted; arrays are immutable.
+    method : {"linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"}
+        What to read between two neighbours.
+    keepdims : bool
+    weights : array_like, optional
+        Of the shape of ``a``; for ``"inverted_cdf"`` only.
+
+    Raises
+    ------
+    ValueError
+        For complex numbers, another method, or weights with a method that has none.
+    """
+    return _quantile("quantile", a, q, axis, out, method, keepdims, weights, skip_nan=False)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """`quantile` of the elements that are not NaN; NaN where all are."""
+    return _quantile("nanquantile", a, q, axis, out, method, keepdims, weights, skip_nan=True)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """`quantile` with ``q`` in percent."""
+    q = _fraction("percentile", q)
+    return _quantile("percentile", a, q, axis, out, method, keepdims, weights, skip_nan=False)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """`nanquantile` with ``q`` in percent."""
+    q = _fraction("nanpercentile", q)
+    return _quantile("nanpercentile", a, q, axis, out, method, keepdims, weights, skip_nan=True)
+
+
+def _fraction(name: str, q: Any) -> Array:
+    (q,) = promote_dtypes_inexact(as_operand(name, q, 1))
+    return lax.div(q, convert(100, q.dtype, q.weak_type))
+
+
+def median(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """Middle element along axes, or the mean of the middle two; NaN where one is."""
+    return _quantile("median", a, 0.5, axis, out, "midpoint", keepdims, None, skip_nan=False)
+
+
+def nanmedian(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """`median` of the elements that are not NaN; NaN where all are."""
+    return _quantile("nanmedian", a, 0.5, axis, out, "midpoint", keepdims, None, skip_nan=True)
+
+
+# ---- machinery ---------------------------------------------------------------------------------
+
+
+def _quantile(
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Axis,
+    out: Any,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+    *,
+    skip_nan: bool,
+) -> Array:
+    no_out(name, out)
+    if method not in _METHODS:
+        raise ValueError(f"numpy.{name}: method must be one of {_METHODS}, got {method!r}.")
+    if weights is not None and method != "inverted_cdf":
+        raise ValueError(f"numpy.{name}: only method 'inverted_cdf' takes weights, not {method!r}.")
+    a, q = promote_dtypes_inexact(as_operand(name, a), as_operand(name, q, 1))
+    if is_complex(a.dtype):
+        raise ValueError(f"numpy.{name}: complex numbers have no order. Take abs, real or imag.")
+    axes = canonical_axes(name, axis, a.ndim)
+    rows, kept = _as_rows(a, axes)
+    if rows.shape[1] == 0:
+        raise ValueError(f"numpy.{name}: no elements along axis {axis} of shape {a.shape}.")
+    fractions = lax.reshape(q, (1, q.size))
+    if weights is not None:
+        table = _as_rows(convert(as_operand(name, weights), a.dtype), axes)[0]
+        found = _by_weights(rows, table, fractions)
+    else:
+        found = _by_rank(rows, fractions, method, skip_nan)
+    shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)
+    return lax.reshape(lax.transpose(found, (1, 0)), (*q.shape, *shape))
+
+
+def _as_rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
+    """The array as a matrix, ``axes`` along its rows, and the shape of the others."""
+    rest = [i for i in range(a.ndim) if i not in axes]
+    kept = tuple(a.shape[i] for i in rest)
+    length = math.prod(a.shape[i] for i in axes)
+    moved = lax.transpose(a, (*rest, *axes)) if axes else a
+    return lax.reshape(moved, (math.prod(kept), length)), kept
+
+
+def _by_rank(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
+    """Quantiles ``(rows, q)`` of rows whose elements count alike."""
+    is_nan = lax.ne(rows, rows)
+    count, length = rows.shape
+    nan = convert(math.nan, rows.dtype)
+    # Halves cannot count beyond their digits.
+    work = float32 if rows.dtype.itemsize == 2 else rows.dtype
+    if skip_nan:
+        number = lax.expand_dims(lax.reduce_sum(convert(lax.bitwise_not(is_nan), work), (1,)), (1,))
+    else:
+        number = lax.full((1, 1), length, work)
+        spoilt = lax.expand_dims(lax.reduce_or(is_nan, (1,)), (1,))
+        rows = choose_where(spoilt, nan, rows)
+    rows = lax.sort(rows, 1)
+    last = lax.max(number - 1, convert(0, work))
+    q = convert(q, work)
+    if method == "inverted_cdf":
+        place = below = above = lax.ceil(q * number) - 1
+    else:
+        place = q * last
+        below, above = lax.floor(place), lax.ceil(place)
+    share = place - below
+    zero = convert(0, work)
+    low, high = (
+        _read(rows, choose_where(p < zero, zero, choose_where(p > last, last, p)))
+        for p in (below, above)
+    )
+    found = _between(method)(low, high, convert(share, rows.dtype))
+    if skip_nan:
+        found = choose_where(lax.eq(number, convert(0, work)), nan, found)
+    return found
+
+
+def _read(rows: Array, places: Array) -> Array:
+    """Elements of rows at whole-numbered places ``(rows or 1, q)``."""
+    index = canonicalize_dtype(int)
+    count = rows.shape[0]
+    places = lax.broadcast_in_dim(places, (count, places.shape[1]), (0, 1))
+    row = lax.broadcasted_iota(index, places.shape, 0)
+    return rows[row, convert(places, index)]
+
+
+def _between(method: str) -> Callable[[Array, Array, Array], Array]:
+    return {
+        "linear": lambda low, high, share: low * (1 - share) + high * share,
+        "lower": lambda low, high, share: low,
+        "higher": lambda low, high, share: high,
+        "inverted_cdf": lambda low, high, share: low,
+        "midpoint": lambda low, high, share: (low + high) * 0.5,
+        "nearest": lambda low, high, share: choose_where(share > 0.5, high, low),
+    }[method]
+
+
+def _by_weights(rows: Array, weights: Array, q: Array) -> Array:
+    """Smallest elements at which the weights so far reach a fraction ``q`` of all."""
+    nan_rows = lax.expand_dims(lax.reduce_or(lax.ne(rows, rows), (1,)), (1,))
+    rows, weights = lax.sort((rows, weights), 1, num_keys=1)
+    reached = lax.cumsum(weights, axis=1)
+    total = lax.slice_in_dim(reached, reached.shape[1] - 1, reached.shape[1], axis=1)
+    reached = reached / total
+    # Elements of no weight before the first that counts are never the answer, not even for 0.
+    reached = choose_where(lax.eq(reached, convert(0, reached.dtype)), -1, reached)
+    before = lax.lt(
+        lax.broadcast_in_dim(reached, (*reached.shape, q.shape[1]), (0, 1)),
+        lax.broadcast_in_dim(q, (*reached.shape, q.shape[1]), (0, 2)),
+    )
+    place = lax.reduce_sum(convert(before, canonicalize_dtype(int)), (1,))
+    place = lax.min(place, lax.full_like(place, rows.shape[1] - 1))
+    return choose_where(nan_rows, convert(np.nan, rows.dtype), _read(rows, place))

@@ -1,0 +1,41 @@
+"""Random numbers from explicit keys, named as in ``jax.random`` and equal to it bit for bit.
+
+The same key gives the same numbers, whatever runs them. Split keys; never use one twice.
+"""
+
+from __future__ import annotations
+
+from ._keys import PRNGKey as PRNGKey
+from ._keys import PRNGKeyArray as PRNGKeyArray
+from ._keys import clone as clone
+from ._keys import fold_in as fold_in
+from ._keys import key as key
+from ._keys import key_data as key_data
+from ._keys import key_dtype as key_dtype
+from ._keys import key_impl as key_impl
+from ._keys import split as split
+from ._keys import wrap_key_data as wrap_key_data
+from ._order import categorical as categorical
+from ._order import choice as choice
+from ._order import permutation as permutation
+from ._transformed import cauchy as cauchy
+from ._transformed import double_sided_maxwell as double_sided_maxwell
+from ._transformed import exponential as exponential
+from ._transformed import geometric as geometric
+from ._transformed import gumbel as gumbel
+from ._transformed import laplace as laplace
+from ._transformed import logistic as logistic
+from ._transformed import lognormal as lognormal
+from ._transformed import maxwell as maxwell
+from ._transformed import pareto as pareto
+from ._transformed import rayleigh as rayleigh
+from ._transformed import triangular as triangular
+from ._transformed import truncated_normal as truncated_normal
+from ._transformed import wald as wald
+from ._transformed import weibull_min as weibull_min
+from ._uniform import bernoulli as bernoulli
+from ._uniform import bits as bits
+from ._uniform import normal as normal
+from ._uniform import rademacher as rademacher
+from ._uniform import randint as randint
+from ._uniform import uniform as uniform

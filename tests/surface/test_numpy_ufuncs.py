@@ -1,0 +1,145 @@
+"""Functions of elements: values, dtypes and weak types are those of ``jax.numpy``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray.numpy as jnp
+from fnarray.config import numpy_dtype_promotion, numpy_rank_promotion
+from fnarray.core.trace import trace_graph
+
+from .numpy_oracle import both_raise, compare
+
+UNARY = """absolute negative positive square sign reciprocal fabs sqrt exp exp2 expm1 log log1p log2
+log10 cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh floor ceil trunc
+rint isnan isinf isfinite isposinf isneginf signbit conj real imag angle i0 deg2rad rad2deg sinc
+logical_not spacing modf frexp nan_to_num isreal iscomplex invert bitwise_count round""".split()
+BINARY = """add subtract multiply divide floor_divide remainder fmod power float_power maximum minimum
+fmax fmin equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
+bitwise_and bitwise_or bitwise_xor left_shift right_shift arctan2 hypot logaddexp logaddexp2
+copysign nextafter heaviside ldexp gcd lcm divmod isclose""".split()
+OPERANDS = ("f", "s", "i", "b", "c", "u8", "h", "w", "2", "2.5", "True")
+PAIRS = (
+    ("f", "g"), ("i", "j"), ("b", "b2"), ("c", "d"), ("i8", "u8"), ("f", "i"), ("i", "f"),
+    ("f", "v"), ("v", "f"), ("f", "2"), ("2.5", "i"), ("i8", "2"), ("u8", "2"), ("h", "e16"),
+    ("h", "2.5"), ("w", "i"), ("b", "i"), ("b", "2"), ("3", "2"), ("i", "w"), ("s", "f[0, 0]"),
+)  # fmt: skip
+KNOWN = (TypeError, ValueError)
+# Exponents of which JAX's own error is larger than ours, or where the result is beyond precision.
+LOOSE = {"tan": 3e-5, "logaddexp2": 2e-5, "spacing": 1e-5, "arccosh": 1e-5, "sinc": 1e-5}
+
+
+def agree(text: str, rtol: float) -> None:
+    """Compare, or where JAX refuses the operands expect an error of a like kind."""
+    import jax.numpy
+
+    from .numpy_oracle import run
+
+    try:
+        run(text, jax.numpy)
+    except KNOWN:
+        assert both_raise(text, KNOWN)
+    else:
+        compare(text, rtol=rtol, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_functions_agree_with_jax(name):
+    """Every unary function gives JAX's result, or refuses what JAX refuses, for all kinds."""
+    for operand in OPERANDS:
+        agree(f"jnp.{name}({operand})", LOOSE.get(name, 5e-6))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_functions_agree_with_jax(name):
+    """Every binary function promotes, broadcasts and computes as JAX does."""
+    for x, y in PAIRS:
+        agree(f"jnp.{name}({x}, {y})", LOOSE.get(name, 5e-6))
+
+
+@pytest.mark.parametrize(
+    "text",
+    """jnp.power(i, 3)|jnp.power(f, -2)|jnp.power(b, 2)|i ** abs(j)|f ** 2.0|2 ** abs(i)|f ** i
+    jnp.power(p, 0.5)|jnp.power(f, np.int32(2))|jnp.power(f, True)|jnp.power(w, 3)
+    i // jnp.zeros_like(i)|i % jnp.zeros_like(i)|f // 0.0|f % 0.0|s // 2.0|s % 3.0|s // s|i // -1
+    jnp.fmod(i, jnp.zeros_like(i))|jnp.floor_divide(-7, 2)|jnp.remainder(-7, 2)|u8 + 300
+    jnp.clip(f, 0, 1)|jnp.clip(i, 1.5, 2)|jnp.clip(f, max=0)|jnp.clip(f)|jnp.clip(f, v, 2 * v)
+    jnp.where(b, f, 0)|jnp.where(b, 1, 2)|jnp.where(b, 1, 2.0)|jnp.where(i, f, i)|jnp.where(True, f, 1)
+    jnp.where(b, f, v)|jnp.select([b, f > 0], [f, 2 * f], 7)|jnp.select([i], [f])
+    jnp.piecewise(f, [f > 0], [lambda x: x, 1.0])|jnp.piecewise(i, [b], [1.5])
+    jnp.nan_to_num(s, nan=3, posinf=1.0)|jnp.nan_to_num(n)|jnp.round(f, 2)|jnp.round(f, -1)|jnp.round(i, -1)
+    jnp.round(c, 1)|jnp.round(jnp.asarray([0.5, 1.5, 2.5]))|jnp.angle(c, deg=True)
+    jnp.isclose(s, s, equal_nan=True)|jnp.isclose(i, i + 1e-9)|jnp.add.reduce(f)|jnp.add.reduce(i8)
+    jnp.add.reduce(f, axis=None)|jnp.add.accumulate(f)|jnp.add.outer(i8, i8)|jnp.multiply.reduce(i, axis=1)
+    jnp.add.at(i8, 0, 1, inplace=False)|jnp.add.reduceat(i8, jnp.asarray([0, 2]))
+    jnp.subtract.reduce(f)|jnp.maximum.reduce(f, axis=1)|jnp.logical_and.reduce(f, axis=1, keepdims=True)
+    jnp.subtract.accumulate(f)|jnp.maximum.accumulate(i)|jnp.bitwise_and.reduce(i)
+    jnp.frompyfunc(lambda x, y: x + y, 2, 1)(f, v)|jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0).reduce(f)
+    jnp.ldexp(jnp.asarray([1.0, 0.75, 3.0]), jnp.asarray([-149, -140, 127]))
+    jnp.ldexp(jnp.asarray([1e-40, 1.0, 5.0]), jnp.asarray([100, 300, -300]))
+    jnp.frexp(jnp.asarray([1e-40, 8.0, -0.1]))|jnp.hypot(s, 2.0)|jnp.logaddexp(s, s)
+    jnp.heaviside(s, 0.5)|jnp.copysign(f, s[:3])|jnp.modf(s)""".replace("\n", "|").split("|"),
+)
+def test_special_cases_agree_with_jax(text):
+    """Special values and arguments give what JAX gives."""
+    compare(text.strip(), rtol=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("jnp.add([1], 2)", ("numpy.add", "list", "position 0")),
+        ("jnp.add(f, None)", ("numpy.add", "NoneType", "position 1")),
+        ("jnp.sin('a')", ("numpy.sin", "str")),
+        ("jnp.add(f, jnp.ones(2))", ("add", "(2, 3)")),
+        ("i ** -1", ("negative powers",)),
+        ("jnp.subtract(b, b2)", ("sub", "bool")),
+        ("jnp.floor(c)", ("floor", "complex")),
+        ("jnp.clip(c, 0, 1)", ("clip", "complex")),
+        ("jnp.where(b, f, None)", ("where", "NoneType")),
+        ("jnp.round(b)", ("round", "bool")),
+        ("jnp.gcd(f, 2)", ("gcd", "float32")),
+        ("jnp.select([], [])", ("select",)),
+        ("jnp.left_shift(f, 1)", ("shift_left", "float32")),
+    ],
+)
+def test_errors_name_the_function_and_what_it_got(text, words):
+    """Where JAX refuses an argument so do we, saying which function got what."""
+    message = both_raise(text, KNOWN)
+    for word in words:
+        assert word in message
+
+
+def test_a_python_int_out_of_range_is_an_overflow():
+    """An int that the default integer cannot hold is refused, not wrapped."""
+    x = jnp.ones(3)
+    for _ in range(2):
+        with pytest.raises(OverflowError):
+            x + 2**40
+
+
+def test_plans_see_the_settings():
+    """What is remembered of eager calls holds for the settings they ran under only."""
+    f, i, v = jnp.ones((2, 3)), jnp.arange(3), jnp.ones(3)
+    jnp.add(f, v)
+    jnp.add(v, i)
+    with numpy_rank_promotion("raise"), pytest.raises(ValueError, match="numpy.add"):
+        jnp.add(f, v)
+    with numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion"):
+        jnp.add(v, i)
+    assert jnp.add(v, i).dtype == np.float32
+
+
+def test_functions_trace():
+    """Under a trace, functions record primitives and compute nothing."""
+    aval = jnp.ones((2, 3)).aval
+    graph = trace_graph(lambda x: [jnp.sin(x) + 1, jnp.clip(x // 2, 0, 1)], [aval])
+    assert [str(e.primitive) for e in graph.jaxpr.eqns][:2] == ["sin", "add"]
+
+
+def test_x64_keeps_width(x64):
+    """With 64-bit types on, functions keep them."""
+    assert jnp.sin(np.float64(1)).dtype == np.float64
+    assert (jnp.arange(3) / 2).dtype == np.float64
+    assert jnp.add(np.int64(2**40), 1).dtype == np.int64
