@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba.extending import overload, register_jitable, types
 
-from fnarray_kernels._ir import const, fabs, fma, floor, rint, select, sqrt
+from fnarray_kernels._ir import const, fabs, floor, fma, rint, select, sqrt
 from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.exponential import log
 from fnarray_kernels.vmath.parts import INF, NAN, horner, in_double, keep_zero
@@ -60,12 +60,12 @@ def lgamma(x):
     y = select(x < 0, 1.0 - x, x)
     large = y >= 8.0
     steps = rint(select(large, const(2.0, x), y)) - 2.0
-    low, high = y - steps, const(1.0, x)
+    # Exact, also next to 1 and 2, where t is all that the result keeps.
+    t, high = y - (steps + 2.0), const(1.0, x)
     for i in range(6):
-        high = select(steps > i, high * (low + i), high)
+        high = select(steps > i, high * (t + (2.0 + i)), high)
     # steps is -2 below 0.5 and -1 below 1.5: there the recurrence runs upwards.
     high = select(steps == -1, y, select(steps == -2, y * (y + 1.0), high))
-    t = low - 2.0
     inverse = 1.0 / y
     series = inverse * horner(inverse * inverse, _STIRLING)
     logarithm = log(select(large, y, high))
@@ -141,13 +141,13 @@ def bessel_i1e(x):
 
 
 def _iterated(core):
-    """Make `core`, written for float64, callable from both readings and faithful to the dtype."""
+    """Make `core`, which converts its arguments to float64, give back their dtype."""
     inner = register_jitable(core)
 
     @functools.wraps(core)
     def face(*args):
-        kind = np.result_type(*args).type
-        return kind(core(*(np.float64(a) for a in args)))
+        with np.errstate(all="ignore"):
+            return np.result_type(*args).type(core(*args))
 
     @overload(face)
     def compiled(*args):
@@ -231,7 +231,8 @@ def igamma(a, x):
 
     Series DLMF 8.11.4 up to ``a + 1``, continued fraction beyond, Temme's expansion for huge `a`.
     """
-    if not (a >= 0.0 and x >= 0.0) or a == math.inf != x or (a == 0.0 and x == 0.0):
+    a, x = np.float64(a), np.float64(x)
+    if not (a >= 0.0 and x >= 0.0) or a == x == 0.0 or (a == math.inf and 0.0 < x < math.inf):
         return math.nan
     if x == math.inf or a == 0.0:
         return 1.0
@@ -241,7 +242,8 @@ def igamma(a, x):
 @_iterated
 def igammac(a, x):
     """Regularised upper incomplete gamma function Q(a, x), as `igamma`."""
-    if not (a >= 0.0 and x >= 0.0) or a == math.inf != x or (a == 0.0 and x == 0.0):
+    a, x = np.float64(a), np.float64(x)
+    if not (a >= 0.0 and x >= 0.0) or a == x == 0.0 or (a == math.inf and 0.0 < x < math.inf):
         return math.nan
     if x == math.inf or a == 0.0:
         return 0.0
@@ -294,12 +296,15 @@ def _beta_fraction(a, b, x):
 @_iterated
 def betainc(a, b, x):
     """Regularised incomplete beta function I(a, b; x), to 1e-12; NaN outside its domain."""
+    a, b, x = np.float64(a), np.float64(b), np.float64(x)
     if not (a >= 0.0 and b >= 0.0 and 0.0 <= x <= 1.0) or (a == b and (a == 0.0 or a == math.inf)):
         return math.nan
-    if x == 0.0 or b == 0.0 or a == math.inf:
-        return 0.0
-    if x == 1.0 or a == 0.0 or b == math.inf:
+    if x == 0.0 or x == 1.0:
+        return x
+    if a == 0.0 or b == math.inf:
         return 1.0
+    if b == 0.0 or a == math.inf:
+        return 0.0
     weight = _beta_weight(a, b, x)
     if x < (a + 1.0) / (a + b + 2.0):
         return weight * _beta_fraction(a, b, x) / a
@@ -331,17 +336,17 @@ def _zeta_positive(x, q):
 
 @register_jitable
 def _hurwitz(x, q):
-    if not (x >= 1.0) or x == math.inf or not (abs(q) < math.inf):
-        return math.nan
-    if x == 1.0:
+    floor = np.floor(q)
+    if x == 1.0 and q == q:
         return math.inf
+    if q <= 0.0 and x == np.floor(x) and q == floor:
+        return math.inf
+    if not (1.0 < x < math.inf) or not (abs(q) < math.inf):
+        return math.nan
     if q > 0.0:
         return _zeta_positive(x, q)
-    if x != math.floor(x):
+    if x != np.floor(x):
         return math.nan
-    floor = math.floor(q)
-    if q == floor:
-        return math.inf
     # The terms below zero are those of a zeta of their sizes, less its terms from 1 - q on.
     below = _zeta_positive(x, (floor + 1.0) - q) - _zeta_positive(x, 1.0 - q)
     above = _zeta_positive(x, q - floor)
@@ -351,7 +356,7 @@ def _hurwitz(x, q):
 @_iterated
 def zeta(x, q):
     """Hurwitz zeta function, the sum of ``(q + k)**-x``, to 1e-14; infinite at its poles."""
-    return _hurwitz(x, q)
+    return _hurwitz(np.float64(x), np.float64(q))
 
 
 @register_jitable
@@ -365,6 +370,7 @@ def _digamma_of(x):
 @_iterated
 def polygamma(n, x):
     """Derivative of order `n` of digamma: ``(-1)**(n + 1) n! zeta(n + 1, x)``, to 1e-13."""
+    n, x = np.float64(n), np.float64(x)
     if not (n >= 0.0 and n == math.floor(n)) or x != x:
         return math.nan
     if n == 0.0:

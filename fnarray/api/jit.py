@@ -6,10 +6,11 @@ import functools
 import inspect
 import sys
 import types
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any
+
+import numpy as np
 
 from ..config import config
 from ..control import call as calls
@@ -21,9 +22,11 @@ from ..core.graph import eval_graph
 from ..core.trace import bind, state
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, program
-from ..runtime.unpack import LEAF_TYPES, unpacker
+from ..runtime.unpack import no_leaves, unpacker
 from .stages import Lowered, TracedFunction
 
+#: Types of which every value is a leaf, and has a buffer.
+LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -39,65 +42,59 @@ class Jitted:
         self._cache = calls.cache_of(fun)
         # Programs by signature, and the numbers that stand for structures in signatures.
         self._calls, self._numbers = self._cache.setdefault(("calls", statics, inline), ({}, {}))
-        self._last: tuple[Callable[[Any], list[Any]] | None, int] = None, 0
+        self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function: traced and compiled at the first call of each signature."""
-        # The fast path: positional arrays. Avals are interned, so the key hashes addresses.
-        if state.trace is None and not kwargs and args and type(args[0]) is ArrayImpl:
+        if state.trace is None:
+            # Arrays, then containers of arrays in the structure of the last call. Avals are
+            # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
-                run = self._calls[config.trace_token, *[a.aval for a in args]]
-                data = [a._data for a in args]
-            except (KeyError, AttributeError):
+                if args and type(args[0]) is ArrayImpl and not kwargs:
+                    run = self._calls[config.trace_token, *[a.aval for a in args]]
+                    data = [a._data for a in args]
+                else:
+                    unpack, number = self._last
+                    leaves = unpack((args, kwargs))
+                    run = self._calls[config.trace_token, number, (), *[x.aval for x in leaves]]
+                    data = [x._data for x in leaves]
+            except (AttributeError, KeyError, ValueError):
                 return self._call(args, kwargs)
             return run(*data)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Call with any arguments: containers, numbers, static values, tracers."""
+        """Call with any arguments: numbers, static values, tracers, a new structure."""
         if config.disable_jit:
             return self.__wrapped__(*args, **kwargs)
+        if (
+            state.trace is None
+            and not (kwargs or self._statics)
+            and LEAVES.issuperset(map(type, args))
+        ):
+            avals = self._avals(args, args, kwargs)
+            run = self._calls.get((config.trace_token, *avals))
+            if run is not None:
+                return run(*map(buffer_of, args, avals))
         dyn, dyn_kw, statics = self._split(args, kwargs)
+        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+        avals = self._avals(leaves, args, kwargs)
         if state.trace is not None:
-            leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-            avals = self._avals(leaves, args, kwargs)
             return self._record(self._traced(spec, avals, statics), leaves)
-        leaves, number = self._flatten((dyn, dyn_kw))
-        try:
-            avals = [x.aval for x in leaves]
-            data = [x._data for x in leaves]
-        except AttributeError:  # numbers, NumPy arrays, or what is no argument at all
-            avals = self._avals(leaves, args, kwargs)
-            data = list(map(buffer_of, leaves, avals))
+        number = self._numbers.get(spec)
+        if number is None:
+            number = self._numbers.setdefault(spec, len(self._numbers))
+        elif not statics:  # seen before: worth code of its own
+            self._last = unpacker(spec), number
         key = (config.trace_token, number, statics, *avals)
         run = self._calls.get(key)
         if run is None:
-            spec = tree.flatten_spec((dyn, dyn_kw))[1]
-            t = self._traced(spec, tuple(avals), statics)
+            t = self._traced(spec, avals, statics)
             run = self._calls[key] = program(t.closed, t.consts, t.out_spec)
             # A node each for the root, args and kwargs: all arguments are leaves.
             if spec.num_nodes - 3 == len(leaves) == len(args) and not statics:
                 self._calls[config.trace_token, *avals] = run
-        return run(*data)
-
-    def _flatten(self, call: tuple[tuple, dict[str, Any]]) -> tuple[list[Any], int]:
-        """Return the leaves of a call's arguments, and the number of their structure."""
-        unpack, number = self._last
-        if unpack is not None:
-            try:
-                leaves = unpack(call)
-            except (KeyError, ValueError):
-                pass
-            else:
-                if LEAF_TYPES.issuperset(map(type, leaves)):
-                    return leaves, number
-        leaves, spec = tree.flatten_spec(call)
-        number = self._numbers.get(spec)
-        if number is None:
-            number = self._numbers.setdefault(spec, len(self._numbers))
-        else:  # seen before: worth code of its own
-            self._last = unpacker(spec), number
-        return leaves, number
+        return run(*map(buffer_of, leaves, avals))
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
@@ -348,12 +345,11 @@ def jit(
         Arguments the caller will not use again, whose buffers may be reused.
     keep_unused : bool
         Accepted: unused arguments cost nothing here.
-    device : Device, optional
     backend : str, optional
         ``"cpu"``, the only one.
     inline : bool
         Whether a call inside another traced function leaves its equations there.
-    in_shardings, out_shardings, abstracted_axes, compiler_options : None or dict
+    device, in_shardings, out_shardings, abstracted_axes, compiler_options
         Accepted for compatibility: arrays live in one memory, sizes are symbolic already.
 
     Returns
@@ -374,19 +370,14 @@ def jit(
     if not callable(fun):
         raise TypeError(f"jit: expected a callable value, got {fun!r} of type {type(fun)}.")
     if inspect.isgeneratorfunction(fun):
-        raise TypeError(
-            f"jit: {fun_text(fun)} is a generator function: it yields, and returns nothing."
-        )
+        raise TypeError(f"jit: {fun_text(fun)} is a generator function; return a value instead.")
     if backend is not None:
-        devices.devices(backend)
-        warnings.warn(
-            "jit: backend has no effect beyond its check", DeprecationWarning, stacklevel=2
-        )
-    nums, names = _resolve(fun, static_argnums, static_argnames, "static")
-    donated, donated_names = _resolve(fun, donate_argnums, donate_argnames, "donate")
-    if both := set(nums) & set(donated) or set(names) & set(donated_names):
+        devices.devices(backend)  # raises for one that does not exist
+    static = _resolve(fun, static_argnums, static_argnames, "static")
+    donated = _resolve(fun, donate_argnums, donate_argnames, "donate")
+    if both := set(sum(static, ())) & set(sum(donated, ())):
         raise ValueError(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
-            f"{sorted(both)} appear in both."
+            f"{sorted(both, key=str)} appear in both."
         )
-    return Jitted(fun, StaticSpec(nums, names, donated), inline, options)
+    return Jitted(fun, StaticSpec(*static, donated[0]), inline, options)

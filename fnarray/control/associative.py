@@ -60,6 +60,19 @@ def associative_scan(
             f"{axis}, got shapes {', '.join(str(a.shape) for a in avals)}."
         )
 
+    combine = _on_leaves(fn, spec)
+    arrays = [as_array(x) for x in leaves]
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    arrays = _prefixes(combine, arrays, axis)
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    return spec.unflatten(arrays)
+
+
+def _on_leaves(fn: Callable[[Any, Any], Any], spec: Any) -> Callable[..., list[Array]]:
+    """Return ``fn`` as a function of two lists of leaves, its results checked."""
+
     def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
         outs, out_spec = tree.flatten_spec(fn(spec.unflatten(xs), spec.unflatten(ys)))
         if out_spec != spec:
@@ -75,13 +88,7 @@ def associative_scan(
                 )
         return [as_array(out) for out in outs]
 
-    arrays = [as_array(x) for x in leaves]
-    if reverse:
-        arrays = [rev(x, (axis,)) for x in arrays]
-    arrays = _prefixes(combine, arrays, axis)
-    if reverse:
-        arrays = [rev(x, (axis,)) for x in arrays]
-    return spec.unflatten(arrays)
+    return combine
 
 
 def _prefixes(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -150,42 +149,43 @@ def fori_loop(
         for i in range(int(lower), int(upper)):
             init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
         return init_val
-    loop = {"where": "fori_loop", "fun": body_fun, "name": parameter_name(body_fun, 1, "val")}
-    last = operator.methodcaller("child", -1)
     if known:
-
-        def turn(i: Any, val: Any) -> Any:
-            return _next(i), body_fun(i, val)
-
-        start = (int(lower), init_val)
-        spec = spec_of_call(*start)
-        init, body = settle(
-            init=start,
-            trace=lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=turn),
-            shown=last,
-            **loop,
-        )
         length = max(int(upper) - int(lower), 0)
+        body, init = _settled(body_fun, (int(lower), init_val), _turn(body_fun))
         return run_scan(body, init, (), length, False, turns("fori_loop", unroll, length))[1]
     if unroll is not None:
         raise ValueError(
             "lax.fori_loop: unroll is only possible where both bounds are known while tracing. "
             "Leave it out, or mark the arguments the bounds depend on static."
         )
-
-    def step(i: Any, upper: Any, val: Any) -> Any:
-        return _next(i), upper, body_fun(i, val)
-
     start = (lower, upper, init_val)
+    body, init = _settled(body_fun, start, _turn_to(body_fun))
+    test = traced(_before, spec_of_call(*start), tuple(map(aval_of, init)), user="fori_loop")
+    return _bind(test, body, init)[2]
+
+
+def _turn(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda i, val: (_next(i), body_fun(i, val))
+
+
+def _turn_to(body_fun: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda i, upper, val: (_next(i), upper, body_fun(i, val))
+
+
+def _settled(
+    body_fun: Callable[..., Any], start: tuple[Any, ...], turn: Callable[..., Any]
+) -> tuple[Traced, list[Any]]:
+    """Trace a turn of a counted loop; return it and the carry it starts with."""
     spec = spec_of_call(*start)
     init, body = settle(
-        init=start,
-        trace=lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=step),
-        shown=last,
-        **loop,
+        "fori_loop",
+        body_fun,
+        start,
+        lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=turn),
+        name=parameter_name(body_fun, 1, "val"),
+        shown=lambda carry: carry.child(-1),
     )
-    test = traced(_before, spec, tuple(map(aval_of, init)), user="fori_loop")
-    return _bind(test, body, init)[2]
+    return body, init
 
 
 def _before(i: Any, upper: Any, val: Any) -> Any:

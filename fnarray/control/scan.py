@@ -102,14 +102,8 @@ def scan(
         _check_pair(f, t)
         return t
 
-    start, body = settle(
-        "scan",
-        f,
-        init,
-        trace,
-        name=parameter_name(f, 0, "carry"),
-        carried=operator.methodcaller("child", 0),
-    )
+    name = parameter_name(f, 0, "carry")
+    start, body = settle("scan", f, init, trace, name=name, carried=lambda pair: pair.child(0))
     return run_scan(body, start, leaves, length, bool(reverse), turns("scan", unroll, length))
 
 

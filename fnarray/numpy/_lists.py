@@ -510,7 +510,8 @@ class _Joiner:
             return found
         # The item's own axes begin at `place`, counted among the places they may begin at.
         first = place % (extra + 1) if place >= 0 else extra + 1 + place
-        return lax.expand_dims(found, [k for k in range(rank) if not first <= k < first + found.ndim])
+        own = range(first, first + found.ndim)
+        return lax.expand_dims(found, [k for k in range(rank) if k not in own])
 
 
 def _range(x: slice) -> np.ndarray:

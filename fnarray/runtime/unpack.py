@@ -10,30 +10,30 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import optree
 
-from ..core.array import ArrayImpl
-
-#: What such code may find in a leaf's place; anything else is left to flattening.
-LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, bool, int, float, complex})
 #: Above this many leaves the code is not worth compiling.
 MOST_LEAVES = 2000
 
 
+def no_leaves(tree: Any) -> list[Any]:
+    """Stand for code that knows no structure."""
+    raise KeyError
+
+
 @lru_cache(maxsize=1024)
-def unpacker(spec: Any) -> Callable[[Any], list[Any]] | None:
+def unpacker(spec: Any) -> Callable[[Any], list[Any]]:
     """Return a function that gives the leaves of a tree of one structure.
 
     It raises `KeyError` or `ValueError` for a tree of another structure; what stands in a leaf's
-    place it does not check. None for structures with registered classes.
+    place it does not check. For structures with registered classes it always raises.
 
     Parameters
     ----------
     spec : optree.PyTreeSpec
     """
     if spec.num_leaves > MOST_LEAVES:
-        return None
+        return no_leaves
     lines: list[str] = []
     leaves: list[str] = []
     names: dict[str, Any] = {}
@@ -64,7 +64,7 @@ def unpacker(spec: Any) -> Callable[[Any], list[Any]] | None:
         return all(map(visit, node.children(), items))
 
     if not visit(spec, "tree"):
-        return None
+        return no_leaves
     body = "".join(f"    {line}\n" for line in lines)
     exec(f"def leaves(tree):\n{body}    return [{', '.join(leaves)}]", names)
     return names["leaves"]
