@@ -10,44 +10,105 @@ __version__ = "0.1.0"
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from . import config as _config
 from . import errors as errors
 from . import numpy as numpy
 from .api import (
     Device as Device,
+)
+from .api import (
     block_until_ready as block_until_ready,
+)
+from .api import (
     clear_caches as clear_caches,
+)
+from .api import (
     default_backend as default_backend,
+)
+from .api import (
     device_count as device_count,
+)
+from .api import (
     device_get as device_get,
+)
+from .api import (
     device_put as device_put,
+)
+from .api import (
     devices as devices,
+)
+from .api import (
     effects_barrier as effects_barrier,
+)
+from .api import (
     ensure_compile_time_eval as ensure_compile_time_eval,
+)
+from .api import (
     eval_shape as eval_shape,
+)
+from .api import (
     jit as jit,
+)
+from .api import (
     local_device_count as local_device_count,
+)
+from .api import (
     local_devices as local_devices,
+)
+from .api import (
     make_jaxpr as make_jaxpr,
+)
+from .api import (
     named_call as named_call,
+)
+from .api import (
     named_scope as named_scope,
+)
+from .api import (
     process_count as process_count,
+)
+from .api import (
     process_index as process_index,
+)
+from .api import (
     process_indices as process_indices,
+)
+from .api import (
     typeof as typeof,
 )
 from .config import (
     check_tracer_leaks as check_tracer_leaks,
+)
+from .config import (
     checking_leaks as checking_leaks,
+)
+from .config import (
     config as config,
+)
+from .config import (
     debug_infs as debug_infs,
+)
+from .config import (
     debug_nans as debug_nans,
+)
+from .config import (
     default_matmul_precision as default_matmul_precision,
+)
+from .config import (
     disable_jit as disable_jit,
+)
+from .config import (
     enable_x64 as enable_x64,
+)
+from .config import (
     log_compiles as log_compiles,
+)
+from .config import (
     numpy_dtype_promotion as numpy_dtype_promotion,
+)
+from .config import (
     numpy_rank_promotion as numpy_rank_promotion,
+)
+from .config import (
     threefry_partitionable as threefry_partitionable,
 )
 from .core import hooks as _hooks

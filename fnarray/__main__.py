@@ -50,7 +50,8 @@ def load_function(target: str) -> Any:
     if not path or not Path(path).is_file():
         raise ValueError(f"{target!r}: write FILE:FUNC, FILE a Python file that exists.")
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(Path(path).resolve().parent))

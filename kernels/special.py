@@ -339,13 +339,14 @@ def _hurwitz(x, q):
     floor = np.floor(q)
     if x == 1.0 and q == q:
         return math.inf
-    if q <= 0.0 and x == np.floor(x) and q == floor:
+    # A pole of even order has a sign.
+    if q <= 0.0 and q == floor and x % 2.0 == 0.0:
         return math.inf
     if not (1.0 < x < math.inf) or not (abs(q) < math.inf):
         return math.nan
     if q > 0.0:
         return _zeta_positive(x, q)
-    if x != np.floor(x):
+    if q == floor or x != np.floor(x):
         return math.nan
     # The terms below zero are those of a zeta of their sizes, less its terms from 1 - q on.
     below = _zeta_positive(x, (floor + 1.0) - q) - _zeta_positive(x, 1.0 - q)

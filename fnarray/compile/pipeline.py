@@ -179,5 +179,3 @@ def compile_graph(closed: ClosedGraph) -> Executable:
             _programs.pop(next(iter(_programs)), None)
         _programs[key] = executable
     return executable
-
-

@@ -105,9 +105,7 @@ def fold_constants(block: Block) -> Block:
 
 
 def _key(node: Node) -> Any:
-    ins = tuple(
-        (a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins
-    )
+    ins = tuple((a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins)
     return node.eqn.primitive, ins, tuple(sorted(node.eqn.params.items()))
 
 

@@ -33,6 +33,7 @@ class ShapedArray:
     weak_type: bool
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
+        """Return the one aval of these three."""
         key = (tuple(shape), dtype if isinstance(dtype, np.dtype) else np.dtype(dtype), weak_type)
         found = _interned.get(key)
         if found is None:

@@ -219,6 +219,5 @@ class Scan:
     unroll: int = field(default=1)
 
 
-Form = (
-    Map | Iota | Reindex | Pieces | Reduce | Contract | Update | Call | Inline | Branch | While | Scan
-)
+Elementwise = Map | Iota | Reindex
+Form = Elementwise | Pieces | Reduce | Contract | Update | Call | Inline | Branch | While | Scan

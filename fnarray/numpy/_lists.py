@@ -16,6 +16,7 @@ from ..core.dtypes import canonicalize_dtype, is_bool
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops._canonical import as_array
+from ..ops.convert import convert
 from ..ops.dynamic import wrap_negative
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
@@ -150,14 +151,14 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if flat.dtype.kind not in "iu":
         raise TypeError(f"numpy.unravel_index: indices must be integers, got dtype {flat.dtype}.")
     sizes = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    size, one = prod(sizes), flat.dtype.type
+    size, one, weak = prod(sizes), flat.dtype.type, flat.weak_type
     if flat.dtype.kind == "i":
         flat = wrap_negative(lax.clamp(one(-size), flat, one(max(size - 1, 0))), size)
     else:
         flat = lax.min(flat, one(max(size - 1, 0)))
     out: list[Array] = []
     for n in reversed(sizes):
-        out.append(lax.rem(flat, one(max(n, 1))))
+        out.append(convert(lax.rem(flat, one(max(n, 1))), flat.dtype, weak))
         flat = lax.div(flat, one(max(n, 1)))
     return tuple(reversed(out))
 

@@ -117,6 +117,10 @@ def _const(like: Array, value: Any) -> Array:
     return convert(value, like.dtype, like.weak_type)
 
 
+def _strong(arrays: list[Array]) -> list[Array]:
+    return [convert(x, x.dtype) for x in arrays]
+
+
 def _full_bool(x: Array, value: bool) -> Array:
     return lax.broadcast_in_dim(convert(value, bool_), x.shape, ())
 
@@ -166,7 +170,7 @@ def log10(x: Any, /) -> Array:
     scale = convert(1 / math.log(10), to_real(x.dtype))
     y = lax.log(x)
     if not is_complex(x.dtype):
-        return lax.mul(y, convert(scale, x.dtype, x.weak_type))
+        return lax.mul(y, scale)
     return lax.complex(lax.mul(lax.real(y), scale), lax.mul(lax.imag(y), scale))
 
 
@@ -198,7 +202,11 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 def _log_add(name: str, x1: Any, x2: Any, power: Any, unit: float) -> Array:
-    x, y = promote_args_inexact(name, x1, x2)
+    x, y = (
+        _strong(promote_args_inexact(name, x1, x2))
+        if unit != 1.0
+        else promote_args_inexact(name, x1, x2)
+    )
     larger = lax.max(x, y)
     if is_complex(x.dtype):
         rest = lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))
@@ -336,7 +344,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     ValueError
         For complex numbers.
     """
-    x, y = promote_args_inexact("hypot", x1, x2)
+    x, y = _strong(promote_args_inexact("hypot", x1, x2))
     if is_complex(x.dtype):
         raise ValueError("numpy.hypot takes real numbers. Use numpy.abs of complex ones first.")
     x, y = lax.abs(x), lax.abs(y)
@@ -596,6 +604,7 @@ conj = conjugate
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, in radians, or degrees with ``deg``."""
     z = as_array(as_operand("angle", z))
+    z = convert(z, z.dtype)
     out = arctan2(imag(z), real(z))
     return rad2deg(out) if deg else out
 
@@ -644,7 +653,7 @@ def spacing(x: Any, /) -> Array:
     ValueError
         For complex numbers.
     """
-    (x,) = promote_args_inexact("spacing", x)
+    (x,) = _strong(promote_args_inexact("spacing", x))
     if is_complex(x.dtype):
         raise ValueError("numpy.spacing takes real numbers.")
     step = lax.sub(lax.nextafter(x, copysign(_const(x, math.inf), x)), x)
@@ -713,9 +722,9 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     x, n = operands("ldexp", x1, x2)
     if is_complex(aval_of(x).dtype):
         raise ValueError("numpy.ldexp takes real numbers.")
-    if not is_integer(aval_of(n).dtype):
+    if is_inexact(aval_of(n).dtype):
         raise ValueError(f"numpy.ldexp: exponents must be integers, got {aval_of(n).dtype}.")
-    (x,) = promote_dtypes_inexact(x)
+    (x,) = _strong(promote_dtypes_inexact(x))
     n = as_array(n)
     shape = lax.broadcast_shapes(x.shape, n.shape)
     x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
@@ -757,6 +766,7 @@ def nan_to_num(
     x = as_array(as_operand("nan_to_num", x))
     if not is_inexact(x.dtype):
         return x
+    x = convert(x, x.dtype)
     if is_complex(x.dtype):
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
         return lax.complex(*parts)

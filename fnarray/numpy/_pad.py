@@ -56,7 +56,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         ``"constant"`` (``constant_values``), ``"edge"``, ``"linear_ramp"`` (``end_values``),
         ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"`` (of the ``stat_length`` elements next
         to the edge), ``"reflect"``, ``"symmetric"`` (``reflect_type`` "even" or "odd"), ``"wrap"``,
-        ``"empty"``; or ``mode(vector, pair, axis, kwargs)``, which returns the padded vector filled.
+        ``"empty"``; or ``mode(vector, pair, axis, kwargs)``, which fills a padded vector.
     **kwargs
         Options of the mode, in the forms that ``pad_width`` may have.
 

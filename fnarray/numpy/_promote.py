@@ -66,10 +66,9 @@ def promote_dtypes(*args: Any) -> list[Array]:
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
-    """Convert arrays to the inexact dtype they promote to: integers become floats."""
+    """Convert arrays to the inexact dtype they promote to: integers become floats, weak ones too."""
     dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
-    inexact = to_inexact(dtype)
-    return [convert(x, inexact, weak and inexact == dtype) for x in args]
+    return [convert(x, to_inexact(dtype), weak) for x in args]
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Array]:
@@ -110,7 +109,10 @@ def promote_shapes(name: str, *args: Any) -> list[Any]:
         if config.numpy_rank_promotion == "raise":
             raise ValueError(text)
         warnings.warn(text, stacklevel=4)
-    rank = len(broadcast_shapes(*shapes))
+    try:
+        rank = len(broadcast_shapes(*shapes))
+    except ValueError as error:
+        raise ValueError(f"numpy.{name}: {error}") from error
     return [x if not np.shape(x) else to_rank(x, rank) for x in args]
 
 

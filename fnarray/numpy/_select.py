@@ -92,20 +92,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     ------
     ValueError
         For no conditions, or another number of choices.
-    TypeError
-        For conditions that are not bool.
     """
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(
             f"numpy.select: one or more conditions and as many choices are needed, got "
             f"{len(condlist)} conditions and {len(choicelist)} choices."
         )
-    for condition in condlist:
-        if not is_bool(aval_of(condition).dtype):
-            raise TypeError(
-                f"numpy.select: conditions must be bool, got {aval_of(condition).dtype}. "
-                "Compare with != 0."
-            )
     *choices, out = promote_dtypes(*operands("select", *choicelist, default))
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         out = choose_where(condition, choice, out)

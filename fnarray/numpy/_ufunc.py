@@ -18,6 +18,10 @@ from ._promote import as_operand, operands, wide_integer
 __all__ = ["frompyfunc", "ufunc"]
 
 
+#: Methods that add up in the default integer.
+_WIDENING = ("reduce", "accumulate")
+
+
 class ufunc:  # noqa: N801 - named as in NumPy
     """A function of elements, with the whole-array functions that follow from it.
 
@@ -82,7 +86,7 @@ class ufunc:  # noqa: N801 - named as in NumPy
         a = as_array(as_operand(f"{self.__name__}.{method}", a))
         if dtype is not None:
             return convert(a, canonicalize_dtype(dtype))
-        return convert(a, wide_integer(a.dtype)) if self._widens and method != "at" else a
+        return convert(a, wide_integer(a.dtype)) if self._widens and method in _WIDENING else a
 
     def reduce(
         self,

@@ -467,7 +467,7 @@ def _integers(name: str, *args: Any) -> list[Array]:
     args = tuple(promote_args(name, *args))
     if not is_integer(args[0].dtype):
         raise ValueError(f"numpy.{name} takes integers, got {args[0].dtype}.")
-    return list(args)
+    return [convert(x, x.dtype) for x in args]
 
 
 def gcd(x1: Any, x2: Any, /) -> Array:

@@ -65,6 +65,7 @@ def bubble_sort(x):
 
 def jacobi(x):
     """A stencil whose every iteration needs the whole of the last one."""
+
     def step(i, x):
         n = x.shape[0]
         inner = lax.slice(x, (0,), (n - 2,)) + lax.slice(x, (2,), (n,))

@@ -124,7 +124,8 @@ def test_inputs_are_not_written_to() -> None:
     before = x.copy()
     out = run(update, x)[0]
     np.testing.assert_array_equal(x, before)
-    assert out[4] == 0 and out[6] == -2
+    assert out[4] == 0
+    assert out[6] == -2
 
 
 def test_a_result_that_is_an_argument_is_a_copy() -> None:
@@ -135,42 +136,42 @@ def test_a_result_that_is_an_argument_is_a_copy() -> None:
     assert out[0] == 0
 
 
-SCRIPT = """
+HEAD = """
 import numpy as np
 from tests.compile import functions as f
 from tests.compile.helpers import compiled
-x = np.ones((40, 25), np.float32)
+x = np.linspace(0, 1, 120, dtype=np.float32).reshape(8, 15)
+"""
+PRINT_TEXT = """
 for fun in (f.softmax, f.layer_norm, f.polynomial, f.two_outputs):
     print(compiled(fun, x).as_text())
 print(compiled(f.bubble_sort, x[0]).as_text())
 """
+PRINT_VALUES = """
+for fun in (f.softmax, f.layer_norm, f.polynomial, f.two_outputs):
+    print(*compiled(fun, x).run(x)[0].ravel())
+print(*compiled(f.bubble_sort, x[0]).run(x[0])[0])
+"""
+
+
+def output(script: str, **environment: str) -> str:
+    """Run a script in a new process; return what it prints."""
+    env = {**os.environ, **environment}
+    command = [sys.executable, "-c", HEAD + script]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
 
 
 def test_emission_is_deterministic() -> None:
     """The same graph gives the same text under another hash seed, in another process."""
-    texts = []
-    for seed in ("0", "1"):
-        texts.append(
-            subprocess.run(
-                [sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True,
-                env={**os.environ, "PYTHONHASHSEED": seed},
-            ).stdout
-        )  # fmt: skip
-    assert texts[0] == texts[1]
-    assert "def k_" in texts[0]
+    first, second = (output(PRINT_TEXT, PYTHONHASHSEED=seed) for seed in "01")
+    assert first == second
+    assert "def k_" in first
 
 
 def test_emitted_kernels_run_as_plain_python() -> None:
     """With the JIT off the same source gives the same numbers."""
-    script = SCRIPT.replace("print(compiled(fun, x).as_text())", "print(compiled(fun, x).run(x)[0].sum())")
-    script = script.replace("x = np.ones((40, 25), np.float32)", "x = np.linspace(0, 1, 120, dtype=np.float32).reshape(8, 15)")
-    script = script.replace("print(compiled(f.bubble_sort, x[0]).as_text())", "print(compiled(f.bubble_sort, x[0]).run(x[0])[0])")
-    outs = []
-    for flag in ("0", "1"):
-        env = {**os.environ, "NUMBA_DISABLE_JIT": flag}
-        done = subprocess.run(
-            [sys.executable, "-c", script], check=True, capture_output=True, text=True, env=env
-        )
-        outs.append(done.stdout.split())
-    floats = [[float(w.strip("[]")) for w in out if w.strip("[]")] for out in outs]
-    np.testing.assert_allclose(floats[0], floats[1], rtol=1e-5, atol=1e-3)
+    values = [
+        np.array(output(PRINT_VALUES, NUMBA_DISABLE_JIT=flag).split(), float) for flag in "01"
+    ]
+    assert len(values[0]) == 4 * 120 + 15
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-5, atol=1e-5)

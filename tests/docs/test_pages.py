@@ -14,9 +14,8 @@ PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_print_what_they_say(page: Path) -> None:
     """Every ``>>>`` example of a page gives the printed result."""
-    failed, _ = doctest.testfile(
-        str(page), module_relative=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    )
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert failed == 0
 
 

@@ -42,9 +42,7 @@ class Blocks(Body):
         shape = var.aval.shape
         contracted = contracted or (False,) * len(shape)
         kept = [1 if c else n for n, c in zip(shape, contracted, strict=True)]
-        strides = tuple(
-            0 if c else s for s, c in zip(row_major(kept), contracted, strict=True)
-        )
+        strides = tuple(0 if c else s for s, c in zip(row_major(kept), contracted, strict=True))
         length = 1
         for n in kept:
             length *= n
@@ -239,9 +237,7 @@ class Blocks(Body):
                 e = self.loops(stack, piece.extents)
                 source = tuple(s + i for s, i in zip(piece.start, e, strict=True))
                 name = self.value(node.ins[piece.operand], source)
-                at = tuple(
-                    o + i * k for o, i, k in zip(piece.offset, e, piece.stride, strict=True)
-                )
+                at = tuple(o + i * k for o, i, k in zip(piece.offset, e, piece.stride, strict=True))
                 self.put(store.name, store.offset(at), name, dtype)
 
     def _piece_at(self, node: Any, form: Pieces, idx: tuple[int, ...]) -> str:
@@ -250,8 +246,7 @@ class Blocks(Body):
                 divmod(i - o, k) for i, o, k in zip(idx, piece.offset, piece.stride, strict=True)
             ]
             inside = all(
-                rest == 0 and 0 <= q < n
-                for (q, rest), n in zip(steps, piece.extents, strict=True)
+                rest == 0 and 0 <= q < n for (q, rest), n in zip(steps, piece.extents, strict=True)
             )
             if inside:
                 source = tuple(s + q for s, (q, _) in zip(piece.start, steps, strict=True))
@@ -352,7 +347,8 @@ class Blocks(Body):
         self.line(f"{form.function}({', '.join([*arrays, *statics])})")
         for var in node.outs:
             if not var.aval.shape:
-                self.remember((var, ()), self.assign(self.fetch(self.array_of(var), 0, var.aval.dtype)))
+                element = self.fetch(self.array_of(var), 0, var.aval.dtype)
+                self.remember((var, ()), self.assign(element))
 
     def _gemm(self, step: Step, form: Contract) -> None:
         """Call the matrix product kernel on operands brought to (batch, row, column) order."""

@@ -376,7 +376,6 @@ class Body(Writer):
             self.remember(("acc", nest), ",".join(names))
             return
         start = self._start(form, nest.node, 0, dtypes[0])
-        out, _ = self._place(nest, counters)
         store = self.storage[nest.node.out]
         inner = [k for k in range(len(counters), len(nest.loops)) if not nest.loops[k].reduced]
         with ExitStack() as stack:
@@ -395,7 +394,8 @@ class Body(Writer):
 
     def _known(self, nest: Nest, counters: tuple[Any, ...]) -> dict[LoopVar, Any]:
         return {
-            counter_var(k, nest.loops[k].extent): counters[k] for k in range(len(counters))
+            counter_var(k, nest.loops[k].extent): counters[k]
+            for k in range(len(counters))
             if k < len(nest.loops)
         }
 

@@ -221,9 +221,7 @@ class Control(Blocks):
 
     # -- loops -------------------------------------------------------------------------------
 
-    def carry(
-        self, var: Var, init: Atom, result: Var, plan: Plan, *, memory: bool
-    ) -> Carry:
+    def carry(self, var: Var, init: Atom, result: Var, plan: Plan, *, memory: bool) -> Carry:
         """Set up a carried value before its loop."""
         if memory:
             store = self.storage.get(result) or self.new_scratch(var)
@@ -300,7 +298,8 @@ class Control(Blocks):
         if swapped and flag is not None:
             with self.block(f"if {flag}:", barrier=True):
                 for c in swapped:
-                    assert c.store is not None and c.spare is not None
+                    assert c.store is not None
+                    assert c.spare is not None
                     self.copy(c.store, c.spare, c.var)
         for c in carries:
             if c.names is not None:
@@ -376,9 +375,7 @@ class Control(Blocks):
         carries = []
         for j, var in enumerate(carried):
             memory = self._in_memory(step, [(body, var)], var)
-            carries.append(
-                self.carry(var, node.ins[nk + j], node.outs[j], plan, memory=memory)
-            )
+            carries.append(self.carry(var, node.ins[nk + j], node.outs[j], plan, memory=memory))
         flag = self._spares(body, carries, body.outputs[:nc])
         name = self.fresh("s")
         self.counted.add(name)
@@ -389,17 +386,17 @@ class Control(Blocks):
             for c in carries:
                 self.enter(c, c.var)
             for var, store in zip(xs, rows, strict=True):
-                self.storage[var] = self._row(store, var, t)
+                self.storage[var] = self._row(store, t)
             targets = self._targets(carries, body.outputs[:nc])
             ys = list(zip(node.outs[nc:], body.outputs[nc:], strict=True))
             for var, atom in ys:
                 if isinstance(atom, Var) and atom.aval.shape:
-                    targets[atom] = self._row(self.storage[var], atom, t)
+                    targets[atom] = self._row(self.storage[var], t)
             owned = frozenset(c.var for c in carries if c.store is not None)
             self.emit_body(body, targets, owned)
             for var, atom in ys:
                 if not atom.aval.shape:
-                    row = self._row(self.storage[var], None, t)
+                    row = self._row(self.storage[var], t)
                     self.put(row.name, row.base, self.value(atom, ()), var.aval.dtype)
             self._advance(carries, body.outputs[:nc], flag)
         self._leave(carries, flag)
@@ -413,9 +410,10 @@ class Control(Blocks):
         self.fill_from(atom, store)
         return store
 
-    def _row(self, store: Storage, var: Var | None, t: Any) -> Storage:
+    def _row(self, store: Storage, t: Any) -> Storage:
         """Return row ``t`` of a stacked value."""
-        return Storage(store.name, store.strides[1:], store.base + t * store.strides[0], self.scope.depth)
+        base = store.base + t * store.strides[0]
+        return Storage(store.name, store.strides[1:], base, self.scope.depth)
 
 
 class _Copy:
@@ -436,5 +434,3 @@ def _carries_last(form: Scan) -> ClosedGraph:
     ins = graph.invars
     order = (*ins[:nk], *ins[nk + nc :], *ins[nk : nk + nc])
     return ClosedGraph(replace(graph, invars=order), form.body.consts)
-
-

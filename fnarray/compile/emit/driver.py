@@ -102,9 +102,7 @@ def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
         outs = quietly(own, *arrays) if own is not None else quietly(prim.eval, *arrays, **params)
         if own is None and not prim.multiple_results:
             outs = (outs,)
-        return tuple(
-            np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True)
-        )
+        return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))
 
     return step
 
@@ -112,9 +110,7 @@ def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
 class DriverWriter:
     """Writes the driver of a plan."""
 
-    def __init__(
-        self, plan: Plan, sizes: frozenset[int], compiled: Callable[[ClosedGraph], Run]
-    ):
+    def __init__(self, plan: Plan, sizes: frozenset[int], compiled: Callable[[ClosedGraph], Run]):
         self.plan = plan
         self.sizes = sizes
         self.compiled = compiled

@@ -126,7 +126,8 @@ def _folds(item: Item, outputs: Sequence[Var]) -> tuple[tuple[Var, KernelSource]
         var = nest.node.out
         if nest.parallel_depth == 0 and var in outputs:
             form = reduction_of(nest.node)
-            assert form is not None and isinstance(form.combine, tuple)
+            assert form is not None
+            assert isinstance(form.combine, tuple)
             new = form.combine[0].format(a0="t0", x0="t1")
             code, rank = SHORT[var.aval.dtype.name], var.aval.ndim
             text = (

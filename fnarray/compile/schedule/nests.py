@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from ...core.forms import Contract, Reduce
@@ -97,15 +98,11 @@ def contraction(node: Node) -> Reduce:
         return place(rhs.ndim, parts)
 
     dtype = node.out.aval.dtype
-    cast = "sc.to_" + dtype.name + "({%d})"
     if dtype.kind == "b":
         term, combine = "({0} and {1})", "({a0} or {x0})"
     else:
-        casts = [
-            cast % k if node.ins[k].aval.dtype != dtype and dtype.kind != "c" else "{%d}" % k
-            for k in (0, 1)
-        ]
-        term = f"sc.mul({casts[0]}, {casts[1]})" if dtype.kind in "iu" else f"({casts[0]} * {casts[1]})"
+        left, right = (_cast(node, k) for k in (0, 1))
+        term = f"sc.mul({left}, {right})" if dtype.kind in "iu" else f"({left} * {right})"
         combine = "({a0} + {x0})" if dtype.kind == "c" else "sc.radd({a0}, {x0})"
     return Reduce(
         extents=tuple(lhs.shape[a] for a in form.lhs_contract),
@@ -114,6 +111,13 @@ def contraction(node: Node) -> Reduce:
         combine=(combine,),
         terms=(term,),
     )
+
+
+def _cast(node: Node, k: int) -> str:
+    """Return the template of an operand of a contraction in the dtype of its result."""
+    have, want = node.ins[k].aval.dtype, node.out.aval.dtype
+    operand = f"{{{k}}}"
+    return operand if have == want or want.kind == "c" else f"sc.to_{want.name}({operand})"
 
 
 def reduction_of(node: Node) -> Reduce | None:
@@ -173,7 +177,7 @@ def _with_order(node: Node, form: Any, order: list[tuple[str, int]]) -> Nest:
         loops.append(Loop(extent, which == "r"))
         (out if which == "o" else inner)[axis] = index
     kinds = [loop.reduced for loop in loops]
-    in_memory = any(a and not b for a, b in zip(kinds, kinds[1:], strict=False))
+    in_memory = any(a and not b for a, b in pairwise(kinds))
     return Nest(node, tuple(loops), tuple(out), tuple(inner), in_memory)
 
 

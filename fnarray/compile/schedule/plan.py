@@ -63,9 +63,7 @@ def plan_block(block: Block, *, in_loop: bool, owned: frozenset[Var] = frozenset
     statements, donated = _order(statements, block, owned)
     unrolled = {s for s in statements if in_loop and _unrolls(s)}
     overwrites = {
-        s: donated[s.node.out]
-        for s in statements
-        if isinstance(s, Nest) and s.node.out in donated
+        s: donated[s.node.out] for s in statements if isinstance(s, Nest) and s.node.out in donated
     }
     items: list[Item] = []
     run: list[Nest] = []
@@ -212,9 +210,7 @@ def _order(
     return _sorted(statements, after), donated
 
 
-def _sorted(
-    statements: list[Statement], after: dict[Statement, set[Statement]]
-) -> list[Statement]:
+def _sorted(statements: list[Statement], after: dict[Statement, set[Statement]]) -> list[Statement]:
     """Topological order, stable: each statement as early as its program order and edges allow."""
     position = {s: k for k, s in enumerate(statements)}
     done: set[Statement] = set()

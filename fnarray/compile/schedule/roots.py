@@ -10,7 +10,6 @@ from ...core.forms import (
     Contract,
     Iota,
     Map,
-    Pieces,
     Reduce,
     Reindex,
     Scan,
