@@ -337,7 +337,7 @@ def _zeta_positive(x, q):
 @register_jitable
 def _hurwitz(x, q):
     floor = np.floor(q)
-    if x == 1.0 and q == q:
+    if x == 1.0:
         return math.inf
     # A pole of even order has a sign.
     if q <= 0.0 and q == floor and x % 2.0 == 0.0:

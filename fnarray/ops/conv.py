@@ -163,33 +163,61 @@ def _conv_eval(lhs: np.ndarray, rhs: np.ndarray, **params: Any) -> np.ndarray:
     wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
     spatial, window = _window(lhs.shape, rhs.shape, params)
     places = reduce_window_shape_tuple(spatial, **window)
-    x = lhs.transpose(layout.lhs_spec).astype(wide, copy=False)
     w = rhs.transpose(layout.rhs_spec).astype(wide, copy=False)
-    whole = {"padding": ((0, 0),) * 2, "base_dilation": (1, 1)}
-    x = spread_out(x, 0, {k: whole[k] + window[k] for k in whole})
-
     features, batches = params["feature_group_count"], params["batch_group_count"]
-    groups = features * batches
-    n, c = x.shape[0] // batches, w.shape[1]
-    out_features = w.shape[0] // groups
-    size, area = prod(places), prod(window["window_dimensions"])
-    out = np.zeros((n, groups * out_features, *places), wide)
-    if not (out.size and c * area):
-        return _laid_out(out, layout, dtype)
-    view = _windows(x, places, window)
-    # (batch group, batch, feature group, feature, places, window)
-    view = _split(view, batches, n, features, c)
-    k = len(places)
-    order = (1, 0, 2, 3, *range(4 + k, 4 + 2 * k), *range(4, 4 + k))
-    view = view.transpose(order)  # batch, batch group, feature group, feature, window, places
-    weights = np.ascontiguousarray(w).reshape(groups, out_features, c * area)
-    rows = max(1, _PATCH_BYTES // (groups * c * area * size * wide.itemsize))
+    last = lhs.ndim - 1
+    together = features == batches == 1 and layout.lhs_spec[1] == layout.out_spec[1] == last
+
+    # Padding copies; keep the feature axis where the products want it.
+    x = lhs.transpose(layout.lhs_spec).astype(wide, copy=False)
+    whole = {"padding": ((0, 0),) * 2, "base_dilation": (1, 1)}
+    around = {name: one + window[name] for name, one in whole.items()}
+    if together:
+        around = {name: (of[0], *of[2:], of[1]) for name, of in around.items()}
+        x = np.moveaxis(spread_out(np.moveaxis(x, 1, -1), 0, around), -1, 1)
+    else:
+        x = spread_out(x, 0, around)
+    if not (x.size and w.size and prod(places)):
+        out = np.zeros((x.shape[0] // batches, w.shape[0], *places), wide)
+    elif together:
+        out = _features_last(_windows(x, places, window), w)
+    else:
+        out = _features_first(_windows(x, places, window), w, features, batches)
+    return narrow(out.transpose(inverse(layout.out_spec)), dtype)
+
+
+def _features_last(view: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Multiply windows (batch, feature, places, window) whose features lie together in memory."""
+    n, c, k = view.shape[0], view.shape[1], (view.ndim - 2) // 2
+    places = view.shape[2 : 2 + k]
+    view = view.transpose(0, *range(2, 2 + 2 * k), 1)
+    weights = np.ascontiguousarray(w.transpose(*range(2, 2 + k), 1, 0)).reshape(-1, w.shape[0])
+    out = np.empty((n, *places, w.shape[0]), w.dtype)
+    rows = max(1, _PATCH_BYTES // (prod(places) * weights.shape[0] * w.itemsize))
     for start in range(0, n, rows):
         part = view[start : start + rows]
-        patches = part.reshape(len(part), groups, c * area, size)
+        product = matmul(part.reshape(-1, weights.shape[0]), weights)
+        out[start : start + rows] = product.reshape(len(part), *places, -1)
+    return np.moveaxis(out, -1, 1)
+
+
+def _features_first(view: np.ndarray, w: np.ndarray, features: int, batches: int) -> np.ndarray:
+    """Multiply windows (batch, feature, places, window), group by group."""
+    groups, c, k = features * batches, w.shape[1], (view.ndim - 2) // 2
+    n, places = view.shape[0] // batches, view.shape[2 : 2 + k]
+    # Batch group, batch, feature group, feature, places, window; then both groups side by side.
+    view = _split(view, batches, n, features, c)
+    view = view.transpose(1, 0, 2, 3, *range(4 + k, 4 + 2 * k), *range(4, 4 + k))
+    weights = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, -1)
+    terms, size = weights.shape[2], prod(places)
+    out = np.empty((n, w.shape[0], *places), w.dtype)
+    rows = max(1, _PATCH_BYTES // (groups * terms * size * w.itemsize))
+    for start in range(0, n, rows):
+        part = view[start : start + rows]
+        patches = part.reshape(len(part), groups, terms, size)
         product = matmul(np.broadcast_to(weights, (len(part), *weights.shape)), patches)
         out[start : start + rows] = product.reshape(len(part), -1, *places)
-    return _laid_out(out, layout, dtype)
+    return out
 
 
 def _split(view: np.ndarray, batches: int, n: int, features: int, c: int) -> np.ndarray:
@@ -201,10 +229,6 @@ def _split(view: np.ndarray, batches: int, n: int, features: int, c: int) -> np.
         (n * batch, batch, c * feature, feature, *view.strides[2:]),
         writeable=False,
     )
-
-
-def _laid_out(out: np.ndarray, layout: ConvDimensionNumbers, dtype: np.dtype) -> np.ndarray:
-    return narrow(out.transpose(inverse(layout.out_spec)), dtype)
 
 
 def _strides(shape: Sizes, spec: Sizes) -> Sizes:

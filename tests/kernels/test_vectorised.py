@@ -9,11 +9,13 @@ import numba
 import pytest
 
 from fnarray_kernels import scalar as sc
+from fnarray_kernels import special as sp
 from fnarray_kernels import vmath as vm
 
 FLOATS = ("float32", "float64")
 INTS = ("int8", "int32", "int64", "uint8", "uint32")
 CASES = [(getattr(vm, name), t, t) for name in vm.__all__ for t in FLOATS]
+CASES += [(fn, t, t) for fn in (sp.lgamma, sp.digamma, sp.bessel_i0e) for t in FLOATS]
 CASES += [
     (fn, t, t)
     for fn in (sc.add, sc.sub, sc.mul, sc.neg, sc.abs_, sc.maximum, sc.minimum, sc.sign)
