@@ -9,6 +9,7 @@ from ..control import *
 from ..ops._rules import registry as _registry
 from ..ops.bitwise import *
 from ..ops.contract import *
+from ..ops.conv import *
 from ..ops.convert import *
 from ..ops.cumulative import *
 from ..ops.dynamic import *

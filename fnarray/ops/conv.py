@@ -188,7 +188,7 @@ def _conv_eval(lhs: np.ndarray, rhs: np.ndarray, **params: Any) -> np.ndarray:
 
 def _features_last(view: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Multiply windows (batch, feature, places, window) whose features lie together in memory."""
-    n, c, k = view.shape[0], view.shape[1], (view.ndim - 2) // 2
+    n, k = view.shape[0], (view.ndim - 2) // 2
     places = view.shape[2 : 2 + k]
     view = view.transpose(0, *range(2, 2 + 2 * k), 1)
     weights = np.ascontiguousarray(w.transpose(*range(2, 2 + k), 1, 0)).reshape(-1, w.shape[0])
