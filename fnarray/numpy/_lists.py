@@ -19,6 +19,7 @@ from ..ops._canonical import as_array
 from ..ops.convert import convert
 from ..ops.dynamic import wrap_negative
 from ._at import IndexUpdateHelper
+from ._creation import array
 from ._indexing import getitem
 from ._indexing import take as take_index
 from ._join import concatenate
@@ -501,7 +502,7 @@ class _Joiner:
         if isinstance(x, slice):
             found = asarray(_range(x))
         elif isinstance(x, list | tuple):
-            found = concatenate([ravel(array_of(self.name, v, position)) for v in x])
+            found = array(x)
         else:
             found = array_of(self.name, x, position)
             if not found.ndim and rank == 1:

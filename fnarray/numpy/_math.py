@@ -22,6 +22,7 @@ from ..core.dtypes import (
     is_float,
     is_inexact,
     is_integer,
+    to_inexact,
     to_real,
 )
 from ..ops._canonical import as_array
@@ -34,6 +35,7 @@ from ._promote import (
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
+    strengthen,
 )
 from ._select import choose_where
 from ._ufunc import ufunc_of
@@ -117,10 +119,6 @@ def _const(like: Array, value: Any) -> Array:
     return convert(value, like.dtype, like.weak_type)
 
 
-def _strong(arrays: list[Array]) -> list[Array]:
-    return [convert(x, x.dtype) for x in arrays]
-
-
 def _full_bool(x: Array, value: bool) -> Array:
     return lax.broadcast_in_dim(convert(value, bool_), x.shape, ())
 
@@ -202,11 +200,9 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 
 
 def _log_add(name: str, x1: Any, x2: Any, power: Any, unit: float) -> Array:
-    x, y = (
-        _strong(promote_args_inexact(name, x1, x2))
-        if unit != 1.0
-        else promote_args_inexact(name, x1, x2)
-    )
+    x, y = promote_args_inexact(name, x1, x2)
+    if unit != 1.0:
+        x, y = strengthen([x, y], x1, x2)
     larger = lax.max(x, y)
     if is_complex(x.dtype):
         rest = lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))
@@ -344,7 +340,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     ValueError
         For complex numbers.
     """
-    x, y = _strong(promote_args_inexact("hypot", x1, x2))
+    x, y = strengthen(promote_args_inexact("hypot", x1, x2), x1, x2)
     if is_complex(x.dtype):
         raise ValueError("numpy.hypot takes real numbers. Use numpy.abs of complex ones first.")
     x, y = lax.abs(x), lax.abs(y)
@@ -405,7 +401,7 @@ def rint(x: Any, /) -> Array:
     x = as_operand("rint", x)
     dtype = aval_of(x).dtype
     if is_bool(dtype) or is_integer(dtype):
-        return promote_dtypes_inexact(x)[0]
+        return convert(x, to_inexact(dtype))
     return _round_parts(as_array(x))
 
 
@@ -637,7 +633,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 @ufunc_of()
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """Step function: 0 below zero, 1 above, the second argument at zero."""
-    x, y = promote_args_inexact("heaviside", x1, x2)
+    x, y = strengthen(promote_args_inexact("heaviside", x1, x2), x1, x2)
     zero, one = _const(x, 0), _const(x, 1)
     at_zero = choose_where(lax.ne(x, x), x, y)
     above = choose_where(lax.gt(x, zero), one, at_zero)
@@ -653,7 +649,8 @@ def spacing(x: Any, /) -> Array:
     ValueError
         For complex numbers.
     """
-    (x,) = _strong(promote_args_inexact("spacing", x))
+    (x,) = promote_args_inexact("spacing", x)
+    x = convert(x, x.dtype)
     if is_complex(x.dtype):
         raise ValueError("numpy.spacing takes real numbers.")
     step = lax.sub(lax.nextafter(x, copysign(_const(x, math.inf), x)), x)
@@ -724,7 +721,8 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
         raise ValueError("numpy.ldexp takes real numbers.")
     if is_inexact(aval_of(n).dtype):
         raise ValueError(f"numpy.ldexp: exponents must be integers, got {aval_of(n).dtype}.")
-    (x,) = _strong(promote_dtypes_inexact(x))
+    (x,) = promote_dtypes_inexact(x)
+    x = convert(x, x.dtype)
     n = as_array(n)
     shape = lax.broadcast_shapes(x.shape, n.shape)
     x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)

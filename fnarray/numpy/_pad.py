@@ -13,6 +13,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_integer
 from ..ops._canonical import as_array
+from ..ops.convert import convert
 from ._creation import linspace
 from ._indexing import take as take_index
 from ._lists import apply_along_axis
@@ -133,9 +134,9 @@ def _per_side(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
 
 def _constant(a: Array, widths: Pairs, values: Any) -> Array:
     sides = _per_side("constant_values", values, a.ndim)
-    scalars = [lax.convert_element_type(v, a.dtype) for pair in sides for v in pair]
+    scalars = [convert(v, a.dtype, a.weak_type) for pair in sides for v in pair]
     if all(v is values for pair in sides for v in pair) or not a.ndim:
-        fill = scalars[0] if scalars else lax.convert_element_type(0, a.dtype)
+        fill = scalars[0] if scalars else convert(0, a.dtype, a.weak_type)
         return lax.pad(a, fill, [(b, e, 0) for b, e in widths])
     for axis, (before, after) in enumerate(widths):
         for side, width in ((0, (before, 0)), (1, (0, after))):

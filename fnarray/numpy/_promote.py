@@ -144,6 +144,16 @@ def broadcast_to(name: str, x: Any, shape: tuple[int, ...]) -> Any:
     return broadcast_in_dim(x, shape, tuple(range(start, len(shape))))
 
 
+def strengthen(promoted: list[Array], *given: Any) -> list[Array]:
+    """Make promoted arrays strong unless all given ones are weak.
+
+    ``float* + int32`` is weak in the lattice; functions of several steps give strong results.
+    """
+    if all(dtype_and_weak(x)[1] for x in given):
+        return promoted
+    return [convert(x, x.dtype) for x in promoted]
+
+
 def promote_args(name: str, *args: Any) -> list[Array]:
     """Check, promote and align the ranks of the arguments of ``numpy.<name>``."""
     return promote_shapes(name, *promote_dtypes(*operands(name, *args)))

@@ -31,6 +31,7 @@ from ._promote import (
     promote_args_numeric,
     promote_dtypes,
     promote_shapes,
+    strengthen,
 )
 from ._select import as_condition, choose_where
 from ._ufunc import ufunc_of
@@ -464,10 +465,10 @@ def bitwise_count(x: Any, /) -> Array:
 
 
 def _integers(name: str, *args: Any) -> list[Array]:
-    args = tuple(promote_args(name, *args))
-    if not is_integer(args[0].dtype):
-        raise ValueError(f"numpy.{name} takes integers, got {args[0].dtype}.")
-    return [convert(x, x.dtype) for x in args]
+    promoted = promote_args(name, *args)
+    if not is_integer(promoted[0].dtype):
+        raise ValueError(f"numpy.{name} takes integers, got {promoted[0].dtype}.")
+    return strengthen(promoted, *args)
 
 
 def gcd(x1: Any, x2: Any, /) -> Array:

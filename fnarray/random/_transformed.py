@@ -12,6 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import finfo, float32, to_inexact, uint32
 from ..ops._canonical import canonical_shape
 from ..ops.random_bits import random_bits
+from ..ops.random_floats import erf_inv_as_xla
 from ._args import Shape, dtype_of, param, shape_of, spread
 from ._keys import sampler
 from ._uniform import normal, rademacher, subkeys, uniform_floats
@@ -180,7 +181,7 @@ def truncated_normal(
     lower, upper = (lax.convert_element_type(x, dtype) for x in (lower, upper))
     root = np.sqrt(2).astype(dtype)
     a, b = lax.erf(lax.div(lower, root)), lax.erf(lax.div(upper, root))
-    out = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, a, b)))
+    out = lax.mul(root, erf_inv_as_xla(uniform_floats(key, shape, dtype, a, b)))
     low = lax.nextafter(lax.stop_gradient(lower), np.array(np.inf, dtype))
     high = lax.nextafter(lax.stop_gradient(upper), np.array(-np.inf, dtype))
     return jnp.clip(out, low, high)

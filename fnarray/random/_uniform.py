@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..core.array import Array, aval_of
+from ..core.array import Array, ArrayImpl, aval_of
 from ..core.dtypes import (
     canonicalize_dtype,
     finfo,
@@ -22,6 +22,7 @@ from ..core.dtypes import (
 from ..errors import ShapeError
 from ..ops._canonical import as_array, canonical_shape
 from ..ops.random_bits import UINT, random_bits, random_split
+from ..ops.random_floats import erf_inv_as_xla, multiply_add
 from ..ops.shape import broadcast_to_rank
 from ._args import Shape, check_shape, dtype_of, shape_of, spread
 from ._keys import sampler
@@ -90,8 +91,15 @@ def uniform_floats(key: Any, shape: Shape, dtype: np.dtype, low: Any, high: Any)
     mantissa = lax.shift_right_logical(drawn, word.type(width - info.nmant))
     one = np.ones((), dtype)
     above = lax.bitcast_convert_type(lax.bitwise_or(mantissa, one.view(word)), dtype)
-    unit = lax.sub(above, one)
-    return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
+    return _moved(lax.sub(above, one), low, high)
+
+
+def _moved(unit: Array, low: Array, high: Array) -> Array:
+    """Move numbers from ``[0, 1)`` to ``[low, high)``."""
+    ends = [x._data.item() if type(x) is ArrayImpl and not x.ndim else None for x in (low, high)]
+    if ends == [0.0, 1.0]:
+        return unit
+    return lax.max(low, multiply_add(unit, lax.sub(high, low), low))
 
 
 @sampler
@@ -125,7 +133,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
 def _real_normal(key: Any, shape: Shape, dtype: np.dtype) -> Array:
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     u = uniform_floats(key, shape, dtype, low, np.ones((), dtype))
-    return lax.mul(np.sqrt(2).astype(dtype), lax.erf_inv(u))
+    return lax.mul(np.sqrt(2).astype(dtype), erf_inv_as_xla(u))
 
 
 def subkeys(key: Any, num: int = 2) -> list[Array]:

@@ -59,7 +59,7 @@ REDUCTIONS = [
             ("reduce_sum", {"ulp": 8, **_positive}),
             ("reduce_max", {}),
             ("reduce_min", {"dtypes": ("int32",)}),
-            ("reduce_prod", {"dtypes": ("bfloat16",)}),
+            ("reduce_prod", {"ulp": 8, **_positive}),
             ("reduce_and", {"dtypes": ("bool",)}),
         )
         for label, shape, axes in (

@@ -38,12 +38,14 @@ VALUES = {
 }
 
 
-def run(text: str, jnp, weak=None):
+def run(text: str, jnp):
     """Evaluate an expression over a namespace; ``w`` is a weak scalar."""
     names = {k: jnp.asarray(v) for k, v in VALUES.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return eval(text, {"jnp": jnp, "np": np, "w": jnp.asarray(2.0), **names})
+        w = 2.0 if jnp is np else jnp.asarray(2.0)
+        with np.errstate(all="ignore"):
+            return eval(text, {"jnp": jnp, "np": np, "w": w, **names})
 
 
 def leaves(x):
@@ -51,21 +53,30 @@ def leaves(x):
     return [leaf for part in x for leaf in leaves(part)] if isinstance(x, tuple | list) else [x]
 
 
-def compare(text: str, rtol: float = 2e-6, atol: float = 1e-6) -> None:
-    """Assert that both sides agree: values, shape, dtype, weak type."""
-    wanted, got = leaves(run(text, jax.numpy)), leaves(run(text, fnarray.numpy))
-    assert len(wanted) == len(got), text
-    for ours, theirs in zip(got, wanted, strict=True):
-        if hasattr(theirs, "weak_type"):
-            assert ours.dtype == theirs.dtype, f"{text}: {ours.dtype}, JAX {theirs.dtype}"
-            # A bool promotes alike whether weak or not; JAX marks some.
-            if theirs.dtype != bool:
-                assert ours.weak_type == theirs.weak_type, f"{text}: weak {ours.weak_type}"
+def compare(text: str, rtol: float = 2e-6, atol: float = 1e-6, values: str = "jax") -> None:
+    """Assert that an expression gives JAX's types, and the values of JAX or of NumPy.
+
+    JAX compiles each operation at its first use, which takes most of the time of such tests; its
+    types alone come at no such cost, and NumPy has the values of most expressions.
+
+    Parameters
+    ----------
+    values : {"jax", "numpy", "types only"}
+    """
+    got = leaves(run(text, fnarray.numpy))
+    types = leaves(jax.eval_shape(lambda: run(text, jax.numpy)))
+    oracle = {"jax": jax.numpy, "numpy": np, "types only": fnarray.numpy}[values]
+    wanted = leaves(run(text, oracle))
+    assert len(types) == len(got), text
+    for ours, kind, theirs in zip(got, types, wanted, strict=True):
+        assert ours.shape == kind.shape, f"{text}: {ours.shape}, JAX {kind.shape}"
+        assert ours.dtype == kind.dtype, f"{text}: {ours.dtype}, JAX {kind.dtype}"
+        # A bool promotes alike whether weak or not; JAX marks some.
+        if kind.dtype != bool:
+            assert ours.weak_type == kind.weak_type, f"{text}: weak {ours.weak_type}"
         a, b = np.asarray(ours), np.asarray(theirs)
-        assert a.shape == b.shape, f"{text}: {a.shape}, JAX {b.shape}"
-        if a.dtype.kind == "V" or a.dtype == np.float16:
-            a, b = a.astype(np.float32), b.astype(np.float32)
-            rtol = 1e-2
+        if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
+            a, b, rtol = a.astype(np.float32), b.astype(np.float32), 1e-2
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=text)
 
 
