@@ -10,7 +10,7 @@ import math
 
 from numba import njit
 
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
+from .scalar import maximum, minimum, u  # noqa: TID251 - a relative import keeps the one name
 
 _LOG2 = math.log(2.0)
 
@@ -23,17 +23,6 @@ def _add(a, b):
 @njit(nogil=True, error_model="numpy")
 def _multiply(a, b):
     return a * b
-
-
-# A NaN compares unequal to itself and then stays, whichever side it came from.
-@njit(nogil=True, error_model="numpy")
-def _larger(a, b):
-    return a if (a >= b) | (a != a) else b
-
-
-@njit(nogil=True, error_model="numpy")
-def _smaller(a, b):
-    return a if (a <= b) | (a != a) else b
 
 
 @njit(nogil=True, error_model="numpy")
@@ -72,6 +61,6 @@ def _along(combine):
 
 cumsum = _along(_add)
 cumprod = _along(_multiply)
-cummax = _along(_larger)
-cummin = _along(_smaller)
+cummax = _along(maximum)
+cummin = _along(minimum)
 cumlogsumexp = _along(_log_add)

@@ -1,4 +1,4 @@
-"""Polynomial coefficients, lowest degree first; written by ``fit.py``, never by hand."""
+"""Polynomial coefficients, lowest degree first; written by ``tests/kernels/fit_coefficients.py``, never by hand."""
 
 from __future__ import annotations
 

@@ -1,0 +1,132 @@
+"""Reductions, running folds and quantiles agree with ``jax.numpy`` and NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray.numpy as jnp
+from fnarray.core.trace import trace_graph
+
+from .numpy_oracle import both_raise, compare
+
+FUNCTIONS = """sum prod max min all any mean var std median ptp argmax argmin nansum nanprod nanmax
+nanmin nanmean nanvar nanstd nanmedian nanargmax nanargmin cumsum cumprod nancumsum nancumprod
+count_nonzero average""".split()
+ARGUMENTS = ("", "axis=0", "axis=-1, keepdims=True", "axis=(0, 1)", "axis=()")
+ONE_AXIS = {"argmax", "argmin", "nanargmax", "nanargmin", "cumsum", "cumprod", "nancumsum"}
+ONE_AXIS |= {"nancumprod"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_axes_and_dtypes(name):
+    """Every reduction has JAX's types and NumPy's values for each kind of array and axis."""
+    for operand in ("f", "i", "b", "c", "i8", "h", "n", "w", "3"):
+        if (operand == "c" and ("med" in name or "arg" in name)) or (operand == "b" and name == "ptp"):
+            continue
+        for argument in ARGUMENTS:
+            scalar = operand in ("w", "3", "i8", "h")
+            if scalar and argument not in ("", "axis=()"):
+                continue
+            if name in ONE_AXIS and ("(" in argument or ("keep" in argument and "cum" in name)):
+                continue
+            if argument == "axis=()" and ("med" in name or "average" in name or operand == "c"):
+                continue
+            if name in ("count_nonzero", "average") and operand in ("w", "3", "n"):
+                continue
+            like_numpy = operand in ("f", "i", "c", "n") and argument != "axis=()"
+            if operand == "n" and "arg" in name:
+                like_numpy = False
+            text = f"jnp.{name}({operand}{', ' if argument else ''}{argument})"
+            compare(text, rtol=1e-5, values="numpy" if like_numpy else "types only")
+
+
+@pytest.mark.parametrize(
+    "text",
+    """jnp.sum(f, where=b)|jnp.sum(f, initial=3)|jnp.sum(f, axis=1, where=b, initial=1.0, keepdims=True)
+    jnp.sum(i8, promote_integers=False)|jnp.sum(i8, dtype='int8')|jnp.sum(f, dtype=int)|jnp.prod(i8)
+    jnp.max(empty, axis=1)|jnp.max(empty, axis=0, initial=1)|jnp.max(i8, initial=3.5)
+    jnp.min(f, where=b, initial=0)|jnp.all(empty)|jnp.any(f, axis=0, where=b)|jnp.mean(i8, dtype='float16')
+    jnp.mean(f, axis=0, where=b)|jnp.mean(empty)|jnp.var(f, ddof=1.5)|jnp.var(f, correction=1)
+    jnp.var(f, axis=1, where=b, ddof=1)|jnp.var(f, ddof=6)|jnp.var(i, dtype='float16')|jnp.var(f, mean=1.0)
+    jnp.std(f, axis=0, mean=jnp.mean(f, axis=0, keepdims=True))|jnp.average(f, weights=p)
+    jnp.average(f, axis=1, weights=v)|jnp.average(f, axis=1, weights=v, returned=True, keepdims=True)
+    jnp.average(f, returned=True)|jnp.average(i)|jnp.argmax(f, keepdims=True)|jnp.argmax(b)
+    jnp.nanargmin(jnp.asarray([jnp.nan]))|jnp.nanmax(jnp.asarray([jnp.nan]))|jnp.nanvar(n, axis=1, ddof=1)
+    jnp.nanvar(n, axis=0, ddof=1)|jnp.cumsum(b)|jnp.cumsum(f, dtype=int)|jnp.cumsum(3)|jnp.cumsum(w)
+    jnp.cumulative_sum(i8)|jnp.cumulative_prod(i8, include_initial=True)
+    jnp.cumulative_sum(f, axis=1, include_initial=True)|jnp.sum(f, axis=[0, 1])|jnp.max(s)|jnp.min(s)
+    jnp.quantile(f, 0.3)|jnp.quantile(i, jnp.asarray([0.1, 0.5]), axis=1)|jnp.quantile(h, 0.5)
+    jnp.quantile(f, jnp.asarray([[0.2, 0.5]]), axis=(0, 1), keepdims=True)|jnp.quantile(n, 0.5, axis=0)
+    jnp.nanquantile(n, jnp.asarray([0.0, 0.3, 1.0]), axis=1)|jnp.nanpercentile(n, 50.0, keepdims=True)
+    jnp.nanquantile(n, 0.5, axis=0)|jnp.percentile(f, 30.0, axis=0)|jnp.quantile(b, 0.5)
+    jnp.median(f, axis=(0, 1), keepdims=True)|jnp.quantile(f, 1.5)""".replace("\n", "|").split("|"),
+)
+def test_arguments_agree_with_jax(text):
+    """Every argument means what it means in JAX."""
+    compare(text.strip(), rtol=1e-5, values="jax")
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"])
+def test_quantile_methods_agree_with_numpy(method):
+    """Between neighbours each method reads as NumPy's does."""
+    x = np.random.default_rng(1).normal(size=(4, 9)).astype(np.float32)
+    for q in (0.0, 0.13, 0.6, 0.77, 1.0):
+        ours = jnp.quantile(x, q, axis=1, method=method)
+        np.testing.assert_allclose(ours, np.quantile(x, q, axis=1, method=method), rtol=1e-5)
+
+
+def test_weighted_quantile_agrees_with_numpy():
+    """Weights say how often each element counts."""
+    rng = np.random.default_rng(2)
+    x, w = rng.normal(size=(3, 7)), rng.integers(0, 4, size=(3, 7)) + 0.0
+    for q in (0.0, 0.4, 1.0):
+        ours = jnp.quantile(x, q, axis=1, weights=w, method="inverted_cdf")
+        theirs = np.quantile(x, q, axis=1, weights=w, method="inverted_cdf")
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("jnp.sum(None)", ("numpy.sum", "NoneType")),
+        ("jnp.sum([1, 2])", ("numpy.sum", "list")),
+        ("jnp.sum(f, axis=2)", ("sum", "axis 2", "dimension 2")),
+        ("jnp.sum(f, axis=(0, 0))", ("duplicate", "axis")),
+        ("jnp.sum(f, axis=1.0)", ()),
+        ("jnp.sum(f, where=f)", ("numpy.sum", "where", "float32")),
+        ("jnp.max(empty)", ("numpy.max", "(0, 3)")),
+        ("jnp.max(f, where=b)", ("numpy.max", "initial")),
+        ("jnp.argmax(empty)", ("numpy.argmax",)),
+        ("jnp.argmax(c)", ("argmax",)),
+        ("jnp.var(f, ddof=1, correction=1)", ("ddof", "correction")),
+        ("jnp.var(c, dtype=float)", ("complex",)),
+        ("jnp.average(f, weights=v)", ("numpy.average", "axis")),
+        ("jnp.average(f, axis=0, weights=v)", ("numpy.average", "(3,)")),
+        ("jnp.cumsum(f, axis=5)", ("cumsum", "axis 5")),
+        ("jnp.cumulative_sum(f)", ("cumulative_sum", "axis")),
+        ("jnp.cumulative_sum(3)", ("cumulative_sum",)),
+        ("jnp.quantile(c, 0.5)", ("numpy.quantile", "complex")),
+        ("jnp.quantile(f, 0.5, method='foo')", ("method", "foo")),
+        ("jnp.quantile(f, [0.1])", ("numpy.quantile", "list")),
+        ("jnp.ptp(b)", ("bool",)),
+    ],
+)
+def test_errors(text, words):
+    """What JAX refuses is refused, naming the function and what it got."""
+    message = both_raise(text, (TypeError, ValueError, IndexError))
+    for word in words:
+        assert word in message
+
+
+def test_halves_are_added_up_in_single():
+    """A mean of many halves is right although their sum is beyond the dtype."""
+    x = jnp.full(70_000, 2, dtype=jnp.float16)
+    assert float(jnp.mean(x)) == 2.0
+
+
+def test_reductions_trace():
+    """Under a trace reductions record primitives."""
+    aval = jnp.ones((2, 3)).aval
+    graph = trace_graph(lambda x: [x.sum(), jnp.var(x, axis=0), jnp.median(x)], [aval])
+    assert [str(e.primitive) for e in graph.jaxpr.eqns][0] == "reduce_sum"
