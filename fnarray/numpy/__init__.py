@@ -9,29 +9,33 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
 from ..core.hooks import install_array_methods as _install_array_methods
+from ._creation import *
+from ._cumulative import *
+from ._dtypes import *
+from ._einsum import *
+from ._join import *
+from ._lists import *
+from ._math import *
 from ._methods import array_methods as _array_methods
+from ._pad import *
+from ._patterns import *
+from ._products import *
+from ._quantiles import *
+from ._reductions import *
+from ._search import *
+from ._select import *
+from ._sets import *
+from ._shape import *
+from ._sorting import *
+from ._stats import *
+from ._ufunc import *
+from ._ufuncs import *
+from ._windows import *
 
-# TODO(lead): becomes a list of star imports when all modules have landed.
-for _name in (
-    "_dtypes", "_ufunc", "_ufuncs", "_math", "_select", "_creation", "_patterns", "_reductions", "_cumulative", "_quantiles", "_shape",
-    "_join", "_sorting", "_products", "_einsum", "_stats", "_poly", "_windows", "_sets", "_search",
-    "_pad", "_io", "_lists",
-):
+# TODO(lead): star imports, like those above, once both are written.
+for _name in ("_poly", "_io"):
     if _find_spec(f"fnarray.numpy.{_name}"):
-        try:
-            _module = _import_module(f"fnarray.numpy.{_name}")
-        except ImportError as _error:
-            import sys as _sys
-            print(f"numpy: {_name} not importable yet: {_error}", file=_sys.stderr)
-            continue
+        _module = _import_module(f"fnarray.numpy.{_name}")
         globals().update({_n: getattr(_module, _n) for _n in _module.__all__})
 
-
-class _Missing(dict):
-    def __missing__(self, name):
-        def absent(*args, **kwargs):
-            raise NotImplementedError(name)
-        return absent
-
-
-_install_array_methods(_array_methods(_Missing(globals())))
+_install_array_methods(_array_methods(globals()))

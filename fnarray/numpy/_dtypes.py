@@ -18,6 +18,8 @@ from ._creation import asarray
 
 __all__ = [
     "ComplexWarning",
+    "array_repr",
+    "array_str",
     "bfloat16",
     "bool",
     "bool_",
@@ -143,6 +145,7 @@ pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_ga
 
 get_printoptions, set_printoptions = np.get_printoptions, np.set_printoptions
 printoptions = np.printoptions
+array_repr, array_str = np.array_repr, np.array_str
 
 
 def result_type(*args: Any) -> np.dtype:

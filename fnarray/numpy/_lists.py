@@ -34,7 +34,6 @@ __all__ = [
     "apply_over_axes",
     "c_",
     "delete",
-    "diag_indices_from",
     "fill_diagonal",
     "index_exp",
     "insert",
@@ -91,23 +90,6 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     """Return the indices of a matrix's elements on and above diagonal ``k``."""
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
-
-
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Return the indices of the main diagonal of an array whose axes have one size.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two axes, or different sizes.
-    """
-    a = array_of("diag_indices_from", arr)
-    if a.ndim < 2 or len(set(a.shape)) != 1:
-        raise ValueError(
-            "numpy.diag_indices_from: arr must have at least 2 axes, all of one size, got shape "
-            f"{a.shape}."
-        )
-    return (_constant(np.arange(a.shape[0])),) * a.ndim
 
 
 def mask_indices(

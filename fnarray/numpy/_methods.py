@@ -169,42 +169,11 @@ def _namespace_of(names: Mapping[str, Any]) -> Callable[..., Any]:
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 #: Functions of `fnarray.numpy` that are methods under the same name, the array first.
-_DELEGATED = [
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "argpartition",
-    "argsort",
-    "astype",
-    "choose",
-    "clip",
-    "conj",
-    "conjugate",
-    "copy",
-    "cumprod",
-    "cumsum",
-    "diagonal",
-    "dot",
-    "max",
-    "mean",
-    "min",
-    "nonzero",
-    "prod",
-    "ptp",
-    "ravel",
-    "repeat",
-    "round",
-    "searchsorted",
-    "sort",
-    "squeeze",
-    "std",
-    "sum",
-    "swapaxes",
-    "take",
-    "trace",
-    "var",
-]
+_DELEGATED = """
+all any argmax argmin argpartition argsort astype choose clip conj conjugate copy cumprod cumsum
+diagonal dot max mean min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum
+swapaxes take trace var
+""".split()  # noqa: SIM905 - a table of words
 
 
 def _methods(names: Mapping[str, Any]) -> dict[str, Any]:

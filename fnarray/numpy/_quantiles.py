@@ -180,7 +180,7 @@ def _as_rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
 def _by_rank(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     """Quantiles ``(rows, q)`` of rows whose elements count alike."""
     is_nan = lax.ne(rows, rows)
-    count, length = rows.shape
+    length = rows.shape[1]
     nan = convert(math.nan, rows.dtype)
     # Halves cannot count beyond their digits.
     work = float32 if rows.dtype.itemsize == 2 else rows.dtype

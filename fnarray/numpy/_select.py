@@ -17,7 +17,7 @@ from ..ops.elementwise import min as lax_min
 from ..ops.shape import broadcast_shapes
 from ._promote import broadcast_to, operands, promote_args, promote_dtypes
 
-__all__ = ["choose_where", "clip", "piecewise", "select"]
+__all__ = ["clip", "piecewise", "select"]
 
 
 def as_condition(x: Any) -> Any:

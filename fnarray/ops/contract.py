@@ -454,7 +454,7 @@ def dot_general(
         pairs = tuple(
             tuple(tuple(map(operator.index, axes)) for axes in _pair(p)) for p in (contract, batch)
         )
-    except TypeError:
+    except (TypeError, ValueError):
         raise ValueError(
             "lax.dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
             f"(lhs_batch, rhs_batch)), each a sequence of ints, got {dimension_numbers!r}."

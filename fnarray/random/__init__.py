@@ -1,10 +1,23 @@
-"""Random numbers from explicit keys, named as in ``jax.random`` and equal to it bit for bit.
+"""Random numbers from explicit keys, named as in ``jax.random`` and equal to it.
 
 The same key gives the same numbers, whatever runs them. Split keys; never use one twice.
 """
 
 from __future__ import annotations
 
+from ._counts import binomial as binomial
+from ._counts import multinomial as multinomial
+from ._counts import poisson as poisson
+from ._gamma import ball as ball
+from ._gamma import beta as beta
+from ._gamma import chisquare as chisquare
+from ._gamma import dirichlet as dirichlet
+from ._gamma import f as f
+from ._gamma import gamma as gamma
+from ._gamma import generalized_normal as generalized_normal
+from ._gamma import loggamma as loggamma
+from ._gamma import random_gamma_p as random_gamma_p
+from ._gamma import t as t
 from ._keys import PRNGKey as PRNGKey
 from ._keys import PRNGKeyArray as PRNGKeyArray
 from ._keys import clone as clone
@@ -15,6 +28,8 @@ from ._keys import key_dtype as key_dtype
 from ._keys import key_impl as key_impl
 from ._keys import split as split
 from ._keys import wrap_key_data as wrap_key_data
+from ._matrices import multivariate_normal as multivariate_normal
+from ._matrices import orthogonal as orthogonal
 from ._order import categorical as categorical
 from ._order import choice as choice
 from ._order import permutation as permutation

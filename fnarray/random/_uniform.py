@@ -10,6 +10,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.dtypes import (
+    bfloat16,
     canonicalize_dtype,
     finfo,
     iinfo,
@@ -99,7 +100,10 @@ def _moved(unit: Array, low: Array, high: Array) -> Array:
     ends = [x._data.item() if type(x) is ArrayImpl and not x.ndim else None for x in (low, high)]
     if ends == [0.0, 1.0]:
         return unit
-    return lax.max(low, multiply_add(unit, lax.sub(high, low), low))
+    span = lax.sub(high, low)
+    if unit.dtype == bfloat16:  # the one dtype in which XLA rounds the product
+        return lax.max(low, lax.add(lax.mul(unit, span), low))
+    return lax.max(low, multiply_add(unit, span, low))
 
 
 @sampler

@@ -10,9 +10,11 @@ from fnarray.core.trace import trace_graph
 
 from .numpy_oracle import both_raise, compare
 
-FUNCTIONS = """sum prod max min all any mean var std median ptp argmax argmin nansum nanprod nanmax
-nanmin nanmean nanvar nanstd nanmedian nanargmax nanargmin cumsum cumprod nancumsum nancumprod
-count_nonzero average""".split()
+FUNCTIONS = """
+sum prod max min all any mean var std median ptp argmax argmin nansum nanprod nanmax nanmin
+nanmean nanvar nanstd nanmedian nanargmax nanargmin cumsum cumprod nancumsum nancumprod
+count_nonzero average
+""".split()  # noqa: SIM905 - a table of words
 ARGUMENTS = ("", "axis=0", "axis=-1, keepdims=True", "axis=(0, 1)", "axis=()")
 ONE_AXIS = {"argmax", "argmin", "nanargmax", "nanargmin", "cumsum", "cumprod", "nancumsum"}
 ONE_AXIS |= {"nancumprod"}
@@ -22,7 +24,9 @@ ONE_AXIS |= {"nancumprod"}
 def test_axes_and_dtypes(name):
     """Every reduction has JAX's types and NumPy's values for each kind of array and axis."""
     for operand in ("f", "i", "b", "c", "i8", "h", "n", "w", "3"):
-        if (operand == "c" and ("med" in name or "arg" in name)) or (operand == "b" and name == "ptp"):
+        if (operand == "c" and ("med" in name or "arg" in name)) or (
+            operand == "b" and name == "ptp"
+        ):
             continue
         for argument in ARGUMENTS:
             scalar = operand in ("w", "3", "i8", "h")
@@ -43,31 +47,73 @@ def test_axes_and_dtypes(name):
 
 @pytest.mark.parametrize(
     "text",
-    """jnp.sum(f, where=b)|jnp.sum(f, initial=3)|jnp.sum(f, axis=1, where=b, initial=1.0, keepdims=True)
-    jnp.sum(i8, promote_integers=False)|jnp.sum(i8, dtype='int8')|jnp.sum(f, dtype=int)|jnp.prod(i8)
-    jnp.max(empty, axis=1)|jnp.max(empty, axis=0, initial=1)|jnp.max(i8, initial=3.5)
-    jnp.min(f, where=b, initial=0)|jnp.all(empty)|jnp.any(f, axis=0, where=b)|jnp.mean(i8, dtype='float16')
-    jnp.mean(f, axis=0, where=b)|jnp.mean(empty)|jnp.var(f, ddof=1.5)|jnp.var(f, correction=1)
-    jnp.var(f, axis=1, where=b, ddof=1)|jnp.var(f, ddof=6)|jnp.var(i, dtype='float16')|jnp.var(f, mean=1.0)
-    jnp.std(f, axis=0, mean=jnp.mean(f, axis=0, keepdims=True))|jnp.average(f, weights=p)
-    jnp.average(f, axis=1, weights=v)|jnp.average(f, axis=1, weights=v, returned=True, keepdims=True)
-    jnp.average(f, returned=True)|jnp.average(i)|jnp.argmax(f, keepdims=True)|jnp.argmax(b)
-    jnp.nanargmin(jnp.asarray([jnp.nan]))|jnp.nanmax(jnp.asarray([jnp.nan]))|jnp.nanvar(n, axis=1, ddof=1)
-    jnp.nanvar(n, axis=0, ddof=1)|jnp.cumsum(b)|jnp.cumsum(f, dtype=int)|jnp.cumsum(3)|jnp.cumsum(w)
-    jnp.cumulative_sum(i8)|jnp.cumulative_prod(i8, include_initial=True)
-    jnp.cumulative_sum(f, axis=1, include_initial=True)|jnp.sum(f, axis=[0, 1])|jnp.max(s)|jnp.min(s)
-    jnp.quantile(f, 0.3)|jnp.quantile(i, jnp.asarray([0.1, 0.5]), axis=1)|jnp.quantile(h, 0.5)
-    jnp.quantile(f, jnp.asarray([[0.2, 0.5]]), axis=(0, 1), keepdims=True)|jnp.quantile(n, 0.5, axis=0)
-    jnp.nanquantile(n, jnp.asarray([0.0, 0.3, 1.0]), axis=1)|jnp.nanpercentile(n, 50.0, keepdims=True)
-    jnp.nanquantile(n, 0.5, axis=0)|jnp.percentile(f, 30.0, axis=0)|jnp.quantile(b, 0.5)
-    jnp.median(f, axis=(0, 1), keepdims=True)|jnp.quantile(f, 1.5)""".replace("\n", "|").split("|"),
+    """
+jnp.sum(f, where=b)
+jnp.sum(f, initial=3)
+jnp.sum(f, axis=1, where=b, initial=1.0, keepdims=True)
+jnp.sum(i8, promote_integers=False)
+jnp.sum(i8, dtype='int8')
+jnp.sum(f, dtype=int)
+jnp.prod(i8)
+jnp.max(empty, axis=1)
+jnp.max(empty, axis=0, initial=1)
+jnp.max(i8, initial=3.5)
+jnp.min(f, where=b, initial=0)
+jnp.all(empty)
+jnp.any(f, axis=0, where=b)
+jnp.mean(i8, dtype='float16')
+jnp.mean(f, axis=0, where=b)
+jnp.mean(empty)
+jnp.var(f, ddof=1.5)
+jnp.var(f, correction=1)
+jnp.var(f, axis=1, where=b, ddof=1)
+jnp.var(f, ddof=6)
+jnp.var(i, dtype='float16')
+jnp.var(f, mean=1.0)
+jnp.std(f, axis=0, mean=jnp.mean(f, axis=0, keepdims=True))
+jnp.average(f, weights=p)
+jnp.average(f, axis=1, weights=v)
+jnp.average(f, axis=1, weights=v, returned=True, keepdims=True)
+jnp.average(f, returned=True)
+jnp.average(i)
+jnp.argmax(f, keepdims=True)
+jnp.argmax(b)
+jnp.nanargmin(jnp.asarray([jnp.nan]))
+jnp.nanmax(jnp.asarray([jnp.nan]))
+jnp.nanvar(n, axis=1, ddof=1)
+jnp.nanvar(n, axis=0, ddof=1)
+jnp.cumsum(b)
+jnp.cumsum(f, dtype=int)
+jnp.cumsum(3)
+jnp.cumsum(w)
+jnp.cumulative_sum(i8)
+jnp.cumulative_prod(i8, include_initial=True)
+jnp.cumulative_sum(f, axis=1, include_initial=True)
+jnp.sum(f, axis=[0, 1])
+jnp.max(s)
+jnp.min(s)
+jnp.quantile(f, 0.3)
+jnp.quantile(i, jnp.asarray([0.1, 0.5]), axis=1)
+jnp.quantile(h, 0.5)
+jnp.quantile(f, jnp.asarray([0.2, 0.5]), axis=(0, 1), keepdims=True)
+jnp.quantile(n, 0.5, axis=0)
+jnp.nanquantile(n, jnp.asarray([0.0, 0.3, 1.0]), axis=1)
+jnp.nanpercentile(n, 50.0, keepdims=True)
+jnp.nanquantile(n, 0.5, axis=0)
+jnp.percentile(f, 30.0, axis=0)
+jnp.quantile(b, 0.5)
+jnp.median(f, axis=(0, 1), keepdims=True)
+jnp.quantile(f, 1.5)
+    """.strip().split("\n"),
 )
 def test_arguments_agree_with_jax(text):
     """Every argument means what it means in JAX."""
-    compare(text.strip(), rtol=1e-5, values="jax")
+    compare(text, rtol=1e-5, values="jax")
 
 
-@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"])
+@pytest.mark.parametrize(
+    "method", ["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
+)
 def test_quantile_methods_agree_with_numpy(method):
     """Between neighbours each method reads as NumPy's does."""
     x = np.random.default_rng(1).normal(size=(4, 9)).astype(np.float32)

@@ -1,0 +1,83 @@
+"""Contractions: working dtypes, views without copies, precision, and the native kernel."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from fnarray import lax
+from fnarray.ops.contract import canonical_precision, host_dot_general, working_dtype
+from fnarray_kernels import gemm
+
+rng = np.random.default_rng(2)
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+PLAIN = ((1,), (0,), (), ())
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "out", "wide"),
+    [
+        ("float16", "float16", "float16", "float32"),
+        (bfloat16, bfloat16, "float32", "float32"),
+        ("int8", "int8", "int8", "int8"),
+        ("int8", "int8", "int32", "int32"),
+        ("int8", "int8", "float32", "float32"),
+        ("float32", "float32", "int32", "float32"),
+        ("float32", "float32", "float64", "float64"),
+        ("complex64", "complex64", "float32", "complex64"),
+        ("int32", "float64", "float64", "float64"),
+    ],
+)
+def test_sums_are_formed_in_a_dtype_that_holds_them(lhs, rhs, out, wide):
+    """Half precision adds up in float32; nothing is narrowed before the sum is complete."""
+    assert working_dtype(np.dtype(lhs), np.dtype(rhs), np.dtype(out)) == np.dtype(wide)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("largest", [100, 2**31 - 1])
+def test_integers_wrap(dtype, largest):
+    """Products of integers wrap at their width, by whichever route they are computed."""
+    top = min(largest, np.iinfo(dtype).max)
+    a, b = (rng.integers(0, top, s).astype(dtype) for s in ((40, 30), (30, 50)))
+    want = np.einsum("ik,kj->ij", a, b, dtype=dtype)
+    np.testing.assert_array_equal(host_dot_general(a, b, *PLAIN, np.dtype(dtype)), want)
+
+
+def test_transposed_operands_are_not_copied():
+    """A product of views multiplies the views' memory: no larger array than the result is made."""
+    import tracemalloc
+
+    a, b = np.ones((1500, 400), np.float32), np.ones((300, 1500), np.float32)
+    tracemalloc.start()
+    host_dot_general(a, b, (0,), (1,), (), (), np.dtype(np.float32))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * 400 * 300 * 4
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (None, None),
+        ("highest", (lax.Precision.HIGHEST,) * 2),
+        (("high", "float32"), (lax.Precision.HIGH, lax.Precision.HIGHEST)),
+        (lax.Precision.DEFAULT, (lax.Precision.DEFAULT,) * 2),
+        ("F32_F32_F32", lax.DotAlgorithmPreset.F32_F32_F32),
+    ],
+)
+def test_precision_spellings(given, meant):
+    """Every spelling of a precision is one canonical, hashable value."""
+    assert canonical_precision(given) == meant
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 0, 2), (0, 2, 2, 2), (3, 7, 1, 1)])
+def test_kernel_multiplies_stacks(dtype, sizes):
+    """The kernel for loops gives NumPy's products."""
+    batch, m, k, n = sizes
+    a = rng.integers(0, 2 if dtype == "bool" else 9, (batch, m, k)).astype(dtype)
+    b = rng.integers(0, 2 if dtype == "bool" else 9, (batch, k, n)).astype(dtype)
+    out = np.empty(batch * m * n, dtype)
+    gemm.batched(a.reshape(-1), b.reshape(-1), out, batch, m, k, n)
+    np.testing.assert_array_equal(out.reshape(batch, m, n), a @ b)

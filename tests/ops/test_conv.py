@@ -1,0 +1,102 @@
+"""Convolutions beyond the table: the direct kernel, and the functions built on the primitive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax
+from fnarray_kernels import conv as kernels
+
+from .cases_reduce import _CONVOLUTIONS
+
+rng = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    return pytest.importorskip("jax").lax
+
+
+def draw(shape):
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+def close(got, want):
+    assert got.shape == want.shape
+    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("label", _CONVOLUTIONS)
+def test_direct_kernel(label):
+    """The loops that run inside compiled loops give what windows and BLAS give."""
+    shapes, params = _CONVOLUTIONS[label]
+    x, w = map(draw, shapes)
+    graph = fnarray.make_jaxpr(
+        lambda x, w: lax.conv_general_dilated(x, w, **{"window_strides": (1, 1), **params})
+    )(x, w)
+    form = graph.eqns[0].form()
+    (want,) = form.host(x, w)
+    out = np.empty(want.size, np.float32)
+    kernels.direct(x.reshape(-1), w.reshape(-1), out, *form.statics)
+    close(out.reshape(want.shape), want)
+
+
+def test_convolves_inside_a_loop():
+    """A compiled loop convolves natively, to the same result."""
+    x, w = draw((1, 3, 8, 8)), draw((3, 3, 3, 3))
+
+    def step(i, x):
+        return lax.conv_general_dilated(x, w, (1, 1), "SAME")
+
+    close(fnarray.jit(lambda x: lax.fori_loop(0, 3, step, x))(x), step(0, step(0, step(0, x))))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 5)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", ((1, 2), (0, 1))])
+@pytest.mark.parametrize("consistent", [False, True])
+def test_conv_transpose(strides, padding, consistent, oracle):
+    """Fractional strides give JAX's values, under both readings of explicit padding."""
+    x, w = draw((2, 6, 7, 4)), draw((3, 2, 4, 5))
+    params = {"strides": strides, "padding": padding, "use_consistent_padding": consistent}
+    close(lax.conv_transpose(x, w, **params), oracle.conv_transpose(x, w, **params))
+
+
+def test_conv_transpose_of_a_flipped_kernel(oracle):
+    """``transpose_kernel`` flips the kernel and swaps its features."""
+    x, w = draw((2, 6, 7, 4)), draw((3, 2, 5, 4))
+    args = (x, w, (2, 2), "SAME")
+    want = oracle.conv_transpose(*args, transpose_kernel=True)
+    close(lax.conv_transpose(*args, transpose_kernel=True), want)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "names"),
+    [
+        ((2, 4, 6, 7), (5, 24, 4, 6), None),
+        ((2, 6, 7, 4), (4, 6, 24, 5), ("NHWC", "HWIO", "NHWC")),
+    ],
+)
+def test_patches_and_local(shape, kernel, names, oracle):
+    """Patches are the windows' elements, features slowest; a local kernel contracts them."""
+    x, w = draw(shape), draw(kernel)
+    patches = ((3, 2), (1, 2), "SAME")
+    want = oracle.conv_general_dilated_patches(x, *patches, dimension_numbers=names)
+    close(lax.conv_general_dilated_patches(x, *patches, dimension_numbers=names), want)
+    local = ((1, 1), "VALID", (3, 2))
+    want = oracle.conv_general_dilated_local(x, w, *local, dimension_numbers=names)
+    close(lax.conv_general_dilated_local(x, w, *local, dimension_numbers=names), want)
+
+
+def test_layouts_and_shapes(oracle):
+    """Layout strings and the shape functions agree with JAX's."""
+    names = ("NHWC", "WHIO", "NWHC")
+    ours, theirs = (m.conv_dimension_numbers((1,) * 4, (1,) * 4, names) for m in (lax, oracle))
+    assert tuple(ours) == tuple(theirs)
+    for name, args in (
+        ("conv_shape_tuple", ((2, 4, 6, 7), (6, 4, 3, 2), (1, 2), ((0, 0), (1, 1)))),
+        ("conv_general_shape_tuple", ((2, 6, 7, 4), (2, 3, 4, 6), (1, 2), "SAME", names)),
+        ("conv_transpose_shape_tuple", ((2, 6, 7, 4), (2, 3, 4, 6), (1, 2), "SAME", names)),
+    ):
+        assert getattr(lax, name)(*args) == tuple(map(int, getattr(oracle, name)(*args)))

@@ -1,0 +1,83 @@
+"""Native sorting kernels, which only loops reach, against NumPy; and sorting inside a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax
+from fnarray_kernels import sort as kernels
+
+rng = np.random.default_rng(5)
+
+
+def draw(shape, dtype):
+    """Few distinct values, so that there are ties; NaN and both zeros among floats."""
+    x = np.asarray(rng.integers(0, 20, shape)).astype(dtype)
+    if x.dtype.kind == "f":
+        x.flat[:: max(x.size // 5, 1)] = np.nan
+        x.flat[1 :: max(x.size // 7, 1)] = -0.0
+    return x
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a, b)
+    if a.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0]))
+
+
+@pytest.mark.parametrize("n", [1, 5, 12, 13, 40, 97])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float32", "float64"])
+def test_kernel_sorts_as_numpy(dtype, n):
+    """Lanes along the middle axis are sorted, stably, NaN last."""
+    x = draw((2, n, 3), dtype)
+    out = np.empty(x.size, dtype)
+    kernels.sort_1(x.reshape(-1), out, 2, n, 3, 1)
+    same(out.reshape(x.shape), np.sort(x, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("num_keys", [1, 2, 3])
+def test_kernel_sorts_by_several_keys(num_keys):
+    """Ties in one key are broken by the next, then by position, as by `numpy.lexsort`."""
+    x, y = draw((50,), "int32") % 3, draw((50,), "float32")
+    z = np.arange(50, dtype="int64")[::-1].copy()
+    order = np.lexsort((x, y, z)[:num_keys][::-1])
+    outs = [np.empty_like(a) for a in (x, y, z)]
+    kernels.sort_3(x, y, z, *outs, 1, 50, 1, num_keys)
+    for got, a in zip(outs, (x, y, z), strict=True):
+        same(got, a[order])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
+@pytest.mark.parametrize("k", [1, 4, 17])
+def test_kernel_selects_the_largest(dtype, k):
+    """The kernel gives what the NumPy evaluation gives, positions included."""
+    x = draw((2, 17, 3), dtype)
+    want = lax.top_k(x, k, axis=1)
+    values, index = np.empty(6 * k, dtype), np.empty(6 * k, "int32")
+    kernels.top_k(x.reshape(-1), values, index, 2, 17, 3, k)
+    same(values.reshape(2, k, 3), np.asarray(want[0]))
+    same(index.reshape(2, k, 3), np.asarray(want[1]))
+
+
+def test_sorts_inside_a_loop():
+    """A compiled loop sorts natively, to the same result."""
+    x = draw((6, 30), "float32")
+
+    @fnarray.jit
+    def rows(x):
+        return lax.fori_loop(
+            0, 6, lambda i, a: a.at[i].set(lax.sort(lax.dynamic_index_in_dim(a, i, 0, False))), x
+        )
+
+    same(np.asarray(rows(x)), np.sort(x, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("n", [10, 3000])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "float16"])
+def test_large_keys_stay_stable(dtype, n):
+    """Values move with their keys, in order of position among ties."""
+    key = draw((n,), dtype)
+    _, order = lax.sort_key_val(key, np.arange(n, dtype="int32"))
+    same(np.asarray(order), np.argsort(key, kind="stable"))
