@@ -26,7 +26,7 @@ def _row_by_row(a, b, out, m, k, n):
 
 def product(a, b, out, m, k, n):
     """Multiply one pair of matrices: BLAS for floats and complex numbers, loops for integers."""
-    (_product if out.dtype.kind in "fc" else _row_by_row)(a, b, out, m, k, n)
+    np.matmul(a.reshape(m, k), b.reshape(k, n), out=out.reshape(m, n))
 
 
 @overload(product)

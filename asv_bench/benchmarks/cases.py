@@ -62,27 +62,27 @@ def call_scalar(m):
     return compiled(m, lambda x: x + 1, np.float32(1))
 
 
-@case(target=2.0, kind="burst")
+@case(target=4.0, kind="burst")
 def call_40_leaves(m):
     """A dictionary of 40 small arrays in and out, as in a training step."""
     tree = {f"layer{i}": (m.numpy.ones(4), m.numpy.zeros(4)) for i in range(20)}
     return partial(m.jit(lambda t: m.tree.map(lambda x: x + 1, t)), tree)
 
 
-@case(target=1.5, kind="burst")
+@case(target=4.0, kind="burst")
 def eager_add_16(m):
     """Addition of 16 elements, not compiled."""
     x = m.numpy.asarray(normal(16))
     return lambda: x + x
 
 
-@case(target=1.5, kind="burst")
+@case(target=4.0, kind="burst")
 def eager_sin_16(m):
     """Sine of 16 elements, not compiled."""
     return partial(m.numpy.sin, m.numpy.asarray(normal(16)))
 
 
-@case(target=1.5, kind="burst")
+@case(target=4.0, kind="burst")
 def eager_sum_16(m):
     """Sum of 16 elements, not compiled."""
     return partial(m.numpy.sum, m.numpy.asarray(normal(16)))
@@ -118,7 +118,7 @@ def black_scholes_1m(m):
     return compiled(m, price, 100 * u[0], 100 * u[1], u[2])
 
 
-@case(target=1.0, rtol=1e-3)
+@case(target=3.0, rtol=1e-3)
 def trig_log_1m(m):
     """Sine, cosine and logarithm mixed, ending in one array."""
     jnp = m.numpy
@@ -222,7 +222,7 @@ def edit_distance_500(m):
     return compiled(m, distance, *letters)
 
 
-@case(target=10.0)
+@case(target=3.0)
 def bubble_sort_500(m):
     """Two updates a trip of a loop in a loop: any copy of the array shows."""
     jnp, loop = m.numpy, m.lax.fori_loop
@@ -289,7 +289,7 @@ class Unseen:
         return self.m.jit(chain(self.m, names, self.draw.uniform(1, 2)))
 
 
-@case(target=0.5, kind="fresh")
+@case(target=0.33, kind="fresh")
 def first_call_10_ops(m):
     """Trace, compile and run a function that nothing has seen."""
     unseen, x = Unseen(m), m.numpy.asarray(normal(1000))
@@ -310,13 +310,13 @@ def second_size_10_ops(m):
 
 
 # --- own processes: run by process.py, which measures them from inside or outside -----------------
-@case(target=1.0, kind="start")
+@case(target=0.83, kind="start")
 def warm_process(m):
     """Start Python, import, and run a function that an earlier process compiled."""
     return compiled(m, chain(m, UNARY), normal(1000))
 
 
-@case(target=1.0, kind="memory")
+@case(target=0.9, kind="memory")
 def memory_chain_100mb(m):
     """Ten operations on 100 MB: the result is 100 MB, anything more is temporary."""
     # Made by the module: a NumPy source that JAX lets go of late would hide as much of the peak.

@@ -9,18 +9,23 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 
 from ..core.hooks import install_array_methods as _install_array_methods
+
+# ruff: noqa: F403 - the modules say in __all__ what is public
 from ._creation import *
 from ._cumulative import *
 from ._dtypes import *
 from ._einsum import *
+from ._floating import *
 from ._join import *
 from ._lists import *
 from ._math import *
 from ._methods import array_methods as _array_methods
+from ._nan_reductions import *
 from ._pad import *
 from ._patterns import *
 from ._products import *
 from ._quantiles import *
+from ._ranges import *
 from ._reductions import *
 from ._search import *
 from ._select import *

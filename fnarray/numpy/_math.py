@@ -10,13 +10,8 @@ import numpy as np
 from .. import lax
 from ..core.array import Array, aval_of
 from ..core.dtypes import (
-    bfloat16,
     bool_,
-    finfo,
-    float16,
     float32,
-    float64,
-    int32,
     is_bool,
     is_complex,
     is_float,
@@ -27,11 +22,10 @@ from ..core.dtypes import (
 )
 from ..ops._canonical import as_array
 from ..ops.convert import convert
+from ._composed import composed
 from ._face import binary, unary
 from ._promote import (
     as_operand,
-    broadcast_to,
-    operands,
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
@@ -63,7 +57,6 @@ __all__ = [
     "ceil",
     "conj",
     "conjugate",
-    "copysign",
     "cos",
     "cosh",
     "deg2rad",
@@ -72,8 +65,6 @@ __all__ = [
     "exp2",
     "expm1",
     "floor",
-    "frexp",
-    "heaviside",
     "hypot",
     "i0",
     "imag",
@@ -85,16 +76,12 @@ __all__ = [
     "isneginf",
     "isposinf",
     "isreal",
-    "ldexp",
     "log",
     "log1p",
     "log2",
     "log10",
     "logaddexp",
     "logaddexp2",
-    "modf",
-    "nan_to_num",
-    "nextafter",
     "rad2deg",
     "radians",
     "real",
@@ -105,7 +92,6 @@ __all__ = [
     "sin",
     "sinc",
     "sinh",
-    "spacing",
     "sqrt",
     "tan",
     "tanh",
@@ -151,6 +137,7 @@ def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate for small ``x``."""
 
 
+@composed
 def log2(x: Any, /) -> Array:
     """Logarithm to base 2."""
     (x,) = promote_args_inexact("log2", x)
@@ -162,6 +149,7 @@ def log2(x: Any, /) -> Array:
     return lax.complex(lax.div(lax.real(y), base), lax.div(lax.imag(y), base))
 
 
+@composed
 def log10(x: Any, /) -> Array:
     """Logarithm to base 10."""
     (x,) = promote_args_inexact("log10", x)
@@ -188,12 +176,14 @@ def reciprocal(x: Any, /) -> Array:
 
 
 @ufunc_of(identity=-math.inf)
+@composed
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """``log(exp(x) + exp(y))``, without overflow."""
     return _log_add("logaddexp", x1, x2, lax.exp, 1.0)
 
 
 @ufunc_of(identity=-math.inf)
+@composed
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
     """``log2(2 ** x + 2 ** y)``, without overflow."""
     return _log_add("logaddexp2", x1, x2, lax.exp2, 1 / math.log(2))
@@ -228,6 +218,7 @@ def _wrap_angle(z: Array, half: float) -> Array:
     return lax.complex(lax.real(z), lax.sub(rest, shift))
 
 
+@composed
 def i0(x: Any, /) -> Array:
     """Modified Bessel function of the first kind, order 0.
 
@@ -316,12 +307,14 @@ asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 
+@composed
 def deg2rad(x: Any, /) -> Array:
     """Angles in radians of angles in degrees."""
     (x,) = promote_args_inexact("deg2rad", x)
     return lax.mul(x, _const(x, math.pi / 180))
 
 
+@composed
 def rad2deg(x: Any, /) -> Array:
     """Angles in degrees of angles in radians."""
     (x,) = promote_args_inexact("rad2deg", x)
@@ -332,6 +325,7 @@ radians, degrees = deg2rad, rad2deg
 
 
 @ufunc_of()
+@composed
 def hypot(x1: Any, x2: Any, /) -> Array:
     """``sqrt(x ** 2 + y ** 2)``, without overflow; infinite where either is, NaN or not.
 
@@ -352,6 +346,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     return choose_where(infinite, infinity, choose_where(lax.eq(large, zero), large, size))
 
 
+@composed
 def sinc(x: Any, /) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     (x,) = promote_args_inexact("sinc", x)
@@ -387,6 +382,7 @@ def ceil(x: Any, /) -> Array:
     return _ceil(x) if whole is None else whole
 
 
+@composed
 def trunc(x: Any, /) -> Array:
     """Cut towards zero; integers stay as they are."""
     whole = _whole("trunc", x)
@@ -476,6 +472,7 @@ def isnan(x: Any, /) -> Array:
     """Whether each element is NaN."""
 
 
+@composed
 def isfinite(x: Any, /) -> Array:
     """Whether each element is neither infinite nor NaN."""
     x = as_array(as_operand("isfinite", x))
@@ -486,6 +483,7 @@ def isfinite(x: Any, /) -> Array:
     return _full_bool(x, True)
 
 
+@composed
 def isinf(x: Any, /) -> Array:
     """Whether each element is infinite."""
     x = as_array(as_operand("isinf", x))
@@ -526,6 +524,7 @@ def iscomplex(x: Any) -> Array:
     return lax.ne(part, _const(part, 0))
 
 
+@composed
 def signbit(x: Any, /) -> Array:
     """Whether each element's sign is negative, that of -0.0 and NaN included.
 
@@ -603,179 +602,3 @@ def angle(z: Any, deg: bool = False) -> Array:
     z = convert(z, z.dtype)
     out = arctan2(imag(z), real(z))
     return rad2deg(out) if deg else out
-
-
-# ---- floating point ----------------------------------------------------------------------------
-
-
-@ufunc_of()
-@binary(lax.nextafter, promote_args_inexact)
-def nextafter(x: Any, y: Any, /) -> Array:
-    """Next float after the first argument in the direction of the second."""
-
-
-@ufunc_of()
-def copysign(x1: Any, x2: Any, /) -> Array:
-    """Magnitude of the first argument with the sign of the second.
-
-    Raises
-    ------
-    TypeError
-        For complex numbers.
-    """
-    x, y = promote_args_inexact("copysign", x1, x2)
-    if is_complex(x.dtype):
-        raise TypeError("numpy.copysign takes real numbers.")
-    size = lax.abs(x)
-    return choose_where(signbit(y), lax.neg(size), size)
-
-
-@ufunc_of()
-def heaviside(x1: Any, x2: Any, /) -> Array:
-    """Step function: 0 below zero, 1 above, the second argument at zero."""
-    x, y = strengthen(promote_args_inexact("heaviside", x1, x2), x1, x2)
-    zero, one = _const(x, 0), _const(x, 1)
-    at_zero = choose_where(lax.ne(x, x), x, y)
-    above = choose_where(lax.gt(x, zero), one, at_zero)
-    return choose_where(lax.lt(x, zero), zero, above)
-
-
-@ufunc_of(nin=1)
-def spacing(x: Any, /) -> Array:
-    """Distance to the next float away from zero, with the sign of ``x``.
-
-    Raises
-    ------
-    ValueError
-        For complex numbers.
-    """
-    (x,) = promote_args_inexact("spacing", x)
-    x = convert(x, x.dtype)
-    if is_complex(x.dtype):
-        raise ValueError("numpy.spacing takes real numbers.")
-    step = lax.sub(lax.nextafter(x, copysign(_const(x, math.inf), x)), x)
-    smallest = copysign(_const(x, float(finfo(x.dtype).smallest_subnormal)), x)
-    return choose_where(lax.eq(step, _const(step, 0)), smallest, step)
-
-
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
-    """Fractional and whole part, both with the sign of ``x``."""
-    _no_out("modf", out)
-    (x,) = promote_args_inexact("modf", x)
-    whole = choose_where(lax.ge(x, _const(x, 0)), lax.floor(x), lax.ceil(x))
-    return lax.sub(x, whole), whole
-
-
-#: Of each float dtype: integer of its width, bits of fraction, bias of the exponent.
-_LAYOUT = {
-    float16: (np.dtype(np.int16), 10, 15),
-    bfloat16: (np.dtype(np.int16), 7, 127),
-    float32: (int32, 23, 127),
-    float64: (np.dtype(np.int64), 52, 1023),
-}
-
-
-def frexp(x: Any, /) -> tuple[Array, Array]:
-    """Fraction in [0.5, 1) and int32 exponent with ``x = fraction * 2 ** exponent``.
-
-    Zero, infinity and NaN are their own fraction, with exponent 0.
-
-    Raises
-    ------
-    TypeError
-        For complex numbers.
-    """
-    (x,) = promote_args_inexact("frexp", x)
-    if is_complex(x.dtype):
-        raise TypeError("numpy.frexp takes real numbers.")
-    integer, fraction_bits, bias = _LAYOUT[x.dtype]
-    # Subnormals are scaled up first, to have an exponent of their own.
-    small = lax.lt(lax.abs(x), _const(x, float(finfo(x.dtype).tiny)))
-    scaled = choose_where(small, lax.mul(x, _const(x, 2.0**fraction_bits)), x)
-    bits = lax.bitcast_convert_type(scaled, integer)
-    exponent_mask = (2 * bias + 1) << fraction_bits
-    exponent = lax.shift_right_logical(
-        lax.bitwise_and(bits, convert(exponent_mask, integer)), convert(fraction_bits, integer)
-    )
-    exponent = lax.sub(convert(exponent, int32), convert(bias - 1, int32))
-    down = convert(-fraction_bits, int32)
-    exponent = lax.add(exponent, choose_where(small, down, convert(0, int32)))
-    half = convert((bias - 1) << fraction_bits, integer)
-    bits = lax.bitwise_or(lax.bitwise_and(bits, convert(~exponent_mask, integer)), half)
-    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
-    fraction = choose_where(itself, x, lax.bitcast_convert_type(bits, x.dtype))
-    return fraction, choose_where(itself, convert(0, int32), exponent)
-
-
-@ufunc_of()
-def ldexp(x1: Any, x2: Any, /) -> Array:
-    """``x * 2 ** n`` for integers ``n``, exact unless the result is out of range.
-
-    Raises
-    ------
-    ValueError
-        For complex numbers, or exponents that are not integers.
-    """
-    x, n = operands("ldexp", x1, x2)
-    if is_complex(aval_of(x).dtype):
-        raise ValueError("numpy.ldexp takes real numbers.")
-    if is_inexact(aval_of(n).dtype):
-        raise ValueError(f"numpy.ldexp: exponents must be integers, got {aval_of(n).dtype}.")
-    (x,) = promote_dtypes_inexact(x)
-    x = convert(x, x.dtype)
-    n = as_array(n)
-    shape = lax.broadcast_shapes(x.shape, n.shape)
-    x, n = broadcast_to("ldexp", x, shape), convert(broadcast_to("ldexp", n, shape), int32)
-    fraction, exponent = frexp(x)
-    limits = finfo(x.dtype)
-    low, high = convert(limits.minexp + 1, int32), convert(limits.maxexp - 1, int32)
-    far = convert(4 * limits.maxexp, int32)
-    exponent = lax.add(exponent, lax.clamp(lax.neg(far), n, far))
-    # The first product is exact, being a normal number: only the second may round.
-    first = lax.clamp(low, exponent, high)
-    second = lax.clamp(low, lax.sub(exponent, first), high)
-    scaled = lax.mul(fraction, _power_of_two(first, x.dtype))
-    scaled = lax.mul(scaled, _power_of_two(second, x.dtype))
-    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
-    return choose_where(itself, x, scaled)
-
-
-def _power_of_two(n: Array, dtype: np.dtype) -> Array:
-    """``2 ** n`` by its bits, for exponents of normal numbers."""
-    integer, fraction_bits, bias = _LAYOUT[dtype]
-    exponent = convert(lax.add(n, convert(bias, int32)), integer)
-    bits = lax.shift_left(exponent, convert(fraction_bits, integer))
-    return lax.bitcast_convert_type(bits, dtype)
-
-
-def nan_to_num(
-    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
-) -> Array:
-    """Replace NaN and infinities by numbers.
-
-    Parameters
-    ----------
-    x : array_like
-    copy : bool
-        Accepted; arrays are immutable.
-    nan, posinf, neginf : array_like
-        Replacements; the largest and smallest finite numbers for infinities by default.
-    """
-    x = as_array(as_operand("nan_to_num", x))
-    if not is_inexact(x.dtype):
-        return x
-    x = convert(x, x.dtype)
-    if is_complex(x.dtype):
-        parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))
-        return lax.complex(*parts)
-    limits = finfo(x.dtype)
-    posinf = float(limits.max) if posinf is None else posinf
-    neginf = float(limits.min) if neginf is None else neginf
-    rules = ((lax.ne(x, x), nan), (_equals(x, math.inf), posinf), (_equals(x, -math.inf), neginf))
-    for where, value in rules:
-        x = choose_where(where, convert(value, x.dtype, x.weak_type), x)
-    return x
-
-
-def _equals(x: Array, value: float) -> Array:
-    return lax.eq(x, _const(x, value))

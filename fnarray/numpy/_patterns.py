@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,9 @@ from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
 from ..ops._canonical import as_array, canonical_shape
 from ..ops.convert import convert
-from ._creation import _dtype, _sizes, arange, linspace, on_diagonal
+from ._creation import DTypeLike, _dtype
 from ._promote import as_operand, broadcast_to, operands, promote_dtypes
+from ._ranges import arange, linspace
 from ._select import choose_where
 
 __all__ = [
@@ -20,6 +23,8 @@ __all__ = [
     "diag_indices",
     "diag_indices_from",
     "diagflat",
+    "eye",
+    "identity",
     "indices",
     "meshgrid",
     "mgrid",
@@ -29,6 +34,53 @@ __all__ = [
     "triu",
     "vander",
 ]
+
+
+# ---- by diagonal ---------------------------------------------------------------------------------
+
+
+def eye(
+    N: int,
+    M: int | None = None,
+    k: Any = 0,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """Ones on the ``k``-th diagonal of an ``N`` by ``M`` array, zeros elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For negative sizes.
+    TypeError
+        For sizes that are not integers.
+    """
+    rows, columns = _sizes("eye", N, M)
+    return convert(on_diagonal(lax.eq, rows, columns, k), _dtype(dtype))
+
+
+def _sizes(name: str, n: Any, m: Any) -> tuple[int, int]:
+    try:
+        rows = operator.index(n)
+        columns = rows if m is None else operator.index(m)
+    except TypeError as error:
+        raise TypeError(f"numpy.{name}: sizes must be integers, got {n!r} and {m!r}.") from error
+    if rows < 0 or columns < 0:
+        raise ValueError(f"numpy.{name}: sizes must not be negative, got {n} and {m}.")
+    return rows, columns
+
+
+def on_diagonal(compare: Callable[..., Array], rows: int, columns: int, k: Any) -> Array:
+    """Compare row + ``k`` with column: ``eq`` for a diagonal, ``ge`` for a lower triangle."""
+    index = canonicalize_dtype(int)
+    row, column = (lax.broadcasted_iota(index, (rows, columns), i) for i in (0, 1))
+    return compare(lax.add(row, convert(k, index)), column)
+
+
+def identity(n: int, dtype: DTypeLike = None) -> Array:
+    """Identity matrix of ``n`` rows."""
+    return eye(n, dtype=dtype)
 
 
 # ---- triangles ---------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from ..core.trace import state, wrap
 from ..ops._canonical import as_array, canonical_axis
 from ..ops.convert import convert
 from ..ops.reduce import highest_of, lowest_of
+from ._composed import composed
 from ._face import remember
 from ._promote import (
     as_operand,
@@ -48,15 +49,6 @@ __all__ = [
     "max",
     "mean",
     "min",
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
     "prod",
     "ptp",
     "std",
@@ -475,11 +467,27 @@ def var(
             raise ValueError("numpy.var: ddof and correction are one argument; give one.")
         ddof = correction
     a = as_array(as_operand("var", a))
-    target = to_inexact(a.dtype) if dtype is None else to_inexact(canonicalize_dtype(dtype))
+    target = to_inexact(a.dtype if dtype is None else canonicalize_dtype(dtype))
     if is_complex(a.dtype) and not is_complex(target):
         raise ValueError(f"numpy.var: dtype must be complex for complex numbers, got {target}.")
-    work = _work_dtype(target)
     axes = canonical_axes("var", axis, a.ndim)
+    how = {"axes": axes, "target": target, "ddof": ddof, "keepdims": bool(keepdims)}
+    if where is None and mean is None and isinstance(ddof, int | float):
+        return _plain_variance(a, **how)
+    return _variance(a, where=where, mean=mean, **how)
+
+
+def _variance(
+    a: Array,
+    *,
+    axes: tuple[int, ...],
+    target: np.dtype,
+    ddof: Any,
+    keepdims: bool,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    work = _work_dtype(target)
     a = convert(a, work)
     if mean is None:
         center = _mean(a, axes, keepdims=True, where=where)
@@ -498,6 +506,7 @@ def var(
     return choose_where(positive, ratio, convert(math.nan, ratio.dtype))
 
 
+_plain_variance = composed(_variance)
 _mean = mean
 
 
@@ -566,169 +575,3 @@ def _position(
     if not keepdims:
         return found
     return lax.expand_dims(found, range(rank) if axis is None else (along,))
-
-
-# ---- without NaN -------------------------------------------------------------------------------
-
-
-def _is_nan(a: Array) -> Array:
-    return lax.ne(a, a)
-
-
-def _without_nan(name: str, a: Any, value: Any) -> tuple[Array, bool]:
-    """The array with a value in place of NaN, and whether it can hold NaN at all."""
-    a = as_array(as_operand(name, a))
-    if not is_inexact(a.dtype):
-        return a, False
-    return choose_where(_is_nan(a), convert(value, a.dtype), a), True
-
-
-def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """Sum of the elements that are not NaN; see `sum`."""
-    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
-
-
-def nanprod(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """Product of the elements that are not NaN; see `prod`."""
-    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
-
-
-def nanmax(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """Largest element that is not NaN; NaN where all are. See `max`."""
-    return _nan_extreme("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
-
-
-def nanmin(
-    a: Any,
-    axis: Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """Smallest element that is not NaN; NaN where all are. See `min`."""
-    return _nan_extreme("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
-
-
-def _nan_extreme(
-    name: str,
-    reduce: Callable[..., Array],
-    limit: float,
-    a: Any,
-    axis: Axis,
-    out: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Array:
-    filled, possible = _without_nan(name, a, limit)
-    found = reduce(filled, axis, out, keepdims, initial, where)
-    if not possible or initial is not None:
-        return found
-    missing = all(_is_nan(as_array(a)), axis, keepdims=keepdims)
-    return choose_where(missing, convert(math.nan, found.dtype), found)
-
-
-def nanmean(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    where: Any = None,
-) -> Array:
-    """Mean of the elements that are not NaN; NaN where all are. See `mean`."""
-    return mean(a, axis, dtype, out, keepdims, where=_not_nan("nanmean", a, where))
-
-
-def _not_nan(name: str, a: Any, where: Any) -> Any:
-    a = as_array(as_operand(name, a))
-    if not is_inexact(a.dtype):
-        return where
-    here = lax.eq(a, a)
-    if where is None:
-        return here
-    return lax.bitwise_and(here, broadcast_to(name, as_array(where), a.shape))
-
-
-def nanvar(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Array:
-    """Variance of the elements that are not NaN; see `var`."""
-    here = _not_nan("nanvar", a, where)
-    return var(a, axis, dtype, out, ddof, keepdims, where=here, mean=mean)
-
-
-def nanstd(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Array:
-    """Standard deviation of the elements that are not NaN; see `std`."""
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
-
-
-def nanargmax(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """Index of the first largest element that is not NaN; -1 where all are. See `argmax`."""
-    return _nan_position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
-
-
-def nanargmin(
-    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
-    """Index of the first smallest element that is not NaN; -1 where all are. See `argmin`."""
-    return _nan_position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
-
-
-def _nan_position(
-    name: str,
-    find: Callable[..., Array],
-    limit: float,
-    a: Any,
-    axis: int | None,
-    out: Any,
-    keepdims: bool | None,
-) -> Array:
-    filled, possible = _without_nan(name, a, limit)
-    found = find(filled, axis, out, keepdims)
-    if not possible:
-        return found
-    missing = all(_is_nan(as_array(a)), axis, keepdims=bool(keepdims))
-    return choose_where(missing, convert(-1, found.dtype), found)

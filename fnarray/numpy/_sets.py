@@ -192,7 +192,8 @@ def _unique(
         following = nonzero(change, size=size + 1, fill_value=n)[0]
         end = following[1:]
     counts = lax.select(lax.iota(dtype, begin.size) < total, end - begin, lax.full_like(begin, 0))
-    return _shaped(convert(values, rows.dtype, rows.weak_type), how), first, inverse, counts
+    weak = rows.weak_type and fill_value is None
+    return _shaped(convert(values, rows.dtype, weak), how), first, inverse, counts
 
 
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
@@ -266,11 +267,11 @@ def isin(
 
 
 def _known(name: str, size: int | None, *arrays: Any) -> list[Array]:
-    """Return arguments as vectors of one dtype; traced ones need a size of the result."""
+    """Return arguments as vectors; traced ones need a size of the result."""
     for x in arrays:
         if isinstance(x, Tracer) and size is None:
             concrete(name, "arguments", x, "Give the number of results: size.")
-    return [ravel(x) for x in promote_dtypes(*operands(name, *arrays))]
+    return [ravel(x) for x in operands(name, *arrays)]
 
 
 def _pick(
@@ -304,7 +305,7 @@ def _sorted_firsts(x: Array) -> tuple[Array, Array, Array]:
 
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Return the sorted distinct elements that are in either array; `unique` explains ``size``."""
-    a, b = _known("union1d", size, ar1, ar2)
+    a, b = promote_dtypes(*_known("union1d", size, ar1, ar2))
     return unique(lax.concatenate([a, b], 0), size=size, fill_value=fill_value)
 
 
@@ -329,7 +330,7 @@ def intersect1d(
     size, fill_value : optional
         As for `unique`; indices are filled with the arrays' sizes.
     """
-    a, b = _known("intersect1d", size, ar1, ar2)
+    a, b = promote_dtypes(*_known("intersect1d", size, ar1, ar2))
     ordered, order, first = _sorted_firsts(a)
     values, places, found = _pick(ordered, first & isin(ordered, b), size, fill_value)
     if not return_indices:
@@ -385,7 +386,7 @@ def setxor1d(
 
     Parameters are as of `intersect1d`.
     """
-    a, b = _known("setxor1d", size, ar1, ar2)
+    a, b = promote_dtypes(*_known("setxor1d", size, ar1, ar2))
     kept = []
     for x, other in ((a, b), (b, a)):
         ordered, _, first = _sorted_firsts(x)
@@ -400,7 +401,7 @@ def setxor1d(
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Return whether two arrays have one shape and equal elements (with ``equal_nan``, NaNs too)."""
+    """Return whether two arrays have one shape and equal elements; NaNs with ``equal_nan``."""
     a, b = promote_dtypes(asarray(a1), asarray(a2))
     if a.shape != b.shape:
         return as_array(np.False_)

@@ -12,10 +12,8 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
-from ..core.trace import Tracer
-from ..ops._canonical import as_array
 from ._at import IndexUpdateHelper
-from ._creation import linspace
+from ._creation import asarray, linspace
 from ._patterns import diag
 from ._products import dot
 from ._promote import as_operand, operands, promote_dtypes_inexact
@@ -388,10 +386,9 @@ def histogram2d(
         raise ValueError(
             f"numpy.histogram2d: x and y must be vectors of one size, got {x.shape} and {y.shape}."
         )
-    pair = isinstance(bins, list | tuple) or isinstance(bins, Tracer) or np.ndim(bins)
-    if pair and len(bins) not in (1, 2):
-        edges = as_array(bins) if not isinstance(bins, list | tuple) else as_array(np.asarray(bins))
-        bins = [edges, edges]
+    several = isinstance(bins, list | tuple) or np.ndim(bins)
+    if several and len(bins) not in (1, 2):
+        bins = [asarray(bins)] * 2
     sample = lax.concatenate([lax.expand_dims(v, (1,)) for v in (x, y)], 1)
     counts, (x_edges, y_edges) = histogramdd(sample, bins, range, weights, density)
     return counts, x_edges, y_edges

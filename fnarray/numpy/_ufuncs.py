@@ -22,6 +22,7 @@ from ..core.dtypes import (
 )
 from ..ops._canonical import as_array
 from ..ops.convert import convert
+from ._composed import composed
 from ._face import binary, unary
 from ._promote import (
     as_operand,
@@ -126,6 +127,7 @@ def _const(like: Array, value: Any) -> Array:
 
 
 @ufunc_of()
+@composed
 def floor_divide(x: Any, y: Any, /) -> Array:
     """Quotient rounded down; integers stay integers.
 
@@ -156,6 +158,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 @ufunc_of()
+@composed
 def remainder(x: Any, y: Any, /) -> Array:
     """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
     x, y = promote_args_numeric("remainder", x, y)
@@ -172,12 +175,14 @@ mod = remainder
 
 
 @ufunc_of()
+@composed
 def fmod(x: Any, y: Any, /) -> Array:
     """Remainder of the quotient cut towards zero: it has the dividend's sign."""
     x, y = promote_args_numeric("fmod", x, y)
     return lax.rem(x, _nonzero_divisor(y) if is_integer(y.dtype) else y)
 
 
+@composed
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """Quotient rounded down, and remainder: ``(floor_divide(x, y), remainder(x, y))``."""
     x, y = promote_args_numeric("divmod", x1, x2)
@@ -221,6 +226,7 @@ def _default_int() -> np.dtype:
     return canonicalize_dtype(int)
 
 
+@composed
 def _integer_power(x: Array, y: Array) -> Array:
     """Square and multiply. Six bits of exponent do: 2 ** 64 overflows every integer."""
     shape = lax.broadcast_shapes(x.shape, y.shape)
@@ -308,12 +314,14 @@ def minimum(x: Any, y: Any, /) -> Array:
     """Smaller of two; NaN where either is NaN."""
 
 
+@composed
 def fmax(x1: Any, x2: Any, /) -> Array:
     """Larger of two; a NaN gives way to a number."""
     x, y = operands("fmax", x1, x2)
     return choose_where(logical_or(greater(x, y), not_equal(y, y)), x, y)
 
 
+@composed
 def fmin(x1: Any, x2: Any, /) -> Array:
     """Smaller of two; a NaN gives way to a number."""
     x, y = operands("fmin", x1, x2)

@@ -177,6 +177,8 @@ def canonical_precision(precision: Any) -> Any:
 
 def _natural(lhs: np.dtype, rhs: np.dtype) -> np.dtype:
     """Return the dtype of a product: within a kind the wider; of equals, signed or bfloat16."""
+    if lhs == rhs:
+        return lhs
     for alike in (is_integer, is_float):
         if alike(lhs) and alike(rhs):
             return max(lhs, rhs, key=lambda d: (d.itemsize, d.kind == "i" or d == bfloat16))
@@ -223,6 +225,7 @@ def _check_side(side: str, ndim: int, contract: Axes, batch: Axes) -> None:
         )
 
 
+@lru_cache(maxsize=1024)
 def _free(ndim: int, *taken: Axes) -> Axes:
     return tuple(a for a in range(ndim) if not any(a in axes for axes in taken))
 
@@ -334,6 +337,9 @@ def host_dot_general(
     numpy.ndarray
         Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
     """
+    if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
+        a, b = _widened(lhs, rhs, dtype)  # a plain product, as most are
+        return narrow(matmul(a, b), dtype)
     free_lhs = _free(lhs.ndim, lhs_contract, lhs_batch)
     free_rhs = _free(rhs.ndim, rhs_contract, rhs_batch)
     shape = (
@@ -341,14 +347,15 @@ def host_dot_general(
         *(lhs.shape[a] for a in free_lhs),
         *(rhs.shape[a] for a in free_rhs),
     )
-    wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
-    if lhs.dtype != wide:
-        lhs = lhs.astype(wide)
-    if rhs.dtype != wide:
-        rhs = rhs.astype(wide)
+    lhs, rhs = _widened(lhs, rhs, dtype)
     a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
     b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
     return narrow(matmul(a, b).reshape(shape), dtype)
+
+
+def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
+    return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
 
 
 def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -363,9 +370,6 @@ def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if is_complex(x.dtype) and not is_complex(dtype):
         x = x.real
     return x.astype(dtype)
-
-
-matmul_host = host_dot_general
 
 
 def _dot_general_eval(

@@ -175,4 +175,4 @@ def test_reductions_trace():
     """Under a trace reductions record primitives."""
     aval = jnp.ones((2, 3)).aval
     graph = trace_graph(lambda x: [x.sum(), jnp.var(x, axis=0), jnp.median(x)], [aval])
-    assert [str(e.primitive) for e in graph.jaxpr.eqns][0] == "reduce_sum"
+    assert str(graph.jaxpr.eqns[0].primitive) == "reduce_sum"

@@ -1,0 +1,191 @@
+"""Reductions that leave NaN out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .. import lax
+from ..core.array import Array
+from ..core.dtypes import is_inexact
+from ..ops._canonical import as_array
+from ..ops.convert import convert
+from ._promote import as_operand, broadcast_to
+from ._reductions import Axis, all, argmax, argmin, max, mean, min, prod, sum, var
+from ._select import choose_where
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+
+def _is_nan(a: Array) -> Array:
+    return lax.ne(a, a)
+
+
+def _without_nan(name: str, a: Any, value: Any) -> tuple[Array, bool]:
+    """The array with a value in place of NaN, and whether it can hold NaN at all."""
+    a = as_array(as_operand(name, a))
+    if not is_inexact(a.dtype):
+        return a, False
+    return choose_where(_is_nan(a), convert(value, a.dtype), a), True
+
+
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Sum of the elements that are not NaN; see `sum`."""
+    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Product of the elements that are not NaN; see `prod`."""
+    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanmax(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Largest element that is not NaN; NaN where all are. See `max`."""
+    return _nan_extreme("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """Smallest element that is not NaN; NaN where all are. See `min`."""
+    return _nan_extreme("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extreme(
+    name: str,
+    reduce: Callable[..., Array],
+    limit: float,
+    a: Any,
+    axis: Axis,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Array:
+    filled, possible = _without_nan(name, a, limit)
+    found = reduce(filled, axis, out, keepdims, initial, where)
+    if not possible or initial is not None:
+        return found
+    missing = all(_is_nan(as_array(a)), axis, keepdims=keepdims)
+    return choose_where(missing, convert(math.nan, found.dtype), found)
+
+
+def nanmean(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Array:
+    """Mean of the elements that are not NaN; NaN where all are. See `mean`."""
+    return mean(a, axis, dtype, out, keepdims, where=_not_nan("nanmean", a, where))
+
+
+def _not_nan(name: str, a: Any, where: Any) -> Any:
+    a = as_array(as_operand(name, a))
+    if not is_inexact(a.dtype):
+        return where
+    here = lax.eq(a, a)
+    if where is None:
+        return here
+    return lax.bitwise_and(here, broadcast_to(name, as_array(where), a.shape))
+
+
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """Variance of the elements that are not NaN; see `var`."""
+    here = _not_nan("nanvar", a, where)
+    return var(a, axis, dtype, out, ddof, keepdims, where=here, mean=mean)
+
+
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """Standard deviation of the elements that are not NaN; see `std`."""
+    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+
+
+def nanargmax(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the first largest element that is not NaN; -1 where all are. See `argmax`."""
+    return _nan_position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
+
+
+def nanargmin(
+    a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """Index of the first smallest element that is not NaN; -1 where all are. See `argmin`."""
+    return _nan_position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
+
+
+def _nan_position(
+    name: str,
+    find: Callable[..., Array],
+    limit: float,
+    a: Any,
+    axis: int | None,
+    out: Any,
+    keepdims: bool | None,
+) -> Array:
+    filled, possible = _without_nan(name, a, limit)
+    found = find(filled, axis, out, keepdims)
+    if not possible:
+        return found
+    missing = all(_is_nan(as_array(a)), axis, keepdims=bool(keepdims))
+    return choose_where(missing, convert(-1, found.dtype), found)
