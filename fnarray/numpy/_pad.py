@@ -14,7 +14,7 @@ from ..core.array import Array
 from ..core.dtypes import is_integer
 from ..ops._canonical import as_array
 from ..ops.convert import convert
-from ._creation import linspace
+from ._ranges import linspace
 from ._indexing import take as take_index
 from ._lists import apply_along_axis
 from ._quantiles import median

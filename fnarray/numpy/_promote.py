@@ -66,7 +66,7 @@ def promote_dtypes(*args: Any) -> list[Array]:
 
 
 def promote_dtypes_inexact(*args: Any) -> list[Array]:
-    """Convert arrays to the inexact dtype they promote to: integers become floats, of like weakness."""
+    """Convert arrays to the inexact dtype they promote to: integers become floats."""
     dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
     return [convert(x, to_inexact(dtype), weak) for x in args]
 

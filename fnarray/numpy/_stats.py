@@ -13,8 +13,9 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
 from ._at import IndexUpdateHelper
-from ._creation import asarray, linspace
+from ._creation import asarray
 from ._patterns import diag
+from ._ranges import linspace
 from ._products import dot
 from ._promote import as_operand, operands, promote_dtypes_inexact
 from ._reductions import average

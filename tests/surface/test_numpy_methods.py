@@ -14,8 +14,10 @@ from fnarray.core.trace import trace_graph
 from .numpy_oracle import VALUES, both_raise, compare
 
 OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=")
-PAIRS = (("f", "g"), ("f", "2"), ("2", "f"), ("2.5", "f"), ("i", "2"), ("3", "i"), ("f", "v"),
-         ("i", "2.5"), ("w", "f"), ("np.float32(2)", "f"), ("np.ones(3, 'float32')", "f"))  # fmt: skip
+PAIRS = (
+    ("f", "g"), ("f", "2"), ("2", "f"), ("2.5", "f"), ("i", "2"), ("3", "i"), ("f", "v"),
+    ("i", "2.5"), ("w", "f"), ("np.float32(2)", "f"), ("np.ones(3, 'float32')", "f"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("symbol", OPERATORS)

@@ -27,7 +27,7 @@ from ...core.symbolic import (
 )
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.fuse import Tree
-from ..schedule.nests import Nest, counter_var, reduction_of
+from ..schedule.nests import Nest, counter_var, reduction_of, register_name
 from ..simplify import Node, simplified
 from .writer import Writer
 
@@ -316,6 +316,8 @@ class Body(Writer):
 
     def _contiguous(self, nest: Nest, first: int, last: int) -> bool:
         total = prod(nest.loops[k].extent for k in range(first, last + 1))
+        if not total:
+            return False
         flat = variable("flat", total)
         values: dict[Any, Any] = {}
         for k in range(last, first - 1, -1):
@@ -474,6 +476,13 @@ class Body(Writer):
         self.inlined.update((n.out, n) for n in block.nodes)
         return [self.value(a, ()) for a in block.outputs]
 
+    def _result(self, name: str, dtype: np.dtype, var: Var) -> str:
+        """Return an accumulator's value in the result's dtype."""
+        want = var.aval.dtype
+        if dtype == want:
+            return name
+        return self.assign(self.round(f"sc.to_{register_name(want)}({name})", want), None)
+
     def _end(self, nest: Nest, counters: tuple[Any, ...]) -> None:
         """Finish a fold: its accumulators become the results."""
         if nest.in_memory:
@@ -486,10 +495,7 @@ class Body(Writer):
         names = known.split(",")
         dtypes = self._accumulators(form, nest.node)
         for var, j in zip(nest.node.outs, form.results, strict=True):
-            name = names[j]
-            if dtypes[j] != var.aval.dtype:
-                rounded = self.round(f"sc.to_{_wide(var.aval.dtype)}({name})", var.aval.dtype)
-                name = self.assign(rounded, None)
+            name = self._result(names[j], dtypes[j], var)
             self.remember((var, out), name)
             self._deliver(var, out, name)
 
@@ -520,16 +526,9 @@ class Body(Writer):
                 new = self.combined(form, old, terms)
                 old = [self.assign(n, None, "acc") for n in new]
             for var, j in zip(node.outs, form.results, strict=True):
-                name = old[j]
-                if dtypes[j] != var.aval.dtype:
-                    wide = f"sc.to_{_wide(var.aval.dtype)}({name})"
-                    name = self.assign(self.round(wide, var.aval.dtype), None)
+                name = self._result(old[j], dtypes[j], var)
                 self.remember((var, idx), name)
                 self._deliver(var, idx, name)
-
-
-def _wide(dtype: np.dtype) -> str:
-    return "float32" if dtype.name in HALF else dtype.name
 
 
 def _real(x: Any) -> str:

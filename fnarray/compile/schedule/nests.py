@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from ...core.forms import Contract, Reduce
 from ...core.graph import Var
 from ...core.symbolic import LoopVar, variable
@@ -98,6 +100,7 @@ def contraction(node: Node) -> Reduce:
         return place(rhs.ndim, parts)
 
     dtype = node.out.aval.dtype
+    wide = register_name(dtype)
     if dtype.kind == "b":
         term, combine = "({0} and {1})", "({a0} or {x0})"
     else:
@@ -107,9 +110,10 @@ def contraction(node: Node) -> Reduce:
     return Reduce(
         extents=tuple(lhs.shape[a] for a in form.lhs_contract),
         index=(lhs_index, rhs_index),
-        inits=(dtype.type(0),),
+        inits=(0,),
         combine=(combine,),
         terms=(term,),
+        dtypes=(np.dtype(np.float32),) if wide != dtype.name else None,
     )
 
 
@@ -117,7 +121,14 @@ def _cast(node: Node, k: int) -> str:
     """Return the template of an operand of a contraction in the dtype of its result."""
     have, want = node.ins[k].aval.dtype, node.out.aval.dtype
     operand = f"{{{k}}}"
-    return operand if have == want or want.kind == "c" else f"sc.to_{want.name}({operand})"
+    if register_name(have) == register_name(want) or want.kind == "c":
+        return operand
+    return f"sc.to_{register_name(want)}({operand})"
+
+
+def register_name(dtype: np.dtype) -> str:
+    """Return the name of the type that holds a dtype's values in registers: halves are widened."""
+    return "float32" if dtype.name in ("float16", "bfloat16") else dtype.name
 
 
 def reduction_of(node: Node) -> Reduce | None:

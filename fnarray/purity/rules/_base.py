@@ -6,16 +6,16 @@ from typing import ClassVar
 
 from ..findings import Finding, Place
 
-#: First digit of a code, and the group it stands for.
+#: What the digits of a code begin with, and the group they stand for.
 GROUPS = {
     "0": "tool",
     "1": "writes",
     "2": "reads",
-    "3": "nondeterminism",
+    "30": "nondeterminism",
+    "31": "io",
     "4": "iterators",
     "5": "dynamic",
     "6": "tracing",
-    "7": "io",
 }
 RULES: dict[str, type[Rule]] = {}
 
@@ -40,7 +40,8 @@ class Rule:
     def __init_subclass__(cls) -> None:
         if cls.code in RULES:
             raise TypeError(f"{cls.__name__} and {RULES[cls.code].__name__} share {cls.code}")
-        cls.group = GROUPS[cls.code[3]]
+        digits = cls.code.removeprefix("FNA")
+        cls.group = next(group for start, group in GROUPS.items() if digits.startswith(start))
         RULES[cls.code] = cls
 
     @classmethod

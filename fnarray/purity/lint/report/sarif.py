@@ -17,7 +17,6 @@ from ..config import relative
 from ._report import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-DOCS = "https://fnarray.readthedocs.io/en/latest/reference/rules"
 
 
 def _rule(rule: type[Rule]) -> dict[str, Any]:
@@ -27,11 +26,18 @@ def _rule(rule: type[Rule]) -> dict[str, Any]:
         "name": rule.name,
         "shortDescription": {"text": summary},
         "fullDescription": {"text": " ".join(rule.why.split())},
-        "help": {"text": rule.repair},
-        "helpUri": f"{DOCS}/{rule.code}.html",
+        "help": {"text": rule.repair, "markdown": _markdown(rule)},
         "defaultConfiguration": {"level": "error"},
         "properties": {"tags": [rule.group]},
     }
+
+
+def _markdown(rule: type[Rule]) -> str:
+    bad, good = rule.bad.strip(), rule.good.strip()
+    return (
+        f"{' '.join(rule.why.split())}\n\nBad:\n```python\n{bad}\n```\n\n"
+        f"Good:\n```python\n{good}\n```\n"
+    )
 
 
 def _location(finding: Finding, root: Path) -> dict[str, Any]:
@@ -75,7 +81,6 @@ def sarif(report: Report, out: TextIO) -> None:
     driver = {
         "name": "fnarray",
         "version": version(),
-        "informationUri": "https://fnarray.readthedocs.io",
         "rules": [_rule(RULES[code]) for code in used],
     }
     run = {
