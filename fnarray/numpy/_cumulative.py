@@ -10,8 +10,7 @@ from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_inexact
 from ..ops._canonical import as_array, canonical_axis
 from ..ops.convert import convert
-from ._promote import as_operand, wide_integer
-from ._reductions import no_out
+from ._promote import as_operand, no_out, wide_integer
 from ._select import choose_where
 
 __all__ = [

@@ -23,10 +23,11 @@ from ..ops._canonical import as_array
 from ..ops.convert import convert
 from ._composed import composed
 from ._face import binary
-from ._math import _const, _no_out, signbit
+from ._math import _const, signbit
 from ._promote import (
     as_operand,
     broadcast_to,
+    no_out,
     operands,
     promote_args_inexact,
     promote_dtypes_inexact,
@@ -102,7 +103,7 @@ def spacing(x: Any, /) -> Array:
 
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     """Fractional and whole part, both with the sign of ``x``."""
-    _no_out("modf", out)
+    no_out("modf", out)
     (x,) = promote_args_inexact("modf", x)
     whole = choose_where(lax.ge(x, _const(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole

@@ -26,6 +26,7 @@ from ._composed import composed
 from ._face import binary, unary
 from ._promote import (
     as_operand,
+    no_out,
     promote_args,
     promote_args_inexact,
     promote_dtypes_inexact,
@@ -424,7 +425,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     ValueError
         For bools.
     """
-    _no_out("round", out)
+    no_out("round", out)
     a = as_array(as_operand("round", a))
     decimals = int(decimals)
     if is_bool(a.dtype):
@@ -455,13 +456,6 @@ def _round_integers(a: Array, unit: int) -> Array:
 
 
 around = round
-
-
-def _no_out(name: str, out: Any) -> None:
-    if out is not None:
-        raise ValueError(
-            f"numpy.{name}: out must be None, as arrays are immutable. Use the result."
-        )
 
 
 # ---- tests -------------------------------------------------------------------------------------
@@ -495,7 +489,7 @@ def isinf(x: Any, /) -> Array:
 
 
 def _is_infinity(name: str, x: Any, value: float, out: Any) -> Array:
-    _no_out(name, out)
+    no_out(name, out)
     x = as_array(as_operand(name, x))
     if is_complex(x.dtype):
         raise ValueError(f"numpy.{name} takes real numbers, got {x.dtype}.")

@@ -14,10 +14,10 @@ from ..core.array import Array
 from ..core.dtypes import is_integer
 from ..ops._canonical import as_array
 from ..ops.convert import convert
-from ._ranges import linspace
 from ._indexing import take as take_index
 from ._lists import apply_along_axis
 from ._quantiles import median
+from ._ranges import linspace
 from ._reductions import max as reduce_max
 from ._reductions import mean
 from ._reductions import min as reduce_min

@@ -59,6 +59,14 @@ def operands(name: str, *args: Any) -> list[Any]:
     return [as_operand(name, x, i) for i, x in enumerate(args)]
 
 
+def no_out(name: str, out: Any) -> None:
+    """Refuse an ``out`` argument."""
+    if out is not None:
+        raise ValueError(
+            f"numpy.{name}: out must be None, as arrays are immutable. Use the result."
+        )
+
+
 def promote_dtypes(*args: Any) -> list[Array]:
     """Convert arrays to the dtype they promote to, weak where all are."""
     dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])

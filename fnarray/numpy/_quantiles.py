@@ -12,8 +12,8 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, float32, is_complex
 from ..ops.convert import convert
-from ._promote import as_operand, promote_dtypes_inexact
-from ._reductions import Axis, canonical_axes, no_out
+from ._promote import as_operand, no_out, promote_dtypes_inexact
+from ._reductions import Axis, canonical_axes
 from ._select import choose_where
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

@@ -30,6 +30,7 @@ from ._face import remember
 from ._promote import (
     as_operand,
     broadcast_to,
+    no_out,
     promote_args_inexact,
     promote_dtypes_inexact,
     wide_integer,
@@ -113,14 +114,6 @@ _max = _plain(lax.reduce_max, "max")
 _min = _plain(lax.reduce_min, "min")
 _all = _plain(lax.reduce_and, "all")
 _any = _plain(lax.reduce_or, "any")
-
-
-def no_out(name: str, out: Any) -> None:
-    """Refuse an ``out`` argument."""
-    if out is not None:
-        raise ValueError(
-            f"numpy.{name}: out must be None, as arrays are immutable. Use the result."
-        )
 
 
 def _masked(name: str, a: Array, where: Any, identity: Any) -> Array:

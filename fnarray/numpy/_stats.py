@@ -15,9 +15,9 @@ from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
 from ._at import IndexUpdateHelper
 from ._creation import asarray
 from ._patterns import diag
-from ._ranges import linspace
 from ._products import dot
 from ._promote import as_operand, operands, promote_dtypes_inexact
+from ._ranges import linspace
 from ._reductions import average
 from ._search import searchsorted, where
 from ._select import clip
@@ -325,7 +325,7 @@ def histogramdd(
     Returns
     -------
     counts : Array
-        Integer, or of the weights' dtype.
+        Integer; floating with weights.
     edges : list of Array
         Of each coordinate.
 
@@ -334,7 +334,10 @@ def histogramdd(
     ValueError
         For bins or ranges that are not as many as coordinates, and samples that are no matrix.
     """
-    (points,) = promote_dtypes_inexact(as_operand("histogramdd", sample))
+    if weights is None:
+        (points,) = promote_dtypes_inexact(as_operand("histogramdd", sample))
+    else:
+        points, weights = promote_dtypes_inexact(*operands("histogramdd", sample, weights))
     if points.ndim != 2:
         raise ValueError(f"numpy.histogramdd: sample must be a matrix, got shape {points.shape}.")
     n, d = points.shape

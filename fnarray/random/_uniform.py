@@ -101,9 +101,18 @@ def _moved(unit: Array, low: Array, high: Array) -> Array:
     if ends == [0.0, 1.0]:
         return unit
     span = lax.sub(high, low)
-    if unit.dtype == bfloat16:  # the one dtype in which XLA rounds the product
+    if unit.dtype == bfloat16 or _is_exact(ends):
+        # XLA rounds the product in bfloat16 alone; elsewhere this is where it need not.
         return lax.max(low, lax.add(lax.mul(unit, span), low))
     return lax.max(low, multiply_add(unit, span, low))
+
+
+def _is_exact(ends: list[float | None]) -> bool:
+    """Whether products with the span of known ends are exact, or not rounded twice."""
+    low, high = ends
+    if low is None or high is None:
+        return False
+    return low == 0 or np.frexp(high - low)[0] == 0.5
 
 
 @sampler

@@ -214,7 +214,6 @@ class _Walk:
                     if owner.sets is None:
                         owner.sets = {}
                     owner.sets.setdefault(attr, []).append(Assigned(value, node.lineno))
-                
             case _:
                 self.visit(node, scope, None)
 

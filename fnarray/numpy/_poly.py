@@ -1,0 +1,203 @@
+"""Polynomials as vectors of coefficients, the highest power first."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from .. import lax
+from ..control.loop import fori_loop
+from ..core.array import Array
+from ..ops.convert import convert
+from ._at import IndexUpdateHelper
+from ._indexing import take as take_index
+from ._lists import trim_zeros
+from ._promote import broadcast_to as stretch
+from ._promote import operands, promote_dtypes, promote_dtypes_inexact
+from ._shape import array_of
+from ._windows import convolve
+
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
+
+#: Up to this many steps are written out; more become a loop.
+_UNROLLED = 32
+
+
+def _vectors(name: str, *args: Any, inexact: bool = True) -> list[Array]:
+    promote = promote_dtypes_inexact if inexact else promote_dtypes
+    found = promote(*operands(name, *args))
+    for x in found:
+        if x.ndim > 1:
+            raise ValueError(f"numpy.{name}: coefficients must be vectors, got shape {x.shape}.")
+    return [x if x.ndim else lax.expand_dims(x, (0,)) for x in found]
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+    """Evaluate a polynomial by Horner's rule.
+
+    Parameters
+    ----------
+    p : array_like
+        Coefficients along axis 0; further axes broadcast with ``x``.
+    x : array_like
+    unroll : int
+        Accepted; short polynomials are written out, long ones are a native loop.
+    """
+    p, x = promote_dtypes(*operands("polyval", p, x))
+    if not p.ndim:
+        raise ValueError("numpy.polyval: p must have at least 1 axis, got a scalar.")
+    shape = lax.broadcast_shapes(p.shape[1:], x.shape)
+    x = stretch("polyval", x, shape)
+    total = lax.full(shape, 0, p.dtype)
+
+    def step(k: Any, total: Array) -> Array:
+        return total * x + stretch("polyval", take_index(p, k, mode="clip"), shape)
+
+    if p.shape[0] > _UNROLLED:
+        return fori_loop(0, p.shape[0], step, total)
+    for k in range(p.shape[0]):
+        total = step(k, total)
+    return total
+
+
+def _longest(a: Array, b: Array) -> tuple[Array, Array]:
+    """Give two polynomials one length, by zeros in front."""
+    n = max(a.shape[0], b.shape[0])
+    zero = convert(0, a.dtype)
+    return lax.pad(a, zero, [(n - a.shape[0], 0, 0)]), lax.pad(b, zero, [(n - b.shape[0], 0, 0)])
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """Add two polynomials."""
+    a, b = _longest(*_vectors("polyadd", a1, a2, inexact=False))
+    return lax.add(a, b)
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """Subtract a polynomial from another."""
+    a, b = _longest(*_vectors("polysub", a1, a2, inexact=False))
+    return lax.sub(a, b)
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+    """Multiply two polynomials.
+
+    Parameters
+    ----------
+    a1, a2 : array_like
+    trim_leading_zeros : bool
+        Cut zero coefficients in front first; they must be concrete then.
+    """
+    factors = _vectors("polymul", a1, a2)
+    if trim_leading_zeros:
+        factors = [trim_zeros(x, "f") for x in factors]
+    zero = lax.full((1,), 0, factors[0].dtype)
+    a, b = (x if x.size else zero for x in factors)
+    return convolve(a, b, mode="full")
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """Divide polynomials: return quotient and remainder.
+
+    Parameters
+    ----------
+    u, v : array_like
+    trim_leading_zeros : bool
+        Cut zeros in front of the remainder, which must be concrete then; it has ``u``'s length
+        otherwise.
+    """
+    u, v = _vectors("polydiv", u, v)
+    steps, n = u.shape[0] - v.shape[0] + 1, v.shape[0]
+    q = lax.full((max(steps, 1),), 0, u.dtype)
+    scale = 1 / take_index(v, 0)
+
+    def step(k: Any, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        q, u = state
+        d = scale * take_index(u, k, mode="clip")
+        part = lax.dynamic_slice_in_dim(u, k, n) - d * v
+        return IndexUpdateHelper(q)[k].set(d), lax.dynamic_update_slice_in_dim(u, part, k, 0)
+
+    if steps > _UNROLLED:
+        q, u = fori_loop(0, steps, step, (q, u))
+    else:
+        for k in range(steps):
+            q, u = step(k, (q, u))
+    return q, trim_zeros(u, "f") if trim_leading_zeros else u
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """Return the ``m``-th derivative of a polynomial.
+
+    Raises
+    ------
+    ValueError
+        For a negative ``m``.
+    """
+    (p,) = _vectors("polyder", p)
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError(f"numpy.polyder: m must not be negative, got {m}.")
+    n = p.shape[0]
+    powers = np.arange(n - 1, m - 1, -1, dtype=np.float64)
+    factors = np.prod([powers - k for k in range(m)], axis=0) if m else np.ones(n)
+    kept = lax.slice_in_dim(p, 0, max(n - m, 0))
+    return lax.mul(kept, lax.convert_element_type(factors, p.dtype)) if m else p
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """Return the ``m``-th integral of a polynomial.
+
+    Parameters
+    ----------
+    p : array_like
+    m : int
+    k : scalar or vector, optional
+        Constants of integration, the first integral's first: one for all, or ``m``; 0 where
+        omitted.
+
+    Raises
+    ------
+    ValueError
+        For a negative ``m``, or another number of constants.
+    """
+    m = operator.index(m)
+    if m < 0:
+        raise ValueError(f"numpy.polyint: m must not be negative, got {m}.")
+    p, k = _vectors("polyint", p, 0 if k is None else k)
+    if k.shape[0] not in (1, m):
+        raise ValueError(f"numpy.polyint: k must be a scalar or have {m} elements, got {k.shape}.")
+    if not m:
+        return p
+    constants = stretch("polyint", k, (m,))
+    powers = np.arange(p.shape[0] + m - 1, -1, -1, dtype=np.float64)
+    factors = np.prod([np.maximum(powers - j, 1) for j in range(m)], axis=0)
+    whole = lax.concatenate([p, constants], 0)
+    return lax.div(whole, lax.convert_element_type(factors, p.dtype))
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """Return the monic polynomial that has the given roots.
+
+    Raises
+    ------
+    ValueError
+        For more than one axis: pass the eigenvalues of a matrix for its characteristic polynomial.
+    """
+    (roots,) = promote_dtypes_inexact(array_of("poly", seq_of_zeros))
+    if roots.ndim > 1:
+        raise ValueError(
+            f"numpy.poly: roots must be a vector, got shape {roots.shape}. Pass the eigenvalues of "
+            "a matrix for its characteristic polynomial."
+        )
+    if not roots.ndim:
+        roots = lax.expand_dims(roots, (0,))
+    if not roots.size:
+        return lax.full((), 1, roots.dtype)
+    out = lax.full((1,), 1, roots.dtype)
+    zero = convert(0, roots.dtype)
+    for k in range(roots.shape[0]):
+        root = take_index(roots, k)
+        out = lax.pad(out, zero, [(0, 1, 0)]) - root * lax.pad(out, zero, [(1, 0, 0)])
+    return out
