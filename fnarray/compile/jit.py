@@ -21,8 +21,8 @@ import numpy as np
 from numba.core import codegen, compiler, serialize, types
 from numba.core import config as numba_config
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
-from numba.core.runtime import rtsys
+from numba.core.registry import cpu_target as _cpu_target
+from numba.core.runtime.nrt import rtsys
 
 from .cache.key import OPTIONS, KernelSource, versions
 
@@ -32,6 +32,7 @@ __all__ = ["compile_kernel", "disabled", "dump", "namespace", "python_function",
 # kernel, and crashes if there is none.
 _HOME: Final = "fnarray.compile.build"
 _CODE: Final = re.compile(r"([a-z]+\d+)(?:\[(\d)\])?")
+cpu_target: Any = _cpu_target  # its attributes are cached properties, opaque to type checkers
 _TYPES: Final = {
     "b1": types.boolean,
     "i8": types.int8,
@@ -97,7 +98,7 @@ if hasattr(os, "register_at_fork"):
 
 def disabled() -> bool:
     """Whether ``NUMBA_DISABLE_JIT`` asks for kernels to run as plain Python."""
-    return bool(numba_config.DISABLE_JIT)
+    return bool(getattr(numba_config, "DISABLE_JIT"))  # noqa: B009 - set at run time
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.forms import Form, Inline, Map
+from ..core.forms import Inline, Map
 from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
 
 
@@ -17,7 +17,7 @@ class Node:
     """An equation with its form at hand. Known by identity."""
 
     eqn: Eqn
-    form: Form
+    form: Any  # a core.forms.Form; isinstance tests say which
 
     @property
     def ins(self) -> tuple[Atom, ...]:

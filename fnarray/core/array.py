@@ -26,6 +26,7 @@ class Array:
     __slots__ = ("__weakref__",)
 
     aval: ShapedArray
+    where_from: Any  # of tracers
     # Makes NumPy defer to our operators: `np_array * x` calls `x.__rmul__`.
     __array_priority__ = 100
 
@@ -199,7 +200,7 @@ class ArrayImpl(Array):
         """Return the elements as nested lists of Python scalars."""
         return self._data.tolist()
 
-    def tobytes(self, order: str = "C") -> bytes:
+    def tobytes(self, order: Any = "C") -> bytes:
         """Return the elements' bytes."""
         return self._data.tobytes(order)
 

@@ -177,7 +177,7 @@ def eval_graph(
     env.update(zip(graph.invars, args, strict=True))
 
     def read(atom: Atom) -> Any:
-        return atom if type(atom) is Literal else env[atom]
+        return atom if isinstance(atom, Literal) else env[atom]
 
     for eqn in graph.eqns:
         outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)

@@ -204,7 +204,9 @@ class _Printer:
             lent: set[Atom] = set()
             # Not strict: an ill-formed graph must print too, in the message that says so.
             for mine, theirs in zip(inner, outer, strict=False):
-                if Literal in (type(mine), type(theirs)) or mine in self.names or theirs in lent:
+                if isinstance(mine, Literal) or isinstance(theirs, Literal):
+                    continue
+                if mine in self.names or theirs in lent:
                     continue
                 lent.add(theirs)
                 self.names[mine] = self.name(theirs)

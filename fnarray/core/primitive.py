@@ -89,7 +89,7 @@ class Primitive:
         """Return the rule in ``slot``; raise `MissingRuleError` with the declared reason."""
         rule = getattr(self, slot)
         if isinstance(rule, Missing):
-            raise MissingRuleError(f"{slot} of {self.name!r} is not available: {rule.why}.")
+            raise MissingRuleError(slot, self.name, rule.why)
         return rule
 
     def __repr__(self) -> str:

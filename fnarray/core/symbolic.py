@@ -177,14 +177,14 @@ def clamp(ix: Index, low: int, high: int) -> Index:
     return Ix({Opaque("clamp", (ix, low, high), (low, high)): 1})
 
 
-def atoms(ix: Index) -> set[Atom]:
+def leaves(ix: Index) -> set[LoopVar | Scalar]:
     """Return the loop counters and scalars an index depends on."""
-    found: set[Atom] = set()
+    found: set[LoopVar | Scalar] = set()
     if isinstance(ix, Ix):
         for atom in ix.terms:
             if isinstance(atom, Opaque):
                 for arg in atom.args:
-                    found |= atoms(arg)
+                    found |= leaves(arg)
             else:
                 found.add(atom)
     return found

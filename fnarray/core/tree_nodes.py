@@ -339,8 +339,12 @@ class Partial(functools.partial):
         return super().__new__(cls, func, *args, **kwargs)
 
 
+def _partial(func: Any, args: Any, keywords: Any) -> Partial:
+    return Partial(func, *args, **keywords)
+
+
 register_pytree_node(
     Partial,
     lambda p: ((p.args, p.keywords), p.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda func, children: _partial(func, *children),
 )

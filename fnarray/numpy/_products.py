@@ -280,9 +280,7 @@ def vecdot(
         )
     left, right = [*_batch(a.ndim - 1), _LAST], [*_batch(b.ndim - 1), _LAST]
     out = _common(a.ndim - 1, b.ndim - 1)
-    return product(
-        "vecdot", _conjugate(a), left, b, right, out, precision, preferred_element_type
-    )
+    return product("vecdot", _conjugate(a), left, b, right, out, precision, preferred_element_type)
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -480,4 +478,3 @@ def _sum_dtype(dtype: np.dtype) -> np.dtype:
         return dtype
     default = canonicalize_dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return dtype if dtype.itemsize > default.itemsize else default
-

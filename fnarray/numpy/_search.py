@@ -554,7 +554,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     v : array_like
         Repeated as often as needed.
     mode : {"clip", "wrap"}, optional
-        What indices out of range mean; they are dropped where omitted.
+        What indices out of range mean. Under ``"clip"`` negative ones mean the first element; where
+        omitted they count from the end, and only then is the nearest element meant.
     inplace : bool
         Must be False.
 
@@ -569,9 +570,10 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         return a
     if mode == "wrap":
         index = _modulo(index, a.size)
-    elif mode == "clip":
+    elif mode in (None, "clip"):
+        index = wrap_negative(index, a.size) if mode is None else index
         index = lax.clamp(index.dtype.type(0), index, index.dtype.type(a.size - 1))
-    elif mode is not None:
+    else:
         raise ValueError(f"numpy.put: mode must be None, 'clip' or 'wrap', got {mode!r}.")
     values = lax.slice_in_dim(lax.tile(v, (-(-index.size // v.size),)), 0, index.size)
     out = IndexUpdateHelper(ravel(a))[index].set(values, mode="drop")

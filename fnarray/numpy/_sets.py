@@ -422,8 +422,6 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     return lax.reduce_and(lax.eq(a, b), range(len(shape)))
 
 
-def allclose(
-    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
-) -> Array:
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Return whether all elements are close: ``|a - b| <= atol + rtol |b|``."""
     return reduce_all(isclose(a, b, rtol, atol, equal_nan))

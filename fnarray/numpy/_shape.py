@@ -427,9 +427,7 @@ def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
     a = array_of("roll", a)
     if axis is None:
         return lax.reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = tuple(
-        axis_of("roll", k, a.ndim) for k in (axis if np.iterable(axis) else (axis,))
-    )
+    axes = tuple(axis_of("roll", k, a.ndim) for k in (axis if np.iterable(axis) else (axis,)))
     if isinstance(shift, Sequence):
         shifts = [_shift(s) for s in shift]
     else:
@@ -516,9 +514,7 @@ def repeat(
     n = a.shape[axis]
     if isinstance(repeats, Tracer):
         if total_repeat_length is None:
-            concrete(
-                "repeat", "repeats", repeats, "Give the result's length: total_repeat_length."
-            )
+            concrete("repeat", "repeats", repeats, "Give the result's length: total_repeat_length.")
         if np.ndim(repeats) > 1 or (np.ndim(repeats) and repeats.shape[0] not in (1, n)):
             raise ValueError(_repeats_misfit(repeats.shape, n))
         return _repeat_traced(a, repeats, axis, total_repeat_length)

@@ -10,6 +10,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_complex, is_inexact
+from ..core.trace import Tracer
 from ..ops._canonical import as_array
 from ..ops.convert import convert
 from ._indexing import take as take_index
@@ -290,9 +291,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     if len(spacings) < len(axes):
         spacings *= len(axes)
     out = [_slope(a, k, _spacing(h, a, k)) for k, h in zip(axes, spacings, strict=False)]
-    if np.ndim(axis) == 0 and axis is not None:
-        return out[0]
-    return out[0] if len(out) == 1 and axis is None else out
+    return out[0] if len(out) == 1 else out
 
 
 def _spacing(h: Any, a: Array, axis: int) -> Array:
@@ -340,7 +339,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     axis : int
     """
     if x is None:
-        y, dx = promote_dtypes_inexact(*operands("trapezoid", y, dx))
+        (y,) = promote_dtypes_inexact(as_operand("trapezoid", y))
+        y, dx = promote_dtypes(y, as_operand("trapezoid", dx, 2))
         y = moveaxis(y, axis, -1)
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
@@ -455,6 +455,8 @@ def _periodic(x: Array, xp: Array, fp: Array, period: Any) -> tuple[Array, Array
     period = as_array(as_operand("interp", period, 5))
     if period.ndim:
         raise ValueError(f"numpy.interp: period must be a scalar, got shape {period.shape}.")
+    if not isinstance(period, Tracer) and not period:
+        raise ValueError("numpy.interp: period must not be 0.")
     x, xp, period = promote_dtypes(x, xp, period)
     period = abs(period)
     x, xp = x % period, xp % period

@@ -32,7 +32,14 @@ REAL = "iuf"
 NUMBER = "iufc"
 LOGICAL = "biu"
 ANY = "biufc"
-_KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned integer", "f": "floating", "c": "complex"}
+_KIND_NAMES = {
+    "b": "bool",
+    "i": "integer",
+    "u": "unsigned integer",
+    "f": "floating",
+    "c": "complex",
+}
+NOT_LINEAR = Missing("it is not linear")
 
 
 def kind(dtype: Any) -> str:
@@ -133,7 +140,7 @@ def elementwise(
     same_dtypes: bool = True,
     cost: int = 1,
     jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an operation that acts on each element alone.
@@ -247,7 +254,7 @@ def reduction(
     start: Callable[[np.dtype], Any],
     dtypes: str = NUMBER,
     jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a reduction of one operand along ``axes``.
@@ -315,7 +322,7 @@ def kernel_call(
     call: Callable[..., Call],
     multiple_results: bool = False,
     jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = Missing("it is not linear"),
+    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
     """Declare a primitive that runs as one whole-array step (see `core.forms.Call`)."""

@@ -27,9 +27,9 @@ from ..core.primitive import Missing, Primitive
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import ShapeError
 from ._rules import broadcast_avals, register
-from .bitwise import bitwise_or, bitwise_xor, lt, shift_left, shift_right_logical
+from .bitwise import lt, shift_right_logical
 from .convert import convert, select
-from .elementwise import add, mul, rem
+from .elementwise import add, mul
 from .shape import broadcast_in_dim, expand_dims, iota_p, reshape, squeeze
 from .slicing import concatenate, slice_in_dim
 
@@ -155,7 +155,9 @@ _joined_p = register(
 
 def _words(joined: Any) -> tuple[Array, Array]:
     """Return the two words of each block."""
-    return convert(shift_right_logical(joined, convert(32, uint64)), uint32), convert(joined, uint32)
+    return convert(shift_right_logical(joined, convert(32, uint64)), uint32), convert(
+        joined, uint32
+    )
 
 
 def _inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline]:
@@ -258,7 +260,9 @@ def _halves(keys: Any, n: int) -> Array:
     second = add(first, np.uint32(h))
     if n % 2:
         # An odd number of words is padded with a counter of zero.
-        second = select(lt(second, np.uint32(n)), second, broadcast_in_dim(np.uint32(0), second.shape, ()))
+        second = select(
+            lt(second, np.uint32(n)), second, broadcast_in_dim(np.uint32(0), second.shape, ())
+        )
     return bind(_joined_p, *_key_words(keys, lead + 1), first, second)
 
 
@@ -334,7 +338,9 @@ def _random_bits(keys: Any, *, bit_width: int, shape: Shape, partitionable: bool
         shifts = _positions((parts,), rank - 1)
         shifts = mul(shifts, np.uint32(bit_width))
         wide = broadcast_in_dim(words, (*lead, n, parts), tuple(range(rank - 1)))
-        shifted = shift_right_logical(wide, broadcast_in_dim(shifts, wide.shape, tuple(range(rank))))
+        shifted = shift_right_logical(
+            wide, broadcast_in_dim(shifts, wide.shape, tuple(range(rank)))
+        )
         words = slice_in_dim(reshape(shifted, (*lead, n * parts)), 0, size, axis=rank - 2)
     return reshape(convert(words, dtype), lead + shape)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.dtypes import float32, float64
-from .elementwise import in_single
 from ._rules import FLOAT, elementwise
+from .elementwise import in_single
 from .special import erf_inv
 
 __all__: list[str] = []
@@ -56,9 +56,7 @@ def _multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(out), out, product + z)
 
 
-@elementwise(
-    "fk.samples.multiply_add({0}, {1}, {2})", eval=in_single(_multiply_add), dtypes=FLOAT
-)
+@elementwise("fk.samples.multiply_add({0}, {1}, {2})", eval=in_single(_multiply_add), dtypes=FLOAT)
 def multiply_add(x: Any, y: Any, z: Any) -> Array:
     """``x * y + z`` with one rounding, as XLA contracts it; halves round through float32."""
 

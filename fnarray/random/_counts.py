@@ -63,7 +63,12 @@ def _knuth(key: Any, lam: Array, dtype: np.dtype, turns: int) -> Array:
     def more(state: Any) -> Array:
         return lax.bitwise_and(jnp.any(state[3] > -lam), state[0] < turns)
 
-    start = jnp.int32(0), jnp.zeros(lam.shape, dtype), jnp.asarray(key), jnp.zeros(lam.shape, float32)
+    start = (
+        jnp.int32(0),
+        jnp.zeros(lam.shape, dtype),
+        jnp.asarray(key),
+        jnp.zeros(lam.shape, float32),
+    )
     return lax.while_loop(more, body, start)[1] - 1
 
 

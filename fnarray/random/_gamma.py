@@ -218,9 +218,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) 
 
 
 @sampler
-def f(
-    key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None
-) -> Array:
+def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the F distribution of two degrees of freedom; see `gamma`."""
     dtype = dtype_of("f", dtype)
     shape = shape_of("f", shape, dfnum, dfden)

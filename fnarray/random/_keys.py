@@ -15,8 +15,8 @@ from .. import numpy as jnp
 from ..config import config
 from ..core.array import Array, aval_of
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
-from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
 from ..core.tree import register_pytree_node_class
+from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
 
 IMPLEMENTATIONS: Final = ("threefry2x32",)
 
@@ -185,7 +185,7 @@ class PRNGKeyArray(Array):
         return wrap(lax.transpose(self._base, (*order, self.ndim)))
 
     @property
-    def T(self) -> PRNGKeyArray:  # noqa: N802 - NumPy's name
+    def T(self) -> PRNGKeyArray:
         """Keys with their axes reversed."""
         return self.transpose()
 
@@ -403,7 +403,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
     return wrap(_seeded("key", seed))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802 - JAX's name
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     """Make a key without its type: the uint32 array of two words. Errors as `key`."""
     check_impl(impl)
     return _seeded("PRNGKey", seed)

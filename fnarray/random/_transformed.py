@@ -105,9 +105,7 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
     dtype = dtype_of("gumbel", dtype)
     shape = canonical_shape("gumbel", shape)
     if mode not in (None, "low", "high", "highest"):
-        raise ValueError(
-            f"random.gumbel: mode must be 'low', 'high' or 'highest', got {mode!r}."
-        )
+        raise ValueError(f"random.gumbel: mode must be 'low', 'high' or 'highest', got {mode!r}.")
     info = finfo(dtype)
     if mode in (None, "low"):
         return -jnp.log(-jnp.log(uniform_floats(key, shape, dtype, float(info.tiny), 1.0)))
@@ -188,9 +186,7 @@ def truncated_normal(
 
 
 @sampler
-def lognormal(
-    key: Any, sigma: Any = np.float32(1), shape: Shape | None = None, dtype: Any = None
-) -> Array:
+def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw exponentials of normal numbers of mean 0.
 
     Parameters

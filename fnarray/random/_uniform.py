@@ -97,22 +97,16 @@ def uniform_floats(key: Any, shape: Shape, dtype: np.dtype, low: Any, high: Any)
 
 def _moved(unit: Array, low: Array, high: Array) -> Array:
     """Move numbers from ``[0, 1)`` to ``[low, high)``."""
-    ends = [x._data.item() if type(x) is ArrayImpl and not x.ndim else None for x in (low, high)]
-    if ends == [0.0, 1.0]:
+    known = [x._data for x in (low, high) if type(x) is ArrayImpl and not x.ndim]
+    span = known[1] - known[0] if len(known) == 2 else None
+    if span is not None and known[0] == 0 and span == 1:
         return unit
-    span = lax.sub(high, low)
-    if unit.dtype == bfloat16 or _is_exact(ends):
-        # XLA rounds the product in bfloat16 alone; elsewhere this is where it need not.
-        return lax.max(low, lax.add(lax.mul(unit, span), low))
-    return lax.max(low, multiply_add(unit, span, low))
-
-
-def _is_exact(ends: list[float | None]) -> bool:
-    """Whether products with the span of known ends are exact, or not rounded twice."""
-    low, high = ends
-    if low is None or high is None:
-        return False
-    return low == 0 or np.frexp(high - low)[0] == 0.5
+    # XLA rounds the product in bfloat16; in other dtypes only where it is exact or added to zero.
+    exact = span is not None and (known[0] == 0 or np.frexp(span)[0] == 0.5)
+    width = lax.sub(high, low)
+    if exact or unit.dtype == bfloat16:
+        return lax.max(low, lax.add(lax.mul(unit, width), low))
+    return lax.max(low, multiply_add(unit, width, low))
 
 
 @sampler

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any
 
 from ...core.forms import Branch, Call, Contract, Pieces, Scan, Update, While
 from ...core.graph import Atom, Literal, Var
-from ...core.symbolic import Scalar, atoms, variable
+from ...core.symbolic import Scalar, leaves, variable
 from ..schedule.fuse import Tree, paths, shared_depth
 from ..schedule.nests import Nest, Statement, Step, counter
 from ..schedule.plan import Item, Plan
@@ -87,7 +88,7 @@ class Blocks(Body):
                 donor = plan.donated.get(donor)
         return full
 
-    def needs_storage(self, step: Step, j: int) -> bool:
+    def needs_storage(self, step: Statement, j: int) -> bool:
         """Whether result ``j`` of a step lives in memory whoever reads it."""
         return bool(step.node.outs[j].aval.shape) or isinstance(step.node.form, Call)
 
@@ -124,7 +125,8 @@ class Blocks(Body):
         if isinstance(s, Nest):
             spans = s not in plan.unrolled
             return any(
-                (spans and not isinstance(ix, int)) or any(isinstance(a, Scalar) for a in atoms(ix))
+                (spans and not isinstance(ix, int))
+                or any(isinstance(a, Scalar) for a in leaves(ix))
                 for idx in s.reads[var]
                 for ix in idx
             )
@@ -202,16 +204,16 @@ class Blocks(Body):
             out.append(variable(name, n))
         return tuple(out)
 
-    def copy(self, source: Storage, to: Storage, var: Var) -> None:
+    def copy(self, source: Storage, to: Storage, shape: tuple[int, ...]) -> None:
         """Copy a whole array between storages."""
-        if source.strides == to.strides == row_major(var.aval.shape):
+        if source.strides == to.strides == row_major(shape):
             with ExitStack() as stack:
-                (i,) = self.loops(stack, (var.aval.size,))
+                (i,) = self.loops(stack, (prod(shape),))
                 element = f"{source.name}[{self.index(source.base + i)}]"
                 self.line(f"{to.name}[{self.index(to.base + i)}] = {element}")
             return
         with ExitStack() as stack:
-            idx = self.loops(stack, var.aval.shape)
+            idx = self.loops(stack, shape)
             element = f"{source.name}[{self.index(source.offset(idx))}]"
             self.line(f"{to.name}[{self.index(to.offset(idx))}] = {element}")
 
@@ -261,7 +263,7 @@ class Blocks(Body):
             self._update_registers(step, form)
             return
         store = self.storage[var]
-        if plan.donated.get(var) is not operand or self.storage.get(operand) != store:
+        if plan.donated.get(var) is not operand or self.stored(operand) != store:
             self.fill_from(operand, store)
         if 0 in form.extents:
             return
@@ -305,13 +307,17 @@ class Blocks(Body):
             self.remember((var, idx), name)
             self._deliver(var, idx, name)
 
+    def stored(self, atom: Atom) -> Storage | None:
+        """Return where a value lies, if it lies in memory."""
+        return None if isinstance(atom, Literal) else self.storage.get(atom)
+
     def fill_from(self, atom: Atom, store: Storage) -> None:
         """Write a value, wherever it lives, into a storage."""
         aval = atom.aval
-        source = None if isinstance(atom, Literal) else self.storage.get(atom)
+        source = self.stored(atom)
         if source is not None:
             if source != store:
-                self.copy(source, store, atom)
+                self.copy(source, store, aval.shape)
         elif aval.size <= SMALL:
             for idx in product(*(range(n) for n in aval.shape)):
                 self.put(store.name, store.offset(idx), self.value(atom, idx), aval.dtype)

@@ -18,8 +18,8 @@ from ...core.symbolic import (
     Ix,
     LoopVar,
     Opaque,
-    atoms,
     bounds,
+    leaves,
     scalar,
     substitute,
     text,
@@ -138,7 +138,7 @@ class Body(Writer):
 
     def depth_of_index(self, ix: Any) -> int:
         """Return the depth of the innermost scope an index depends on."""
-        return max((self.depth_of[a.name] for a in atoms(ix)), default=0)
+        return max((self.depth_of[a.name] for a in leaves(ix)), default=0)
 
     def index(self, ix: Any) -> str:
         """Return an index as source, as an element position: unsigned unless plainly not < 0."""
@@ -347,7 +347,7 @@ class Body(Writer):
 
     def _place(self, nest: Nest, counters: tuple[Any, ...]) -> tuple[Indices, Indices]:
         """Return a nest's output and folded indices in the counters of the open loops."""
-        values = {
+        values: dict[Any, Any] = {
             counter_var(k, loop.extent): counters[k] if k < len(counters) else 0
             for k, loop in enumerate(nest.loops)
         }

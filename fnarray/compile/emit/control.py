@@ -10,7 +10,7 @@ from typing import Any
 from ...core.forms import Branch, Reindex, Scan, Update, While
 from ...core.graph import Atom, ClosedGraph, Eqn, Literal, Var
 from ...core.symbolic import variable
-from ..schedule.nests import Step
+from ..schedule.nests import Statement, Step
 from ..schedule.plan import Plan, plan_block
 from ..schedule.roots import SMALL
 from ..simplify import Block, Node, simplified
@@ -112,7 +112,7 @@ class Control(Blocks):
                 return True
         return False
 
-    def needs_storage(self, step: Step, j: int) -> bool:
+    def needs_storage(self, step: Statement, j: int) -> bool:
         """Whether result ``j`` of a step lives in memory whoever reads it."""
         form, var = step.node.form, step.node.outs[j]
         if isinstance(form, Branch | While) or (isinstance(form, Scan) and j < form.num_carry):
@@ -142,11 +142,11 @@ class Control(Blocks):
 
     def _branch(self, step: Step, form: Branch, plan: Plan) -> None:
         node = step.node
-        which = self.integer(node.ins[0], ())
+        which: Any = self.integer(node.ins[0], ())
         results = self._branch_results(step, plan)
         donors = {v: plan.donated[v] for v in node.outs if v in plan.donated}
         for var, operand in donors.items():
-            if var in self.storage and self.storage.get(operand) != self.storage[var]:
+            if var in self.storage and self.stored(operand) != self.storage[var]:
                 self.fill_from(operand, self.storage[var])
         last = len(form.branches) - 1
         chosen = which if isinstance(which, int) else None
@@ -226,7 +226,7 @@ class Control(Blocks):
         if memory:
             store = self.storage.get(result) or self.new_scratch(var)
             donor = plan.donated.get(result)
-            if donor is not init or donor is None or self.storage.get(donor) != store:
+            if donor is not init or donor is None or self.stored(donor) != store:
                 self.fill_from(init, store)
             return Carry(var, result, store=store)
         names = {}
@@ -300,7 +300,7 @@ class Control(Blocks):
                 for c in swapped:
                     assert c.store is not None
                     assert c.spare is not None
-                    self.copy(c.store, c.spare, c.var)
+                    self.copy(c.store, c.spare, c.var.aval.shape)
         for c in carries:
             if c.names is not None:
                 for idx, name in c.names.items():

@@ -31,7 +31,7 @@ class Program:
 
     text: str
     kernels: tuple[Kernel, ...]
-    hosts: tuple[Callable[..., tuple[Any, ...]], ...]
+    hosts: tuple[Run, ...]
     constants: tuple[Any, ...]
     temp_bytes: int
 
@@ -117,7 +117,7 @@ class DriverWriter:
         self.names: dict[Var, str] = {}
         self.lines: list[str] = []
         self.kernels: list[Kernel] = []
-        self.hosts: list[Callable[..., tuple[Any, ...]]] = []
+        self.hosts: list[Run] = []
         self.constants: list[Any] = []
         self.temp_bytes = 0
 
@@ -133,7 +133,7 @@ class DriverWriter:
         for k, segment in enumerate(segments):
             later = {v for s in segments[k + 1 :] for m in _nodes(s.items) for v in m.reads}
             if segment.host:
-                self._host(segment.items[0].node)
+                self._host(_nodes(segment.items)[0].node)
             else:
                 self._kernel(segment, later | outputs)
             self._release(segment, later | outputs)

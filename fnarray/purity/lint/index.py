@@ -10,7 +10,6 @@ from .source import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 @dataclass(slots=True)
@@ -114,7 +113,7 @@ class CallSite:
 
     node: ast.Call
     scope: Scope
-    loop: ast.For | ast.AsyncFor | ast.While | None
+    loop: ast.AST | None
 
 
 @dataclass(eq=False)
@@ -291,6 +290,13 @@ class _Walk:
             self.bind(scope, name, Assigned(None, getattr(node, "lineno", 0), False))
         self.children(node, scope, loop)
 
+    def listcomp(self, node: ast.ListComp, scope: Scope, loop: ast.AST | None) -> None:
+        for i, generator in enumerate(node.generators):
+            self.comprehension(generator, scope, loop if i == 0 else node)
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                self.visit(getattr(node, name), scope, node)
+
     def comprehension(self, node: ast.comprehension, scope: Scope, loop: ast.AST | None) -> None:
         # Its variables live in a scope of their own; here they only must not hide outer names,
         # so they are bound when nothing else is.
@@ -345,7 +351,7 @@ class _Walk:
             self.visit(statement, inner, None)
 
     def call(self, node: ast.Call, scope: Scope, loop: ast.AST | None) -> None:
-        self.module.calls.append(CallSite(node, scope, loop))  # type: ignore[arg-type]
+        self.module.calls.append(CallSite(node, scope, loop))
         self.visit(node.func, scope, loop)
         for arg in node.args:
             self.visit(arg, scope, loop)
@@ -369,7 +375,10 @@ _HANDLERS = {
     ast.MatchAs: _Walk.capture,
     ast.MatchStar: _Walk.capture,
     ast.MatchMapping: _Walk.capture,
-    ast.comprehension: _Walk.comprehension,
+    ast.ListComp: _Walk.listcomp,
+    ast.SetComp: _Walk.listcomp,
+    ast.DictComp: _Walk.listcomp,
+    ast.GeneratorExp: _Walk.listcomp,
     ast.Global: _Walk.declare,
     ast.Nonlocal: _Walk.declare,
     ast.Return: _Walk.return_,

@@ -1,0 +1,349 @@
+"""Random numbers, against JAX, in both orders of counters."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax, random
+from fnarray import numpy as jnp
+from fnarray.config import threefry_partitionable
+from fnarray.ops.random_bits import random_bits, random_split, threefry2x32
+
+
+@pytest.fixture(params=[True, False], ids=["partitionable", "original"])
+def scheme(request, jax):
+    """Run a test under one order of counters, here and in JAX."""
+    before = jax.config.jax_threefry_partitionable
+    jax.config.update("jax_threefry_partitionable", request.param)
+    with threefry_partitionable(request.param):
+        yield request.param
+    jax.config.update("jax_threefry_partitionable", before)
+
+
+def check(jax, name, args=(), kwargs=None, *, rtol=0.0, seed=42):
+    """Assert that a draw equals JAX's: shape, dtype, weak type and values."""
+    kwargs = kwargs or {}
+    want = getattr(jax.random, name)(jax.random.key(seed), *args, **kwargs)
+    got = getattr(random, name)(random.key(seed), *args, **kwargs)
+    assert got.shape == want.shape
+    assert got.dtype == want.dtype
+    assert not got.weak_type
+    wide = np.complex128 if np.dtype(want.dtype).kind == "c" else np.float64
+    got, want = (np.asarray(x).astype(wide) for x in (got, want))
+    np.testing.assert_allclose(got, want, rtol=rtol, atol=rtol)
+
+
+ROW = np.array([0.3, 1.0, 2.5, 20.0], np.float32)
+TABLE = np.arange(12).reshape(3, 4)
+P = np.array([0.1, 0.2, 0.3, 0.2, 0.2], np.float32)
+LOGITS = np.log(np.random.default_rng(0).random((3, 4))).astype(np.float32)
+
+EXACT = [
+    ("bits", ((5,),), {}),
+    ("bits", ((5,), "uint8"), {}),
+    ("bits", ((2, 3), "uint16"), {}),
+    ("bits", ((0, 3),), {}),
+    ("uniform", (), {}),
+    ("uniform", ((3, 5),), {}),
+    ("uniform", ((50,), "float32", -2.5, 3.1), {}),
+    ("uniform", ((50,), "float16", -2.5, 3.1), {}),
+    ("uniform", ((50,), "bfloat16", -2.5, 3.1), {}),
+    ("uniform", ((4,), "float32", 0.0, ROW), {}),
+    ("normal", ((300,), "float16"), {}),
+    ("normal", ((300,), "bfloat16"), {}),
+    ("randint", ((50,), 0, 10), {}),
+    ("randint", ((50,), -128, 128, "int8"), {}),
+    ("randint", ((50,), 0, 300, "uint8"), {}),
+    ("randint", ((50,), 0, 2**31 - 1, "uint32"), {}),
+    ("randint", ((50,), -(2**31), 2**31 - 1), {}),
+    ("randint", ((3,), np.arange(3), np.arange(3) + 7), {}),
+    ("randint", ((5,), 5, 5), {}),
+    ("randint", ((50,), 0.5, 9.7), {}),
+    ("bernoulli", (), {}),
+    ("bernoulli", (ROW / 20,), {}),
+    ("bernoulli", (0.3, (50,), "high"), {}),
+    ("rademacher", ((9,),), {}),
+    ("permutation", (10,), {}),
+    ("permutation", (TABLE,), {}),
+    ("permutation", (TABLE, 1, True), {}),
+    ("permutation", (2000,), {}),
+    ("choice", (5, (3, 2)), {}),
+    ("choice", (5, (3,), False), {}),
+    ("choice", (TABLE, (5, 2)), {}),
+    ("choice", (TABLE, (3,)), {"replace": False, "axis": 1}),
+    ("choice", (5, (7,)), {"p": P}),
+    ("choice", (5, (3,), False), {"p": P}),
+    ("choice", (5, (0,)), {}),
+    ("categorical", (LOGITS,), {}),
+    ("categorical", (LOGITS, 0), {}),
+    ("categorical", (LOGITS, 1, (6, 3)), {}),
+    ("categorical", (LOGITS, -1, (2, 3), False), {}),
+    ("poisson", (np.array([0, 0.5, 9, 11, 1000, np.nan], np.float32),), {}),
+    ("binomial", (100.0, np.array([0, 0.01, 0.3, 0.7, 1, -0.1, np.nan], np.float32)), {}),
+    ("multinomial", (100, np.array([0.2, 0.3, 0.5], np.float32)), {}),
+    ("geometric", (0.3, (50,)), {}),
+]
+
+CLOSE = [
+    ("normal", ((300,),), {}),
+    ("normal", ((50,), "complex64"), {}),
+    ("truncated_normal", (-1.0, 2.0, (50,)), {}),
+    ("exponential", ((50,),), {}),
+    ("cauchy", ((50,),), {}),
+    ("laplace", ((50,),), {}),
+    ("logistic", ((50,),), {}),
+    ("gumbel", ((50,),), {}),
+    ("gumbel", ((50,),), {"mode": "high"}),
+    ("gumbel", ((50,),), {"mode": "highest"}),
+    ("maxwell", ((50,),), {}),
+    ("double_sided_maxwell", (1.0, 2.0, (5,)), {}),
+    ("lognormal", (2.0, (5,)), {}),
+    ("pareto", (ROW,), {}),
+    ("rayleigh", (np.float32(2), (50,)), {}),
+    ("weibull_min", (2.0, 3.0, (50,)), {}),
+    ("wald", (np.float32(2), (50,)), {}),
+    ("triangular", (0.0, 0.3, 1.0, (50,)), {}),
+    ("gamma", (ROW,), {}),
+    ("loggamma", (0.05, (20,)), {}),
+    ("beta", (0.5, 2.0, (20,)), {}),
+    ("dirichlet", (ROW, (3,)), {}),
+    ("f", (3.0, 4.0, (20,)), {}),
+    ("t", (3.0, (20,)), {}),
+    ("ball", (3, 2, (5,)), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), EXACT)
+def test_equals_jax(jax, scheme, name, args, kwargs):
+    """What is made of bits by exact steps is JAX's, bit for bit."""
+    check(jax, name, args, kwargs)
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), CLOSE)
+def test_close_to_jax(jax, scheme, name, args, kwargs):
+    """What goes through elementary functions is JAX's up to their last places."""
+    check(jax, name, args, kwargs, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["uniform", "bits", "randint", "normal", "exponential"])
+def test_wide_equals_jax(jax, scheme, x64, name):
+    """64-bit numbers draw both words of a block."""
+    args = {"bits": ((7,),), "randint": ((7,), -5, 2**40)}.get(name, ((2, 3), "float64"))
+    with jax.enable_x64(True):
+        check(jax, name, args, rtol=2e-14 if name in ("normal", "exponential") else 0.0)
+
+
+def test_normal_is_within_two_ulp(jax, scheme):
+    """Single-precision normal numbers follow XLA's inverse error function, tails included."""
+    got = np.asarray(random.normal(random.key(3), (100_000,)))
+    want = np.asarray(jax.random.normal(jax.random.key(3), (100_000,)))
+    assert np.abs(got.view(np.int32).astype(np.int64) - want.view(np.int32)).max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("partitionable", "first"), [(True, [1.6226422, 2.0252647]), (False, [0.36753944, -0.9082042])]
+)
+def test_documented_values(partitionable, first):
+    """The numbers that documentation and tutorials show."""
+    with threefry_partitionable(partitionable):
+        x = random.normal(random.key(0), (2, 3, 4))
+    np.testing.assert_array_equal(np.asarray(x[0, 0, :2]), np.float32(first))
+
+
+def test_known_answers():
+    """Test vectors of the paper's reference implementation."""
+    words = [(0, 0, 0, 0), (2**32 - 1,) * 4, (0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3)]
+    out = threefry2x32(*np.array(words, np.uint32).T)
+    want = [(0x6B200159, 0x99BA4EFE), (0x1CB996FC, 0xBB002BE7), (0xC4923A9C, 0x483DF7A0)]
+    np.testing.assert_array_equal(np.stack(out, -1), np.array(want, np.uint32))
+
+
+# --- keys ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 42, -1, True, 2**31, 2**40 + 7, np.uint8(200), np.int16(-3)])
+def test_key_equals_jax(jax, seed):
+    """Seeds of any width make JAX's keys."""
+    want = jax.random.key_data(jax.random.key(seed))
+    np.testing.assert_array_equal(random.key_data(random.key(seed)), want)
+    np.testing.assert_array_equal(random.PRNGKey(seed), want)
+
+
+def test_wide_seed_equals_jax(jax, x64):
+    """Under enable_x64 the high word of a seed counts."""
+    with jax.enable_x64(True):
+        for seed in (2**40 + 7, -1):
+            want = jax.random.key_data(jax.random.key(seed))
+            np.testing.assert_array_equal(random.key_data(random.key(seed)), want)
+
+
+@pytest.mark.parametrize("num", [2, 1, 3, 0, (2, 3)])
+def test_split_equals_jax(jax, scheme, num):
+    """Split makes JAX's keys, typed or not as the key it is given."""
+    want = jax.random.key_data(jax.random.split(jax.random.key(7), num))
+    typed, legacy = random.split(random.key(7), num), random.split(random.PRNGKey(7), num)
+    assert isinstance(typed, random.PRNGKeyArray)
+    assert legacy.dtype == np.uint32
+    np.testing.assert_array_equal(random.key_data(typed), want)
+    np.testing.assert_array_equal(legacy, want)
+
+
+def test_fold_in_equals_jax(jax, scheme):
+    """Folding in an integer makes JAX's key."""
+    want = jax.random.key_data(jax.random.fold_in(jax.random.key(7), 99))
+    np.testing.assert_array_equal(random.key_data(random.fold_in(random.key(7), 99)), want)
+    np.testing.assert_array_equal(random.fold_in(random.PRNGKey(7), np.int32(99)), want)
+
+
+def test_key_is_a_scalar():
+    """A key has the shape, dtype, size and printed form of JAX's."""
+    key = random.key(0)
+    assert (key.shape, key.ndim, key.size, key.nbytes) == ((), 0, 1, 8)
+    assert str(key.dtype) == "key<fry>"
+    assert key.dtype == random.key_dtype()
+    assert repr(key) == "Array((), dtype=key<fry>) overlaying:\n[0 0]"
+    assert isinstance(key, fnarray.Array)
+    assert random.key_impl(key) == "threefry2x32"
+
+
+def test_key_arrays_move_as_arrays_do():
+    """Indexing, reshaping, iterating and comparing keys act on whole keys."""
+    keys = random.split(random.key(0), (2, 3))
+    assert keys[1].shape == (3,)
+    assert keys[..., 0].shape == (2,)
+    assert keys[None, :, 1:].shape == (1, 2, 2)
+    assert keys.T.shape == (3, 2)
+    assert keys.reshape(-1).shape == (6,) == keys.flatten().shape
+    assert len(list(keys)) == 2
+    assert bool((keys.reshape(3, 2).reshape(2, 3) == keys).all())
+    assert bool((keys[0] != keys[1]).all())
+    assert bool((keys.at[0].set(keys[1])[0] == keys[1]).all())
+    assert bool(random.wrap_key_data(random.key_data(keys))[1, 2] == keys[1, 2])
+    assert bool((pickle.loads(pickle.dumps(keys)) == keys).all())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        (lambda k: k + 1, TypeError),
+        (lambda k: 2 * k, TypeError),
+        (lambda k: -k, TypeError),
+        (lambda k: k < k, TypeError),
+        (lambda k: k == 1, TypeError),
+        (lambda k: lax.add(k, 1), TypeError),
+        (lambda k: jnp.sin(k), TypeError),
+        (lambda k: fnarray.jit(lambda x: x * 2)(k), TypeError),
+        (np.asarray, TypeError),
+        (bool, TypeError),
+        (float, TypeError),
+        (hash, TypeError),
+        (len, TypeError),
+        (lambda k: k[0], IndexError),
+        (lambda k: random.key(k), TypeError),
+        (lambda k: random.key(1.5), TypeError),
+        (lambda k: random.key(np.arange(3)), TypeError),
+        (lambda k: random.key(2**63), OverflowError),
+        (lambda k: random.key(0, impl="other"), ValueError),
+        (lambda k: random.normal(0), TypeError),
+        (lambda k: random.normal(None), TypeError),
+        (lambda k: random.normal([0, 1]), TypeError),
+        (lambda k: random.normal(jnp.zeros(2)), TypeError),
+        (lambda k: random.normal(np.zeros(3, np.uint32)), TypeError),
+        (lambda k: random.normal(np.zeros((3, 2), np.uint32)), ValueError),
+        (lambda k: random.split(random.split(k)), ValueError),
+        (lambda k: random.split(k, 2.5), TypeError),
+        (lambda k: random.split(k, -1), ValueError),
+        (lambda k: random.fold_in(k, -1), OverflowError),
+        (lambda k: random.fold_in(k, np.arange(2)), TypeError),
+        (lambda k: random.wrap_key_data(jnp.zeros(2)), TypeError),
+        (lambda k: random.normal(k, (2, -1)), TypeError),
+        (lambda k: random.normal(k, (2.0,)), TypeError),
+        (lambda k: random.normal(k, (2,), int), ValueError),
+        (lambda k: random.uniform(k, (2,), minval=np.zeros(3)), TypeError),
+        (lambda k: random.bits(k, (2,), "int32"), ValueError),
+        (lambda k: random.bernoulli(k, 1), TypeError),
+        (lambda k: random.bernoulli(k, np.zeros(3, np.float32), (2,)), ValueError),
+        (lambda k: random.bernoulli(k, mode="other"), ValueError),
+        (lambda k: random.randint(k, (2,), 0, 3, float), TypeError),
+        (lambda k: random.randint(k, (2,), 0, 2**40), OverflowError),
+        (lambda k: random.permutation(k, 1.5), TypeError),
+        (lambda k: random.choice(k, 0), ValueError),
+        (lambda k: random.choice(k, 3, 3), TypeError),
+        (lambda k: random.choice(k, 3, (5,), replace=False), ValueError),
+        (lambda k: random.choice(k, 3, p=jnp.ones(2)), ValueError),
+        (lambda k: random.gamma(k, np.ones(3), (2,)), ValueError),
+        (lambda k: random.poisson(k, 3.0, dtype=float), ValueError),
+    ],
+)
+def test_bad_input_is_an_error(wrong, error):
+    """Misuse raises the type of error that JAX raises."""
+    with pytest.raises(error):
+        wrong(random.key(0))
+
+
+# --- compiled -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_compiled_bits_equal_evaluated(scheme, width):
+    """Kernels hash as NumPy does, for one key and for several."""
+    keys = random.key_data(random.split(random.key(1), 3))
+    for words in (keys[0], keys):
+        draw = lambda k: random_bits(k, width, (5, 3))  # noqa: E731
+        np.testing.assert_array_equal(fnarray.jit(draw)(words), draw(words))
+
+
+def test_batches_equal_single_draws(scheme):
+    """Keys in leading axes draw what each of them draws alone."""
+    keys = random.key_data(random.split(random.key(1), 3))
+    alone = np.stack([random_split(k, (4,)) for k in keys])
+    np.testing.assert_array_equal(random_split(keys, (4,)), alone)
+
+
+def test_draws_inside_loops(scheme):
+    """A scan that carries a typed key draws what a Python loop does."""
+
+    def step(key, _):
+        key, sub = random.split(key)
+        return key, (random.bits(sub), random.uniform(sub, (3,)))
+
+    key, rows = random.key(5), []
+    for _ in range(4):
+        key, row = step(key, None)
+        rows.append(row)
+    last, (words, floats) = fnarray.jit(lambda k: lax.scan(step, k, None, length=4))(random.key(5))
+    assert bool(last == key)
+    np.testing.assert_array_equal(words, np.stack([w for w, _ in rows]))
+    np.testing.assert_array_equal(floats, np.stack([f for _, f in rows]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_compiled_normal_equals_evaluated(dtype):
+    """Compiled and evaluated normal numbers agree to two units in the last place."""
+    draw = lambda k: random.normal(k, (1000,), dtype)  # noqa: E731
+    got, want = (np.asarray(f(random.key(9))) for f in (fnarray.jit(draw), draw))
+    bits = np.int32 if dtype == "float32" else np.int16
+    assert np.abs(got.view(bits).astype(int) - want.view(bits)).max() <= 2
+
+
+def test_compiled_uniform_bounds_equal_evaluated():
+    """The product with the span is fused with the sum in kernels and in NumPy alike."""
+    draw = lambda k: random.uniform(k, (1000,), "float32", -2.5, 3.1)  # noqa: E731
+    np.testing.assert_array_equal(fnarray.jit(draw)(random.key(9)), draw(random.key(9)))
+
+
+def test_traced_length_is_an_error():
+    """A permutation of a traced number of elements has no shape."""
+    with pytest.raises(fnarray.errors.ConcretizationTypeError, match="permutation"):
+        fnarray.jit(lambda n: random.permutation(random.key(0), n))(3)
+
+
+def test_jit_of_keys_compiles_once():
+    """New keys and seeds reuse the compiled function; keys are returned typed."""
+    draw = fnarray.jit(lambda s: random.split(random.key(s)))
+    for seed in (0, 1):
+        assert bool((draw(seed) == random.split(random.key(seed))).all())
