@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -28,6 +27,23 @@ RUNS = [
     for i, case in enumerate(CASES)
     for signature in case.signatures()
 ]
+
+#: Runs compiled as one program.
+BATCH = 16
+
+
+#: Dtypes whose kernels are their twins' but for names: one of the two is compiled.
+TWINS = {"bfloat16": "float16", "uint8": "uint32", "complex128": "complex64", "uint64": "int64"}
+
+
+def _is_twin(case: OpCase, signature: tuple[str, ...]) -> bool:
+    """Whether another run of the case compiles the same code for another width."""
+    return tuple(TWINS.get(name, name) for name in signature) in set(case.signatures()) - {
+        signature
+    }
+
+
+COMPILED = [r.values for r in RUNS if not _is_twin(*r.values)]
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +93,47 @@ def test_matches_jax(case: OpCase, signature, oracle):
         assert g.dtype == bool or g.weak_type == w.weak_type
 
 
-@pytest.mark.parametrize(("case", "signature"), [r for r in RUNS if r.values[1]])
-def test_compiled_matches_eager(case: OpCase, signature):
-    """Compiled code gives what evaluation by NumPy gives."""
-    args = case.args(signature)
-    with enable_x64(True) if is_wide(signature) else nullcontext():
-        want = leaves(case.call(lax, *args))
-        got = leaves(fnarray.jit(lambda *xs: case.call(lax, *xs))(*args))
-    for g, w in zip(got, want, strict=True):
-        assert_close(g, w, max(case.ulp, 4 if g.dtype.kind in "fcV" else 0))
-        assert g.weak_type == w.weak_type
+def _batches(size: int):
+    """Part the runs into programs of ``size``: a kernel of many loops compiles in half the time."""
+    for wide in (False, True):
+        runs = [run for run in COMPILED if is_wide(run[1]) is wide]
+        for k in range(0, len(runs), size):
+            batch = runs[k : k + size]
+            names = f"{batch[0][0].name}..{batch[-1][0].name}"
+            yield pytest.param(batch, wide, id=f"{names}-{'64' if wide else '32'}-{k // size}")
+
+
+def _differs(got, want, ulp: float) -> str:
+    """Say how a compiled result differs from an evaluated one; nothing where it does not."""
+    try:
+        assert_close(got, want, ulp)
+    except AssertionError as error:
+        return str(error)
+    return "" if got.weak_type == want.weak_type else f"weak_type is {got.weak_type}"
+
+
+@pytest.mark.parametrize(("batch", "wide"), list(_batches(BATCH)))
+def test_compiled_matches_eager(batch, wide):
+    """Compiled code gives what evaluation by NumPy gives; arrays are traced, the rest is static."""
+    calls = [(case, case.args(signature)) for case, signature in batch]
+
+    def program(arrays):
+        """Every call, on traced arrays."""
+        left = iter(arrays)
+        return [
+            case.call(lax, *(next(left) if isinstance(a, np.ndarray) else a for a in args))
+            for case, args in calls
+        ]
+
+    traced = [a for _, args in calls for a in args if isinstance(a, np.ndarray)]
+    with enable_x64(wide):
+        want, got = program(traced), fnarray.jit(program)(traced)
+    wrong = {}
+    for (case, signature), ours, theirs in zip(batch, got, want, strict=True):
+        for g, w in zip(leaves(ours), leaves(theirs), strict=True):
+            if text := _differs(g, w, max(case.ulp, 4 if w.dtype.kind in "fcV" else 0)):
+                wrong["-".join((case.name, *signature))] = text
+    assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=lambda c: c.name)

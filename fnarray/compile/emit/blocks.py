@@ -124,12 +124,10 @@ class Blocks(Body):
         """Whether a statement reads a value at places known only at run time."""
         if isinstance(s, Nest):
             spans = s not in plan.unrolled
-            return any(
-                (spans and not isinstance(ix, int))
-                or any(isinstance(a, Scalar) for a in leaves(ix))
-                for idx in s.reads[var]
-                for ix in idx
-            )
+            places = [ix for idx in s.reads[var] for ix in idx]
+            if spans and not all(isinstance(ix, int) for ix in places):
+                return True
+            return any(isinstance(a, Scalar) for ix in places for a in leaves(ix))
         form = s.node.form
         if isinstance(form, Call | Contract):
             return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.forms import Branch, Reindex, Scan, Update, While
 from ...core.graph import Atom, ClosedGraph, Eqn, Literal, Var
-from ...core.symbolic import variable
+from ...core.symbolic import text, variable
 from ..schedule.nests import Statement, Step
 from ..schedule.plan import Plan, plan_block
 from ..schedule.roots import SMALL
@@ -150,7 +150,7 @@ class Control(Blocks):
                 self.fill_from(operand, self.storage[var])
         last = len(form.branches) - 1
         chosen = which if isinstance(which, int) else None
-        test = None if chosen is not None else next(iter(which.terms)).name
+        test = text(which, str)  # the name of the local that holds it
         for k, graph in enumerate(form.branches):
             if last == 0 or chosen is not None:
                 if k != min(max(chosen or 0, 0), last):

@@ -6,17 +6,16 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-from ..findings import Finding, Place
+from ..findings import Finding
 from ..rules import RULES
 from .index import FUNCTIONS, Scope, parameters
-from .project import External, Project
+from .place import place_of
+from .project import Project
 from .taint import ARRAY, NONE, STATIC_FUNCTIONS, TREE, Taint
 from .traced import Traced
 
 _TEXTUAL = re.compile(r"\b(str|Callable|type|Literal|dtype|DTypeLike|Sequence\[int\])\b")
 _GUARD = re.compile(r"Concretization|Tracer|ConcreteError")
-_DEFINITE_ABSTRACT = {"jit", "pjit", "pmap", "shard_map", "make_jaxpr", "eval_shape", "vmap",
-                      "checkpoint", "remat"}  # fmt: skip
 _LITERALS = (ast.Constant, ast.UnaryOp)
 
 
@@ -414,7 +413,7 @@ class Pitfalls:
             name = self.offender(node)
         self.found.append(
             RULES[code].at(
-                place(self.module.path, node),
+                place_of(self.module.source, node),
                 name=name,
                 what=what,
                 source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
@@ -463,12 +462,6 @@ _EXPRESSIONS: dict[type, Callable] = {
     ast.Subscript: Pitfalls.subscript,
     ast.Call: Pitfalls.call,
 }
-
-
-def place(path: str, node: ast.AST) -> Place:
-    """Return where a node stands; columns count characters from one."""
-    line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-    return Place(path, line, column + 1, node.end_lineno, node.end_col_offset + 1)  # type: ignore
 
 
 def _short(node: ast.AST) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,9 @@ def _table() -> dict[str, Transform]:
         for module in ("lax", "control"):
             found |= {f"{package}.{module}.{t.name}": t for t in _CONTROL}
     for dotted, name in _OTHERS:
-        found[dotted] = plain[name]
+        # equinox's filtered transforms leave what is no array as it is: nothing is surely traced.
+        sure = plain[name].abstract and not dotted.startswith("equinox.")
+        found[dotted] = replace(plain[name], abstract=sure)
         found[dotted.replace("jax.", "fnarray.", 1)] = plain[name]
     return found
 
