@@ -39,6 +39,8 @@ __all__ = [
     "where",
 ]
 
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
+
 
 # --- places of what is true ---------------------------------------------------------------------
 
@@ -64,10 +66,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     a = array_of("nonzero", a)
     if not a.ndim:
         raise ValueError("numpy.nonzero: a scalar has no axes. Use atleast_1d(a).nonzero().")
-    if isinstance(a, Tracer) and size is None:
+    if size is None:
         concrete("nonzero", "a", a, "Give the number of results: size.")
-    if fill_value is not None and size is None:
-        fill_value = None
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
     if len(fills) != a.ndim:
         raise ValueError(
@@ -150,8 +150,7 @@ def where(
         For one of ``x`` and ``y``, or for ``size`` beside them.
     """
     if x is None and y is None:
-        condition = array_of("where", condition)
-        return nonzero(condition, size=size, fill_value=fill_value)
+        return nonzero(array_of("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("numpy.where: give both x and y, or neither.")
     if size is not None or fill_value is not None:
@@ -187,11 +186,8 @@ def searchsorted(
     a, v = operands("searchsorted", a, v)
     if side not in ("left", "right"):
         raise ValueError(f"numpy.searchsorted: side must be 'left' or 'right', got {side!r}.")
-    if method not in ("scan", "scan_unrolled", "sort", "compare_all", "default"):
-        raise ValueError(
-            f"numpy.searchsorted: unknown method {method!r}: use 'scan', 'scan_unrolled', 'sort', "
-            "'compare_all' or 'default'."
-        )
+    if method not in _METHODS:
+        raise ValueError(f"numpy.searchsorted: method must be in {_METHODS}, got {method!r}.")
     if np.ndim(a) != 1:
         raise ValueError(f"numpy.searchsorted: a must be a vector, got shape {np.shape(a)}.")
     a, v = promote_dtypes(a, v)
@@ -482,7 +478,7 @@ def compress(
         raise ValueError(
             f"numpy.compress: condition must be a vector, got shape {np.shape(condition)}."
         )
-    if isinstance(condition, Tracer) and size is None:
+    if size is None:
         concrete("compress", "condition", condition, "Give the number of results: size.")
     a = as_array(a) if axis is not None else ravel(a)
     axis = axis_of("compress", axis or 0, a.ndim)
@@ -503,8 +499,8 @@ def compress(
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """Return the elements at which a condition of the same size holds; see `compress`."""
-    condition, arr = operands("extract", condition, arr)
-    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+    flat = (ravel(x) for x in operands("extract", condition, arr))
+    return compress(*flat, size=size, fill_value=fill_value)
 
 
 # --- putting ------------------------------------------------------------------------------------
@@ -595,10 +591,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
         raise ValueError(
             f"numpy.place: arr and mask must have one size, got shapes {a.shape} and {mask.shape}."
         )
-    if not values.size:
-        if not a.size:
-            return a
+    if not values.size and a.size:
         raise ValueError("numpy.place: vals must not be empty.")
+    if not a.size:
+        return a
     hit = ravel(as_condition(mask))
     dtype = index_dtype(a.size)
     count = lax.cumsum(lax.convert_element_type(hit, dtype))

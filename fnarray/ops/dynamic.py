@@ -18,7 +18,7 @@ from ..errors import ShapeError
 from ._canonical import Shape, as_array, canonical_axis, canonical_shape
 from ._rules import INTEGER, all_weak, check_same_dtypes, kind, register
 from .bitwise import lt
-from .convert import select_n
+from .convert import convert_element_type, select_n
 from .elementwise import add
 from .shape import expand_dims, squeeze
 from .slicing import index_in_dim
@@ -54,6 +54,16 @@ def wrap_negative(index: Any, size: int) -> Any:
     return select_n(lt(index, zero), index, add(index, n))
 
 
+def _reaching(starts: Sequence[Any], shape: Shape) -> Sequence[Any]:
+    """Return starts in int32 where their own dtype cannot count from the end of every axis."""
+    dtypes = {aval_of(s).dtype for s in starts}
+    if len(dtypes) != 1 or kind(dtype := dtypes.pop()) != "i" or dtype.itemsize > 2:
+        return starts
+    if max(shape) <= np.iinfo(dtype).max:
+        return starts
+    return [convert_element_type(s, np.int32) for s in starts]
+
+
 def _starts(
     name: str, operand: Any, start_indices: Any, allow_negative_indices: bool | Sequence[bool]
 ) -> list[Any]:
@@ -79,7 +89,7 @@ def _starts(
     if isinstance(allowed, bool):
         allowed = [allowed] * len(shape)
     out = []
-    for start, n, wraps in zip(start_indices, shape, allowed, strict=True):
+    for start, n, wraps in zip(_reaching(start_indices, shape), shape, allowed, strict=True):
         if not wraps and isinstance(start, int | np.integer) and start < 0:
             raise ValueError(
                 f"lax.{name}: Index {start} is out of bounds for dimension {n} if "

@@ -118,6 +118,8 @@ def test_layouts(layout, dtype, tmp_path):
                 assert view.dtype == w.dtype
                 np.testing.assert_array_equal(view, w)
                 assert not np.shares_memory(view, x)
+                # Nothing of the argument's class is left to act on what follows.
+                np.testing.assert_array_equal(np.asarray(g.reshape(-1)), w.reshape(-1))
         np.testing.assert_array_equal(np.asarray(out["sum"]), np.cumsum(plain * 1, 1)[:, -1])
     assert x.tobytes() == before
 
@@ -600,3 +602,14 @@ def test_indices_out_of_bounds_clamp_as_in_jax(index, jax):
         i=np.int32(i),
         j=np.int32(j),
     )
+
+
+@pytest.mark.parametrize("start", [-3, -128, 100, 127])
+def test_narrow_indices_reach_the_end_of_a_long_axis(start):
+    """An int8 start counts from the end of 200 elements (in JAX its sum with 200 wraps)."""
+    x, i = np.arange(200, dtype=np.float32), np.int8(start)
+    for wrap in (lambda f: f, fa.jit):
+        got = wrap(lambda x, i: lax.dynamic_slice(x, (i,), (1,)))(x, i)
+        assert int(got[0]) == start % 200
+        got = wrap(lambda x, i: lax.dynamic_update_slice(x, -x[:1] - 1, (i,)))(x, i)
+        assert int(fnp.argmin(got)) == start % 200

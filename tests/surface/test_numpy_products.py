@@ -106,7 +106,7 @@ jnp.matvec(f, v)
 jnp.vecmat(c[:, 0], d)
 jnp.vecdot(c, d, axis=0)
 """
-ERRORS = (TypeError, ValueError, IndexError)
+ERRORS = (TypeError, ValueError, IndexError, NotImplementedError)
 BAD = """
 jnp.matmul(f, g)
 jnp.matmul(f, 2)

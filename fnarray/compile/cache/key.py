@@ -10,11 +10,12 @@ import functools
 import importlib.util
 import os
 import sys
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
+
+from ..emit.source import KernelSource
 
 __all__ = [
     "OPTIONS",
@@ -40,24 +41,6 @@ OPTIONS: Final = (
 _HARMLESS: Final = frozenset(
     {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """Text of one function ``def kernel(...):`` and the types it is compiled for.
-
-    Attributes
-    ----------
-    text
-        The function, under the placeholder name ``kernel``; it may use the kernel namespace
-        (`fnarray.compile.jit.namespace`) and no other global.
-    signature
-        One code per parameter: ``"i64"`` is a scalar, ``"f32[2]"`` a C-contiguous array of
-        rank 2.
-    """
-
-    text: str
-    signature: tuple[str, ...]
 
 
 def kernel_name(src: KernelSource) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...core.graph import ClosedGraph, Var
-from ..cache.key import KernelSource
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, reduction_of
 from ..schedule.plan import Item, Plan
 from .body import HALF, SHORT, Storage, row_major
 from .control import Control
+from .source import KernelSource
 
 
 @dataclass(frozen=True, slots=True)

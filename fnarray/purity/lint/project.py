@@ -40,9 +40,17 @@ class Project:
         self._found: dict[tuple[str, str], Module | None] = {}
         self._roots: dict[Path, Path] = {}
         self._exists: dict[Path, bool] = {}
+        self._offered: dict[str, Source] = {}
         for source in sources:
-            if source.tree is not None:
-                self.linted.append(self._add(source))
+            self.add(source)
+
+    def add(self, source: Source) -> None:
+        """Take a source in as one to be linted."""
+        self.linted.append(self._add(source))
+
+    def offer(self, sources: Iterable[Source]) -> None:
+        """Keep sources at hand for imports that lead to them, so that none is read twice."""
+        self._offered = {str(Path(source.path).resolve()): source for source in sources}
 
     def _add(self, source: Source) -> Module:
         path = Path(source.path)
@@ -92,10 +100,12 @@ class Project:
                 if self._is_file(path) and "site-packages" not in path.parts[len(root.parts) :]:
                     real = str(path.resolve())
                     if real not in self._paths:
-                        source = read(path)
                         self._paths[real] = None
-                        if source.tree is not None:
+                        source = self._offered.get(real)
+                        if source is None:
+                            source = read(path)
                             self.extra[source.path] = source
+                        if source.tree is not None:
                             self._add(source)
                     return self._paths[real]
         return None

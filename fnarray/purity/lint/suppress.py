@@ -7,11 +7,15 @@ must be named: a comment that would silence everything silences nothing and is i
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from .source import Source, parse
 
 MARK = "fnarray:"
 _COMMENT = re.compile(
@@ -146,3 +150,31 @@ def add_ignores(lines: list[str], wanted: Iterable[tuple[int, str]]) -> list[str
             text = f"{text.rstrip()}  # fnarray: ignore[{', '.join(sorted(codes))}]"
         out[last - 1] = text
     return out
+
+
+def rewrite(source: Source, wanted: Iterable[tuple[int, str]]) -> bool:
+    """Write the comments into a file; say whether its meaning stayed the same and it was written.
+
+    Line endings, encoding and the last newline are kept.
+    """
+    path = Path(source.path)
+    raw = path.read_bytes()
+    lines = add_ignores(source.lines, wanted)
+    text = "\n".join(lines)
+    if not same_tree(source, text):
+        return False
+    if b"\r\n" in raw:
+        text = text.replace("\n", "\r\n")
+        text += "\r\n" * raw.endswith(b"\n")
+    else:
+        text += "\n" * raw.endswith(b"\n")
+    path.write_bytes(text.encode(source.encoding))
+    return True
+
+
+def same_tree(source: Source, text: str) -> bool:
+    """Say whether changed text still parses to the same tree."""
+    changed = parse(source.path, text).tree
+    return changed is not None and source.tree is not None and (
+        ast.dump(changed) == ast.dump(source.tree)
+    )  # fmt: skip
