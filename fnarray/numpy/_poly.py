@@ -10,19 +10,39 @@ import numpy as np
 from .. import lax
 from ..control.loop import fori_loop
 from ..core.array import Array
+from ..core.dtypes import finfo
 from ..ops.convert import convert
 from ._at import IndexUpdateHelper
+from ._creation import asarray
 from ._indexing import take as take_index
 from ._lists import trim_zeros
+from ._math import abs as absolute
+from ._patterns import eye, vander
+from ._products import matmul, vdot
 from ._promote import broadcast_to as stretch
 from ._promote import operands, promote_dtypes, promote_dtypes_inexact
+from ._search import where
 from ._shape import array_of
+from ._sorting import argsort
 from ._windows import convolve
+from .linalg import norm
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+]
 
 #: Up to this many steps are written out; more become a loop.
 _UNROLLED = 32
+#: Of Jacobi rotations; they converge quadratically, so that double precision takes about eight.
+_SWEEPS = 12
 
 
 def _vectors(name: str, *args: Any, inexact: bool = True) -> list[Array]:
@@ -201,3 +221,125 @@ def poly(seq_of_zeros: Any) -> Array:
         root = take_index(roots, k)
         out = lax.pad(out, zero, [(0, 1, 0)]) - root * lax.pad(out, zero, [(1, 0, 0)])
     return out
+
+
+# --- fitting ------------------------------------------------------------------------------------
+
+
+def _orthogonal_columns(A: Array) -> tuple[Array, Array]:
+    """Return ``A @ V`` with orthogonal columns, and the unitary ``V``: one-sided Jacobi rotations.
+
+    Their norms are the singular values of ``A``. The method finds small ones to high relative
+    accuracy and is one short loop (J. Demmel and K. Veselic, "Jacobi's method is more accurate than
+    QR", 1992).
+    """
+    m, n = A.shape
+    Z = lax.concatenate([A, eye(n, dtype=A.dtype)], 0)
+    first, second = (k.astype(np.int32) for k in np.triu_indices(n, 1))
+    pairs = len(first)
+
+    def rotate(k: Any, Z: Array) -> Array:
+        i, j = (take_index(which, k % pairs, mode="clip") for which in (first, second))
+        p, q = Z[:, i], Z[:, j]
+        overlap = vdot(p[:m], q[:m])
+        size = absolute(overlap)
+        none = size == 0
+        q = q * where(none, 1, overlap.conj() / where(none, 1, size))
+        zeta = (vdot(q[:m], q[:m]).real - vdot(p[:m], p[:m]).real) / (2 * where(none, 1, size))
+        t = where(zeta < 0, -1, 1) / (absolute(zeta) + lax.sqrt(1 + zeta * zeta))
+        c = where(none, 1, lax.rsqrt(1 + t * t))
+        s = where(none, 0, t * c)
+        return Z.at[:, i].set(c * p - s * q).at[:, j].set(s * p + c * q)
+
+    if pairs:
+        Z = fori_loop(0, _SWEEPS * pairs, rotate, Z)
+    return Z[:m], Z[m:]
+
+
+def _least_squares(A: Array, b: Array, rcond: Any) -> tuple[Array, Array, Array, Array]:
+    """Return the least solution of least squares, residuals, rank, and singular values."""
+    W, V = _orthogonal_columns(A)
+    sizes = norm(W, axis=0)
+    order = argsort(sizes, descending=True)
+    sizes, W, V = sizes[order], W[:, order], V[:, order]
+    kept = sizes > rcond * sizes[0]
+    weights = where(kept, 1 / where(kept, sizes, 1) ** 2, 0)
+    x = matmul(V, weights[:, None] * matmul(W.T.conj(), b))
+    rest = absolute(b - matmul(A, x)) ** 2
+    return x, rest.sum(0), kept.sum(), sizes
+
+
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Any = None,
+    cov: bool | str = False,
+) -> Any:
+    """Fit a polynomial to points by least squares.
+
+    Parameters
+    ----------
+    x : array_like
+        A vector.
+    y : array_like
+        A vector, or a matrix with a column for each fit.
+    deg : int
+    rcond : float, optional
+        Singular values below this fraction of the largest count as 0; the number of points times
+        the machine epsilon where omitted.
+    full : bool
+        Return residuals, rank, singular values and ``rcond`` too.
+    w : array_like, optional
+        Weights of the points' deviations.
+    cov : bool or "unscaled"
+        Return the covariance of the coefficients too; unscaled for weights that are inverse
+        deviations.
+
+    Raises
+    ------
+    ValueError
+        For a negative degree, or too few points for a covariance.
+    TypeError
+        For points that are no vectors of one size.
+    """
+    deg = operator.index(deg)
+    if deg < 0:
+        raise ValueError(f"numpy.polyfit: deg must not be negative, got {deg}.")
+    x, y = promote_dtypes_inexact(*operands("polyfit", x, y))
+    if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or y.shape[0] != x.size:
+        raise TypeError(
+            "numpy.polyfit: x must be a vector, not empty, and y a vector or matrix as long, got "
+            f"shapes {x.shape} and {y.shape}."
+        )
+    rcond = x.size * float(finfo(x.dtype).eps) if rcond is None else rcond
+    A, b = vander(x, deg + 1), y if y.ndim == 2 else y[:, None]
+    if w is not None:
+        (w,) = promote_dtypes_inexact(*operands("polyfit", w))
+        if w.shape != x.shape:
+            raise TypeError(f"numpy.polyfit: w must have shape {x.shape}, got {w.shape}.")
+        A, b = A * w[:, None], b * w[:, None]
+    # Columns of one size, so that singular values tell dependence and not scale.
+    scale = norm(A, axis=0)
+    scale = where(scale == 0, 1, scale)
+    c, rest, rank, sizes = _least_squares(A / scale, b, rcond)
+    c = c / scale[:, None]
+    if y.ndim == 1:
+        c = c[:, 0]
+    if full:
+        return c, rest, rank, sizes, asarray(rcond)
+    if not cov:
+        return c
+    W, V = _orthogonal_columns(A / scale)
+    base = matmul(V / norm(W, axis=0) ** 2, V.T.conj()) / (scale[:, None] * scale)
+    if cov == "unscaled":
+        return c, base
+    if x.size <= deg + 1:
+        raise ValueError(
+            f"numpy.polyfit: {x.size} points are too few to scale the covariance of {deg + 1} "
+            "coefficients: pass cov='unscaled'."
+        )
+    factor = rest / (x.size - deg - 1)
+    return (c, base * factor[0]) if y.ndim == 1 else (c, base[:, :, None] * factor)

@@ -509,10 +509,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 def functional(name: str, inplace: bool) -> None:
     """Raise `ValueError` unless ``inplace=False``: arrays are immutable."""
     if inplace:
-        raise ValueError(
-            f"numpy.{name}: arrays are immutable, so nothing can be done in place. Pass "
-            "inplace=False and use the result."
-        )
+        raise ValueError(f"numpy.{name}: arrays are immutable: pass inplace=False, use the result.")
 
 
 def put_along_axis(

@@ -345,7 +345,7 @@ def histogramdd(
         raise ValueError(
             f"numpy.histogramdd: weights must have shape {(n,)}, got {np.shape(weights)}."
         )
-    if not np.ndim(bins) and not isinstance(bins, list | tuple):
+    if not isinstance(bins, list | tuple) and not np.ndim(bins):
         bins = [bins] * d
     if len(bins) != d or (range is not None and len(range) != d):
         raise ValueError(f"numpy.histogramdd: give bins and range for each of {d} coordinates.")

@@ -12,7 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import finfo, float32, to_inexact, uint32
 from ..ops._canonical import canonical_shape
 from ..ops.random_bits import random_bits
-from ..ops.random_floats import erf_inv_as_xla
+from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, dtype_of, param, shape_of, spread
 from ._keys import sampler
 from ._uniform import normal, rademacher, subkeys, uniform_floats
@@ -54,7 +54,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """
     dtype = dtype_of("exponential", dtype)
     u = uniform_floats(key, canonical_shape("exponential", shape), dtype, 0.0, 1.0)
-    return lax.neg(lax.log1p(lax.neg(u)))
+    return lax.neg(sample_log1p(lax.neg(u)))
 
 
 @sampler
@@ -71,7 +71,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     dtype = dtype_of("laplace", dtype)
     low = -1.0 + float(finfo(dtype).epsneg)
     u = uniform_floats(key, canonical_shape("laplace", shape), dtype, low, 1.0)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.mul(lax.sign(u), sample_log1p(lax.neg(lax.abs(u))))
 
 
 @sampler
@@ -80,7 +80,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     dtype = dtype_of("logistic", dtype)
     tiny = float(finfo(dtype).tiny)
     u = uniform_floats(key, canonical_shape("logistic", shape), dtype, tiny, 1.0)
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.sub(sample_log(u), sample_log1p(lax.neg(u)))
 
 
 @sampler
@@ -108,12 +108,12 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
         raise ValueError(f"random.gumbel: mode must be 'low', 'high' or 'highest', got {mode!r}.")
     info = finfo(dtype)
     if mode in (None, "low"):
-        return -jnp.log(-jnp.log(uniform_floats(key, shape, dtype, float(info.tiny), 1.0)))
+        return -sample_log(-sample_log(uniform_floats(key, shape, dtype, float(info.tiny), 1.0)))
     if mode == "highest" and dtype == float32:
         return _widest_gumbel(key, shape)
     high, low = _rows(uniform_floats(key, (2, *shape), dtype, 0.0, 1.0))
     tail = high + 2.0**-info.nmant * low + float(info.tiny)
-    return -jnp.log(-jnp.log1p(-jnp.where(high >= 0.5, high, tail)))
+    return -sample_log(-sample_log1p(-jnp.where(high >= 0.5, high, tail)))
 
 
 def _rows(x: Array) -> tuple[Array, Array]:
@@ -131,7 +131,7 @@ def _widest_gumbel(key: Any, shape: Shape) -> Array:
     x = _fraction(
         jnp.where(lower_half, high, far_high), jnp.where(lower_half, low, not_low + np.uint32(1))
     )
-    return jnp.where(lower_half, -jnp.log(-jnp.log1p(-x)), -jnp.log(-jnp.log(x)))
+    return jnp.where(lower_half, -sample_log(-sample_log1p(-x)), -sample_log(-sample_log(x)))
 
 
 def _fraction(high: Array, low: Array) -> Array:
@@ -179,7 +179,7 @@ def truncated_normal(
     lower, upper = (lax.convert_element_type(x, dtype) for x in (lower, upper))
     root = np.sqrt(2).astype(dtype)
     a, b = lax.erf(lax.div(lower, root)), lax.erf(lax.div(upper, root))
-    out = lax.mul(root, erf_inv_as_xla(uniform_floats(key, shape, dtype, a, b)))
+    out = lax.mul(root, sample_erf_inv(uniform_floats(key, shape, dtype, a, b)))
     low = lax.nextafter(lax.stop_gradient(lower), np.array(np.inf, dtype))
     high = lax.nextafter(lax.stop_gradient(upper), np.array(-np.inf, dtype))
     return jnp.clip(out, low, high)
@@ -241,7 +241,7 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None
     dtype = dtype_of("rayleigh", dtype)
     shape = shape_of("rayleigh", shape, scale)
     u = uniform_floats(key, shape, dtype, 0.0, 1.0)
-    root = lax.sqrt(lax.mul(lax.log(u), dtype.type(-2)))
+    root = lax.sqrt(lax.mul(sample_log(u), dtype.type(-2)))
     return lax.mul(param("rayleigh", scale, dtype, shape), root)
 
 
@@ -267,7 +267,7 @@ def weibull_min(
     """
     dtype = dtype_of("weibull_min", dtype)
     u = uniform_floats(key, canonical_shape("weibull_min", shape), dtype, 0.0, 1.0)
-    return jnp.power(-jnp.log1p(-u), 1.0 / concentration) * scale
+    return jnp.power(-sample_log1p(-u), 1.0 / concentration) * scale
 
 
 @sampler
@@ -334,7 +334,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
     p = lax.convert_element_type(p, to_inexact(aval_of(p).dtype))
     u = uniform_floats(key, shape, p.dtype, 0.0, 1.0)
     u = jnp.where(u == 0, 1, u)
-    failures = lax.floor(lax.div(lax.log(u), spread(lax.log1p(-p), shape)))
+    failures = lax.floor(lax.div(sample_log(u), spread(lax.log1p(-p), shape)))
     return lax.convert_element_type(failures + 1, dtype)
 
 

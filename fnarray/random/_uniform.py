@@ -23,7 +23,7 @@ from ..core.dtypes import (
 from ..errors import ShapeError
 from ..ops._canonical import as_array, canonical_shape
 from ..ops.random_bits import UINT, random_bits, random_split
-from ..ops.random_floats import erf_inv_as_xla, multiply_add
+from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank
 from ._args import Shape, check_shape, dtype_of, shape_of, spread
 from ._keys import sampler
@@ -140,7 +140,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
 def _real_normal(key: Any, shape: Shape, dtype: np.dtype) -> Array:
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     u = uniform_floats(key, shape, dtype, low, np.ones((), dtype))
-    return lax.mul(np.sqrt(2).astype(dtype), erf_inv_as_xla(u))
+    return lax.mul(np.sqrt(2).astype(dtype), sample_erf_inv(u))
 
 
 def subkeys(key: Any, num: int = 2) -> list[Array]:

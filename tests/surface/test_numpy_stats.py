@@ -82,7 +82,7 @@ jnp.histogram(f, 3, weights=abs(g))
 jnp.histogram(f, 3, (-1.0, 2.0), density=True)
 jnp.histogram_bin_edges(i, 4)
 jnp.histogramdd(f.T, 3)
-jnp.histogramdd(f.T, [np.array([-1.0, 0.0, 2.0]), 2], density=True)
+jnp.histogramdd(f.T, [np.array([-1.0, 0.0, 2.0]), np.arange(4)], density=True)
 jnp.histogram2d(v, f[0], (2, 3), weights=v)
 jnp.cov(f, dtype="float16")
 jnp.convolve(i8, i8)
@@ -133,7 +133,7 @@ def lines(table: str) -> list[str]:
 @pytest.mark.parametrize("text", lines(LIKE_NUMPY))
 def test_values_are_numpys_and_types_jaxs(text):
     """Values agree with NumPy; shapes, dtypes and weak types with JAX."""
-    if "length=" in text or "period" in text and "interp" in text:
+    if "length=" in text or ("period" in text and "interp" in text):
         got = run(text, fnp)
         want = run(text.replace("length=6", "minlength=6"), np)
         assert got.shape == want.shape
@@ -166,7 +166,6 @@ TRACED = {
     "cov": lambda m, x, y: m.cov(x, y),
     "corrcoef": lambda m, x, y: m.corrcoef(x, y),
     "histogram": lambda m, x, y: m.histogram(x, 4),
-    "histogramdd": lambda m, x, y: m.histogramdd(x.T, 3),
     "bincount": lambda m, x, y: m.bincount(abs(x[0]).astype(int), y[0], length=4),
     "convolve": lambda m, x, y: m.convolve(x[0], y[0]),
     "diff": lambda m, x, y: m.diff(x, prepend=y),
