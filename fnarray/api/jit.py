@@ -59,8 +59,9 @@ class Jitted:
                     run = self._calls[config.trace_token, number, (), *[x.aval for x in leaves]]
                     data = [x._data for x in leaves]
             except (AttributeError, KeyError, ValueError):
-                return self._call(args, kwargs)
-            return run(*data)
+                run = None  # called below, outside: an error must not show this one as its context
+            if run is not None:
+                return run(*data)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from fnarray.config import config
+from fnarray.core.dtypes import bfloat16
 
 from .cache import store
 from .cache.key import KernelSource, kernel_name
@@ -24,6 +27,7 @@ Kernel = Callable[..., None]
 
 stats: Final[dict[str, Any]] = {"memory": 0, "disk": 0, "compiled": 0, "compile_seconds": 0.0}
 
+_HALVES: Final = (np.dtype(np.float16), bfloat16)
 _log: Final = logging.getLogger("fnarray.compile")
 _kernels: Final[dict[tuple[str, bool], Kernel]] = {}
 _turns: Final[dict[tuple[str, bool], threading.Lock]] = {}
@@ -77,7 +81,7 @@ def _make(name: str, src: KernelSource) -> Kernel:
 
     text = jit.spell(name, src)
     if jit.disabled():
-        return jit.python_function(name, text, _place(name, text))
+        return _on_bits(jit.python_function(name, text, _place(name, text)))
     payload = store.get(name)
     if payload is not None:
         start = time.perf_counter()
@@ -90,6 +94,15 @@ def _make(name: str, src: KernelSource) -> Kernel:
             _report("loaded %s in %.1f ms", name, 1e3 * (time.perf_counter() - start))
             return kernel
     return _compile(name, src, text)
+
+
+def _on_bits(function: Kernel) -> Kernel:
+    """Hand half-precision arrays over as their bits, as which kernels read and write them."""
+
+    def kernel(*args: Any) -> None:
+        function(*(a.view("u2") if getattr(a, "dtype", None) in _HALVES else a for a in args))
+
+    return kernel
 
 
 def _compile(name: str, src: KernelSource, text: str) -> Kernel:

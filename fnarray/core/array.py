@@ -225,7 +225,9 @@ def _unpickle(data: np.ndarray, weak_type: bool) -> ArrayImpl:
 
 
 def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarray:
-    """Return ``data`` as a C-contiguous, aligned, native buffer of ``dtype``."""
+    """Return ``data`` as a C-contiguous, aligned, native buffer of ``dtype``, of no subclass."""
+    if type(data) is not np.ndarray:
+        data = np.asarray(data)
     if data.dtype != dtype or not data.dtype.isnative:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.ascontiguousarray(data.astype(dtype)).reshape(data.shape)

@@ -400,6 +400,11 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
             return aval.dtype, aval.weak_type
         dtype = getattr(x, "dtype", None)
         if isinstance(dtype, DType):
+            if kind is not np.ndarray and hasattr(x, "_mask"):
+                raise ValueError(
+                    "expected an array or a number, got a masked array, whose mask would be lost. "
+                    "Use x.filled(value), and fnarray.numpy.where with x.mask."
+                )
             return canonicalize_dtype(dtype, allow_extended=True), getattr(x, "weak_type", False)
         # Subclasses, such as members of an IntEnum.
         kind = next((t for t in _WEAK if isinstance(x, t)), None)

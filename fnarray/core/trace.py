@@ -177,7 +177,12 @@ class Trace:
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record an equation; return the tracer, or list of tracers, of its results."""
-        atoms = tuple(map(self.atom, args))
+        try:
+            atoms = tuple(map(self.atom, args))
+        except UnexpectedTracerError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"lax.{prim}: {error}") from None
         avals = prim.aval(*(a.aval for a in atoms), **params)
         source = user_source()
         many = prim.multiple_results
@@ -285,7 +290,7 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     trace = state.trace
     if trace is not None:
         return trace.process(prim, args, params)
-    arrays = [a if type(a) is ArrayImpl else asarray(a) for a in args]
+    arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
     key = (prim, tuple(params.items()), *[a.aval for a in arrays])
     try:
         avals = _aval_memo.get(key)
@@ -303,6 +308,16 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     return wrap(outs, avals, prim)
 
 
+def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
+    """Return an operand as an array; errors name the operation and the position."""
+    try:
+        return asarray(x)
+    except UnexpectedTracerError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(f"lax.{prim}: operand {position}: {error}") from None
+
+
 def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
     """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
     if type(data) is not np.ndarray or data.dtype is not aval.dtype:
@@ -311,6 +326,6 @@ def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
         data = data.copy(order="C")
     if data.shape != aval.shape:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
-    if config.debug_nans and data.dtype.kind in "fc" and np.isnan(data).any():
+    if config.debug_nans and data.dtype.kind in "fcV" and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
     return ArrayImpl(data, aval)

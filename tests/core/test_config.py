@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
-from fnarray import config as module
 from fnarray.config import SETTINGS, config, debug_nans, disable_jit, effects, enable_x64
+
+module = sys.modules["fnarray.config"]  # the attribute of that name is the object, as in JAX
 
 
 @pytest.fixture

@@ -336,7 +336,7 @@ def one_equation(name="op", source=None, outvars=(), **params):
         ((1, "a"), "(1, 'a')"),
         ((), "()"),
         (frozenset({"j", "i"}), "frozenset({'i', 'j'})"),
-        (ShapedArray((2,), np.int32), "ShapedArray(int32[2])"),
+        (ShapedArray((2,), np.int32), "int32[2]"),
         (lambda: 0, "<function <lambda> at 0xXXXXXXXXXXXX>"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",

@@ -196,6 +196,8 @@ class Body(Writer):
         return self.compute(self.inlined[atom], idx)
 
     def _load(self, var: Var, idx: Indices, store: Storage) -> str:
+        if not var.aval.size:  # inside a loop that never runs, out of which a load may move
+            return self.literal(0, var.aval.dtype)
         offset = store.offset(idx)
         depth = max(store.depth, self.depth_of_index(offset), self.floor)
         name = self.assign(self.fetch(store.name, offset, var.aval.dtype), depth)
@@ -228,7 +230,7 @@ class Body(Writer):
         elif isinstance(form, Iota):
             ix = idx[form.dimension]
             dtype = out.aval.dtype
-            cast = "f32" if dtype.name in HALF else SHORT[dtype.name]
+            cast = SHORT[dtype.name] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
             depth = self.depth_of_index(ix)
             name = self.assign(self.round(f"{cast}({text(ix, self.number)})", dtype), depth)
         else:

@@ -7,6 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+#: Dtypes' names in kernels, which counters and constants would otherwise reach: ``i8``, ``c64``.
+RESERVED = frozenset(
+    ("b1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128")
+)
+
 
 @dataclass(eq=False, slots=True)
 class Scope:
@@ -48,6 +53,8 @@ class Writer:
     def fresh(self, prefix: str) -> str:
         """Return a new name."""
         n = self._counts.get(prefix, 0)
+        while f"{prefix}{n}" in RESERVED:
+            n += 1
         self._counts[prefix] = n + 1
         return f"{prefix}{n}"
 
