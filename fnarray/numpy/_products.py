@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array
+from ..core.array import Array, ArrayImpl
+from ..core.avals import ShapedArray
 from ..core.dtypes import (
     as_dtype,
     bool_,
@@ -23,7 +24,7 @@ from ..core.dtypes import (
     is_complex,
     lattice_result_type,
 )
-from ..core.trace import Tracer
+from ..core.trace import Tracer, state, wrap
 from ..errors import ShapeError
 from ..ops._canonical import as_array
 from ..ops.convert import convert
@@ -146,6 +147,25 @@ def _common(*ranks: int) -> list[int]:
     return _batch(max(ranks))
 
 
+def _plain(a: Any, b: Any) -> bool:
+    """Whether NumPy's product of vectors or matrices is ours: nothing traced, nothing promoted."""
+    return (
+        type(a) is ArrayImpl is type(b)
+        and state.trace is None
+        and a.dtype is b.dtype
+        and a.dtype.char in "fdFD"
+        and 0 < a.ndim < 3 > b.ndim > 0
+        and a.shape[-1] == b.shape[0]
+    )
+
+
+def _at_once(multiply: Any, a: ArrayImpl, b: ArrayImpl) -> Array:
+    with np.errstate(all="ignore"):
+        data = np.asarray(multiply(a._data, b._data))
+    aval = ShapedArray(data.shape, data.dtype, a.weak_type and b.weak_type)
+    return wrap(data, aval, lax.dot_general_p)
+
+
 # --- faces --------------------------------------------------------------------------------------
 
 
@@ -168,6 +188,8 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     TypeError
         For inner sizes that differ.
     """
+    if precision is None is preferred_element_type and _plain(a, b):
+        return _at_once(np.matmul, a, b)
     a, b = (array_of("matmul", x, i) for i, x in enumerate((a, b)))
     for position, x in enumerate((a, b)):
         if not x.ndim:
@@ -240,6 +262,8 @@ def dot(
     TypeError
         For inner sizes that differ.
     """
+    if precision is None is preferred_element_type and _plain(a, b):
+        return _at_once(np.dot, a, b)
     a, b = (array_of("dot", x, i) for i, x in enumerate((a, b)))
     left = [("a", k) for k in range(a.ndim)]
     right = [("b", k) for k in range(b.ndim)]

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..control.loop import fori_loop
-from ..core.array import Array, asarray
-from ..core.dtypes import is_float
-from ..core.trace import Tracer
+from ..core.array import Array, ArrayImpl, asarray
+from ..core.trace import Tracer, state
 from ..ops._canonical import as_array
 from ..ops.dynamic import wrap_negative
 from ._at import IndexUpdateHelper
@@ -26,20 +24,16 @@ __all__ = [
     "argwhere",
     "choose",
     "compress",
-    "digitize",
     "extract",
     "flatnonzero",
     "nonzero",
     "place",
     "put",
     "put_along_axis",
-    "searchsorted",
     "take",
     "take_along_axis",
     "where",
 ]
-
-_METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
 
 # --- places of what is true ---------------------------------------------------------------------
@@ -155,119 +149,15 @@ def where(
         raise ValueError("numpy.where: give both x and y, or neither.")
     if size is not None or fill_value is not None:
         raise ValueError("numpy.where: size and fill_value go with a condition alone.")
+    if (
+        type(condition) is type(x) is type(y) is ArrayImpl
+        and state.trace is None
+        and x.aval is y.aval
+        and condition.dtype == bool_
+        and condition.shape == x.shape
+    ):
+        return ArrayImpl(np.where(condition._data, x._data, y._data), x.aval)
     return choose_where(condition, x, y)
-
-
-# --- places in sorted arrays --------------------------------------------------------------------
-
-
-def searchsorted(
-    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
-) -> Array:
-    """Return the places at which values would be inserted into a sorted vector.
-
-    Parameters
-    ----------
-    a : array_like
-        In rising order, NaNs last.
-    v : array_like
-    side : {"left", "right"}
-        Before or after elements equal to the value.
-    sorter : array of int, optional
-        Indices that sort ``a``.
-    method : {"scan", "scan_unrolled", "sort", "compare_all", "default"}
-        ``"compare_all"`` counts smaller elements; the others are one binary search.
-
-    Raises
-    ------
-    ValueError
-        For ``a`` that is no vector, or an unknown ``side`` or ``method``.
-    """
-    a, v = operands("searchsorted", a, v)
-    if side not in ("left", "right"):
-        raise ValueError(f"numpy.searchsorted: side must be 'left' or 'right', got {side!r}.")
-    if method not in _METHODS:
-        raise ValueError(f"numpy.searchsorted: method must be in {_METHODS}, got {method!r}.")
-    if np.ndim(a) != 1:
-        raise ValueError(f"numpy.searchsorted: a must be a vector, got shape {np.shape(a)}.")
-    a, v = promote_dtypes(a, v)
-    if sorter is not None:
-        a = take(a, sorter)
-    dtype = np.dtype(np.int64 if a.size >= 2**31 else np.int32)
-    if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
-        keys, values = np.asarray(a), np.asarray(v)
-        if keys.dtype.itemsize == 2 and is_float(keys.dtype):
-            keys, values = keys.astype(np.float32), values.astype(np.float32)
-        return asarray(np.asarray(np.searchsorted(keys, values, side), dtype))
-    if not a.size:
-        return lax.full(v.shape, 0, dtype)
-    search = _count_smaller if method == "compare_all" else _bisect
-    return search(a, v, side == "right", dtype)
-
-
-def _before(x: Array, y: Array) -> Array:
-    """Whether ``x`` sorts before ``y``, NaNs being last."""
-    less = lax.lt(x, y)
-    if not is_float(x.dtype):
-        return less
-    return lax.bitwise_or(less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
-
-
-def _bisect(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
-    """Halve all the ranges at once; the number of steps depends on the length alone."""
-    n = a.shape[0]
-
-    def step(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bounds
-        middle = lax.add(low, lax.div(lax.sub(high, low), dtype.type(2)))
-        element = take_index(a, middle, mode="clip")
-        up = lax.bitwise_not(_before(v, element)) if right else _before(element, v)
-        # A range that is already empty stays as it is.
-        up = lax.bitwise_and(up, lax.lt(low, high))
-        above = lax.add(middle, dtype.type(1))
-        return lax.select(up, above, low), lax.select(up, high, middle)
-
-    bounds = lax.full(v.shape, 0, dtype), lax.full(v.shape, n, dtype)
-    return fori_loop(0, n.bit_length(), step, bounds)[0]
-
-
-def _count_smaller(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
-    shape = (*v.shape, a.shape[0])
-    keys = lax.broadcast_in_dim(a, shape, (v.ndim,))
-    values = lax.broadcast_in_dim(v, shape, range(v.ndim))
-    below = lax.bitwise_not(_before(values, keys)) if right else _before(keys, values)
-    return lax.reduce_sum(lax.convert_element_type(below, dtype), (v.ndim,))
-
-
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
-    """Return, for each value, the number of the bin that it falls into.
-
-    Parameters
-    ----------
-    x : array_like
-    bins : array_like
-        Edges, in rising or falling order.
-    right : bool
-        Whether bins include their right edge rather than the left one.
-    method : str, optional
-        As for `searchsorted`.
-
-    Raises
-    ------
-    ValueError
-        For ``bins`` that are no vector.
-    """
-    x, bins = (array_of("digitize", k, i) for i, k in enumerate((x, bins)))
-    if bins.ndim != 1:
-        raise ValueError(f"numpy.digitize: bins must be a vector, got shape {bins.shape}.")
-    n = bins.shape[0]
-    if not n:
-        return lax.full(x.shape, 0, np.int32)
-    how = {"side": "left" if right else "right", "method": method or "scan"}
-    rising = searchsorted(bins, x, **how)
-    falling = lax.sub(np.int32(n), searchsorted(lax.rev(bins, (0,)), x, **how))
-    last, first = (lax.index_in_dim(bins, k, keepdims=False) for k in (-1, 0))
-    return choose_where(lax.ge(last, first), rising, falling)
 
 
 # --- taking -------------------------------------------------------------------------------------
@@ -285,6 +175,18 @@ def _modulo(index: Array, n: int) -> Array:
     size = index.dtype.type(n)
     rest = lax.rem(index, size)
     return choose_where(lax.lt(rest, index.dtype.type(0)), lax.add(rest, size), rest)
+
+
+def _inside(a: Array, index: Array, n: int) -> bool:
+    """Whether NumPy can take at once: nothing is traced, and no index is out of range."""
+    if state.trace is not None or type(a) is not ArrayImpl or type(index) is not ArrayImpl:
+        return False
+    places = index._data
+    return places.size > 0 and -n <= int(places.min()) and int(places.max()) < n
+
+
+def _wrapped(data: np.ndarray, like: Array) -> Array:
+    return ArrayImpl(np.asarray(data, order="C"), like.aval.update(shape=data.shape))
 
 
 def take(
@@ -327,6 +229,8 @@ def take(
         raise ValueError("numpy.take: mode='raise' is not possible; use 'fill', 'clip' or 'wrap'.")
     if mode == "wrap":
         index, mode = _modulo(index, a.shape[axis]), "clip"
+    if _inside(a, index, a.shape[axis]):
+        return _wrapped(np.take(a._data, index._data.astype(np.intp, copy=False), axis), a)
     return take_index(
         a,
         along(a.ndim, axis, index),
@@ -387,6 +291,8 @@ def take_along_axis(
         For indices that are not integers.
     """
     a, index, axis = _aligned("take_along_axis", arr, indices, axis)
+    if wrap_negative_indices is not False and _inside(a, index, a.shape[axis]):
+        return _wrapped(np.take_along_axis(a._data, index._data.astype(np.intp), axis), a)
     if wrap_negative_indices is not False:
         index = wrap_negative(index, a.shape[axis])
     if not index.size:

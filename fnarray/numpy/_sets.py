@@ -23,9 +23,9 @@ from ._math import isclose, isnan
 from ._promote import broadcast_to as stretch
 from ._promote import operands, promote_dtypes
 from ._reductions import all as reduce_all
-from ._search import nonzero, searchsorted
+from ._search import nonzero
 from ._shape import array_of, axis_of, concrete, moveaxis, ravel
-from ._sorting import index_dtype, order_of, places_along
+from ._sorting import index_dtype, order_of, places_along, searchsorted
 
 __all__ = [
     "allclose",

@@ -1,4 +1,4 @@
-"""Sorting, and orders that sort."""
+"""Sorting, orders that sort, and places in sorted arrays."""
 
 from __future__ import annotations
 
@@ -8,11 +8,30 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array
-from ..core.dtypes import as_dtype, canonicalize_dtype, to_complex
+from ..control.loop import fori_loop
+from ..core.array import Array, ArrayImpl, asarray
+from ..core.avals import ShapedArray
+from ..core.dtypes import as_dtype, canonicalize_dtype, is_float, to_complex
+from ..core.trace import Tracer, state
+from ._indexing import take as take_index
+from ._promote import operands, promote_dtypes
+from ._select import choose_where
 from ._shape import array_of, axis_of, ravel, sequence_of
 
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "digitize",
+    "lexsort",
+    "partition",
+    "searchsorted",
+    "sort",
+    "sort_complex",
+]
+
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
+#: Kinds and widths for which NumPy's stable order is that of ``lax.sort``.
+_NATIVE = frozenset("?bhilqBHILQfd")
 
 
 def index_dtype(size: int = 0) -> np.dtype:
@@ -89,6 +108,10 @@ def argsort(
         Of the indices.
     """
     a, axis = _operand("argsort", a, axis, kind, order)
+    if type(a) is ArrayImpl and state.trace is None and a.dtype.char in _NATIVE and not descending:
+        order = np.argsort(a._data, axis, kind="stable")
+        to = index_dtype(a.shape[axis]) if dtype is None else canonicalize_dtype(as_dtype(dtype))
+        return ArrayImpl(order.astype(to), ShapedArray(a.shape, to))
     places = places_along(a, axis, dtype)
     if descending:  # backwards, so that equal elements are in order once it is all reversed
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
@@ -162,3 +185,115 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     axis = axis_of("argpartition", axis, a.ndim)
     _rank("argpartition", a, kth, axis)
     return argsort(a, axis)
+
+
+# --- places in sorted arrays --------------------------------------------------------------------
+
+
+def searchsorted(
+    a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan"
+) -> Array:
+    """Return the places at which values would be inserted into a sorted vector.
+
+    Parameters
+    ----------
+    a : array_like
+        In rising order, NaNs last.
+    v : array_like
+    side : {"left", "right"}
+        Before or after elements equal to the value.
+    sorter : array of int, optional
+        Indices that sort ``a``.
+    method : {"scan", "scan_unrolled", "sort", "compare_all", "default"}
+        ``"compare_all"`` counts smaller elements; the others are one binary search.
+
+    Raises
+    ------
+    ValueError
+        For ``a`` that is no vector, or an unknown ``side`` or ``method``.
+    """
+    a, v = operands("searchsorted", a, v)
+    if side not in ("left", "right"):
+        raise ValueError(f"numpy.searchsorted: side must be 'left' or 'right', got {side!r}.")
+    if method not in _METHODS:
+        raise ValueError(f"numpy.searchsorted: method must be in {_METHODS}, got {method!r}.")
+    if np.ndim(a) != 1:
+        raise ValueError(f"numpy.searchsorted: a must be a vector, got shape {np.shape(a)}.")
+    a, v = promote_dtypes(a, v)
+    if sorter is not None:
+        a = take_index(a, (sorter,), mode="fill")
+    dtype = np.dtype(np.int64 if a.size >= 2**31 else np.int32)
+    if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
+        keys, values = np.asarray(a), np.asarray(v)
+        if keys.dtype.itemsize == 2 and is_float(keys.dtype):
+            keys, values = keys.astype(np.float32), values.astype(np.float32)
+        return asarray(np.asarray(np.searchsorted(keys, values, side), dtype))
+    if not a.size:
+        return lax.full(v.shape, 0, dtype)
+    search = _count_smaller if method == "compare_all" else _bisect
+    return search(a, v, side == "right", dtype)
+
+
+def _before(x: Array, y: Array) -> Array:
+    """Whether ``x`` sorts before ``y``, NaNs being last."""
+    less = lax.lt(x, y)
+    if not is_float(x.dtype):
+        return less
+    return lax.bitwise_or(less, lax.bitwise_and(lax.ne(y, y), lax.eq(x, x)))
+
+
+def _bisect(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
+    """Halve all the ranges at once; the number of steps depends on the length alone."""
+    n = a.shape[0]
+
+    def step(_: Any, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = bounds
+        middle = lax.add(low, lax.div(lax.sub(high, low), dtype.type(2)))
+        element = take_index(a, middle, mode="clip")
+        up = lax.bitwise_not(_before(v, element)) if right else _before(element, v)
+        # A range that is already empty stays as it is.
+        up = lax.bitwise_and(up, lax.lt(low, high))
+        above = lax.add(middle, dtype.type(1))
+        return lax.select(up, above, low), lax.select(up, high, middle)
+
+    bounds = lax.full(v.shape, 0, dtype), lax.full(v.shape, n, dtype)
+    return fori_loop(0, n.bit_length(), step, bounds)[0]
+
+
+def _count_smaller(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
+    shape = (*v.shape, a.shape[0])
+    keys = lax.broadcast_in_dim(a, shape, (v.ndim,))
+    values = lax.broadcast_in_dim(v, shape, range(v.ndim))
+    below = lax.bitwise_not(_before(values, keys)) if right else _before(keys, values)
+    return lax.reduce_sum(lax.convert_element_type(below, dtype), (v.ndim,))
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+    """Return, for each value, the number of the bin that it falls into.
+
+    Parameters
+    ----------
+    x : array_like
+    bins : array_like
+        Edges, in rising or falling order.
+    right : bool
+        Whether bins include their right edge rather than the left one.
+    method : str, optional
+        As for `searchsorted`.
+
+    Raises
+    ------
+    ValueError
+        For ``bins`` that are no vector.
+    """
+    x, bins = (array_of("digitize", k, i) for i, k in enumerate((x, bins)))
+    if bins.ndim != 1:
+        raise ValueError(f"numpy.digitize: bins must be a vector, got shape {bins.shape}.")
+    n = bins.shape[0]
+    if not n:
+        return lax.full(x.shape, 0, np.int32)
+    how = {"side": "left" if right else "right", "method": method or "scan"}
+    rising = searchsorted(bins, x, **how)
+    falling = lax.sub(np.int32(n), searchsorted(lax.rev(bins, (0,)), x, **how))
+    last, first = (lax.index_in_dim(bins, k, keepdims=False) for k in (-1, 0))
+    return choose_where(lax.ge(last, first), rising, falling)

@@ -19,10 +19,10 @@ from ._products import dot
 from ._promote import as_operand, operands, promote_dtypes_inexact
 from ._ranges import linspace
 from ._reductions import average
-from ._search import searchsorted, where
+from ._search import where
 from ._select import clip
 from ._shape import array_of, concrete, ravel
-from ._sorting import index_dtype
+from ._sorting import index_dtype, searchsorted
 
 __all__ = [
     "bincount",

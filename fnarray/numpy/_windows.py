@@ -24,9 +24,9 @@ from ._promote import (
     promote_dtypes_numeric,
 )
 from ._promote import broadcast_to as stretch
-from ._search import searchsorted, where
+from ._search import where
 from ._shape import array_of, axes_of, axis_of, moveaxis, ravel
-from ._sorting import argsort
+from ._sorting import argsort, searchsorted
 
 __all__ = [
     "bartlett",

@@ -338,5 +338,3 @@ def kernel_call(
             print_params=print_params,
         )
     )
-
-

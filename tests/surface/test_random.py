@@ -368,29 +368,3 @@ def test_jit_of_keys_compiles_once():
     draw = fnarray.jit(lambda s: random.split(random.key(s)))
     for seed in (0, 1):
         assert bool((draw(seed) == random.split(random.key(seed))).all())
-
-
-# --- vectors and matrices -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
-def test_multivariate_normal_is_a_linear_map_of_normals(method):
-    """Samples are the mean plus a root of the covariance times standard normal vectors."""
-    cov = np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
-    mean = np.array([3.0, -1.0], np.float32)
-    x = random.multivariate_normal(random.key(0), mean, cov, (20_000,), method=method)
-    assert x.shape == (20_000, 2)
-    np.testing.assert_allclose(np.mean(x, 0), mean, atol=0.05)
-    np.testing.assert_allclose(np.cov(np.asarray(x).T), cov, atol=0.05)
-
-
-def test_multivariate_normal_equals_jax(jax):
-    """With a Cholesky root, which is unique, samples are JAX's."""
-    cov = np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
-    check(jax, "multivariate_normal", (np.ones(2, np.float32), cov, (4,)), rtol=1e-5)
-
-
-@pytest.mark.parametrize(("n", "m"), [(3, 3), (2, 4), (4, 2)])
-def test_orthogonal_equals_jax(jax, n, m):
-    """Orthogonal matrices are JAX's: the signs of the factorisation are fixed."""
-    check(jax, "orthogonal", (n, (2,)), {"m": m}, rtol=1e-5)

@@ -20,8 +20,7 @@ from .report import REPORTERS, Report
 from .report.text import statistics
 from .source import Source, from_bytes, read
 
-EXIT = """exit status: 0 nothing found, 1 findings, 2 unusable arguments, a file that cannot be read,
-or a failure of the linter itself"""
+EXIT = "exit status: 0 nothing found, 1 findings, 2 unusable arguments or a failure of the linter"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,8 +64,16 @@ def parser() -> argparse.ArgumentParser:
     keep.add_argument("--write-baseline", nargs="?", type=Path, const=Path(), metavar="FILE",
                       help="write all findings into the baseline")  # fmt: skip
     top.add_argument("--verify", action="store_true",
-                     help="also run each file, tracing twice and comparing (runs code!)")  # fmt: skip
+                     help="also run each file, tracing twice (runs code!)")  # fmt: skip
     return top
+
+
+def _out(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _err(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def _codes(text: str) -> tuple[str, ...]:
@@ -89,13 +96,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except UsageError as error:
-        print(f"fnarray lint: {error}", file=sys.stderr)
+        _err(f"fnarray lint: {error}")
         return 2
     except BrokenPipeError:  # the reader, head say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"fnarray lint: {error}", file=sys.stderr)
+        _err(f"fnarray lint: {error}")
         return 2
 
 
@@ -137,7 +144,7 @@ def _run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     if args.show_files:
         for path in discover.files([p for p in args.paths if p != "-"], settings):
-            print(path)
+            _out(path)
         return 0
     sources = sources_of(args, settings)
     result = lint(sources, settings)
@@ -146,7 +153,7 @@ def _run(args: argparse.Namespace) -> int:
 
         result.findings += verify(sources, settings)
     for crash in result.crashes:
-        print(f"fnarray lint: internal error, please report it: {crash}", file=sys.stderr)
+        _err(f"fnarray lint: internal error: {crash}")
     path = args.baseline or (settings.root / settings.baseline if settings.baseline else None)
     if args.write_baseline is not None:
         target = args.write_baseline if args.write_baseline.name else path
@@ -200,7 +207,7 @@ def _color(args: argparse.Namespace) -> bool:
 
 def _say(args: argparse.Namespace, text: str) -> None:
     if not args.quiet:
-        print(text, file=sys.stderr)
+        _err(text)
 
 
 def _add_ignores(args: argparse.Namespace, result: Result) -> int:
@@ -225,7 +232,7 @@ def _add_ignores(args: argparse.Namespace, result: Result) -> int:
     return 1 if left and not args.exit_zero else 0
 
 
-# --- fnarray rule ----------------------------------------------------------------------------------
+# --- fnarray rule --------------------------------------------------------------------------------
 
 
 def explain(argv: Sequence[str] | None = None) -> int:
@@ -240,14 +247,14 @@ def explain(argv: Sequence[str] | None = None) -> int:
     if args.all or not args.codes:
         for code in sorted(RULES):
             known = RULES[code]
-            print(f"{code}  {known.name:20} {_summary(known)}")
+            _out(f"{code}  {known.name:20} {_summary(known)}")
         return 0
     try:
         chosen = [rule(code) for code in args.codes]
     except KeyError as error:
-        print(f"fnarray rule: {error.args[0]}", file=sys.stderr)
+        _err(f"fnarray rule: {error.args[0]}")
         return 2
-    print("\n\n".join(page(known) for known in chosen))
+    _out("\n\n".join(page(known) for known in chosen))
     return 0
 
 

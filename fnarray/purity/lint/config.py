@@ -98,7 +98,7 @@ def _reach(selector: str, code: str, name: str) -> int:
     return len(selector) + 1 if selector and code.startswith(selector) else 0
 
 
-# --- reading ---------------------------------------------------------------------------------------
+# --- reading -------------------------------------------------------------------------------------
 
 
 def find_pyproject(start: Path) -> Path | None:

@@ -307,9 +307,7 @@ class _Walk:
         for test in node.ifs:
             self.visit(test, scope, loop)
 
-    def declare(
-        self, node: ast.Global | ast.Nonlocal, scope: Scope, loop: ast.AST | None
-    ) -> None:
+    def declare(self, node: ast.Global | ast.Nonlocal, scope: Scope, loop: ast.AST | None) -> None:
         kind = "global" if isinstance(node, ast.Global) else "nonlocal"
         for name in node.names:
             scope.elsewhere[name] = kind

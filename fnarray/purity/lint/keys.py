@@ -7,21 +7,24 @@ from collections.abc import Callable, Iterator
 
 from ..findings import Finding
 from ..rules import RULES
+from ._words import words
 from .index import FUNCTIONS, Module, Scope
 from .place import place_of
 from .project import External, Project
 
 _RANDOM = ("jax.random.", "fnarray.random.")
 # These make keys, or derive a new one from data: the same key may be given to them again.
-_FREE = frozenset(
-    "key PRNGKey fold_in key_data wrap_key_data clone key_impl default_prng_impl "
-    "threefry2x32_p random_gamma_p".split()
+_FREE = words(
+    """
+    key PRNGKey fold_in key_data wrap_key_data clone key_impl default_prng_impl
+    threefry2x32_p random_gamma_p
+    """
 )
 _DEAD = None
 State = dict[str, int] | None
 
 
-class Keys:
+class _Keys:
     """Follows the keys of one function; a state maps a key's spelling to the draws made."""
 
     def __init__(self, project: Project, scope: Scope) -> None:
@@ -163,20 +166,20 @@ class Keys:
 
 
 _HANDLERS: dict[type, Callable] = {
-    ast.If: Keys.if_,
-    ast.For: Keys.loop,
-    ast.While: Keys.loop,
-    ast.With: Keys.with_,
-    ast.Try: Keys.try_,
-    ast.TryStar: Keys.try_,
-    ast.Match: Keys.match,
-    ast.Return: Keys.leave,
-    ast.Raise: Keys.leave,
-    ast.Continue: Keys.leave,
-    ast.Break: Keys.leave,
-    ast.FunctionDef: Keys.skip,
-    ast.AsyncFunctionDef: Keys.skip,
-    ast.ClassDef: Keys.skip,
+    ast.If: _Keys.if_,
+    ast.For: _Keys.loop,
+    ast.While: _Keys.loop,
+    ast.With: _Keys.with_,
+    ast.Try: _Keys.try_,
+    ast.TryStar: _Keys.try_,
+    ast.Match: _Keys.match,
+    ast.Return: _Keys.leave,
+    ast.Raise: _Keys.leave,
+    ast.Continue: _Keys.leave,
+    ast.Break: _Keys.leave,
+    ast.FunctionDef: _Keys.skip,
+    ast.AsyncFunctionDef: _Keys.skip,
+    ast.ClassDef: _Keys.skip,
 }
 
 
@@ -202,8 +205,8 @@ def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}
     for site in module.calls:
-        if site.scope.is_function and Keys(project, site.scope).key(site.node) is not None:
+        if site.scope.is_function and _Keys(project, site.scope).key(site.node) is not None:
             drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
     for scope, draws in drawing.items():
         if draws > 1:
-            yield from Keys(project, scope).run()
+            yield from _Keys(project, scope).run()

@@ -11,7 +11,7 @@ from .config import Settings
 from .effects import Effects
 from .index import Module
 from .keys import reused
-from .pitfalls import Pitfalls
+from .pitfalls import pitfalls
 from .project import Project
 from .source import Source
 from .suppress import Suppressions
@@ -62,7 +62,7 @@ def lint(sources: Iterable[Source], settings: Settings) -> Result:
         for traced in _distinct(found):
             with _Survive(crashes, f"{module.path}: {traced.label}"):
                 raw += effects.check(traced)
-                raw += Pitfalls(project, traced, roots).run()
+                raw += pitfalls(project, traced, roots)
     known = {s.path: s for s in given} | project.extra
     findings = _select(raw, given, known, settings)
     return Result(findings, known, len(roots), crashes)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from ..findings import Finding
 from ..rules import RULES
+from ._words import words
 from .index import FUNCTIONS, Scope, parameters
 from .place import place_of
 from .project import Project
@@ -19,7 +20,15 @@ _GUARD = re.compile(r"Concretization|Tracer|ConcreteError")
 _LITERALS = (ast.Constant, ast.UnaryOp)
 
 
-class Pitfalls:
+def pitfalls(project: Project, traced: Traced, roots: dict[ast.AST, Traced]) -> list[Finding]:
+    """Return the pitfalls in a traced function and the functions inside it.
+
+    ``roots`` tells which inner functions are traced themselves, so that their parameters count.
+    """
+    return _Pitfalls(project, traced, roots).run()
+
+
+class _Pitfalls:
     """Walks one traced function in order, keeping track of what is traced."""
 
     def __init__(self, project: Project, traced: Traced, roots: dict[ast.AST, Traced]) -> None:
@@ -430,37 +439,37 @@ class Pitfalls:
 
 
 _NUMBERS = frozenset(f"builtins.{n}" for n in ("float", "int", "bool", "complex"))
-_NUMPY_SAFE = frozenset("dtype iscomplex_type float_ errstate ndarray newaxis testing".split())
+_NUMPY_SAFE = words("dtype iscomplex_type float_ errstate ndarray newaxis testing")
 
 _STATEMENTS: dict[type, Callable] = {
-    ast.FunctionDef: Pitfalls.define,
-    ast.AsyncFunctionDef: Pitfalls.define,
-    ast.ClassDef: Pitfalls.class_,
-    ast.Assign: Pitfalls.assign,
-    ast.AnnAssign: Pitfalls.ann_assign,
-    ast.AugAssign: Pitfalls.aug_assign,
-    ast.If: Pitfalls.if_,
-    ast.While: Pitfalls.while_,
-    ast.For: Pitfalls.for_,
-    ast.With: Pitfalls.with_,
-    ast.Try: Pitfalls.try_,
-    ast.TryStar: Pitfalls.try_,
-    ast.Assert: Pitfalls.assert_,
-    ast.Match: Pitfalls.match,
+    ast.FunctionDef: _Pitfalls.define,
+    ast.AsyncFunctionDef: _Pitfalls.define,
+    ast.ClassDef: _Pitfalls.class_,
+    ast.Assign: _Pitfalls.assign,
+    ast.AnnAssign: _Pitfalls.ann_assign,
+    ast.AugAssign: _Pitfalls.aug_assign,
+    ast.If: _Pitfalls.if_,
+    ast.While: _Pitfalls.while_,
+    ast.For: _Pitfalls.for_,
+    ast.With: _Pitfalls.with_,
+    ast.Try: _Pitfalls.try_,
+    ast.TryStar: _Pitfalls.try_,
+    ast.Assert: _Pitfalls.assert_,
+    ast.Match: _Pitfalls.match,
 }
 _EXPRESSIONS: dict[type, Callable] = {
-    ast.BoolOp: Pitfalls.bool_op,
-    ast.UnaryOp: Pitfalls.unary,
-    ast.IfExp: Pitfalls.if_exp,
-    ast.Compare: Pitfalls.compare,
-    ast.Lambda: Pitfalls.lambda_,
-    ast.ListComp: Pitfalls.comprehension,
-    ast.SetComp: Pitfalls.comprehension,
-    ast.DictComp: Pitfalls.comprehension,
-    ast.GeneratorExp: Pitfalls.comprehension,
-    ast.NamedExpr: Pitfalls.named,
-    ast.Subscript: Pitfalls.subscript,
-    ast.Call: Pitfalls.call,
+    ast.BoolOp: _Pitfalls.bool_op,
+    ast.UnaryOp: _Pitfalls.unary,
+    ast.IfExp: _Pitfalls.if_exp,
+    ast.Compare: _Pitfalls.compare,
+    ast.Lambda: _Pitfalls.lambda_,
+    ast.ListComp: _Pitfalls.comprehension,
+    ast.SetComp: _Pitfalls.comprehension,
+    ast.DictComp: _Pitfalls.comprehension,
+    ast.GeneratorExp: _Pitfalls.comprehension,
+    ast.NamedExpr: _Pitfalls.named,
+    ast.Subscript: _Pitfalls.subscript,
+    ast.Call: _Pitfalls.call,
 }
 
 

@@ -56,7 +56,7 @@ class Source:
 
 
 def decode(raw: bytes) -> tuple[str, str]:
-    """Decode Python source by its mark or coding comment; fall back to Latin-1, which never fails."""
+    """Decode source by its mark or coding comment, else as Latin-1, which never fails."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         text = raw.decode(encoding)

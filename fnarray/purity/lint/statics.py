@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..values import OUTSIDE, Function, Value, join
+from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .project import External, Target
 from .traced import Finder
@@ -42,19 +43,19 @@ _MADE = {
          "builtins.bytes", "builtins.complex", "builtins.round", "builtins.abs"), "scalar"),
     "builtins.tuple": "tuple",
 }  # fmt: skip
-_NDARRAYS = frozenset(
+_NDARRAYS = words(
     """
-    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like full_like
-    empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt logspace geomspace
-    tile repeat reshape sin cos exp log sqrt diag outer
-    """.split()
+    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
+    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
+    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
+    """
 )
-_FROZEN_BASES = frozenset(
+_FROZEN_BASES = words(
     """
-    typing.NamedTuple enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum equinox.Module
-    flax.linen.Module builtins.tuple builtins.str builtins.int builtins.float builtins.frozenset
-    flax.struct.PyTreeNode chex.dataclass
-    """.split()
+    typing.NamedTuple enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum
+    equinox.Module flax.linen.Module builtins.tuple builtins.str builtins.int builtins.float
+    builtins.frozenset flax.struct.PyTreeNode chex.dataclass
+    """
 )
 _METHOD_KINDS = {"copy": "", "keys": "frozen", "values": "frozen", "items": "frozen"}
 
@@ -339,7 +340,7 @@ class StaticResolver:
             kind = "array"
         elif dotted in self.finder.table and node.args:
             return self.of(node.args[0], scope, name)
-        return Value(kind, OUTSIDE, name=name, ref="" if kind else "") if kind else None
+        return Value(kind, OUTSIDE, name=name) if kind else None
 
     def instance_kind(self, owner: Scope) -> str:
         """Say whether the instances of a class can change: ``"frozen"`` or ``"instance"``."""

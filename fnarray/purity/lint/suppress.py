@@ -125,7 +125,7 @@ def _covered(line: int, spans: list[tuple[int, int]]) -> tuple[int, int]:
     return line, line
 
 
-# --- --add-ignore ----------------------------------------------------------------------------------
+# --- --add-ignore --------------------------------------------------------------------------------
 
 
 def add_ignores(lines: list[str], wanted: Iterable[tuple[int, str]]) -> list[str]:
@@ -145,7 +145,7 @@ def add_ignores(lines: list[str], wanted: Iterable[tuple[int, str]]) -> list[str
         text = out[last - 1]
         if comment := existing.get(last):
             names = ", ".join(sorted(codes | set(comment.codes)))
-            text = f"{text[: comment.column]}# fnarray: ignore[{names}]{text[comment.end_column:]}"
+            text = f"{text[: comment.column]}# fnarray: ignore[{names}]{text[comment.end_column :]}"
         else:
             text = f"{text.rstrip()}  # fnarray: ignore[{', '.join(sorted(codes))}]"
         out[last - 1] = text

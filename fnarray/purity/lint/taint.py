@@ -10,30 +10,32 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ._words import words
 from .project import External, Project
 
 ARRAY, TREE, NONE = 2, 1, 0
 
 # Attributes that are arrays when their owner is; shapes and dtypes are known while tracing.
-ARRAY_ATTRIBUTES = frozenset("T mT real imag at".split())
-ARRAY_METHODS = frozenset(
+ARRAY_ATTRIBUTES = frozenset({"T", "mT", "real", "imag", "at"})
+ARRAY_METHODS = words(
     """
-    all any argmax argmin argsort astype clip conj conjugate cumprod cumsum diagonal dot flatten
-    max mean min prod ravel repeat reshape round sort squeeze std sum swapaxes take trace
-    transpose var view set add multiply divide power get apply
-    """.split()
+    all any argmax argmin argsort astype clip conj conjugate cumprod cumsum diagonal dot
+    flatten max mean min prod ravel repeat reshape round sort squeeze std sum swapaxes take
+    trace transpose var view set add multiply divide power get apply
+    """
 )
 # Functions of the frameworks that answer from shapes and dtypes alone.
-STATIC_FUNCTIONS = frozenset(
+STATIC_FUNCTIONS = words(
     """
-    shape ndim size issubdtype result_type dtype iscomplexobj isrealobj isscalar broadcast_shapes
-    promote_types can_cast finfo iinfo typeof get_aval eval_shape tree_structure structure
-    canonicalize_dtype is_valid_dtype axis_size make_jaxpr ShapeDtypeStruct device_count
-    dtype_name float0 save named_scope process_index default_backend devices local_devices
-    all_leaves treedef_is_leaf iterable callable issubclass isdtype broadcast_shardings
-    """.split()
+    shape ndim size issubdtype result_type dtype iscomplexobj isrealobj isscalar
+    broadcast_shapes promote_types can_cast finfo iinfo typeof get_aval eval_shape
+    tree_structure structure canonicalize_dtype is_valid_dtype axis_size make_jaxpr
+    ShapeDtypeStruct device_count dtype_name float0 save named_scope process_index
+    default_backend devices local_devices all_leaves treedef_is_leaf iterable callable
+    issubclass isdtype broadcast_shardings
+    """
 )
-_SAME_TREE = frozenset("stop_gradient optimization_barrier device_put map tree_map copy".split())
+_SAME_TREE = words("stop_gradient optimization_barrier device_put map tree_map copy")
 # Builtins that pass arrays through arithmetic.
 _ARITHMETIC = frozenset({"abs", "round", "sum", "pow", "divmod"})
 _ARRAY_PACKAGES = tuple(
@@ -58,25 +60,31 @@ class Taint:
         return handler(self, node) if handler else NONE
 
     def name(self, node: ast.Name) -> int:
+        """The strength bound to the name."""
         return self.env.get(node.id, NONE)
 
     def attribute(self, node: ast.Attribute) -> int:
+        """Array attributes of what is traced; fields of trees may be anything."""
         return ARRAY if node.attr in ARRAY_ATTRIBUTES and self.of(node.value) else NONE
 
     def subscript(self, node: ast.Subscript) -> int:
+        """A part is as traced as the whole."""
         return self.of(node.value)
 
     def binary(self, node: ast.BinOp) -> int:
+        """Arithmetic makes arrays; text and tuples are no arithmetic."""
         if _is_text(node.left) or _is_text(node.right):
             return NONE  # "..." % x, (1,) + shape
         return ARRAY if self.of(node.left) or self.of(node.right) else NONE
 
     def unary(self, node: ast.UnaryOp) -> int:
+        """Arithmetic makes arrays; ``not`` makes a Python bool."""
         if isinstance(node.op, ast.Not):
             return NONE
         return ARRAY if self.of(node.operand) else NONE
 
     def compare(self, node: ast.Compare) -> int:
+        """A comparison of arrays is one; identity and membership are not."""
         parts = [node.left, *node.comparators]
         if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops):
             return NONE
@@ -85,12 +93,15 @@ class Taint:
         return ARRAY if any(self.of(p) for p in parts) else NONE
 
     def either(self, node: ast.IfExp) -> int:
+        """Only what holds on both sides."""
         return min(self.of(node.body), self.of(node.orelse))
 
     def named(self, node: ast.NamedExpr) -> int:
+        """The value that is named."""
         return self.of(node.value)
 
     def call(self, node: ast.Call) -> int:
+        """What a known function or method makes of traced arguments."""
         func = node.func
         if isinstance(func, ast.Attribute) and self.of(func.value):
             return ARRAY if func.attr in ARRAY_METHODS else NONE
@@ -121,8 +132,8 @@ class Taint:
         return target.name if isinstance(target, External) else None
 
 
-_CONTROL = frozenset("cond switch while_loop fori_loop scan map custom_root associative_scan".split())
-_STATIC_KEYWORDS = frozenset("dtype shape axis axes length size num name".split())
+_CONTROL = words("cond switch while_loop fori_loop scan map custom_root associative_scan")
+_STATIC_KEYWORDS = words("dtype shape axis axes length size num name")
 
 
 def _is_text(node: ast.expr) -> bool:

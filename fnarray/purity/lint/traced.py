@@ -51,7 +51,7 @@ class Finder:
         self.project = project
         extra = project.settings.transforms
         jit = TRANSFORMS["jax.jit"]
-        self.table = TRANSFORMS | {name: jit for name in extra}
+        self.table = TRANSFORMS | dict.fromkeys(extra, jit)
         self.last = {name.rpartition(".")[2] for name in self.table}
 
     def transform(self, node: ast.expr, scope: Scope) -> Transform | None:

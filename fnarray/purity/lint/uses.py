@@ -1,4 +1,4 @@
-"""Pitfalls of how a transform is applied: anew in a loop, or with static values that do not hash."""
+"""Pitfalls of applying a transform: anew in a loop, or with static values that do not hash."""
 
 from __future__ import annotations
 

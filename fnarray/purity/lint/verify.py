@@ -19,7 +19,9 @@ from .source import Source
 
 SECONDS = 600
 _LINE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
-_FAULT = re.compile(r"^(?:[\w.]+\.)?(?P<error>\w*(?:Effect|Determinism)\w*Error): (?P<text>.*)$", re.M)
+_FAULT = re.compile(
+    r"^(?:[\w.]+\.)?(?P<error>\w*(?:Effect|Determinism)\w*Error): (?P<text>.*)$", re.M
+)
 
 _CODE = re.compile(r"\bFNA\d{3}\b")
 

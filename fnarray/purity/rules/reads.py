@@ -43,7 +43,9 @@ class MutableArray(Rule):
     code = "FNA202"
     name = "mutable-array"
     message = "reads {name!r}, a writable NumPy array from outside"
-    repair = "Pass it as an argument, make it an fnarray array, or set its flags.writeable to False."
+    repair = (
+        "Pass it as an argument, make it an fnarray array, or set its flags.writeable to False."
+    )
     why = """
 The numbers would be compiled in, and a later write into the array would go unseen.
 """
@@ -149,7 +151,9 @@ class ReboundCell(Rule):
     code = "FNA205"
     name = "rebound-cell"
     message = "reads {name!r}, a variable of the enclosing function that {what}"
-    repair = "Bind the value at definition: a default argument ({name}={name}) or functools.partial."
+    repair = (
+        "Bind the value at definition: a default argument ({name}={name}) or functools.partial."
+    )
     why = """
 A closure holds the variable, not its value. All functions made in a loop share the last value, and a
 variable that another function rebinds is hidden state.

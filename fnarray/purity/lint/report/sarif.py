@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any, TextIO
@@ -42,7 +41,7 @@ def _markdown(rule: type[Rule]) -> str:
 
 def _location(finding: Finding, root: Path) -> dict[str, Any]:
     short = relative(finding.file, root)
-    outside = os.path.isabs(short)
+    outside = Path(short).is_absolute()
     artifact: dict[str, Any] = {"uri": f"file://{quote(short)}" if outside else quote(short)}
     if not outside:
         artifact["uriBaseId"] = "ROOT"
