@@ -54,8 +54,9 @@ def lgamma(x):
     """Logarithm of the size of the gamma function; infinite at its poles.
 
     Near 1 and 2 within 4 ULP; elsewhere 1e-15 of the result or, near its negative zeros, of the
-    logarithms that cancel there. A polynomial on [1.5, 2.5] (interpolated, see ``tests/kernels/fit_coefficients.py``), reached
-    by the recurrence from (0, 8), Stirling's series beyond, reflection below 0.
+    logarithms that cancel there. A polynomial on [1.5, 2.5] (interpolated, see
+    ``tests/kernels/fit_coefficients.py``), reached by the recurrence from (0, 8), Stirling's
+    series beyond, reflection below 0.
     """
     y = select(x < 0, 1.0 - x, x)
     large = y >= 8.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
+from ..core.dtypes import bool_
 from ..core.trace import Tracer, state
 from ..ops._canonical import as_array
 from ..ops.dynamic import wrap_negative

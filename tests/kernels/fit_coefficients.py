@@ -170,9 +170,10 @@ def rows(numbers):
 
 
 def main():
-    """Write ``coefficients.py`` beside this file."""
+    """Write ``kernels/vmath/coefficients.py``."""
     lines = [
-        '"""Polynomial coefficients, lowest degree first; written by ``fit.py``, never by hand."""',
+        ('"""Polynomial coefficients, lowest degree first.\n\n'
+        'Written by ``tests/kernels/fit_coefficients.py``, never by hand.\n"""'),
         "",
         "from __future__ import annotations",
         "",
@@ -186,7 +187,7 @@ def main():
     lines.append("# 2/pi less its first 16 g bits, scaled by 2**(16 g), as sums of four doubles.")
     lines.append("TWO_OVER_PI = (")
     lines += [*rows([part for row in two_over_pi(64, 16, 4) for part in row]), ")"]
-    path = pathlib.Path(__file__).with_name("coefficients.py")
+    path = pathlib.Path(__file__).parents[2] / "kernels/vmath/coefficients.py"
     path.write_text("\n".join(lines) + "\n")
 
 

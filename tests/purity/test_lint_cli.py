@@ -339,7 +339,7 @@ def test_add_ignore(project, capsys, newline):
 
 
 def test_baseline(project, capsys):
-    """Known findings are left out wherever they move; new ones are reported; gone ones are noted."""
+    """Known findings are left out wherever they move; new ones are reported, gone ones noted."""
     root = project(a_py=BRANCH)
     assert run(capsys, ".", "--write-baseline", "known.json")[0] == 0
     assert run(capsys, ".", "--baseline", "known.json")[0] == 0
@@ -378,3 +378,37 @@ def test_statistics(project, capsys):
     """Findings are counted per rule, most frequent first."""
     project(a_py=BRANCH, b_py=BRANCH)
     assert run(capsys, ".", "--statistics")[1] == "2  FNA601  traced-branch\n"
+
+
+def test_flake8_plugin(project):
+    """flake8 gets a line, a column from zero, a text that begins with the code; settings hold."""
+    import ast
+
+    from fnarray.purity.lint.flake8 import Plugin
+
+    root = project(a_py=BRANCH, b__pyproject_toml="[tool.fnarray.lint]\nignore = ['FNA6']\n")
+    lines = BRANCH.splitlines(keepends=True)
+    ((line, column, text, kind),) = Plugin(ast.parse(BRANCH), str(root / "a.py"), lines).run()
+    assert (line, column, kind) == (5, 7, Plugin)
+    assert text.startswith("FNA601 ")
+    assert not list(Plugin(ast.parse(BRANCH), str(root / "b" / "a.py"), lines).run())
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "code"),
+    [
+        ("pass", 0, None),
+        ("class EffectError(Exception): pass\nraise EffectError('FNA301 draws')", 1, "FNA301"),
+        ("class DeterminismError(Exception): pass\nraise DeterminismError('differs')", 1, "FNA304"),
+        ("raise ValueError('no data')", 2, None),
+    ],
+)
+def test_verify(project, capsys, monkeypatch, last, status, code):
+    """``--verify`` runs scripts that use fnarray; an effect they end with is a finding."""
+    root = project()
+    (root / "fnarray.py").write_text("import os\nassert os.environ['FNARRAY_CHECK_DETERMINISM']\n")
+    (root / "run.py").write_text(f"import fnarray\n{last}\n")
+    (root / "test_run.py").write_text("import fnarray\nraise SystemExit(5)\n")
+    got, out, _ = run(capsys, "run.py", "test_run.py", "--verify", "--format", "json")
+    assert got == status
+    assert (codes(out) if status < 2 else []) == ([code] if code else [])

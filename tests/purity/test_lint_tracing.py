@@ -56,7 +56,7 @@ def traced(text: str) -> set[tuple[str, str]]:
         ("@functools.partial(jax.jit, donate_argnums=0)\ndef f(x): ...", {("jit", "f")}),
         ("from jax import jit as compiled\n@compiled\ndef f(x): ...", {("jit", "f")}),
         ("fast = jax.jit\n@fast\ndef f(x): ...", {("jit", "f")}),
-        ("fast = partial(jax.jit, static_argnums=0)\ndef f(x): ...\ng = jax.jit(f)", {("jit", "f")}),
+        ("def f(x): ...\ng = [jax.jit(f)]", {("jit", "f")}),
         ("import fnarray as fa\n@fa.jit\ndef f(x): ...", {("jit", "f")}),
         ("from fnarray import *\n@jit\ndef f(x): ...", {("jit", "f")}),
         ("def f(x): ...\njax.vmap(f)(3)", {("vmap", "f")}),
@@ -122,7 +122,8 @@ FIRING = {
                   ("FNA605", 3)),
     "split late": ("def f(k):\n    a = random.normal(k)\n    return random.split(k)\n",
                    ("FNA605", 3)),
-    "draw in loop": ("def f(k):\n    for i in range(3):\n        random.normal(k)\n", ("FNA605", 3)),
+    "draw in loop": ("def f(k):\n    for i in range(3):\n        random.normal(k)\n",
+                     ("FNA605", 3)),
     "jit in loop": ("for i in range(3):\n    g = jax.jit(lambda x: x)\n", ("FNA606", 2)),
     "jit decorated": ("for i in range(3):\n    @jax.jit\n    def g(x): ...\n", ("FNA606", 2)),
     "jit listed": ("[jax.jit(partial(print, i)) for i in range(3)]\n", ("FNA606", 1)),
@@ -149,9 +150,11 @@ SILENT = {
     "static": "@partial(jax.jit, static_argnums=1)\ndef f(x, n):\n    if n > 3: return x\n",
     "static name": "@jax.jit(static_argnames=['n'])\ndef f(x, n):\n    if n > 3: return x\n",
     "static unknown": "@partial(jax.jit, static_argnums=K)\ndef f(x, n):\n    if n > 3: return x\n",
-    "shape": "@jax.jit\ndef f(x):\n    if x.shape[0] > 3 and x.ndim == 2 and len(x) > 1: return x\n",
+    "shape":
+        "@jax.jit\ndef f(x):\n    if x.shape[0] > 3 and x.ndim == 2 and len(x) > 1: return x\n",
     "none": "@jax.jit\ndef f(x):\n    if x is None: return 1\n    if not x: return 2\n",
-    "keys": "@jax.jit\ndef f(p):\n    if 'w' in p: return p['w']\n    if p['kind'] == 'a': return 1\n",
+    "keys":
+        "@jax.jit\ndef f(p):\n    if 'w' in p: return p['w']\n    if p['kind'] == 'a': return 1\n",
     "default": "@jax.jit\ndef f(x, train=False):\n    if train: return x\n",
     "type": "@jax.jit\ndef f(x):\n    if isinstance(x, float) or x > 0: return x\n",
     "grad": "@jax.grad\ndef f(x):\n    if x > 0: return x\n    return float(x)\n",
@@ -159,7 +162,8 @@ SILENT = {
     "bound": "def f(n, x):\n    if n > 3: return x\njax.jit(partial(f, 3))\n",
     "bound name": "def f(x, n):\n    if n > 3: return x\njax.jit(partial(f, n=3))\n",
     "rebound": "@jax.jit\ndef f(x):\n    x = x.shape\n    if x[0] > 3: return 1\n",
-    "numpy static": "@jax.jit\ndef f(x):\n    return x * np.prod(x.shape) + np.sqrt(2.0) + np.ndim(x)\n",
+    "numpy static":
+        "@jax.jit\ndef f(x):\n    return x * np.prod(x.shape) + np.sqrt(2.0) + np.ndim(x)\n",
     "caught": "@jax.jit\ndef f(x):\n    try:\n        return float(x)\n"
               "    except jax.errors.ConcretizationTypeError:\n        return x\n",
     "at": "@jax.jit\ndef f(x):\n    return x.at[x > 0].set(0)\n",
@@ -167,9 +171,11 @@ SILENT = {
     "not traced": "def f(x):\n    if x > 0: return float(x)\n",
     "split": "def f(k):\n    k, a = random.split(k)\n    x = random.normal(a)\n"
              "    k, a = random.split(k)\n    return x + random.normal(a)\n",
-    "branches": "def f(k, a):\n    if a:\n        return random.normal(k)\n    return random.uniform(k)\n",
+    "branches":
+        "def f(k, a):\n    if a:\n        return random.normal(k)\n    return random.uniform(k)\n",
     "fold": "def f(k):\n    return [random.normal(random.fold_in(k, i)) for i in range(3)]\n",
-    "indexed": "def f(k):\n    k = random.split(k)\n    return random.normal(k[0]) + random.normal(k[1])\n",
+    "indexed":
+        "def f(k):\n    k = random.split(k)\n    return random.normal(k[0]) + random.normal(k[1])\n",
     "jit once": "def f(x): ...\nfor i in range(3):\n    jax.jit(f)(i)\n",
     "jit before": "g = jax.jit(lambda x: x)\nfor i in range(3):\n    g(i)\n",
     "short": "@jax.jit\ndef f(x):\n    for i in range(5):\n        x = x + i\n    return x\n",

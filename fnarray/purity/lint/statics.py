@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..known import RESULTS
 from ..values import OUTSIDE, Function, Value, join
 from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
@@ -16,31 +17,12 @@ _DEPTH = 10
 _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 
 # Calls that make objects which can change, or are drawn from, by the name of the callee.
-_MADE = {
-    **dict.fromkeys(("builtins.list", "builtins.sorted", "builtins.vars"), "list"),
+_MADE = RESULTS | {
+    "numpy.random.Generator": "rng",
     **dict.fromkeys(
-        ("builtins.dict", "collections.defaultdict", "collections.OrderedDict",
-         "collections.Counter", "builtins.globals", "builtins.locals"), "dict"),
-    "builtins.set": "set",
-    "builtins.bytearray": "bytearray",
-    "collections.deque": "deque",
-    "collections.ChainMap": "container",
-    **dict.fromkeys(
-        ("builtins.iter", "builtins.map", "builtins.zip", "builtins.filter",
-         "builtins.enumerate", "builtins.reversed"), "iterator"),
-    "builtins.open": "file",
-    "io.open": "file",
-    "logging.getLogger": "logger",
-    **dict.fromkeys(
-        ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
-         "random.Random", "random.SystemRandom"), "rng"),
-    **dict.fromkeys(
-        ("builtins.frozenset", "types.MappingProxyType", "builtins.range", "builtins.slice",
-         "builtins.property", "builtins.object", "re.compile", "numpy.dtype",
-         "collections.namedtuple", "builtins.type", "typing.TypeVar"), "frozen"),
-    **dict.fromkeys(
-        ("builtins.int", "builtins.float", "builtins.str", "builtins.bool", "builtins.len",
-         "builtins.bytes", "builtins.complex", "builtins.round", "builtins.abs"), "scalar"),
+        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
+         "typing.TypeVar", "builtins.hash"), "frozen"),
+    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
     "builtins.tuple": "tuple",
 }  # fmt: skip
 _NDARRAYS = words(
