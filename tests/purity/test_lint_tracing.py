@@ -89,6 +89,8 @@ def test_traced_functions_are_found(text, expected):
 
 FIRING = {
     "if": ("@jax.jit\ndef f(x):\n    if x > 0:\n        return x\n", ("FNA601", 3)),
+    "flag": ("@jax.jit\ndef f(x, flag):\n    if flag: return x\n    return -x\n", ("FNA601", 3)),
+    "item of": ("@jax.jit\ndef f(p):\n    return 1 if p['w'] else 2\n", ("FNA601", 3)),
     "while": ("@jax.jit\ndef f(x):\n    while x < 3:\n        x = x + 1\n", ("FNA601", 3)),
     "conditional": ("@jax.jit\ndef f(x):\n    return 1 if x.sum() else 2\n", ("FNA601", 3)),
     "and": ("@jax.jit\ndef f(x):\n    return x > 0 and x < 3\n", ("FNA601", 3)),
@@ -175,7 +177,7 @@ SILENT = {
         "def f(k, a):\n    if a:\n        return random.normal(k)\n    return random.uniform(k)\n",
     "fold": "def f(k):\n    return [random.normal(random.fold_in(k, i)) for i in range(3)]\n",
     "indexed":
-        "def f(k):\n    k = random.split(k)\n    return random.normal(k[0]) + random.normal(k[1])\n",
+        "def f(k):\n    k = random.split(k)\n    return random.normal(k[0]) - random.normal(k[1])\n",
     "jit once": "def f(x): ...\nfor i in range(3):\n    jax.jit(f)(i)\n",
     "jit before": "g = jax.jit(lambda x: x)\nfor i in range(3):\n    g(i)\n",
     "short": "@jax.jit\ndef f(x):\n    for i in range(5):\n        x = x + i\n    return x\n",

@@ -57,7 +57,8 @@ class _Pitfalls:
         for arg in parameters(node.args):
             self.taint.env[arg.arg] = NONE
         if traced is not None:
-            self.taint.env |= dict.fromkeys(self.traced_parameters(traced), TREE)
+            for name in self.traced_parameters(traced):
+                self.taint.env[name] = ARRAY if _is_number(node, name) else TREE
         if isinstance(node, ast.Lambda):
             self.expression(node.body)
         else:
@@ -258,7 +259,9 @@ class _Pitfalls:
                 self.decide(test.operand, what)
             case _:
                 self.expression(test)
-                if self.taint.of(test) == ARRAY:
+                # An item of an argument that is asked for its truth is hardly a container.
+                item = isinstance(test, ast.Subscript) and isinstance(test.slice, ast.Constant)
+                if self.taint.of(test) >= (TREE if item else ARRAY):
                     self.report("FNA601", test, what=what)
 
     def bool_op(self, node: ast.BoolOp) -> None:
@@ -471,6 +474,23 @@ _EXPRESSIONS: dict[type, Callable] = {
     ast.Subscript: _Pitfalls.subscript,
     ast.Call: _Pitfalls.call,
 }
+
+
+def _is_number(node: ast.AST, name: str) -> bool:
+    """Say whether a parameter is only ever computed with, asked for its truth, or returned."""
+    uses = 0
+    for parent in ast.walk(node):
+        fine = isinstance(parent, _NUMERIC)
+        for child in ast.iter_child_nodes(parent):
+            if isinstance(child, ast.Name) and child.id == name:
+                uses += 1
+                if not fine:
+                    return False
+    return uses > 0
+
+
+_NUMERIC = (ast.If, ast.IfExp, ast.While, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp,
+            ast.Return, ast.Assert, ast.Lambda)  # fmt: skip
 
 
 def _short(node: ast.AST) -> str:
