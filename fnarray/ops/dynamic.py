@@ -50,6 +50,8 @@ def wrap_negative(index: Any, size: int) -> Any:
     if state.trace is None and not aval.shape and isinstance(index, ArrayImpl | np.ndarray):
         value = int(index)
         return aval.dtype.type(value + size) if value < 0 else index
+    if aval.dtype.itemsize <= 2 and size > np.iinfo(aval.dtype).max:
+        index, aval = convert_element_type(index, np.int32), aval.update(dtype=np.int32)
     zero, n = aval.dtype.type(0), np.asarray(size).astype(aval.dtype)[()]
     return select_n(lt(index, zero), index, add(index, n))
 

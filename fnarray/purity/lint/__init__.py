@@ -1,1 +1,0 @@
-"""The linter: purity rules and tracing pitfalls over files, with nothing imported."""
