@@ -19,11 +19,18 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     ├── TypePromotionError (ValueError)
     ├── InconclusiveDimensionOperation
     ├── EffectError
+    │   ├── WriteEffectError
+    │   ├── ReadEffectError
+    │   ├── NondeterminismError
+    │   ├── IOEffectError
+    │   ├── IteratorEffectError
+    │   └── DynamicCodeError
     ├── JaxRuntimeError (RuntimeError)
     ├── MissingRuleError (NotImplementedError)
     └── UnsupportedOnTarget (NotImplementedError)
 
     CacheWarning (UserWarning)
+    EffectWarning (UserWarning)
 """
 
 from __future__ import annotations
@@ -31,10 +38,14 @@ from __future__ import annotations
 __all__ = [
     "CacheWarning",
     "ConcretizationTypeError",
+    "DynamicCodeError",
     "EffectError",
+    "EffectWarning",
     "FnarrayError",
     "FnarrayTypeError",
+    "IOEffectError",
     "InconclusiveDimensionOperation",
+    "IteratorEffectError",
     "JAXIndexError",
     "JAXTypeError",
     "JaxRuntimeError",
@@ -42,6 +53,8 @@ __all__ = [
     "KeyReuseError",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
+    "NondeterminismError",
+    "ReadEffectError",
     "ShapeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
@@ -49,6 +62,7 @@ __all__ = [
     "TypePromotionError",
     "UnexpectedTracerError",
     "UnsupportedOnTarget",
+    "WriteEffectError",
 ]
 
 
@@ -112,7 +126,13 @@ class InconclusiveDimensionOperation(FnarrayError):
 
 
 class EffectError(FnarrayError):
-    """A function handed to a transform is not pure."""
+    """A function handed to a transform is not pure.
+
+    The error is an instance of the class below of every group of effects found; ``findings``
+    holds them all.
+    """
+
+    findings: tuple = ()
 
 
 class JaxRuntimeError(FnarrayError, RuntimeError):
@@ -152,3 +172,31 @@ class UnsupportedOnTarget(FnarrayError, NotImplementedError):
 
 class CacheWarning(UserWarning):
     """The disk cache could not be used; results are unaffected, the next start is slower."""
+
+
+class EffectWarning(UserWarning):
+    """A function handed to a transform is not pure, and ``config.effects`` is ``"warn"``."""
+
+
+class WriteEffectError(EffectError):
+    """A traced function writes to something that outlives the call."""
+
+
+class ReadEffectError(EffectError):
+    """A traced function reads a value from outside that may change between calls."""
+
+
+class NondeterminismError(EffectError):
+    """A traced function depends on chance, on the clock, or on addresses."""
+
+
+class IOEffectError(EffectError):
+    """A traced function prints, reads or writes files, or asks the system to act."""
+
+
+class IteratorEffectError(EffectError):
+    """A traced function draws from an iterator that outlives the call, or is a generator."""
+
+
+class DynamicCodeError(EffectError):
+    """A traced function runs source text, or imports by a computed name."""

@@ -172,8 +172,10 @@ def rows(numbers):
 def main():
     """Write ``kernels/vmath/coefficients.py``."""
     lines = [
-        ('"""Polynomial coefficients, lowest degree first.\n\n'
-        'Written by ``tests/kernels/fit_coefficients.py``, never by hand.\n"""'),
+        (
+            '"""Polynomial coefficients, lowest degree first.\n\n'
+            'Written by ``tests/kernels/fit_coefficients.py``, never by hand.\n"""'
+        ),
         "",
         "from __future__ import annotations",
         "",
