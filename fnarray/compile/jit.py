@@ -83,6 +83,10 @@ class KernelLibrary(codegen.JITCodeLibrary):
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
                 function.linkage = "internal"
+                # LLVM's loader enters internal names in its table of symbols too, and lets a weak
+                # definition that comes later give way to them: without a name of its own, a
+                # helper of a cached kernel would stand in for one of the user's Numba code.
+                function.name = f"{function.name}.{self.name}"
         super()._optimize_final_module()
 
 

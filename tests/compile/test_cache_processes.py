@@ -248,3 +248,31 @@ for c in (3, 4):
     assert (out == c + 0.5).all(), (c, out)
 """
     run(HELPER + read, tmp_path / "cache", tmp_path)
+
+
+def test_cached_kernels_leave_other_numba_code_alone(tmp_path):
+    """A helper inside a kernel from the disk never stands in for one of the user's Numba code.
+
+    The loader lets weak definitions, as Numba's helpers are, give way to any earlier symbol of
+    their name; names hold a counter that starts anew in each process.
+    """
+    write = """
+from pathlib import Path
+Path(sys.argv[1]).write_bytes(compile_calling(3.5, "k_3"))
+"""
+    run(HELPER + write, tmp_path / "cache", tmp_path / "k_3")
+    read = """
+from pathlib import Path
+out = np.zeros(5)
+jit.rebuild(Path(sys.argv[1]).read_bytes())(np.ones(60), out)
+assert (out == 3.5).all(), out
+for k in range(4):  # one of these meets the counter of the helper above
+    h = helper(10.5 + k)
+    @njit
+    def user(x, out):
+        for i in range(5):
+            out[i] = h(x[i:])
+    user(np.ones(60), out)
+    assert (out == 10.5 + k).all(), (k, out)
+"""
+    run(HELPER + read, tmp_path / "cache", tmp_path / "k_3")
