@@ -1,0 +1,498 @@
+"""Calls: known effects, methods that change their receiver, transforms, and functions to enter."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from . import rules
+from .known import (
+    ARRAY_MUTATORS,
+    DRAWING,
+    INDIFFERENT,
+    MUTATING_FUNCTIONS,
+    MUTATING_FUNCTIONS_ATTR,
+    MUTATORS,
+    QUIET_ON_UNKNOWN,
+    RESULTS,
+    SEEDED,
+    SHALLOW,
+    WRAPPING,
+    effect_of,
+    is_host_call,
+    tracer_of,
+)
+from .rules import RULES
+from .scopes import Frame
+from .values import CONTAINERS, DRAWN, OUTSIDE, Function, Value, join
+
+_LOGGERS = frozenset(
+    {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
+)
+_IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
+_TEXT = (str, bytes)
+
+
+class Calls:
+    """The part of the engine that runs calls."""
+
+    def call_expr(self: Any, node: ast.Call, frame: Frame, used: bool) -> Value:
+        """Evaluate a call expression; `used` says whether its value is."""
+        callee = self.expr(node.func, frame)
+        args = [self.expr(arg, frame) for arg in node.args]
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            value = self.expr(keyword.value, frame)
+            if keyword.arg is None:
+                self.use(value, frame, keyword.value)
+                value = self.element(value, frame)
+            keywords[keyword.arg or "**"] = value
+        found = [self.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
+        return join(found) or self.unknown(frame.level)
+
+    def call(
+        self: Any, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
+        frame: Frame, node: ast.AST, *, used: bool = True, level: int = 0, label: str = "",
+    ) -> Value:  # fmt: skip
+        """Call an object. Arguments None are the tracer's own: the call is a trace."""
+        level = level or frame.level
+        if callee.kind == "partial" and callee.bound is not None:
+            fields = callee.fields or {}
+            fixed = [v for k, v in fields.items() if isinstance(k, tuple)]
+            named = {k: v for k, v in fields.items() if isinstance(k, str)}
+            if args is None:
+                return self.call(callee.bound, None, {**named, "": _pack(fixed)}, frame, node,
+                                 level=level, label=label)  # fmt: skip
+            return self.call(callee.bound, [*fixed, *args], {**named, **keywords}, frame, node,
+                             used=used, level=level)  # fmt: skip
+        if callee.kind == "traced":
+            return self.unknown(level)
+        if callee.kind == "member" and callee.bound is not None:
+            return self.call_method(callee, args or [], keywords, frame, node, used)
+        if callee.ref and (found := self.call_known(callee, args or [], keywords, frame, node)):
+            return found
+        if callee.kind == "class" and callee.level != OUTSIDE:
+            return self.construct(
+                callee, callee.fields.get("__init__"), args, keywords, frame, node
+            )
+        target = self.body(callee)
+        if target is None:
+            return self.call_unknown(callee, args or [], keywords, frame, node)
+        function, receiver = target
+        if callee.kind == "class":
+            maker = Value("function", OUTSIDE, name=callee.name, function=function)
+            return self.construct(callee, maker, args, keywords, frame, node)
+        if is_trusted_by_mark(function):
+            return self.unknown(level)
+        bound = self.bind_arguments(function, receiver, args, keywords, level)
+        name = f"{label}({function.name})" if label else function.name
+        path = frame.path if callee.kind == "property" else (*frame.path, name)
+        result = self.enter(function, bound, level, path)
+        if callee.kind == "function" and _is_context_manager(function):
+            return Value("context", level, fields={None: self.element(result, frame)})
+        return result
+
+    def body(self: Any, callee: Value) -> tuple[Function, Value | None] | None:
+        """Return what a call of an object enters, and its receiver."""
+        if callee.function is not None and callee.kind != "class":
+            return callee.function, callee.bound
+        if callee.kind == "instance" and callee.level != OUTSIDE and callee.bound is not None:
+            fields = callee.bound.fields or {}
+            method = fields.get("__call__")
+            if callee.bound.level == OUTSIDE:
+                method = self.resolver.attribute(callee.bound, "__call__")
+            return self.body(method.but(bound=callee)) if method is not None else None
+        return self.resolver.follow(callee) if callee.level == OUTSIDE else None
+
+    def bind_arguments(
+        self: Any, function: Function, receiver: Value | None, args: list[Value] | None,
+        keywords: dict[str, Value], level: int,
+    ) -> dict[str, Value]:  # fmt: skip
+        """Return the values of parameters; those that a tracer supplies are left out."""
+        spec = function.node.args
+        names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+        fixed = keywords.get("")
+        given = [receiver] if receiver is not None else []
+        given += list(fixed.fields.values()) if fixed is not None and fixed.fields else []
+        given += args or []
+        bound = dict(zip(names, given, strict=False))
+        bound.update({k: v for k, v in keywords.items() if k in names or k in _keyword_only(spec)})
+        if args is None:
+            return bound
+        rest = given[len(names) :]
+        if spec.vararg is not None:
+            bound[spec.vararg.arg] = Value("tuple", level, fields=_numbered(rest))
+        if spec.kwarg is not None:
+            extra = {("item", k): v for k, v in keywords.items() if k not in bound}
+            bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
+        for name in (*names, *_keyword_only(spec)):
+            if name not in bound:
+                default = function.defaults.get(name)
+                bound[name] = default.but(name=name) if default is not None else self.unknown(level)
+        return bound
+
+    def construct(
+        self: Any, maker: Value, init: Value | None, args: list[Value] | None,
+        keywords: dict[str, Value], frame: Frame, node: ast.AST,
+    ) -> Value:  # fmt: skip
+        """Make an instance, and run its ``__init__``."""
+        made = Value("instance", frame.level, bound=maker, fields={})
+        if init is not None and init.function is not None:
+            bound = self.bind_arguments(init.function, made, args or [], keywords, frame.level)
+            self.enter(init.function, bound, frame.level, (*frame.path, maker.name))
+        else:
+            for key, value in (*enumerate(args or ()), *keywords.items()):
+                self.hold(value, frame, node)
+                made.fields[key if isinstance(key, str) else None] = value
+        return made
+
+    # --- functions known by name ---
+
+    def call_known(
+        self: Any, callee: Value, args: list[Value], keywords: dict[str, Value],
+        frame: Frame, node: ast.AST,
+    ) -> Value | None:  # fmt: skip
+        """Call a function of which the name says what it does; None for any other."""
+        ref = callee.ref
+        tracer = tracer_of(ref)
+        if tracer is not None:
+            return self.call_transform(tracer, args, keywords, frame, node)
+        if is_host_call(ref) or ref.endswith(".assume_pure"):
+            return Value("function", frame.level)
+        if ref in MUTATING_FUNCTIONS and args:
+            self.mutate(args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
+            self.use_all(args[1:], frame, node)
+            return self.unknown(frame.level)
+        if ref in MUTATING_FUNCTIONS_ATTR and args:
+            self.mutate(args[0], frame, node, ref.rpartition(".")[2], attribute=True)
+            return self.unknown(frame.level)
+        code = effect_of(ref)
+        if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
+            if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
+                shown = ref.removeprefix("builtins.")
+                self.report(RULES[code], frame, node, shown)
+            self.use_all(args, frame, node)
+            return self.unknown(frame.level)
+        if ref in SEEDED and not _seeded(node):
+            self.report(rules.Random, frame, node, f"{ref} without a seed")
+        return self.call_builtin(ref, args, keywords, frame, node)
+
+    def call_builtin(
+        self: Any, ref: str, args: list[Value], keywords: dict[str, Value],
+        frame: Frame, node: ast.AST,
+    ) -> Value | None:  # fmt: skip
+        """Call a function of the standard library that moves objects around."""
+        level = frame.level
+        if ref in INDIFFERENT:
+            return self.unknown(level)
+        if ref == "builtins.next" and args:
+            self.draw(args[0], frame, node, explicit=True)
+            return self.element(args[0], frame)
+        if ref in ("builtins.globals",) or (
+            ref in ("builtins.vars", "builtins.locals") and not args
+        ):
+            if ref == "builtins.globals":
+                return Value("dict", OUTSIDE, name="globals()", origin=(frame, node))
+            return Value("dict", level, fields={})
+        if ref == "builtins.vars":
+            return self.attribute(args[0], "__dict__", frame, node)
+        if ref == "builtins.getattr" and len(args) >= 2:
+            key = node.args[1] if isinstance(node, ast.Call) else None
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                return self.attribute(args[0], key.value, frame, node)
+            self.use_all(args, frame, node)
+            return self.element(args[0], frame) if args[0].argument else self.unknown(level)
+        if ref == "builtins.hash" and args:
+            if _is_text(node, args[0]):
+                self.report(rules.Identity, frame, node, "hash")
+            return self.unknown(level)
+        if ref == "builtins.super":
+            return Value("super", level)
+        if ref == "functools.partial" and args:
+            fields: dict[Any, Value] = {**_numbered(args[1:]), **keywords}
+            return Value("partial", level, name=args[0].name, bound=args[0], fields=fields)
+        if ref in ("functools.wraps", "functools.update_wrapper"):
+            return Value("wraps", level)
+        if ref in ("functools.lru_cache", "functools.cache"):
+            return args[0] if args and args[0].function else Value("wraps", level)
+        if ref in WRAPPING or ref in DRAWING:
+            return self.gather(ref, args, keywords, frame, node)
+        kind = RESULTS.get(ref)
+        if kind is None:
+            return None
+        self.use_all([*args, *keywords.values()], frame, node)
+        self.callbacks([*args, *keywords.values()], frame, node)
+        if ref.startswith("numpy.") and "out" in keywords:
+            self.mutate(keywords["out"], frame, node, "out=")
+        fields = {} if kind not in ("scalar", "frozen") else None
+        if ref in SHALLOW and args and fields is not None:
+            fields[None] = self.element(args[0], frame)
+        return Value(kind, level, fields=fields)
+
+    def gather(
+        self: Any, ref: str, args: list[Value], keywords: dict[str, Value],
+        frame: Frame, node: ast.AST,
+    ) -> Value:  # fmt: skip
+        """Call a function that iterates over its arguments, now or later."""
+        parts = []
+        calls = [a for a in args if self.is_callable(a)]
+        for i, value in enumerate(args):
+            if any(value is c for c in calls):
+                continue
+            at = node.args[i] if isinstance(node, ast.Call) and i < len(node.args) else node
+            self.draw(value, frame, at)
+            parts.append(self.element(value, frame))
+        if ref == "builtins.zip":
+            inner = Value("tuple", frame.level, fields=_numbered(parts))
+        elif ref == "builtins.enumerate" and parts:
+            inner = Value(
+                "tuple", frame.level, fields=_numbered([self.unknown(frame.level), *parts[:1]])
+            )
+        else:
+            inner = join(parts) or self.unknown(frame.level)
+        for one in (*calls, *(v for v in keywords.values() if self.is_callable(v))):
+            given = parts if ref in ("builtins.map", "itertools.starmap") else [inner, inner]
+            result = self.call_back(one, given, frame, node)
+            inner = result if ref in ("builtins.map", "itertools.starmap") else inner
+        kind = RESULTS.get(ref, "")
+        if ref in ("builtins.tuple", "builtins.frozenset"):
+            kind = "tuple"
+        if ref in ("builtins.sum", "builtins.min", "builtins.max") and kind:
+            return self.unknown(frame.level)
+        return Value(kind, frame.level, fields={None: inner} if kind else None)
+
+    def call_transform(
+        self: Any, tracer: tuple[str, tuple[int | str, ...], bool], args: list[Value],
+        keywords: dict[str, Value], frame: Frame, node: ast.AST,
+    ) -> Value:  # fmt: skip
+        """Trace the callbacks of a transform, in a trace of their own."""
+        short, where, now = tracer
+        traced = [
+            args[w] if isinstance(w, int) else keywords[w]
+            for w in where
+            if (isinstance(w, int) and w < len(args)) or w in keywords
+        ]
+        for value in traced:
+            self.trace(value, short, frame, node)
+        others = [v for v in (*args, *keywords.values()) if not any(v is t for t in traced)]
+        self.use_all(others, frame, node)
+        if now:
+            return self.unknown(frame.level)
+        return Value("traced", frame.level, name=short, bound=traced[0] if traced else None)
+
+    # --- methods ---
+
+    def call_method(
+        self: Any, member: Value, args: list[Value], keywords: dict[str, Value],
+        frame: Frame, node: ast.AST, used: bool,
+    ) -> Value:  # fmt: skip
+        """Call a method of an object that has no body to enter."""
+        base, name = member.bound, member.name.rpartition(".")[2]
+        if base.kind == "logger" and name in _LOGGERS:
+            self.report(rules.Logging, frame, node, member.name)
+            return self.unknown(frame.level)
+        if (base.kind in DRAWN and base.level == OUTSIDE) or (base.argument and base.kind == "rng"):
+            rule = {"rng": rules.OuterGenerator, "file": rules.FileAccess}.get(
+                base.kind, rules.OuterIterator
+            )
+            self.report(rule, frame, node, base.name)
+            return self.unknown(frame.level)
+        if base.kind in ("iterator", "generator") and name in ("__next__", "send"):
+            self.draw(base, frame, node)
+        if base.kind == "traced" and name.startswith(("def", "custom")):
+            for value in args:
+                self.trace(value, name, frame, node)
+            return self.unknown(frame.level)
+        if base.kind == "ndarray":
+            if name in ARRAY_MUTATORS:
+                self.mutate(base, frame, node, name)
+            else:
+                self.use(base, frame, node)
+        elif self.changes(base, name, args, keywords, used):
+            self.mutate(base, frame, node, name)
+        else:
+            self.use(base, frame, node)
+        if "out" in keywords:
+            self.mutate(keywords["out"], frame, node, "out=")
+        if base.fields is not None and base.level != OUTSIDE and name in MUTATORS:
+            for value in (*args, *keywords.values()):
+                inner = self.element(value, frame) if name in ("extend", "update") else value
+                self.hold(value, frame, node)
+                self.put(base, None, inner)
+        else:
+            self.use_all([*args, *keywords.values()], frame, node)
+        self.callbacks([*args, *keywords.values()], frame, node)
+        return self.result_of_method(base, name, args, frame)
+
+    def changes(
+        self: Any, base: Value, name: str, args: list[Value], keywords: dict[str, Value], used: bool
+    ) -> bool:
+        """Say whether a method changes its receiver: by its kind, or else by how it is called."""
+        if name not in MUTATORS or base.kind in _IMMUTABLE:
+            return False
+        if base.kind in CONTAINERS:
+            return name not in ("read", "readline") or base.level == OUTSIDE
+        if base.kind in DRAWN or name in QUIET_ON_UNKNOWN or base.kind in ("super", "traced"):
+            return False
+        fewest, most, silent = MUTATORS[name]
+        if not fewest <= len(args) <= most or (used and silent):
+            return False
+        return name == "update" or not keywords
+
+    def result_of_method(
+        self: Any, base: Value, name: str, args: list[Value], frame: Frame
+    ) -> Value:
+        """Return what a container's method gives."""
+        if name in ("get", "pop", "setdefault", "popleft", "popitem"):
+            part = self.element(base, frame)
+            return join([part, *args[1:2]]) or part
+        if name in ("values", "elements"):
+            return Value("frozen", frame.level, fields={None: self.element(base, frame)})
+        if name == "items":
+            key, part = self.unknown(frame.level), self.element(base, frame)
+            pair = Value("tuple", frame.level, fields=_numbered([key, part]))
+            return Value("frozen", frame.level, fields={None: pair})
+        if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray"):
+            return Value(base.kind, frame.level, fields={None: self.element(base, frame)})
+        return self.unknown(frame.level)
+
+    # --- the rest ---
+
+    def call_unknown(
+        self: Any, callee: Value, args: list[Value], keywords: dict[str, Value],
+        frame: Frame, node: ast.AST,
+    ) -> Value:  # fmt: skip
+        """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
+        if callee.kind == "wraps":
+            return args[0] if args else self.unknown(frame.level)
+        self.use(callee, frame, node)
+        if "out" in keywords:
+            self.mutate(keywords["out"], frame, node, "out=")
+        everything = [*args, *keywords.values()]
+        self.use_all(everything, frame, node)
+        if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
+            for value in everything:
+                if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
+                    self.draw(value, frame, node)
+        self.callbacks(everything, frame, node)
+        if callee.kind == "class":
+            return self.construct(callee, None, args, keywords, frame, node)
+        kind = "array" if ".numpy." in callee.ref else ""
+        return Value(kind, frame.level) if kind else self.unknown(frame.level)
+
+    def use_all(self: Any, values: list[Value], frame: Frame, node: ast.AST) -> None:
+        """Read all arguments; functions among them are not read but called."""
+        for value in values:
+            self.use(value, frame, node)
+
+    def is_callable(self: Any, value: Value) -> bool:
+        """Say whether an argument is a function of the user's."""
+        return any(v.function is not None or v.kind in ("partial", "function") or
+                   (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
+                   for v in value.each())  # fmt: skip
+
+    def callbacks(self: Any, values: list[Value], frame: Frame, node: ast.AST) -> None:
+        """Call the functions among the arguments, as whoever they are passed to will."""
+        for value in values:
+            if self.is_callable(value):
+                self.call_back(value, [], frame, node)
+
+    def call_back(
+        self: Any, value: Value, given: list[Value], frame: Frame, node: ast.AST
+    ) -> Value:
+        """Call a function that somebody else calls, with arguments only partly known."""
+        found = []
+        for one in value.each():
+            if one.kind in ("class", "property"):
+                continue
+            args = given
+            if one.kind == "member":
+                # ``map(log.append, xs)``: called for its effect, whatever becomes of the result.
+                args = given[:1] or [self.unknown(frame.level)]
+            elif one.function is not None and not given:
+                names = [*one.function.node.args.posonlyargs, *one.function.node.args.args]
+                args = [self.unknown(frame.level) for _ in names[1 if one.bound else 0 :]]
+            found.append(self.call(one, args, {}, frame, node, used=one.kind != "member"))
+        return join(found) or self.unknown(frame.level)
+
+    def decorate(self: Any, decorator: ast.expr, value: Value, frame: Frame) -> Value:
+        """Apply a decorator of an inner function."""
+        if isinstance(decorator, ast.Call):
+            maker = self.call_expr(decorator, frame, used=True)
+        else:
+            maker = self.expr(decorator, frame)
+        made = [self.call(one, [value], {}, frame, decorator) for one in maker.each()]
+        found = join(made)
+        known = found is not None and (
+            found.function or found.kind in ("traced", "partial", "function")
+        )
+        return found if known else value
+
+    def manage(self: Any, value: Value, frame: Frame, node: ast.AST) -> Value:
+        """Enter and leave a context manager; return what ``as`` binds."""
+        found = []
+        for one in value.each():
+            if one.kind == "context":
+                found.append(one.fields[None])
+                continue
+            if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+                enter = self.attribute(one, "__enter__", frame, node)
+                seen = self.body(enter) is not None
+                found.append(self.call(enter, [], {}, frame, node) if seen else one)
+                leave = self.attribute(one, "__exit__", frame, node)
+                if self.body(leave) is not None:
+                    self.call(leave, [self.unknown(frame.level)] * 3, {}, frame, node)
+                elif one.kind == "file":
+                    self.report(rules.FileAccess, frame, node, one.name)
+            else:
+                found.append(one)
+        return join(found) or value
+
+
+def _numbered(values: list[Value]) -> dict[Any, Value]:
+    return {("item", i): v for i, v in enumerate(values)}
+
+
+def _pack(values: list[Value]) -> Value:
+    return Value("tuple", 1, fields=_numbered(values))
+
+
+def _keyword_only(spec: ast.arguments) -> list[str]:
+    return [a.arg for a in spec.kwonlyargs]
+
+
+def _marks(function: Function) -> set[str]:
+    return {
+        getattr(d, "id", getattr(d, "attr", ""))
+        for d in getattr(function.node, "decorator_list", ())
+    }
+
+
+def is_trusted_by_mark(function: Function) -> bool:
+    """Say whether ``@assume_pure`` stands above a function."""
+    return "assume_pure" in _marks(function)
+
+
+def _is_context_manager(function: Function) -> bool:
+    return "contextmanager" in _marks(function)
+
+
+def _to_local(file: Value | None) -> bool:
+    return file is not None and all(v.level != OUTSIDE for v in file.each())
+
+
+def _seeded(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return True
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return bool(given) and not all(isinstance(g, ast.Constant) and g.value is None for g in given)
+
+
+def _is_text(node: ast.AST, value: Value) -> bool:
+    """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
+    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(arg, ast.Constant):
+        return isinstance(arg.value, _TEXT)
+    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name):
+        return arg.func.id in ("str", "repr", "format")
+    return isinstance(arg, ast.JoinedStr) or isinstance(value.obj, _TEXT)

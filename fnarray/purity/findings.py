@@ -1,0 +1,76 @@
+"""What a rule found, and where: the one record that every front end makes and prints."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A span of source: lines count from 1, columns from 1, the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One effect, at one place, with the rule it breaks and the repair.
+
+    ``path`` is how the place is reached, outermost first: ``("jit(train)", "step", "helper")``.
+    ``source`` is the line of source, without its newline; it may be empty.
+    """
+
+    code: str
+    name: str
+    message: str
+    repair: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    source: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """``file:line:column``."""
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def concise(self) -> str:
+        """Return the finding on one line."""
+        return f"{self.where}: {self.code} [{self.name}] {self.message}. {self.repair}"
+
+    def full(self) -> str:
+        """Return the finding with its source line, a caret under the offence, path and repair."""
+        lines = [f"{self.where}: {self.code} [{self.name}] {self.message}"]
+        text = self.source or linecache.getline(self.file, self.line).rstrip("\n")
+        if text.strip():
+            indent = len(text) - len(text.lstrip())
+            start = max(self.column - 1 - indent, 0)
+            end = self.end_column - 1 if self.end_line == self.line else len(text)
+            width = max(min(end, len(text)) - indent - start, 1)
+            lines += [f"    {text.strip()}", f"    {' ' * start}{'^' * width}"]
+        if len(self.path) > 1:
+            lines.append(f"  reached by {' -> '.join(self.path)}")
+        lines.append(f"  {self.repair}")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, ready for JSON."""
+        return asdict(self)
+
+
+def render(findings: Iterable[Finding]) -> str:
+    """Return all findings in full, a blank line between two."""
+    return "\n\n".join(f.full() for f in findings)

@@ -1,0 +1,346 @@
+"""What is known of functions and methods by name alone: one table for both front ends."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Final
+
+#: Packages whose array functions and transforms have the names below.
+ARRAY_PACKAGES: Final = ("fnarray", "jax")
+
+#: Qualified name, or the beginning of one up to a dot, and the code of the rule it breaks.
+#: The longest match wins; "" declares an exception.
+EFFECTS: Final[dict[str, str]] = {
+    # Nondeterminism.
+    **dict.fromkeys(("random", "secrets", "numpy.random", "os.urandom", "os.getrandom"), "FNA301"),
+    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.getnode", "tempfile.mktemp"), "FNA301"),
+    **dict.fromkeys(("random.Random", "numpy.random.default_rng", "numpy.random.RandomState"), ""),
+    **dict.fromkeys(("numpy.random.Generator", "numpy.random.SeedSequence"), ""),
+    **dict.fromkeys(("numpy.random.PCG64", "numpy.random.Philox", "numpy.random.MT19937"), ""),
+    "time": "FNA302",
+    "time.strptime": "",
+    "time.struct_time": "",
+    "time.sleep": "FNA316",
+    **dict.fromkeys(
+        (
+            "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
+            "datetime.date.today", "timeit", "numpy.datetime64.now", "os.times",
+        ),
+        "FNA302",
+    ),
+    "builtins.id": "FNA304",
+    # Input and output.
+    **dict.fromkeys(("builtins.print", "pprint.pprint", "pprint.pp", "rich.print"), "FNA311"),
+    **dict.fromkeys(("traceback.print_exc", "traceback.print_stack"), "FNA311"),
+    **dict.fromkeys(
+        (
+            "builtins.input", "builtins.open", "io.open", "os.open", "os.read", "os.write",
+            "os.remove", "os.unlink", "os.rename", "os.replace", "os.mkdir", "os.makedirs",
+            "os.rmdir", "os.listdir", "os.scandir", "os.walk", "os.stat", "os.chdir", "os.getcwd",
+            "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getmtime",
+            "os.path.getsize", "glob.glob", "glob.iglob", "shutil", "tempfile", "getpass",
+            "numpy.load", "numpy.save", "numpy.savez", "numpy.savez_compressed", "numpy.loadtxt",
+            "numpy.savetxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap",
+            "pickle.dump", "pickle.load", "json.dump", "json.load", "marshal.dump", "marshal.load",
+            "cloudpickle.dump", "cloudpickle.load", "gzip.open", "bz2.open", "lzma.open",
+            "zipfile.ZipFile", "tarfile.open", "sqlite3.connect", "shelve.open", "fileinput",
+            "yaml.dump_all", "mmap.mmap", "linecache", "joblib.dump", "joblib.load",
+            "pandas.read_csv", "pandas.read_parquet", "pandas.read_json",
+        ),
+        "FNA312",
+    ),
+    **dict.fromkeys(
+        (
+            f"pathlib.Path.{k}"
+            for k in ("read_text", "write_text", "read_bytes", "write_bytes", "open", "exists",
+                      "is_file", "is_dir", "mkdir", "unlink", "touch", "rename", "replace", "stat",
+                      "iterdir", "glob", "rglob", "cwd", "home", "resolve")
+        ),
+        "FNA312",
+    ),
+    "logging": "FNA313",
+    **dict.fromkeys(("logging.getLogger", "logging.getLevelName"), ""),
+    **dict.fromkeys(("absl.logging", "loguru.logger", "syslog"), "FNA313"),
+    **dict.fromkeys(
+        ("sys.stdout", "sys.stderr", "sys.stdin", "sys.__stdout__", "sys.__stderr__"), "FNA314"
+    ),
+    **dict.fromkeys(
+        ("os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv", "sys.argv"), "FNA315"
+    ),
+    **dict.fromkeys(("os.getpid", "os.cpu_count", "os.uname", "platform.node"), "FNA315"),
+    **dict.fromkeys(
+        (
+            "os.system", "os.popen", "os.fork", "os.kill", "os._exit", "os.abort", "os.execv",
+            "os.spawnv", "os.posix_spawn", "sys.exit", "sys.setrecursionlimit", "sys.settrace",
+            "subprocess", "socket", "select", "ssl", "urllib.request", "http.client", "requests",
+            "httpx", "smtplib", "ftplib", "threading.Thread", "threading.Timer", "threading.Event",
+            "multiprocessing", "concurrent.futures", "asyncio.run", "asyncio.sleep", "signal",
+            "atexit", "gc.collect", "webbrowser", "ctypes", "queue.Queue",
+            "warnings.filterwarnings", "warnings.simplefilter",
+            "numpy.seterr", "numpy.set_printoptions", "builtins.exit", "builtins.quit",
+        ),
+        "FNA316",
+    ),
+    **dict.fromkeys(("socket.AF_INET", "socket.SOCK_STREAM", "signal.SIGINT"), ""),
+    # Dynamic code.
+    **dict.fromkeys(("builtins.exec", "builtins.eval", "builtins.compile"), "FNA501"),
+    **dict.fromkeys(("runpy", "code.interact", "types.FunctionType", "types.CodeType"), "FNA501"),
+    **dict.fromkeys(("builtins.__import__", "importlib.import_module"), "FNA502"),
+    "builtins.breakpoint": "FNA311",
+    "importlib.reload": "FNA502",
+}  # fmt: skip
+
+#: Places that are streams or mappings: naming them is an effect, no call needed.
+EFFECT_OBJECTS: Final = frozenset({"FNA314", "FNA315"})
+
+
+def effect_of(ref: str) -> str:
+    """Return the code of the rule that a use of the named object breaks, or ""."""
+    while ref:
+        if ref in EFFECTS:
+            return EFFECTS[ref]
+        ref = ref.rpartition(".")[0]
+    return ""
+
+
+#: Kind of what a call returns, by qualified name.
+RESULTS: Final[dict[str, str]] = {
+    **{f"builtins.{k}": k for k in ("list", "dict", "set", "bytearray")},
+    "builtins.sorted": "list",
+    **dict.fromkeys(
+        ("collections.defaultdict", "collections.OrderedDict", "collections.Counter"), "dict"
+    ),
+    "collections.ChainMap": "dict",
+    "collections.deque": "deque",
+    **dict.fromkeys(("array.array", "heapq", "queue.deque", "types.SimpleNamespace"), "container"),
+    **dict.fromkeys(
+        (f"builtins.{k}" for k in ("iter", "map", "filter", "zip", "enumerate", "reversed")),
+        "iterator",
+    ),
+    **dict.fromkeys(
+        (
+            f"itertools.{k}"
+            for k in (
+                "count", "cycle", "repeat", "chain", "islice", "product", "permutations",
+                "combinations", "accumulate", "starmap", "takewhile", "dropwhile", "groupby",
+                "pairwise", "batched", "zip_longest", "compress", "filterfalse",
+                "combinations_with_replacement", "chain.from_iterable",
+            )
+        ),
+        "iterator",
+    ),
+    "csv.reader": "iterator",
+    **dict.fromkeys(
+        (
+            "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
+            "random.Random", "random.SystemRandom",
+        ),
+        "rng",
+    ),
+    **dict.fromkeys(
+        (
+            f"numpy.{k}"
+            for k in (
+                "array", "zeros", "ones", "empty", "full", "arange", "linspace", "eye", "identity",
+                "zeros_like", "ones_like", "empty_like", "full_like", "asarray", "copy", "stack",
+                "concatenate", "tile", "diag", "logspace", "ascontiguousarray", "load", "where",
+                "fromfunction", "frombuffer", "loadtxt", "atleast_1d", "ravel", "outer", "dot",
+                "random.rand", "random.randn", "random.normal", "random.uniform",
+            )
+        ),
+        "ndarray",
+    ),
+    **dict.fromkeys(("builtins.open", "io.open"), "file"),
+    "io.StringIO": "container",
+    "io.BytesIO": "container",
+    "logging.getLogger": "logger",
+    **dict.fromkeys(
+        (f"builtins.{k}" for k in ("int", "float", "complex", "bool", "str", "bytes", "len", "abs",
+                                   "round", "min", "max", "sum", "ord", "chr", "repr", "format")),
+        "scalar",
+    ),
+    **dict.fromkeys(
+        ("builtins.tuple", "builtins.frozenset", "builtins.range", "builtins.slice",
+         "types.MappingProxyType", "builtins.type", "builtins.object"),
+        "frozen",
+    ),
+}  # fmt: skip
+
+#: Unseeded, these read the system's entropy.
+SEEDED: Final = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "random.Random"})
+
+#: Methods that change their receiver: fewest and most positional arguments, whether the result is
+#: None (so that code that uses the result means something else).
+MUTATORS: Final[dict[str, tuple[int, int, bool]]] = {
+    "append": (1, 1, True),
+    "appendleft": (1, 1, True),
+    "extend": (1, 1, True),
+    "extendleft": (1, 1, True),
+    "insert": (2, 2, True),
+    "remove": (1, 1, True),
+    "clear": (0, 0, True),
+    "sort": (0, 0, True),
+    "reverse": (0, 0, True),
+    "rotate": (0, 1, True),
+    "update": (0, 1, True),
+    "add": (1, 1, True),
+    "discard": (1, 1, True),
+    "subtract": (0, 1, True),
+    "intersection_update": (0, 9, True),
+    "difference_update": (0, 9, True),
+    "symmetric_difference_update": (1, 1, True),
+    "pop": (0, 2, False),
+    "popleft": (0, 0, False),
+    "popitem": (0, 1, False),
+    "setdefault": (1, 2, False),
+    "move_to_end": (1, 2, True),
+    "__setitem__": (2, 2, True),
+    "__delitem__": (1, 1, True),
+    "__iadd__": (1, 1, False),
+    "__ior__": (1, 1, False),
+    "__setattr__": (2, 2, True),
+    "__delattr__": (1, 1, True),
+    "write": (1, 1, False),
+    "writelines": (1, 1, True),
+    "truncate": (0, 1, False),
+    "seek": (1, 2, False),
+    "read": (0, 1, False),
+    "readline": (0, 1, False),
+}
+#: Of these, what a plain name of unknown kind may answer to without harm.
+QUIET_ON_UNKNOWN: Final = frozenset(
+    {"read", "readline", "seek", "write", "writelines", "truncate", "rotate", "subtract"}
+)
+#: Methods that write into a NumPy array.
+ARRAY_MUTATORS: Final = frozenset(
+    {"fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
+     "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__"}
+)  # fmt: skip
+#: Functions that change one argument: its position, and what to call it.
+MUTATING_FUNCTIONS: Final[dict[str, int]] = {
+    **dict.fromkeys(("operator.setitem", "operator.delitem", "operator.iadd", "operator.ior"), 0),
+    **dict.fromkeys(("operator.isub", "operator.imul", "operator.iconcat", "operator.itruediv"), 0),
+    **dict.fromkeys(("heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heapreplace"), 0),
+    **dict.fromkeys(("heapq.heappushpop", "bisect.insort", "bisect.insort_left"), 0),
+    **dict.fromkeys(("bisect.insort_right", "random.shuffle", "numpy.random.shuffle"), 0),
+    **dict.fromkeys(("numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask"), 0),
+    **dict.fromkeys(("numpy.fill_diagonal", "numpy.put_along_axis"), 0),
+    **dict.fromkeys(
+        (f"numpy.{ufunc}.at" for ufunc in ("add", "subtract", "multiply", "divide", "maximum",
+                                           "minimum", "logical_or", "logical_and")),
+        0,
+    ),
+    **{
+        f"builtins.{kind}.{method}": 0
+        for kind in ("list", "dict", "set", "bytearray")
+        for method, _ in MUTATORS.items()
+        if hasattr(getattr(builtins, kind), method)
+    },
+    **dict.fromkeys(("collections.deque.append", "collections.deque.appendleft"), 0),
+}  # fmt: skip
+MUTATING_FUNCTIONS_ATTR: Final = frozenset(
+    {"builtins.setattr", "builtins.delattr", "builtins.object.__setattr__",
+     "builtins.object.__delattr__"}
+)  # fmt: skip
+#: Positional index at which NumPy's function takes ``out``: only the keyword is looked at.
+OUT_PACKAGES: Final = ("numpy", "scipy", "builtins", "operator", "itertools")
+
+#: Functions that draw from all, or some, of their iterable arguments.
+DRAWING: Final = frozenset(
+    {f"builtins.{k}" for k in ("next", "list", "tuple", "set", "dict", "sum", "min", "max", "any",
+                               "all", "sorted", "frozenset", "bytes", "bytearray")}
+    | {"functools.reduce", "collections.deque", "math.fsum", "math.prod", "collections.Counter",
+       "operator.length_hint", "statistics.mean"}
+)  # fmt: skip
+#: Functions that wrap an iterator in another: the result is as much outside as what it wraps.
+WRAPPING: Final = frozenset(k for k, kind in RESULTS.items() if kind == "iterator")
+#: Functions that never look at the contents of an argument.
+INDIFFERENT: Final = frozenset(
+    {f"builtins.{k}" for k in ("isinstance", "type", "callable", "issubclass")}
+)
+#: Container constructors and copies: a new object, with the elements of the old.
+SHALLOW: Final = frozenset(
+    {f"builtins.{k}" for k in ("list", "dict", "set", "tuple", "frozenset", "sorted", "reversed",
+                               "iter", "zip", "enumerate", "map", "filter")}
+    | {"copy.copy", "collections.OrderedDict", "collections.deque", "collections.defaultdict",
+       "types.MappingProxyType", "itertools.chain"}
+)  # fmt: skip
+
+#: Transforms that trace the given positional arguments (and keywords), or give back a function that
+#: does. "now" says that the call itself traces; otherwise the result is to be called.
+TRACERS: Final[dict[str, tuple[tuple[int | str, ...], bool]]] = {
+    **dict.fromkeys(
+        (
+            "jit",
+            "pjit",
+            "grad",
+            "value_and_grad",
+            "jacfwd",
+            "jacrev",
+            "jacobian",
+            "hessian",
+            "vmap",
+            "pmap",
+            "checkpoint",
+            "remat",
+            "custom_jvp",
+            "custom_vjp",
+            "custom_gradient",
+            "make_jaxpr",
+            "named_call",
+            "xmap",
+            "shard_map",
+            "custom_vmap",
+            "eval_shape_of",
+            "fwd_and_bwd",
+            "linear_transpose_of",
+            "custom_batching",
+            "defjvp",
+            "defvjp",
+            "defjvps",
+            "def_vmap",
+        ),
+        ((0, "f", "fun", "func"), False),
+    ),
+    "defvjp": ((0, 1, "fwd", "bwd"), False),
+    **dict.fromkeys(
+        ("jvp", "vjp", "linearize", "linear_transpose", "eval_shape"),
+        ((0, "f", "fun"), True),
+    ),
+    "cond": ((1, 2, "true_fun", "false_fun"), True),
+    "switch": ((1, "branches"), True),
+    "while_loop": ((0, 1, "cond_fun", "body_fun"), True),
+    "fori_loop": ((2, "body_fun"), True),
+    "scan": ((0, "f"), True),
+    "map": ((0, "f"), True),
+    "associative_scan": ((0, "fn"), True),
+    "custom_root": ((0, 2, 3, "f", "solve", "tangent_solve"), True),
+    "custom_linear_solve": ((0, 2, 3, "matvec", "solve", "transpose_solve"), True),
+    "platform_dependent": (("default", "cpu", "cuda", "tpu"), True),
+}
+#: The transforms of the table that are loops, branches: their callbacks are traced on their own.
+HOST_CALLS: Final = frozenset({"callback", "pure_callback", "io_callback", "breakpoint"})
+#: Names of the table that mean something else outside of these modules.
+_IN_LAX: Final = frozenset({"map", "scan", "cond", "switch", "while_loop", "fori_loop"})
+
+
+def tracer_of(ref: str) -> tuple[str, tuple[int | str, ...], bool] | None:
+    """Return short name, traced arguments, and whether at once, of a transform's qualified name."""
+    package, _, rest = ref.partition(".")
+    if package not in ARRAY_PACKAGES:
+        return None
+    short = rest.rpartition(".")[2]
+    found = TRACERS.get(short)
+    if found is None or ".tree" in ref or (short in _IN_LAX and not _is_control(rest)):
+        return None
+    return short, *found
+
+
+def _is_control(rest: str) -> bool:
+    return any(part in rest for part in ("lax", "control", "_src.lax"))
+
+
+def is_host_call(ref: str) -> bool:
+    """Say whether the name is one of ``debug.callback``, ``pure_callback``, ``io_callback``."""
+    package, _, rest = ref.partition(".")
+    return package in ARRAY_PACKAGES and rest.rpartition(".")[2] in HOST_CALLS

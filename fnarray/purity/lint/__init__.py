@@ -1,0 +1,1 @@
+"""The linter: purity rules and tracing pitfalls over files, with nothing imported."""

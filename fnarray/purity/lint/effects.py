@@ -1,0 +1,168 @@
+"""Effects of the functions that files trace: the engine, asked through the static resolver."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from ..engine import analyse
+from ..findings import Finding
+from ..values import Function, Value
+from .index import FUNCTIONS, Module, Scope
+from .place import column_of
+from .statics import BUDGET, StaticResolver
+from .traced import Finder, Traced
+
+# Reads that are harmless in a function that does not outlive the call around it.
+_READS = frozenset({"FNA201", "FNA202", "FNA204", "FNA205"})
+# Transforms whose result is usually kept, and called again when captured values have changed.
+_KEPT = frozenset({"jit", "pjit", "pmap", "custom_jvp", "custom_vjp", "custom_gradient"})
+_NAME = re.compile(r"'([A-Za-z_]\w*)")
+
+
+class Effects:
+    """Runs the analysis over all traced functions of a project."""
+
+    def __init__(self, finder: Finder, traced: Iterable[Traced]) -> None:
+        self.resolver = StaticResolver(finder)
+        self.roots = {t.scope for t in traced}
+        self.entered: set[ast.AST] = set()
+        self.hosted: dict[Module, list[tuple[int, int, str]]] = {}
+
+    def run(
+        self, traced: Iterable[Traced], survive: Callable[[Traced], object]
+    ) -> Iterator[Finding]:
+        """Yield the findings of all functions.
+
+        A callback inside a function that is analysed anyway is judged there, where it is known
+        who owns what; the others come last, on their own.
+        """
+        alone, inner = [], []
+        for one in traced:
+            (inner if self.enclosing(one.scope) else alone).append(one)
+        for one in (*alone, *inner):
+            around = self.enclosing(one.scope)
+            if any(s in self.roots or s.node in self.entered for s in around):
+                continue
+            found: list[Finding] = []
+            with survive(one):  # type: ignore[attr-defined]
+                found = self.check(one)
+            yield from found
+
+    def enclosing(self, scope: Scope) -> list[Scope]:
+        """Return the functions around a function, innermost first."""
+        around = []
+        outer = scope.parent
+        while outer is not None:
+            if outer.is_function:
+                around.append(outer)
+            outer = outer.parent
+        return around
+
+    def check(self, traced: Traced) -> list[Finding]:
+        """Return the findings in one traced function, its decorators, and what they call."""
+        found: list[Finding] = []
+        self.note_late(traced)
+        self.resolver.budget = BUDGET
+        for function in (self.function(traced), *self.wrappers(traced.scope)):
+            analysis = analyse(function, self.resolver, (traced.label,))
+            self.entered.update(f.node for f in analysis.entered)
+            found += analysis.findings
+        if traced.transform.name not in _KEPT:
+            found = [f for f in found if not self.is_fleeting(f, traced.scope)]
+        return [_in_characters(f) for f in found if not self.is_hosted(f)]
+
+    def note_late(self, traced: Traced) -> None:
+        """Note the loop variables that a function made in a loop will see the last values of."""
+        scope, loop = traced.scope, traced.scope.loop
+        decorated = traced.site in getattr(scope.node, "decorator_list", ())
+        if loop is None or not (decorated or traced.site in scope.module.kept):
+            return
+        targets = [getattr(loop, "target", None)]
+        targets += [g.target for g in getattr(loop, "generators", ())]
+        self.resolver.late[scope] = {
+            n.id for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Name)
+        }
+
+    def function(self, traced: Traced) -> Function:
+        """Return the record of a traced function, with what is fixed about its parameters."""
+        base = self.resolver.function(traced.scope)
+        fixed: dict[str, Value] = {}
+        node = traced.scope.node
+        assert isinstance(node, FUNCTIONS)
+        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+        owner = traced.scope.parent
+        method = owner is not None and owner.is_class and bool(names)
+        decorated = traced.site in getattr(node, "decorator_list", ())
+        given = [] if decorated else self.given(traced)
+        for i, name in enumerate([] if decorated else names[: traced.bound]):
+            value = given[i] if i < len(given) else None
+            fixed[name] = (value or Value("", 1)).but(name=name, holder="receiver")
+        if method and (traced.bound if not decorated else names[0] in traced.fixed):
+            assert owner is not None
+            receiver = self.resolver.instance(owner, names[0])
+            fixed[names[0]] = receiver.but(holder="receiver")
+        if not fixed and not traced.fixed:
+            return base
+        # A static argument's default is part of the key: a change of it is noticed.
+        defaults = {k: v for k, v in base.defaults.items() if k not in traced.fixed}
+        return Function(base.node, base.file, base.module, name=base.name,
+                        defaults=defaults | fixed, lines=base.lines)  # fmt: skip
+
+    def given(self, traced: Traced) -> list[Value | None]:
+        """Return what a ``partial`` at the transform fills in."""
+        scope = traced.scope.parent
+        if not traced.partial or scope is None:
+            return []
+        calls = [n for n in ast.walk(traced.site) if isinstance(n, ast.Call) and len(n.args) > 1]
+        for call in calls:
+            if self.resolver.finder.is_partial(call.func, scope):
+                return [self.resolver.of(arg, scope) for arg in call.args[1:]]
+        return []
+
+    def wrappers(self, scope: Scope) -> list[Function]:
+        """Return the functions that the project's own decorators put around a function."""
+        return [self.resolver.function(s) for s in self.resolver.wrappers(scope)]
+
+    def is_hosted(self, finding: Finding) -> bool:
+        """Say whether a finding is in a function that runs on the host, given to a callback."""
+        module = self.resolver.project.at(finding.file)
+        if module is None:
+            return False
+        if module not in self.hosted:
+            self.hosted[module] = [
+                (s.node.lineno, s.node.end_lineno or s.node.lineno, s.name)
+                for site in module.calls
+                if "callback" in _last(site.node.func) and site.node.args
+                for s, *_ in self.resolver.finder.functions(site.node.args[0], site.scope)
+                if s.module is module and not isinstance(s.node, (ast.Module, ast.ClassDef))
+            ]
+        return any(
+            first <= finding.line <= last or name in finding.path[1:]
+            for first, last, name in self.hosted[module]
+        )
+
+    def is_fleeting(self, finding: Finding, scope: Scope) -> bool:
+        """Say whether a read is of a local of the function that made, and calls, the traced one."""
+        name = _NAME.search(finding.message)
+        if finding.code not in _READS or name is None:
+            return False
+        found = scope.lookup(name[1])
+        return found is not None and found[0].is_function and found[0] is not scope
+
+
+def _last(func: ast.expr) -> str:
+    return getattr(func, "attr", getattr(func, "id", ""))
+
+
+def _in_characters(finding: Finding) -> Finding:
+    """Return the finding with columns in characters; the tree counts bytes of UTF-8."""
+    if finding.source.isascii():
+        return finding
+    start = column_of(finding.source, finding.column - 1)
+    end = finding.end_column
+    if finding.end_line == finding.line:
+        end = column_of(finding.source, end - 1)
+    return replace(finding, column=start, end_column=end)

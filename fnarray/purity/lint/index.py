@@ -1,0 +1,445 @@
+"""What a module binds and calls, gathered in one walk over its tree; nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .source import Source
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+# Methods that put their arguments into a container.
+_STORING = frozenset({"append", "add", "insert", "setdefault", "appendleft", "register"})
+
+
+@dataclass(slots=True)
+class Import:
+    """A name bound by an import: ``target`` is the dotted name it stands for."""
+
+    target: str
+    line: int
+
+
+@dataclass(slots=True)
+class Assigned:
+    """A name bound to an expression, or to part of one (``exact`` false)."""
+
+    value: ast.expr | None
+    line: int
+    exact: bool = True
+    annotation: ast.expr | None = None
+
+
+@dataclass(slots=True)
+class Defined:
+    """A name bound by ``def`` or ``class``."""
+
+    scope: Scope
+    line: int
+
+
+Binding = Import | Assigned | Defined
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class or function body, and the names it binds.
+
+    ``writes`` are the names that inner functions rebind through ``global`` or ``nonlocal``;
+    ``frozen`` those of arrays made read-only.
+    """
+
+    node: ast.Module | ast.ClassDef | Function
+    module: Module
+    parent: Scope | None
+    names: dict[str, list[Binding]] = field(default_factory=dict)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    writes: set[str] = field(default_factory=set)
+    frozen: set[str] = field(default_factory=set)
+    loop: ast.AST | None = None
+    returns: list[ast.expr] = field(default_factory=list)
+    sets: dict[str, list[Assigned]] | None = None
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether this is defined anew at each turn of a loop."""
+        return self.loop is not None
+
+    @property
+    def is_class(self) -> bool:
+        """Whether this is a class body, whose names methods do not see."""
+        return isinstance(self.node, ast.ClassDef)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether this is a function or lambda."""
+        return isinstance(self.node, FUNCTIONS)
+
+    @property
+    def name(self) -> str:
+        """The name after ``def`` or ``class``; ``<lambda>`` or ``<module>`` otherwise."""
+        if isinstance(self.node, ast.Lambda):
+            return "<lambda>"
+        return getattr(self.node, "name", "<module>")
+
+    @property
+    def qualname(self) -> str:
+        """The dotted name inside the module."""
+        parts = []
+        scope: Scope | None = self
+        while scope is not None and scope.parent is not None:
+            parts.append(scope.name)
+            scope = scope.parent
+        return ".".join(reversed(parts))
+
+    def enclosing_class(self) -> Scope | None:
+        """Return the class whose method this is, or holds this."""
+        scope = self.parent
+        while scope is not None and not scope.is_class:
+            scope = scope.parent
+        return scope
+
+    def lookup(self, name: str) -> tuple[Scope, list[Binding]] | None:
+        """Return the scope that binds a name as seen from here, with its bindings."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope is self or not scope.is_class:
+                kind = scope.elsewhere.get(name)
+                if kind == "global":
+                    top = scope.module.scope
+                    return (top, top.names[name]) if name in top.names else None
+                if kind is None and name in scope.names:
+                    return scope, scope.names[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass(slots=True)
+class CallSite:
+    """A call, the scope it stands in, and the innermost loop of that scope around it."""
+
+    node: ast.Call
+    scope: Scope
+    loop: ast.AST | None
+
+
+@dataclass(eq=False)
+class Module:
+    """One file: its dotted name, scopes, calls, and functions with decorators."""
+
+    name: str
+    source: Source
+    is_package: bool
+    scope: Scope = field(init=False)
+    calls: list[CallSite] = field(default_factory=list)
+    functions: list[Scope] = field(default_factory=list)
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    kept: set[ast.AST] = field(default_factory=set)
+    kept_names: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        tree = self.source.tree or ast.Module([], [])
+        self.scope = Scope(tree, self, None)
+        self.scopes[tree] = self.scope
+        for statement in tree.body:
+            _Walk(self).visit(statement, self.scope, None)
+
+    @property
+    def path(self) -> str:
+        """The file's path as given."""
+        return self.source.path
+
+    def absolute(self, module: str | None, level: int) -> str:
+        """Return the dotted name that ``from ...module import`` means here."""
+        if not level:
+            return module or ""
+        parts = self.name.split(".") if self.name else []
+        keep = len(parts) - level + (1 if self.is_package else 0)
+        return ".".join([*parts[: max(keep, 0)], *([module] if module else [])])
+
+
+class _Walk:
+    """One recursive walk: every node is seen once."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def visit(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node, scope, loop)
+        else:
+            self.children(node, scope, loop)
+
+    def children(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        self.visit(item, scope, loop)
+            elif isinstance(value, ast.AST):
+                self.visit(value, scope, loop)
+
+    def skip(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
+        """Handle leaves, which bind nothing."""
+
+    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
+        match scope.elsewhere.get(name):
+            case "global":
+                scope = self.module.scope
+                scope.writes.add(name)
+            case "nonlocal":
+                outer = scope.parent
+                while outer is not None and (outer.is_class or name not in outer.names):
+                    outer = outer.parent
+                if outer is None:
+                    return
+                outer.writes.add(name)
+                scope = outer
+        scope.names.setdefault(name, []).append(binding)
+
+    def target(self, node: ast.AST, scope: Scope, value: ast.expr | None, exact: bool) -> None:
+        match node:
+            case ast.Name():
+                self.bind(scope, node.id, Assigned(value, node.lineno, exact))
+            case ast.Starred():
+                self.target(node.value, scope, value, False)
+            case ast.Tuple() | ast.List():
+                pairs = isinstance(value, (ast.Tuple, ast.List)) and exact
+                values = value.elts if pairs else []
+                if len(values) != len(node.elts) or any(
+                    isinstance(e, ast.Starred) for e in (*node.elts, *values)
+                ):
+                    values = []
+                for i, item in enumerate(node.elts):
+                    part = values[i] if values else value
+                    self.target(item, scope, part, bool(values))
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr) if exact:
+                owner = scope if scope.is_class else scope.enclosing_class()
+                if owner is not None:
+                    if owner.sets is None:
+                        owner.sets = {}
+                    owner.sets.setdefault(attr, []).append(Assigned(value, node.lineno))
+            case _:
+                self.visit(node, scope, None)
+
+    # --- statements that bind ---
+
+    def import_(self, node: ast.Import, scope: Scope, loop: ast.AST | None) -> None:
+        for alias in node.names:
+            name = alias.asname or alias.name.split(".")[0]
+            target = alias.name if alias.asname else name
+            self.bind(scope, name, Import(target, node.lineno))
+
+    def import_from(self, node: ast.ImportFrom, scope: Scope, loop: ast.AST | None) -> None:
+        base = self.module.absolute(node.module, node.level)
+        for alias in node.names:
+            if alias.name == "*":
+                self.module.stars.append(base)
+            else:
+                target = f"{base}.{alias.name}" if base else alias.name
+                self.bind(scope, alias.asname or alias.name, Import(target, node.lineno))
+
+    def assign(self, node: ast.Assign, scope: Scope, loop: ast.AST | None) -> None:
+        self.visit(node.value, scope, loop)
+        for target in node.targets:
+            self.target(target, scope, node.value, True)
+            match target, node.value:
+                case (
+                    ast.Attribute(ast.Attribute(ast.Name(id=name), "flags"), "writeable"),
+                    ast.Constant(value=False),
+                ):
+                    scope.frozen.add(name)
+            if isinstance(target, (ast.Subscript, ast.Attribute)):
+                self.keep(node.value)
+                self.children(target, scope, loop)
+
+    def ann_assign(self, node: ast.AnnAssign, scope: Scope, loop: ast.AST | None) -> None:
+        if node.value is not None:
+            self.visit(node.value, scope, loop)
+        if isinstance(node.target, ast.Name):
+            binding = Assigned(node.value, node.lineno, True, node.annotation)
+            self.bind(scope, node.target.id, binding)
+        else:
+            self.target(node.target, scope, node.value, True)
+
+    def aug_assign(self, node: ast.AugAssign, scope: Scope, loop: ast.AST | None) -> None:
+        self.visit(node.value, scope, loop)
+        self.target(node.target, scope, None, False)
+
+    def named(self, node: ast.NamedExpr, scope: Scope, loop: ast.AST | None) -> None:
+        self.visit(node.value, scope, loop)
+        self.target(node.target, scope, node.value, True)
+
+    def for_(self, node: ast.For, scope: Scope, loop: ast.AST | None) -> None:
+        self.visit(node.iter, scope, loop)
+        self.target(node.target, scope, node.iter, False)
+        for statement in node.body:
+            self.visit(statement, scope, node)
+        for statement in node.orelse:
+            self.visit(statement, scope, loop)
+
+    def while_(self, node: ast.While, scope: Scope, loop: ast.AST | None) -> None:
+        for child in (node.test, *node.body):
+            self.visit(child, scope, node)
+        for statement in node.orelse:
+            self.visit(statement, scope, loop)
+
+    def with_(self, node: ast.With, scope: Scope, loop: ast.AST | None) -> None:
+        for item in node.items:
+            self.visit(item.context_expr, scope, loop)
+            if item.optional_vars is not None:
+                self.target(item.optional_vars, scope, item.context_expr, False)
+        for statement in node.body:
+            self.visit(statement, scope, loop)
+
+    def handler(self, node: ast.ExceptHandler, scope: Scope, loop: ast.AST | None) -> None:
+        if node.name:
+            self.bind(scope, node.name, Assigned(None, node.lineno, False))
+        self.children(node, scope, loop)
+
+    def capture(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if name:
+            self.bind(scope, name, Assigned(None, getattr(node, "lineno", 0), False))
+        self.children(node, scope, loop)
+
+    def listcomp(self, node: ast.ListComp, scope: Scope, loop: ast.AST | None) -> None:
+        for i, generator in enumerate(node.generators):
+            self.comprehension(generator, scope, loop if i == 0 else node)
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                self.keep(getattr(node, name))
+                self.visit(getattr(node, name), scope, node)
+
+    def comprehension(self, node: ast.comprehension, scope: Scope, loop: ast.AST | None) -> None:
+        # Its variables live in a scope of their own; here they only must not hide outer names,
+        # so they are bound when nothing else is.
+        self.visit(node.iter, scope, loop)
+        for child in ast.walk(node.target):
+            if isinstance(child, ast.Name) and child.id not in scope.names:
+                self.bind(scope, child.id, Assigned(node.iter, child.lineno, False))
+        for test in node.ifs:
+            self.visit(test, scope, loop)
+
+    def declare(self, node: ast.Global | ast.Nonlocal, scope: Scope, loop: ast.AST | None) -> None:
+        kind = "global" if isinstance(node, ast.Global) else "nonlocal"
+        for name in node.names:
+            scope.elsewhere[name] = kind
+
+    def return_(self, node: ast.Return, scope: Scope, loop: ast.AST | None) -> None:
+        if node.value is not None:
+            scope.returns.append(node.value)
+            self.keep(node.value)
+            self.visit(node.value, scope, loop)
+
+    # --- definitions and calls ---
+
+    def function(self, node: Function, scope: Scope, loop: ast.AST | None) -> None:
+        inner = Scope(node, self.module, scope, loop=loop)
+        self.module.scopes[node] = inner
+        self.module.functions.append(inner)
+        args = node.args
+        for default in (*args.defaults, *args.kw_defaults):
+            if default is not None:
+                self.visit(default, scope, loop)
+        for arg in parameters(args):
+            inner.names[arg.arg] = [Assigned(None, arg.lineno, False, arg.annotation)]
+        if isinstance(node, ast.Lambda):
+            inner.returns.append(node.body)
+            self.visit(node.body, inner, None)
+            return
+        for decorator in node.decorator_list:
+            self.visit(decorator, scope, loop)
+        self.bind(scope, node.name, Defined(inner, node.lineno))
+        for statement in node.body:
+            self.visit(statement, inner, None)
+
+    def class_(self, node: ast.ClassDef, scope: Scope, loop: ast.AST | None) -> None:
+        inner = Scope(node, self.module, scope)
+        self.module.scopes[node] = inner
+        for child in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(child, scope, loop)
+        self.bind(scope, node.name, Defined(inner, node.lineno))
+        for statement in node.body:
+            self.visit(statement, inner, None)
+
+    def keep(self, node: ast.AST | None) -> None:
+        """Note a call whose result is put into a container, or handed out."""
+        if isinstance(node, ast.Call):
+            self.module.kept.add(node)
+        elif isinstance(node, ast.Name):
+            self.module.kept_names.add(node.id)
+
+    def yield_(self, node: ast.Yield, scope: Scope, loop: ast.AST | None) -> None:
+        self.keep(node.value)
+        self.children(node, scope, loop)
+
+    def call(self, node: ast.Call, scope: Scope, loop: ast.AST | None) -> None:
+        self.module.calls.append(CallSite(node, scope, loop))
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "setflags":
+            off = [k for k in node.keywords if k.arg == "write"]
+            if isinstance(node.func.value, ast.Name) and off and not _true(off[0].value):
+                scope.frozen.add(node.func.value.id)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _STORING:
+            for arg in node.args:
+                self.keep(arg)
+        self.visit(node.func, scope, loop)
+        for arg in node.args:
+            self.visit(arg, scope, loop)
+        for keyword in node.keywords:
+            self.visit(keyword.value, scope, loop)
+
+
+_HANDLERS = {
+    ast.Import: _Walk.import_,
+    ast.ImportFrom: _Walk.import_from,
+    ast.Assign: _Walk.assign,
+    ast.AnnAssign: _Walk.ann_assign,
+    ast.AugAssign: _Walk.aug_assign,
+    ast.NamedExpr: _Walk.named,
+    ast.For: _Walk.for_,
+    ast.AsyncFor: _Walk.for_,
+    ast.While: _Walk.while_,
+    ast.With: _Walk.with_,
+    ast.AsyncWith: _Walk.with_,
+    ast.ExceptHandler: _Walk.handler,
+    ast.MatchAs: _Walk.capture,
+    ast.MatchStar: _Walk.capture,
+    ast.MatchMapping: _Walk.capture,
+    ast.ListComp: _Walk.listcomp,
+    ast.SetComp: _Walk.listcomp,
+    ast.DictComp: _Walk.listcomp,
+    ast.GeneratorExp: _Walk.listcomp,
+    ast.Global: _Walk.declare,
+    ast.Nonlocal: _Walk.declare,
+    ast.Return: _Walk.return_,
+    ast.Yield: _Walk.yield_,
+    ast.FunctionDef: _Walk.function,
+    ast.AsyncFunctionDef: _Walk.function,
+    ast.Lambda: _Walk.function,
+    ast.ClassDef: _Walk.class_,
+    ast.Call: _Walk.call,
+    ast.Name: _Walk.skip,
+    ast.Constant: _Walk.skip,
+}  # fmt: skip
+
+
+def _true(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and not node.value)
+
+
+def parameters(args: ast.arguments) -> Iterator[ast.arg]:
+    """Yield every parameter in the order of the signature."""
+    yield from args.posonlyargs
+    yield from args.args
+    if args.vararg:
+        yield args.vararg
+    yield from args.kwonlyargs
+    if args.kwarg:
+        yield args.kwarg

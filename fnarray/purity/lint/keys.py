@@ -1,0 +1,212 @@
+"""FNA605: a random key drawn from twice on one path through a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from ..findings import Finding
+from ..rules import RULES
+from ._words import words
+from .index import FUNCTIONS, Module, Scope
+from .place import place_of
+from .project import External, Project
+
+_RANDOM = ("jax.random.", "fnarray.random.")
+# These make keys, or derive a new one from data: the same key may be given to them again.
+_FREE = words(
+    """
+    key PRNGKey fold_in key_data wrap_key_data clone key_impl default_prng_impl
+    threefry2x32_p random_gamma_p
+    """
+)
+_DEAD = None
+State = dict[str, int] | None
+
+
+class _Keys:
+    """Follows the keys of one function; a state maps a key's spelling to the draws made."""
+
+    def __init__(self, project: Project, scope: Scope) -> None:
+        self.project = project
+        self.scope = scope
+        self.found: dict[ast.AST, str] = {}
+
+    def run(self) -> Iterator[Finding]:
+        """Yield a finding at each second draw."""
+        node = self.scope.node
+        assert isinstance(node, FUNCTIONS)
+        body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
+        self.block(body, {})
+        module = self.scope.module
+        for call, key in self.found.items():
+            yield RULES["FNA605"].at(
+                place_of(module.source, call),
+                name=key,
+                source=module.source.line(call.lineno),  # type: ignore[attr-defined]
+            )
+
+    def block(self, body: list[ast.stmt], state: State) -> State:
+        for statement in body:
+            if state is _DEAD:
+                return state
+            handler = _HANDLERS.get(type(statement))
+            state = handler(self, statement, state) if handler else self.plain(statement, state)
+        return state
+
+    def plain(self, node: ast.AST, state: State) -> State:
+        self.draws(node, state)
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                self.forget(child.id, state)
+            elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
+                self.forget(ast.unparse(child), state)
+        return state
+
+    def forget(self, name: str, state: State) -> None:
+        """A name is bound anew: what was drawn from it no longer counts."""
+        assert state is not None
+        for key in [k for k in state if k == name or k.startswith((f"{name}[", f"{name}."))]:
+            del state[key]
+
+    def draws(self, node: ast.AST, state: State) -> None:
+        """Count the draws in an expression, in the order of the text."""
+        if not self.mentions(node):
+            return
+        if isinstance(node, ast.IfExp):
+            self.draws(node.test, state)
+            assert state is not None
+            one, two = dict(state), dict(state)
+            self.draws(node.body, one)
+            self.draws(node.orelse, two)
+            state.update(_merge(one, two) or {})
+            return
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return
+        for child in ast.iter_child_nodes(node):
+            self.draws(child, state)
+        if isinstance(node, ast.Call):
+            key = self.key(node)
+            if key is not None:
+                assert state is not None
+                state[key] = state.get(key, 0) + 1
+                if state[key] > 1:
+                    self.found.setdefault(node, key)
+
+    def mentions(self, node: ast.AST) -> bool:
+        return not isinstance(node, (ast.Name, ast.Constant, ast.expr_context))
+
+    def key(self, node: ast.Call) -> str | None:
+        """Return the spelling of the key that a call consumes."""
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return None
+        target = self.project.resolve(node.func, self.scope)
+        if not isinstance(target, External) or not target.name.startswith(_RANDOM):
+            return None
+        if target.name.rpartition(".")[2] in _FREE:
+            return None
+        given = node.args[0] if node.args else next(
+            (k.value for k in node.keywords if k.arg == "key"), None
+        )  # fmt: skip
+        return _spelling(given)
+
+    # --- statements ---
+
+    def if_(self, node: ast.If, state: State) -> State:
+        self.draws(node.test, state)
+        assert state is not None
+        one = self.block(node.body, dict(state))
+        two = self.block(node.orelse, dict(state))
+        return _merge(one, two)
+
+    def loop(self, node: ast.For | ast.While, state: State) -> State:
+        assert state is not None
+        target = getattr(node, "target", None)
+        self.draws(node.iter if isinstance(node, ast.For) else node.test, state)
+        inner: State = dict(state)
+        for _ in range(2):  # a second time round finds the key of the first
+            if inner is not None:
+                if target is not None:
+                    for child in ast.walk(target):
+                        if isinstance(child, ast.Name):
+                            self.forget(child.id, inner)
+                inner = self.block(node.body, inner)
+        return self.block(node.orelse, _merge(state, inner))
+
+    def with_(self, node: ast.With, state: State) -> State:
+        for item in node.items:
+            self.plain(item, state)
+        return self.block(node.body, state)
+
+    def try_(self, node: ast.Try, state: State) -> State:
+        assert state is not None
+        before = dict(state)
+        after = self.block(node.body, state)
+        for handler in node.handlers:
+            after = _merge(after, self.block(handler.body, dict(before)))
+        if after is not None:
+            after = self.block(node.orelse, after)
+        return self.block(node.finalbody, after) if after is not None else after
+
+    def match(self, node: ast.Match, state: State) -> State:
+        self.draws(node.subject, state)
+        assert state is not None
+        after: State = dict(state)
+        for case in node.cases:
+            after = _merge(after, self.block(case.body, dict(state)))
+        return after
+
+    def leave(self, node: ast.AST, state: State) -> State:
+        self.plain(node, state)
+        return _DEAD
+
+    def skip(self, node: ast.AST, state: State) -> State:
+        self.forget(getattr(node, "name", ""), state)
+        return state
+
+
+_HANDLERS: dict[type, Callable] = {
+    ast.If: _Keys.if_,
+    ast.For: _Keys.loop,
+    ast.While: _Keys.loop,
+    ast.With: _Keys.with_,
+    ast.Try: _Keys.try_,
+    ast.TryStar: _Keys.try_,
+    ast.Match: _Keys.match,
+    ast.Return: _Keys.leave,
+    ast.Raise: _Keys.leave,
+    ast.Continue: _Keys.leave,
+    ast.Break: _Keys.leave,
+    ast.FunctionDef: _Keys.skip,
+    ast.AsyncFunctionDef: _Keys.skip,
+    ast.ClassDef: _Keys.skip,
+}
+
+
+def _merge(one: State, two: State) -> State:
+    if one is None or two is None:
+        return two if one is None else one
+    return {key: max(one.get(key, 0), two.get(key, 0)) for key in one.keys() | two.keys()}
+
+
+def _spelling(node: ast.expr | None) -> str | None:
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return f"{name}.{attr}"
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as index)):
+            return f"{name}[{index}]"
+        case _:
+            return None
+
+
+def reused(project: Project, module: Module) -> Iterator[Finding]:
+    """Yield the reused keys of every function of a module that draws at all."""
+    drawing: dict[Scope, int] = {}
+    for site in module.calls:
+        if site.scope.is_function and _Keys(project, site.scope).key(site.node) is not None:
+            drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
+    for scope, draws in drawing.items():
+        if draws > 1:
+            yield from _Keys(project, scope).run()

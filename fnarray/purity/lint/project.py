@@ -1,0 +1,247 @@
+"""Names across files: imports are followed to the files of the project, and no further."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config import Settings
+from .index import Assigned, Binding, Defined, Import, Module, Scope
+from .source import Source, read
+
+#: Packages whose functions are known by name; their files are never opened.
+FRAMEWORKS = ("jax", "fnarray", "numpy", "jaxlib")
+_DEPTH = 12
+_BUILTINS = frozenset(dir(builtins))
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something outside the project, known by its dotted name only (``math.pi``)."""
+
+    name: str
+
+
+Target = External | Scope
+
+
+class Project:
+    """The modules under analysis, and those they import, read as they are needed."""
+
+    def __init__(self, sources: Iterable[Source], settings: Settings) -> None:
+        self.settings = settings
+        self.modules: dict[str, Module] = {}
+        self.extra: dict[str, Source] = {}
+        self.linted: list[Module] = []
+        self._paths: dict[str, Module | None] = {}
+        self._found: dict[tuple[str, str], Module | None] = {}
+        self._roots: dict[Path, Path] = {}
+        self._exists: dict[Path, bool] = {}
+        self._spelled: dict[str, Module | None] = {}
+        self._offered: dict[str, Source] = {}
+        for source in sources:
+            self.add(source)
+
+    def add(self, source: Source) -> None:
+        """Take a source in as one to be linted."""
+        self.linted.append(self._add(source))
+
+    def offer(self, sources: Iterable[Source]) -> None:
+        """Keep sources at hand for imports that lead to them, so that none is read twice."""
+        self._offered = {str(Path(source.path).resolve()): source for source in sources}
+
+    def _add(self, source: Source) -> Module:
+        path = Path(source.path)
+        root = self.import_root(path.parent)
+        try:
+            parts = path.resolve().relative_to(root.resolve()).with_suffix("").parts
+        except ValueError:
+            parts = (path.stem,)
+        is_package = bool(parts) and parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        module = Module(name, source, is_package)
+        self._paths[str(path.resolve())] = module
+        return module
+
+    def at(self, path: str) -> Module | None:
+        """Return the module of a file, by the path its findings carry."""
+        if path not in self._spelled:
+            self._spelled[path] = self._paths.get(str(Path(path).resolve()))
+        return self._spelled[path]
+
+    def import_root(self, folder: Path) -> Path:
+        """Return the folder that ``import`` starts from for files in ``folder``."""
+        known = self._roots.get(folder)
+        if known is None:
+            known = folder
+            while (known / "__init__.py").is_file() and known.parent != known:
+                known = known.parent
+            self._roots[folder] = known
+        return known
+
+    def _is_file(self, path: Path) -> bool:
+        known = self._exists.get(path)
+        if known is None:
+            known = self._exists[path] = path.is_file()
+        return known
+
+    def module(self, dotted: str, importer: Module) -> Module | None:
+        """Return the project's module of that name as seen from a file, or None."""
+        if not dotted or dotted.split(".", 1)[0] in FRAMEWORKS:
+            return None
+        folder = Path(importer.path).parent
+        key = (dotted, str(folder))
+        if key not in self._found:
+            self._found[key] = self._load(dotted, folder)
+        return self._found[key]
+
+    def _load(self, dotted: str, folder: Path) -> Module | None:
+        relative = Path(*dotted.split("."))
+        roots = [self.import_root(folder), folder]
+        roots += [self.settings.root / src for src in self.settings.src]
+        for root in dict.fromkeys(roots):
+            for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
+                if self._is_file(path) and "site-packages" not in path.parts[len(root.parts) :]:
+                    real = str(path.resolve())
+                    if real not in self._paths:
+                        self._paths[real] = None
+                        source = self._offered.get(real)
+                        if source is None:
+                            source = read(path)
+                            self.extra[source.path] = source
+                        if source.tree is not None:
+                            self._add(source)
+                    return self._paths[real]
+        return None
+
+    # --- names ---
+
+    def follow(self, dotted: str, importer: Module, depth: int = _DEPTH) -> Target | None:
+        """Return what a dotted name stands for, seen from a module."""
+        parts = dotted.split(".")
+        if parts[0] in FRAMEWORKS:
+            return External(dotted)
+        for n in range(len(parts), 0, -1):
+            module = self.module(".".join(parts[:n]), importer)
+            if module is not None:
+                found: Target | None = module.scope
+                for part in parts[n:]:
+                    found = self.member(found, part, depth - 1) if found else None
+                return found
+        return External(dotted)
+
+    def member(self, owner: Target, name: str, depth: int = _DEPTH) -> Target | None:
+        """Return an attribute of a module, a class, or something outside."""
+        if isinstance(owner, External):
+            return External(f"{owner.name}.{name}")
+        if depth <= 0:
+            return None
+        if owner.is_class:
+            found = self.class_attribute(owner, name)
+            return self.bound(found[1], found[0], depth - 1) if found else None
+        if owner.is_function:
+            return None
+        if name in owner.names:
+            return self.bound(owner.names[name], owner, depth - 1)
+        below = self.module(f"{owner.module.name}.{name}", owner.module)
+        if below is not None:
+            return below.scope
+        for star in owner.module.stars:
+            target = self.follow(f"{star}.{name}", owner.module, depth - 1)
+            if target is not None:
+                return target
+        return None
+
+    def class_attribute(
+        self, owner: Scope, name: str, depth: int = 6
+    ) -> tuple[Scope, list[Binding]] | None:
+        """Return the class among the bases that binds a name, with its bindings."""
+        if name in owner.names:
+            return owner, owner.names[name]
+        if depth:
+            for base in self.bases(owner):
+                if isinstance(base, Scope) and base.is_class and base is not owner:
+                    found = self.class_attribute(base, name, depth - 1)
+                    if found:
+                        return found
+        return None
+
+    def bases(self, owner: Scope) -> Iterator[Target | None]:
+        """Yield what the bases of a class are."""
+        if isinstance(owner.node, ast.ClassDef) and owner.parent is not None:
+            for base in owner.node.bases:
+                yield self.resolve(base, owner.parent, _DEPTH // 2)
+
+    def bound(self, bindings: list[Binding], scope: Scope, depth: int = _DEPTH) -> Target | None:
+        """Return what a name with these bindings stands for; the last definition counts."""
+        if depth <= 0:
+            return None
+        for binding in reversed(bindings):
+            match binding:
+                case Defined():
+                    return binding.scope
+                case Import():
+                    target = self.follow(binding.target, scope.module, depth - 1)
+                    if target is not None:
+                        return target
+                case Assigned(value=ast.expr() as value, exact=True):
+                    target = self.resolve(value, scope, depth - 1)
+                    if target is not None:
+                        return target
+        return None
+
+    def resolve(self, node: ast.expr, scope: Scope, depth: int = _DEPTH) -> Target | None:
+        """Return the function, class, module or outside name that an expression stands for."""
+        if depth <= 0:
+            return None
+        match node:
+            case ast.Name(id=name):
+                found = scope.lookup(name)
+                if found is not None:
+                    return self.bound(found[1], found[0], depth - 1)
+                for star in scope.module.stars:
+                    target = self.star(star, name, scope.module, depth - 1)
+                    if target is not None:
+                        return target
+                return External(f"builtins.{name}") if name in _BUILTINS else None
+            case ast.Attribute(value=ast.Name(id="self" | "cls" as name), attr=attr):
+                owner = scope.enclosing_class() if _is_self(scope, name) else None
+                if owner is not None:
+                    found = self.class_attribute(owner, attr)
+                    return self.bound(found[1], found[0], depth - 1) if found else None
+                base = self.resolve(node.value, scope, depth - 1)
+                return self.member(base, attr, depth - 1) if base is not None else None
+            case ast.Attribute(value=value, attr=attr):
+                base = self.resolve(value, scope, depth - 1)
+                return self.member(base, attr, depth - 1) if base is not None else None
+            case ast.Lambda():
+                return scope.module.scopes.get(node)
+            case _:
+                return None
+
+    def star(self, module: str, name: str, importer: Module, depth: int) -> Target | None:
+        """Return what ``from module import *`` binds to a name, if anything can be said."""
+        if depth <= 0:
+            return None
+        found = self.module(module, importer)
+        if found is not None:
+            return self.member(found.scope, name, depth)
+        if name in _BUILTINS:
+            return None
+        return External(f"{module}.{name}")
+
+
+def _is_self(scope: Scope, name: str) -> bool:
+    """Say whether a name is the first parameter of the method around."""
+    inner: Scope | None = scope
+    while inner is not None and not inner.is_class:
+        node = inner.node
+        if inner.parent is not None and inner.parent.is_class:
+            args = getattr(node, "args", None)
+            first = [*args.posonlyargs, *args.args][:1] if args else []
+            return bool(first) and first[0].arg == name
+        inner = inner.parent
+    return False

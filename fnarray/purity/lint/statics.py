@@ -1,0 +1,513 @@
+"""What names stand for in files: the values that the analysis would find in a live program."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..known import RESULTS
+from ..values import OUTSIDE, Function, Value, join
+from ._words import words
+from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
+from .project import External, Target
+from .traced import Finder
+
+_DEPTH = 10
+#: Names looked up for one traced function. A few that pull in a whole library reach it, and have by
+#: then been followed through hundreds of calls; what they call further on is taken as trusted.
+BUDGET = 15_000
+_CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
+
+_NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
+# Objects that take any attribute, at any time.
+_OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
+
+# Calls that make objects which can change, or are drawn from, by the name of the callee.
+_MADE = RESULTS | {
+    "numpy.random.Generator": "rng",
+    **dict.fromkeys(
+        ("builtins.property", "re.compile", "numpy.dtype", "collections.namedtuple",
+         "typing.TypeVar", "builtins.hash"), "frozen"),
+    **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
+    "builtins.tuple": "tuple",
+}  # fmt: skip
+_NDARRAYS = words(
+    """
+    array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
+    full_like empty_like copy concatenate stack vstack hstack load loadtxt genfromtxt
+    logspace geomspace tile repeat reshape sin cos exp log sqrt diag outer
+    """
+)
+_FROZEN_BASES = words(
+    """
+    typing.NamedTuple enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum
+    equinox.Module flax.linen.Module builtins.tuple builtins.str builtins.int builtins.float
+    builtins.frozenset flax.struct.PyTreeNode chex.dataclass
+    """
+)
+_METHOD_KINDS = {"copy": "", "keys": "frozen", "values": "frozen", "items": "frozen"}
+
+
+class StaticResolver:
+    """Answers the engine's questions from the text of the project."""
+
+    def __init__(self, finder: Finder) -> None:
+        self.finder = finder
+        self.project = finder.project
+        self._classes: dict[str, Scope] = {}
+        self._functions: dict[Scope, Function] = {}
+        self._values: dict[tuple[Scope, str], Value | None] = {}
+        #: Functions made in a loop and kept, with the loop's variables.
+        self.late: dict[Scope, set[str]] = {}
+        self.budget = BUDGET
+        self._busy: set[tuple[Scope, str]] = set()
+
+    # --- the engine's questions ---
+
+    def lookup(self, function: Function, name: str) -> Value | None:
+        """Return what a global, builtin or outer variable stands for."""
+        self.budget -= 1
+        if self.budget < 0:
+            return None
+        scope: Scope = function.module
+        scope = scope.module.scopes.get(function.node, scope)
+        start = scope.parent or scope
+        if name in scope.elsewhere and scope.elsewhere[name] == "global":
+            start = scope.module.scope
+        while start.is_class and start.parent is not None:
+            start = start.parent
+        found = start.lookup(name)
+        if found is not None and name in self.late.get(scope, ()):
+            return Value("", OUTSIDE, name=name, holder="cell", rebound="a loop rebinds")
+        if found is not None:
+            return self.named(found[0], name)
+        for star in scope.module.stars:
+            target = self.project.star(star, name, scope.module, _DEPTH)
+            if target is not None:
+                return self.of_target(target, name)
+        builtin = self.project.resolve(ast.Name(name, ast.Load()), scope.module.scope)
+        return self.of_target(builtin, name) if builtin is not None else None
+
+    def attribute(self, value: Value, name: str) -> Value | None:
+        """Return the attribute of an object that is not local."""
+        spelled = f"{value.name}.{name}" if value.name else name
+        if value.kind == "instance" and value.ref in _OPEN:
+            return Value("", OUTSIDE, name=spelled, holder="attribute")
+        if value.kind == "frozen" and value.fields and name in value.fields:
+            return value.fields[name].but(name=spelled, holder="attribute")
+        if value.ref in self._classes:
+            owner = self._classes[value.ref]
+            found = self.project.class_attribute(owner, name)
+            if found is not None:
+                return self._member(value, found, name, spelled)
+            return self._instance_attribute(value, owner, name, spelled)
+        if value.ref and value.kind in ("module", ""):
+            target = self._of_ref(value.ref, name)
+            if isinstance(target, Scope) and value.kind == "module":
+                return self.of_target(target, spelled)
+            if value.kind == "module":
+                module = self.project.modules.get(value.ref)
+                if module is not None and name in module.scope.names:
+                    return self.named(module.scope, name, spelled)
+            return self.of_target(target or External(f"{value.ref}.{name}"), spelled)
+        return None
+
+    def items(self, value: Value) -> Iterator[Value] | None:
+        """Return the elements of a tuple, when its text shows them."""
+        if value.kind in ("tuple", "frozen") and value.fields:
+            return iter(list(value.fields.values()))
+        return None
+
+    def follow(self, value: Value) -> tuple[Function, Value | None] | None:
+        """Return the body behind a callable, and the receiver that it is bound to."""
+        if value.function is not None:
+            return value.function, value.bound
+        owner = self._classes.get(value.ref)
+        if owner is None:
+            return None
+        name = "__init__" if value.kind == "class" else "__call__"
+        found = self.project.class_attribute(owner, name)
+        if found is None:
+            return None
+        for binding in reversed(found[1]):
+            if isinstance(binding, Defined) and binding.scope.is_function:
+                return self.function(binding.scope), None if value.kind == "class" else value
+        return None
+
+    # --- values ---
+
+    def function(self, scope: Scope) -> Function:
+        """Return the record of a function in a file, always the same one."""
+        known = self._functions.get(scope)
+        if known is None:
+            assert isinstance(scope.node, FUNCTIONS)
+            source = scope.module.source
+            defaults = {}
+            known = Function(scope.node, source.path, scope, name=scope.name, lines=source.lines)
+            self._functions[scope] = known
+            args = scope.node.args
+            positional = [*args.posonlyargs, *args.args]
+            pairs = list(zip(reversed(positional), reversed(args.defaults), strict=False))
+            pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+            for arg, default in pairs:
+                value = self.of(default, scope.parent or scope)
+                if value is not None:
+                    defaults[arg.arg] = value.but(holder="default", name=arg.arg)
+            known.defaults = defaults
+        return known
+
+    def named(self, scope: Scope, name: str, spelled: str = "") -> Value | None:
+        """Return what a scope binds a name to."""
+        key = (scope, name)
+        if key in self._busy:
+            return None
+        if key not in self._values:
+            self._busy.add(key)
+            try:
+                self._values[key] = self._bindings(scope, name)
+            finally:
+                self._busy.discard(key)
+        value = self._values[key]
+        return value.but(name=spelled) if value is not None and spelled else value
+
+    def _bindings(self, scope: Scope, name: str) -> Value | None:
+        bindings = scope.names.get(name, [])
+        if scope.is_function and scope.parent is not None and scope.parent.is_class:
+            args = scope.node.args  # type: ignore[union-attr]
+            if [a.arg for a in (*args.posonlyargs, *args.args)][:1] == [name]:
+                return self.instance(scope.parent, name)
+        holder = "cell" if scope.is_function else "global"
+        found = [self._binding(b, scope, name) for b in bindings]
+        if any(v is None or v.kind != "scalar" for v in found):
+            # A placeholder (None, an empty text) for what is bound to the name elsewhere.
+            found = [v for v in found if v is not None and v.kind != "scalar"]
+        value = join(found)
+        if value is None and holder == "cell" and name in scope.writes:
+            value = Value("", OUTSIDE)
+        if value is None:
+            return None
+        if value.kind == "ndarray" and name in scope.frozen:
+            value = value.but(kind="frozen")
+        constant = bool(_CAPITALS.match(name)) or any(_final(b) for b in bindings)
+        constant = constant or all(isinstance(b, (Import, Defined)) for b in bindings)
+        rebound = ""
+        if holder == "cell" and name in scope.writes:
+            rebound = "another function rebinds"
+        return value.but(name=name, holder=holder, constant=constant, rebound=rebound)
+
+    def _binding(self, binding: Binding, scope: Scope, name: str) -> Value | None:
+        match binding:
+            case Defined(scope=inner):
+                return self.of_target(inner, name)
+            case Import(target=dotted):
+                return self._imported(dotted, scope, name)
+            case Assigned(value=ast.expr() as node, exact=True):
+                return self.of(node, scope, name)
+            case _:
+                return None
+
+    def _imported(self, dotted: str, scope: Scope, name: str) -> Value | None:
+        head, _, last = dotted.rpartition(".")
+        if head:
+            module = self.project.module(head, scope.module)
+            if module is not None and last in module.scope.names:
+                return self.named(module.scope, last, name)
+        target = self.project.follow(dotted, scope.module)
+        return self.of_target(target, name) if target is not None else None
+
+    def _member(
+        self, value: Value, found: tuple[Scope, list[Binding]], name: str, spelled: str
+    ) -> Value | None:
+        owner, bindings = found
+        inner = self.named(owner, name, spelled)
+        if inner is None:
+            return None
+        scope = next((b.scope for b in bindings if isinstance(b, Defined)), None)
+        if scope is not None and scope.is_function:
+            marks = {ast.unparse(d) for d in scope.node.decorator_list}  # type: ignore[union-attr]
+            if "classmethod" in marks:
+                return inner.but(bound=self.of_target(owner, owner.name))
+            if "staticmethod" in marks:
+                return inner.but(holder="static")
+            if value.kind == "class":
+                return inner
+            last = {mark.rpartition(".")[2] for mark in marks}
+            kind = "property" if last & {"property", "cached_property"} else "function"
+            return inner.but(kind=kind, bound=value)
+        # The classes of an enumeration library, say, cannot be seen through; they are no variables.
+        fixed = self.instance_kind(owner) != "instance"
+        return inner.but(holder="attribute", constant=inner.constant or fixed)
+
+    def _instance_attribute(
+        self, value: Value, owner: Scope, name: str, spelled: str
+    ) -> Value | None:
+        assigned = (owner.sets or {}).get(name)
+        if not assigned or value.kind == "class":
+            return None
+        kinds = []
+        for one in assigned:
+            scope = owner
+            made = self.of(one.value, scope, spelled) if one.value is not None else None
+            kinds.append(made or Value("", OUTSIDE, name=spelled))
+        found = join(kinds)
+        if found is None:
+            return None
+        # Of a class with bases from elsewhere nobody knows whether its objects can change.
+        return found.but(name=spelled, holder="attribute", constant=value.kind != "instance")
+
+    def _of_ref(self, ref: str, name: str) -> Target | None:
+        module = self.project.modules.get(ref)
+        return self.project.member(module.scope, name) if module is not None else None
+
+    def instance(self, owner: Scope, name: str) -> Value:
+        """Return an object of a class, made before any trace."""
+        made = self.of_target(owner, name)
+        assert made is not None
+        return Value(self.instance_kind(owner), OUTSIDE, name=name, ref=made.ref, holder="cell")
+
+    def wrappers(self, scope: Scope) -> list[Scope]:
+        """Return the inner functions by which the project's decorators replace a function."""
+        found: list[Scope] = []
+        for decorator in getattr(scope.node, "decorator_list", ()):
+            made = isinstance(decorator, ast.Call)
+            target = self.project.resolve(decorator.func if made else decorator, scope.parent)
+            if not (isinstance(target, Scope) and target.is_function):
+                continue
+            makers = [target]
+            if made:  # a factory of decorators: what it returns is the decorator
+                makers = [s for value in target.returns
+                          for s, *_ in self.finder.functions(value, target)]  # fmt: skip
+            for maker in makers:
+                for value in maker.returns:
+                    found += [s for s, *_ in self.finder.functions(value, maker)
+                              if s.parent is maker]  # fmt: skip
+        return found
+
+    def of_target(self, target: Target, name: str) -> Value | None:
+        """Return the value of a function, class, module or outside name."""
+        if isinstance(target, External):
+            return Value(_external_kind(target.name), OUTSIDE, name=name, ref=target.name,
+                         holder="global", constant=True)  # fmt: skip
+        ref = f"{target.module.name}.{target.qualname}" if target.qualname else target.module.name
+        if target.is_function:
+            around = tuple(
+                Value("function", OUTSIDE, name=name, function=self.function(s), constant=True)
+                for s in self.wrappers(target)
+            )
+            return Value("function", OUTSIDE, name=name, ref=ref, function=self.function(target),
+                         holder="global", constant=True, others=around)  # fmt: skip
+        if target.is_class:
+            self._classes[ref] = target
+            return Value("class", OUTSIDE, name=name, ref=ref, holder="global", constant=True)
+        self.project.modules[ref] = target.module
+        return Value("module", OUTSIDE, name=name, ref=ref, holder="global", constant=True)
+
+    def of(self, node: ast.expr | None, scope: Scope, name: str = "") -> Value | None:
+        """Return the value that an expression outside of any trace makes."""
+        match node:
+            case ast.Constant():
+                return Value("scalar" if node.value is not ... else "", OUTSIDE, name=name)
+            case ast.List() | ast.ListComp():
+                return Value("list", OUTSIDE, name=name)
+            case ast.Dict() | ast.DictComp():
+                return Value("dict", OUTSIDE, name=name)
+            case ast.Set() | ast.SetComp():
+                return Value("set", OUTSIDE, name=name)
+            case ast.GeneratorExp():
+                return Value("generator", OUTSIDE, name=name)
+            case ast.Tuple():
+                return self._tuple(node, scope, name)
+            case ast.JoinedStr():
+                return Value("scalar", OUTSIDE, name=name)
+            case ast.UnaryOp():
+                return self.of(node.operand, scope, name)
+            case ast.BinOp():
+                left, right = self.of(node.left, scope), self.of(node.right, scope)
+                kinds = {v.kind if v is not None else "" for v in (left, right)}
+                for kind in ("list", "ndarray", "array"):
+                    if kind in kinds:
+                        return Value(kind, OUTSIDE, name=name)
+                return Value("scalar", OUTSIDE, name=name) if kinds == {"scalar"} else None
+            case ast.IfExp():
+                return join([self.of(node.body, scope, name), self.of(node.orelse, scope, name)])
+            case ast.Lambda():
+                inner = scope.module.scopes.get(node)
+                return self.of_target(inner, name) if inner is not None else None
+            case ast.Name():
+                found = scope.lookup(node.id)
+                if found is not None:
+                    return self.named(found[0], node.id, name)
+                target = self.project.resolve(node, scope)
+                return self.of_target(target, name) if target is not None else None
+            case ast.Attribute():
+                target = self.project.resolve(node, scope)
+                if target is not None:
+                    return self.of_target(target, name)
+                base = self.of(node.value, scope)
+                return self.attribute(base, node.attr) if base is not None else None
+            case ast.Call():
+                return self._called(node, scope, name)
+            case _:
+                return None
+
+    def _tuple(self, node: ast.Tuple, scope: Scope, name: str) -> Value:
+        parts = [self.of(e, scope) for e in node.elts]
+        if all(p is not None and p.kind == "scalar" for p in parts):
+            return Value("scalar", OUTSIDE, name=name)
+        fields = {("item", i): p for i, p in enumerate(parts) if p is not None}
+        return Value("tuple", OUTSIDE, name=name, fields=fields)
+
+    def _called(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
+        if self.finder.is_partial(node.func, scope) and node.args:
+            return self._partial(node, scope, name)
+        target = self.project.resolve(node.func, scope)
+        if isinstance(target, External):
+            return self._made(target.name, node, scope, name)
+        if isinstance(target, Scope) and target.is_class:
+            made = self.of_target(target, name)
+            assert made is not None
+            return Value(self.instance_kind(target), OUTSIDE, name=name, ref=made.ref,
+                         fields=self._fields(target, node, scope))  # fmt: skip
+        if target is None and isinstance(node.func, ast.Name):
+            return self._named_tuple(node, scope, name)
+        if isinstance(target, Scope) and target.is_function:
+            if _is_generator(target):
+                return Value("generator", OUTSIDE, name=name)
+            inner = [s for s, *_ in self.finder.functions(node, scope)]
+            if inner:
+                return join([self.of_target(s, name) for s in inner])
+        return None
+
+    def _named_tuple(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
+        """Return an object of a class made by ``collections.namedtuple("Pair", "a b")``."""
+        assert isinstance(node.func, ast.Name)
+        found = scope.lookup(node.func.id)
+        maker = getattr(found[1][-1], "value", None) if found is not None else None
+        if not isinstance(maker, ast.Call) or found is None or len(maker.args) < 2:
+            return None
+        target = self.project.resolve(maker.func, found[0])
+        if not isinstance(target, External) or target.name != "collections.namedtuple":
+            return None
+        try:
+            listed = ast.literal_eval(maker.args[1])
+        except ValueError:
+            return None
+        names = listed.replace(",", " ").split() if isinstance(listed, str) else list(listed)
+        given = [*zip(names, node.args, strict=False)]
+        given += [(k.arg, k.value) for k in node.keywords if k.arg]
+        fields = {key: v for key, arg in given if (v := self.of(arg, scope)) is not None}
+        return Value("frozen", OUTSIDE, name=name, fields=fields)
+
+    def _fields(self, owner: Scope, node: ast.Call, scope: Scope) -> dict[Any, Value]:
+        """Return what a call of a dataclass or named tuple puts into the fields."""
+        names = [
+            s.target.id
+            for s in getattr(owner.node, "body", ())
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        ]
+        given = [*zip(names, node.args, strict=False)]
+        given += [(k.arg, k.value) for k in node.keywords if k.arg]
+        return {name: v for name, arg in given if (v := self.of(arg, scope)) is not None}
+
+    def _partial(self, node: ast.Call, scope: Scope, name: str) -> Value | None:
+        inner = self.of(node.args[0], scope, name)
+        if inner is None:
+            return None
+        given = [self.of(arg, scope) or Value("", OUTSIDE) for arg in node.args[1:]]
+        fields: dict[Any, Value] = {("item", i): v for i, v in enumerate(given)}
+        for keyword in node.keywords:
+            if keyword.arg:
+                fields[keyword.arg] = self.of(keyword.value, scope) or Value("", OUTSIDE)
+        return Value("partial", OUTSIDE, name=name, bound=inner, fields=fields)
+
+    def _made(self, dotted: str, node: ast.Call, scope: Scope, name: str) -> Value | None:
+        if dotted in _OPEN:
+            return Value("instance", OUTSIDE, name=name, ref=dotted)
+        if dotted.startswith("numpy.") and _NUMBER.match(dotted):
+            return Value("scalar", OUTSIDE, name=name)
+        if dotted == "typing.cast" and len(node.args) == 2:
+            return self.of(node.args[1], scope, name)
+        kind = _MADE.get(dotted, "")
+        package, _, last = dotted.rpartition(".")
+        if dotted.startswith("itertools."):
+            kind = "iterator"
+        elif package == "numpy" and last in _NDARRAYS:
+            kind = "ndarray"
+        elif package in ("jax.numpy", "fnarray.numpy") or dotted.startswith(
+            ("jax.random.", "fnarray.random.")
+        ):
+            kind = "array"
+        elif dotted in self.finder.table and node.args:
+            return self.of(node.args[0], scope, name)
+        return Value(kind, OUTSIDE, name=name) if kind else None
+
+    def instance_kind(self, owner: Scope) -> str:
+        """Say whether the instances of a class can change: ``"frozen"`` or ``"instance"``."""
+        node = owner.node
+        assert isinstance(node, ast.ClassDef)
+        for decorator in node.decorator_list:
+            text = ast.unparse(decorator)
+            if "dataclass" in text and re.search(r"frozen\s*=\s*True", text):
+                return "frozen"
+            if re.search(r"struct\.dataclass|attrs?\.frozen|\bfrozen\b|pytree", text):
+                return "frozen"
+        if any(k.arg == "metaclass" and "ABCMeta" not in ast.unparse(k.value)
+               for k in node.keywords):  # fmt: skip
+            return ""
+        package = owner.module.name.partition(".")[0]
+        if f"{package}.{owner.name}" in _FROZEN_ROOTS:
+            return "frozen"
+        kinds = []
+        for base in self.project.bases(owner):
+            if isinstance(base, External):
+                kinds.append("frozen" if base.name in _FROZEN_BASES else
+                             "instance" if base.name in _PLAIN_BASES else "")  # fmt: skip
+            elif isinstance(base, Scope) and base.is_class and base is not owner:
+                kinds.append(self.instance_kind(base))
+            else:
+                kinds.append("")
+        if "frozen" in kinds:
+            return "frozen"
+        return "" if "" in kinds else "instance"
+
+
+# The same when the library itself is linted.
+_FROZEN_ROOTS = frozenset({"equinox.Module", "flax.Module", "flax.PyTreeNode"})
+_PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol",
+                          "builtins.Exception"})  # fmt: skip
+
+
+def _external_kind(dotted: str) -> str:
+    """Return what can be said of an outside name from its spelling alone."""
+    head, _, last = dotted.rpartition(".")
+    if not head:
+        return "module"
+    if dotted in ("sys.argv", "sys.path"):
+        return "list"
+    if dotted in ("os.environ", "sys.modules"):
+        return ""
+    if head == "builtins":
+        made = getattr(builtins, last, None)
+        return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
+    return "class" if last[:1].isupper() and not last.isupper() else ""
+
+
+def _final(binding: Binding) -> bool:
+    note = getattr(binding, "annotation", None)
+    return note is not None and bool(re.search(r"\bFinal\b", ast.unparse(note)))
+
+
+def _is_generator(scope: Scope) -> bool:
+    if isinstance(scope.node, ast.Lambda):
+        return False
+    stack: list[ast.AST] = list(scope.node.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(node))
+    return False

@@ -1,0 +1,296 @@
+"""Finding the functions that a file hands to transforms and control flow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .index import FUNCTIONS, Module, Scope
+from .project import External, Project
+from .transforms import CALLBACKS, PARTIALS, RULE_SETTERS, TRANSFORMS, Transform
+
+_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A function that is traced: by what, and which of its parameters are no traced values.
+
+    ``bound`` counts leading positional parameters filled by ``partial`` or a bound method;
+    ``fixed`` names parameters that are static or bound by keyword.
+    """
+
+    scope: Scope
+    transform: Transform
+    site: ast.AST
+    bound: int = 0
+    fixed: frozenset[str] = frozenset()
+    partial: bool = False
+
+    @property
+    def label(self) -> str:
+        """The first step of a finding's path: ``jit(train)``."""
+        return f"{self.transform.name}({self.scope.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A transform applied in a module: decorator or call, with its keywords."""
+
+    transform: Transform
+    node: ast.AST
+    keywords: tuple[ast.keyword, ...]
+    scope: Scope
+
+
+class Finder:
+    """Resolves what each transform of a module is applied to."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        extra = project.settings.transforms
+        jit = TRANSFORMS["jax.jit"]
+        self.table = TRANSFORMS | dict.fromkeys(extra, jit)
+        self.last = {name.rpartition(".")[2] for name in self.table}
+
+    def transform(self, node: ast.expr, scope: Scope) -> Transform | None:
+        """Return the transform that an expression names, through any alias."""
+        target = self.project.resolve(node, scope)
+        if isinstance(target, External):
+            return self.table.get(target.name)
+        if isinstance(target, Scope) and target.name in self.last:
+            # A project that defines its own filter_jit, say, is linted by its public name.
+            package = target.module.name.partition(".")[0]
+            return self.table.get(f"{package}.{target.name}")
+        return None
+
+    def applied(self, node: ast.expr, scope: Scope) -> Use | None:
+        """Return the transform that a decorator or factory call applies: ``jit``,
+        ``partial(jit, static_argnums=0)``, ``jit(static_argnames="n")``.
+        """
+        if not isinstance(node, ast.Call):
+            found = self.transform(node, scope)
+            return Use(found, node, (), scope) if found and found.decorates else None
+        if self.is_partial(node.func, scope) and node.args:
+            found = self.transform(node.args[0], scope)
+            if found is not None and found.decorates and len(node.args) == 1:
+                return Use(found, node, tuple(node.keywords), scope)
+            return None
+        if not node.args and not any(k.arg in ("fun", "f", "fn") for k in node.keywords):
+            found = self.transform(node.func, scope)
+            if found is not None and found.decorates:
+                return Use(found, node, tuple(node.keywords), scope)
+        return None
+
+    def is_partial(self, node: ast.expr, scope: Scope) -> bool:
+        """Say whether an expression names ``functools.partial`` or a twin."""
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return False
+        if (node.id if isinstance(node, ast.Name) else node.attr) not in ("partial", "Partial"):
+            return False
+        target = self.project.resolve(node, scope)
+        return isinstance(target, External) and target.name in PARTIALS
+
+    def find(self, module: Module) -> Iterator[Traced]:
+        """Yield every function that the module traces."""
+        for scope in module.functions:
+            if isinstance(scope.node, ast.Lambda) or scope.parent is None:
+                continue
+            for decorator in scope.node.decorator_list:
+                use = self.applied(decorator, scope.parent)
+                if use is not None:
+                    yield self._traced(scope, use, self._is_method(scope), decorated=True)
+                elif self._is_rule_setter(decorator):
+                    yield Traced(scope, TRANSFORMS["jax.custom_jvp"], decorator)
+        for site in module.calls:
+            yield from self._call(site.node, site.scope)
+
+    def _call(self, call: ast.Call, scope: Scope) -> Iterator[Traced]:
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in RULE_SETTERS:
+            yield from self._slots(call, scope, TRANSFORMS["jax.custom_jvp"],
+                                   RULE_SETTERS[func.attr])  # fmt: skip
+            return
+        if isinstance(func, (ast.Name, ast.Attribute)):
+            found = self.transform(func, scope)
+            if found is not None:
+                yield from self._slots(call, scope, found, found.slots)
+        elif isinstance(func, ast.Call):  # partial(jit, static_argnums=0)(f), jit(...)(f)
+            use = self.applied(func, scope)
+            if use is not None and call.args:
+                for target, bound, names, part in self.functions(call.args[0], scope):
+                    yield self._traced(target, use, bound, names, part)
+
+    def _slots(
+        self, call: ast.Call, scope: Scope, found: Transform, slots: tuple[tuple[int, str], ...]
+    ) -> Iterator[Traced]:
+        use = Use(found, call, tuple(call.keywords), scope)
+        starred = any(isinstance(a, ast.Starred) for a in call.args)
+        for position, keyword in slots:
+            node = next((k.value for k in call.keywords if k.arg == keyword), None)
+            if node is None and not starred and position < len(call.args):
+                node = call.args[position]
+            if node is None and keyword == "fun":
+                node = next((k.value for k in call.keywords if k.arg in ("f", "func")), None)
+            if node is None:
+                continue
+            many = found.several and isinstance(node, (ast.List, ast.Tuple))
+            for item in node.elts if many else [node]:
+                for target, bound, names, part in self.functions(item, scope):
+                    yield self._traced(target, use, bound, names, part)
+
+    def functions(
+        self, node: ast.expr, scope: Scope, depth: int = _DEPTH
+    ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        """Yield the functions an expression may stand for, as ``(scope, bound, names, partial)``.
+
+        ``bound`` leading parameters and the parameters ``names`` are already filled.
+        """
+        if depth <= 0:
+            return
+        match node:
+            case ast.Lambda():
+                found = scope.module.scopes.get(node)
+                if found is not None:
+                    yield found, 0, frozenset(), False
+            case ast.IfExp():
+                yield from self.functions(node.body, scope, depth - 1)
+                yield from self.functions(node.orelse, scope, depth - 1)
+            case ast.Name() | ast.Attribute():
+                yield from self._named(node, scope, depth)
+            case ast.Call():
+                yield from self._made(node, scope, depth)
+
+    def _named(
+        self, node: ast.Name | ast.Attribute, scope: Scope, depth: int
+    ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        target = self.project.resolve(node, scope)
+        if isinstance(target, Scope) and target.is_function:
+            yield target, int(isinstance(node, ast.Attribute) and self._is_method(target)), \
+                frozenset(), False  # fmt: skip
+        elif isinstance(node, ast.Name):
+            found = scope.lookup(node.id)
+            if found is None:
+                return
+            holder, bindings = found
+            for binding in bindings:
+                value = getattr(binding, "value", None)
+                if isinstance(value, (ast.Call, ast.IfExp)) and getattr(binding, "exact", False):
+                    yield from self.functions(value, holder, depth - 1)
+        elif isinstance(node.value, ast.Call):  # Model().step
+            yield from self._method(node.value, scope, node.attr)
+        elif isinstance(node.value, ast.Name):  # a method of an object made here
+            found = scope.lookup(node.value.id)
+            for binding in found[1] if found else ():
+                value = getattr(binding, "value", None)
+                if isinstance(value, ast.Call) and getattr(binding, "exact", False):
+                    yield from self._method(value, found[0], node.attr)  # type: ignore[index]
+
+    def _method(
+        self, made: ast.Call, scope: Scope, name: str
+    ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        """Yield the method of an object that a call of its class makes."""
+        owner = self.project.resolve(made.func, scope)
+        if isinstance(owner, Scope) and owner.is_class:
+            method = self.project.member(owner, name)
+            if isinstance(method, Scope) and method.is_function:
+                yield method, int(self._is_method(method)), frozenset(), False
+
+    def _made(
+        self, node: ast.Call, scope: Scope, depth: int
+    ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        if self.is_partial(node.func, scope) and node.args:
+            names = frozenset(k.arg for k in node.keywords if k.arg)
+            for target, bound, before, _ in self.functions(node.args[0], scope, depth - 1):
+                yield target, bound + len(node.args) - 1, before | names, True
+            return
+        target = self.project.resolve(node.func, scope)
+        if isinstance(target, External):
+            # jit(grad(f)): the inner call is a site of its own; the outer one adds its kind.
+            found = self.table.get(target.name)
+            wraps = target.name in ("functools.wraps", "functools.lru_cache")
+            if found is not None and found.decorates and node.args and not wraps:
+                yield from self.functions(node.args[0], scope, depth - 1)
+        elif isinstance(target, Scope) and target.is_class:
+            method = self.project.member(target, "__call__")
+            if isinstance(method, Scope) and method.is_function:
+                yield method, 1, frozenset(), False
+        elif isinstance(target, Scope) and target.is_function:  # a factory: what it returns
+            for value in target.returns:
+                if isinstance(value, (ast.Lambda, ast.Name, ast.Call)):
+                    for inner, *rest in self.functions(value, target, depth - 2):
+                        if inner.parent is not None and inner is not target:
+                            yield inner, *rest  # type: ignore[misc]
+
+    # --- which parameters are traced ---
+
+    def _traced(
+        self,
+        target: Scope,
+        use: Use,
+        bound: int = 0,
+        names: frozenset[str] = frozenset(),
+        partial: bool = False,
+        *,
+        decorated: bool = False,
+    ) -> Traced:
+        # A decorator sees self; what is already bound no longer counts among the arguments.
+        fixed = names | static_names(target, use.keywords, 0 if decorated else bound)
+        return Traced(target, use.transform, use.node, bound, fixed, partial)
+
+    def _is_method(self, scope: Scope) -> bool:
+        if scope.parent is None or not scope.parent.is_class:
+            return False
+        decorators = getattr(scope.node, "decorator_list", [])
+        return not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+
+    def _is_rule_setter(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr in RULE_SETTERS
+
+    def is_callback(self, call: ast.Call, scope: Scope) -> bool:
+        """Say whether a call hands functions to the host: ``debug.callback`` and its kin."""
+        target = self.project.resolve(call.func, scope)
+        return isinstance(target, External) and target.name in CALLBACKS
+
+
+def static_names(target: Scope, keywords: tuple[ast.keyword, ...], bound: int) -> frozenset[str]:
+    """Return the parameters named by ``static_argnums``, ``static_argnames`` and their kin.
+
+    Positions count from the first parameter that is not ``bound`` yet.
+    """
+    assert isinstance(target.node, FUNCTIONS)
+    args = target.node.args
+    positional = [a.arg for a in (*args.posonlyargs, *args.args)]
+    names: set[str] = set()
+    for keyword in keywords:
+        if keyword.arg in ("static_argnums", "nondiff_argnums", "static_broadcasted_argnums"):
+            for n in _constants(keyword.value):
+                if isinstance(n, int) and n < 0 and -n <= len(positional):
+                    names.add(positional[n])
+                elif isinstance(n, int) and 0 <= n < len(positional) - bound:
+                    names.add(positional[n + bound])
+            if not _literal(keyword.value):
+                names.update(positional)  # unknown: nothing is surely traced
+        elif keyword.arg == "static_argnames":
+            names.update(str(n) for n in _constants(keyword.value))
+            if not _literal(keyword.value):
+                names.update(positional + [a.arg for a in args.kwonlyargs])
+        elif keyword.arg is None:
+            names.update(positional)
+    return frozenset(names)
+
+
+def _literal(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _constants(node: ast.expr) -> list[object]:
+    if not _literal(node):
+        return []
+    value = ast.literal_eval(node)
+    return list(value) if isinstance(value, (tuple, list, set)) else [value]

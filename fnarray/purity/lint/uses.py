@@ -1,0 +1,179 @@
+"""Pitfalls of applying a transform: anew in a loop, or with static values that do not hash."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..findings import Finding
+from ..rules import RULES
+from .index import FUNCTIONS, CallSite, Module, Scope
+from .place import place_of
+from .project import External
+from .traced import Finder, Traced, static_names
+
+_COMPILED = frozenset({"jit", "pjit", "pmap"})
+_UNHASHABLE = {ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
+               ast.DictComp: "dict", ast.SetComp: "set"}  # fmt: skip
+_MAKERS = {f"builtins.{n}": n for n in ("list", "dict", "set", "bytearray")} | {
+    f"{m}.{n}": "array"
+    for m in ("numpy", "jax.numpy", "fnarray.numpy")
+    for n in ("array", "asarray", "zeros", "ones", "arange", "full")
+}
+
+
+def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
+    """Yield the transforms of new functions inside loops (FNA606)."""
+    rule = RULES["FNA606"]
+    for site in module.calls:
+        if site.loop is None or not site.node.args or site.node in module.kept:
+            continue
+        if not isinstance(site.node.func, (ast.Name, ast.Attribute)):
+            continue
+        found = finder.transform(site.node.func, site.scope)
+        if found is None or found.name not in _COMPILED:
+            continue
+        if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site):
+            yield rule.at(
+                place_of(module.source, site.node),
+                name=found.name,
+                what=f"{ast.unparse(site.node.func)}()",
+                source=module.source.line(site.node.lineno),
+            )
+    for scope in module.functions:
+        if not scope.in_loop or isinstance(scope.node, ast.Lambda) or scope.parent is None:
+            continue
+        if scope.name in module.kept_names or not _is_called(scope.name, scope.loop):
+            continue
+        for decorator in scope.node.decorator_list:
+            use = finder.applied(decorator, scope.parent)
+            if use is not None and use.transform.name in _COMPILED:
+                yield rule.at(
+                    place_of(module.source, decorator),
+                    name=use.transform.name,
+                    what=f"@{use.transform.name}",
+                    source=module.source.line(decorator.lineno),
+                )
+
+
+def _is_used(site: CallSite) -> bool:
+    """Say whether the loop that makes the function also calls it, or hands it on."""
+    assert site.loop is not None
+    for node in ast.walk(site.loop):
+        if isinstance(node, ast.Assign) and node.value is site.node:
+            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            return any(_is_called(name, site.loop) for name in names)
+    return True
+
+
+def _is_called(name: str, loop: ast.AST | None) -> bool:
+    return loop is not None and any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        for n in ast.walk(loop)
+    )
+
+
+def _is_new(finder: Finder, node: ast.expr, scope: Scope, loop: ast.AST) -> bool:
+    """Say whether an expression makes a new function at each turn of the loop."""
+    if isinstance(node, ast.Lambda):
+        return True
+    if isinstance(node, ast.Call):
+        if finder.is_partial(node.func, scope):
+            return True
+        inner = finder.transform(node.func, scope)
+        return inner is not None and bool(node.args)
+    if isinstance(node, ast.Name):
+        target = finder.project.resolve(node, scope)
+        if isinstance(target, Scope) and target.is_function and target.in_loop:
+            return target.parent is scope and target.node.lineno >= loop.lineno  # type: ignore
+    return False
+
+
+def unhashable(finder: Finder, module: Module, traced: list[Traced]) -> Iterator[Finding]:
+    """Yield static parameters with defaults, or given values, that do not hash (FNA608)."""
+    rule = RULES["FNA608"]
+    static: dict[Scope, frozenset[str]] = {}
+    for one in traced:
+        keywords = tuple(getattr(one.site, "keywords", ()))
+        if isinstance(one.site, ast.Call) and isinstance(one.site.func, ast.Call):
+            keywords += tuple(one.site.func.keywords)
+        names = static_names(one.scope, keywords, 0 if _decorates(one) else one.bound)
+        named = any(k.arg in ("static_argnums", "static_argnames") for k in keywords)
+        sure = all(k.arg is not None and _known(k.value) for k in keywords if _is_static(k))
+        if one.transform.name not in _COMPILED or not names or not named or not sure:
+            continue
+        if _decorates(one):
+            static[one.scope] = names
+        for name, default in _defaults(one.scope):
+            kind = _kind(finder, default, one.scope.parent or one.scope)
+            if name in names and kind:
+                yield rule.at(
+                    place_of(one.scope.module.source, default),
+                    name=name,
+                    what=kind,
+                    source=one.scope.module.source.line(default.lineno),
+                    path=(one.label,),
+                )
+    for site in module.calls if static else ():
+        target = finder.project.resolve(site.node.func, site.scope)
+        if not isinstance(target, Scope) or target not in static:
+            continue
+        for name, value in _given(target, site.node):
+            kind = _kind(finder, value, site.scope)
+            if name in static[target] and kind:
+                yield rule.at(
+                    place_of(module.source, value),
+                    name=name,
+                    what=kind,
+                    source=module.source.line(value.lineno),
+                )
+
+
+def _is_static(keyword: ast.keyword) -> bool:
+    return keyword.arg is None or keyword.arg.startswith("static_")
+
+
+def _known(node: ast.expr) -> bool:
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return False
+    return True
+
+
+def _decorates(one: Traced) -> bool:
+    return one.site in getattr(one.scope.node, "decorator_list", ())
+
+
+def _defaults(scope: Scope) -> Iterator[tuple[str, ast.expr]]:
+    assert isinstance(scope.node, FUNCTIONS)
+    args = scope.node.args
+    positional = [*args.posonlyargs, *args.args]
+    for arg, default in zip(reversed(positional), reversed(args.defaults), strict=False):
+        yield arg.arg, default
+    for arg, given in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if given is not None:
+            yield arg.arg, given
+
+
+def _given(scope: Scope, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    assert isinstance(scope.node, FUNCTIONS)
+    args = scope.node.args
+    names = [a.arg for a in (*args.posonlyargs, *args.args)]
+    if scope.parent is not None and scope.parent.is_class:
+        names = names[1:]
+    for name, value in zip(names, call.args, strict=False):
+        if isinstance(value, ast.Starred):
+            break
+        yield name, value
+    for keyword in call.keywords:
+        if keyword.arg:
+            yield keyword.arg, keyword.value
+
+
+def _kind(finder: Finder, node: ast.expr, scope: Scope) -> str | None:
+    kind = _UNHASHABLE.get(type(node))
+    if kind is None and isinstance(node, ast.Call):
+        target = finder.project.resolve(node.func, scope)
+        kind = _MAKERS.get(target.name) if isinstance(target, External) else None
+    return kind

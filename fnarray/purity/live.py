@@ -1,0 +1,466 @@
+"""Checking of live functions: names stand for the objects they are bound to now."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .. import errors
+from ..config import config
+from .cells import rebound
+from .engine import Analysis, analyse
+from .findings import Finding, render
+from .guards import Guards
+from .objects import canonical, is_user_file, is_user_module, kind_of, name_of
+from .rules import RULES
+from .syntax import node_of, tree_of
+from .values import OUTSIDE, Function, Value
+
+_IGNORE = re.compile(r"#\s*fnarray:\s*ignore\[([A-Za-z0-9,\s-]+)\]")
+_FINAL = re.compile(r"\bFinal\b")
+#: Packages that are not entered although they are the user's own; changed by `trust`.
+_trusted: frozenset[str] = frozenset()
+
+
+def trust(*packages: str) -> None:
+    """Take the functions of further packages to be pure, as those of installed ones are."""
+    global _trusted
+    _trusted |= set(packages)
+    _known.clear()
+
+
+class LiveResolver:
+    """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
+
+    def __init__(self) -> None:
+        self.guards = Guards()
+        self._functions: dict[int, Function] = {}
+
+    # --- the engine's questions ---
+
+    def lookup(self, function: Function, name: str) -> Value | None:
+        """Return what a cell, global or builtin is bound to."""
+        fun: types.FunctionType = function.module
+        code = fun.__code__
+        if name in code.co_freevars and fun.__closure__:
+            cell = fun.__closure__[code.co_freevars.index(name)]
+            try:
+                obj = cell.cell_contents
+            except ValueError:
+                return None
+            self.guards.add_cell(cell, name)
+            value = self.describe(obj, name, "cell")
+            if value.kind not in ("function", "class", "module", "partial"):
+                value.rebound = _rebound(fun, name)
+            return value
+        namespace = fun.__globals__
+        self.guards.add_name(namespace, name)
+        if name in namespace:
+            obj = namespace[name]
+            constant = _is_constant(name, namespace.get("__annotations__"))
+            value = self.describe(obj, name, "global", constant)
+            if value.kind == "scalar" and not constant:
+                value.constant = _imported_constant(fun, name)
+            return value
+        if hasattr(builtins, name):
+            return self.describe(getattr(builtins, name), name, "global", True)
+        return None
+
+    def attribute(self, value: Value, name: str) -> Value | None:
+        """Return the attribute of an object from outside, running no code of the user's."""
+        obj = value.obj
+        if not _is_present(obj):
+            obj = _module_named(value.ref)
+            if obj is None:
+                return None
+        spelled = f"{value.name}.{name}" if value.name else name
+        if isinstance(obj, types.ModuleType):
+            return self._of_module(obj, name, spelled)
+        if name.startswith("__") and not name.endswith("__"):
+            owner = obj if isinstance(obj, type) else type(obj)
+            private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
+            name = next((p for p in private if _static(obj, p) is not _NOTHING), name)
+        found = _static(obj, name)
+        if found is _NOTHING:
+            return None
+        if isinstance(obj, type):
+            return self._of_class(obj, name, found, spelled, value)
+        return self._of_instance(obj, name, found, spelled, value)
+
+    def items(self, value: Value) -> Iterator[Value] | None:
+        """Return the elements of a tuple or frozen set."""
+        if isinstance(value.obj, (tuple, frozenset)):
+            return (self.describe(x, value.name, value.holder, value.constant) for x in value.obj)
+        return None
+
+    def follow(self, value: Value) -> tuple[Function, Value | None] | None:
+        """Return the body behind a callable of the user's code."""
+        return self._follow(value.obj, value) if _is_present(value.obj) else None
+
+    # --- objects ---
+
+    def describe(
+        self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
+    ) -> Value:
+        """Return the value of a live object."""
+        if isinstance(obj, (staticmethod, classmethod)):
+            obj = obj.__func__
+        while _is_wrapper(obj):
+            obj = obj.__wrapped__
+        kind = kind_of(obj)
+        ref = name_of(obj) if kind in ("function", "class", "module") else ""
+        value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
+                      bound=bound)  # fmt: skip
+        if kind == "partial":
+            value.bound = self.describe(obj.func, getattr(obj.func, "__name__", name), holder, True)
+            value.fields = {
+                ("item", i): self.describe(a, name, "", True) for i, a in enumerate(obj.args)
+            }
+            value.fields |= {k: self.describe(v, k, "", True) for k, v in obj.keywords.items()}
+        elif kind == "property":
+            getter = getattr(obj, "fget", None) or getattr(obj, "func", None)
+            if isinstance(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
+                value.function = self.function(getter)
+        return value
+
+    def function(self, fun: types.FunctionType) -> Function:
+        """Return the syntax of a function, with the objects of its defaults."""
+        kept = self._functions.get(id(fun))
+        if kept is None:
+            node, lines = node_of(fun)
+            defaults = dict(
+                zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
+            )
+            defaults |= fun.__kwdefaults__ or {}
+            values = {k: self.describe(v, k, "default") for k, v in defaults.items()}
+            kept = Function(node, fun.__code__.co_filename, fun, name=fun.__name__,
+                            defaults=values, lines=lines)  # fmt: skip
+            self._functions[id(fun)] = kept
+        return kept
+
+    def _follow(self, obj: Any, value: Value) -> tuple[Function, Value | None] | None:
+        receiver = value.bound if value.kind == "function" else None
+        for _ in range(20):
+            if getattr(obj, "__fnarray_pure__", False) is True:
+                return None
+            if isinstance(obj, types.MethodType):
+                receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
+                obj = obj.__func__
+            elif isinstance(obj, types.FunctionType):
+                if is_user_file(obj.__code__.co_filename) and not _is_trusted(obj.__module__):
+                    return self.function(obj), receiver
+                # A wrapper of the standard library, such as contextmanager's.
+                obj = getattr(obj, "__wrapped__", None)
+            elif isinstance(obj, type):
+                init = obj.__dict__.get("__init__") or getattr(obj, "__post_init__", None)
+                init = obj.__init__ if init is None else init
+                if not isinstance(init, types.FunctionType):
+                    return None
+                if not is_user_file(init.__code__.co_filename):
+                    return None
+                if init.__code__.co_filename.startswith("<"):  # made by dataclass: no source
+                    return None
+                return self.function(init), None
+            elif hasattr(obj, "__wrapped__"):
+                obj = obj.__wrapped__
+            else:
+                method = _static(type(obj), "__call__")
+                if not isinstance(method, types.FunctionType):
+                    return None
+                if not is_user_file(method.__code__.co_filename):
+                    return None
+                return self.function(method), value.but(name=value.name or "self")
+        return None
+
+    def _of_module(self, module: types.ModuleType, name: str, spelled: str) -> Value | None:
+        space = vars(module)
+        try:
+            obj = space[name] if name in space else getattr(module, name)
+        except Exception:
+            return None
+        self.guards.add_name(space, name)
+        user = is_user_module(module.__name__, _trusted)
+        constant = not user or _is_constant(name, space.get("__annotations__"))
+        value = self.describe(obj, spelled, "global", constant)
+        if not user and value.kind not in ("module",):
+            value.ref = canonical(f"{module.__name__}.{name}")
+        return value
+
+    def _of_class(
+        self, cls: type, name: str, found: Any, spelled: str, value: Value
+    ) -> Value | None:
+        if isinstance(found, classmethod):
+            return self.describe(found, spelled, "attribute", True, bound=value)
+        if isinstance(found, (staticmethod, types.FunctionType, property)):
+            holder = "static" if isinstance(found, staticmethod) else "attribute"
+            return self.describe(found, spelled, holder, True)
+        user = is_user_module(cls.__module__, _trusted)
+        try:
+            obj = getattr(cls, name)
+        except AttributeError:
+            return None
+        constant = not user or _is_constant(name, getattr(cls, "__annotations__", None))
+        self.guards.add_attribute(cls, name, obj)
+        made = self.describe(obj, spelled, "attribute", constant)
+        if not user:
+            made.ref = canonical(f"{cls.__module__}.{cls.__qualname__}.{name}")
+        return made
+
+    def _of_instance(
+        self, obj: Any, name: str, found: Any, spelled: str, value: Value
+    ) -> Value | None:
+        own = name in getattr(obj, "__dict__", {})
+        if not own:
+            if isinstance(found, (property,)) or type(found).__name__ == "cached_property":
+                made = self.describe(found, spelled, "attribute", True, bound=value)
+                if made.function is not None:
+                    return made
+            if isinstance(found, types.FunctionType):
+                return self.describe(found, spelled, "attribute", True, bound=value)
+            if isinstance(found, classmethod):
+                owner = self.describe(type(obj), type(obj).__name__, "attribute", True)
+                return self.describe(found, spelled, "attribute", True, bound=owner)
+            if isinstance(found, staticmethod):
+                return self.describe(found, spelled, "attribute", True)
+        try:
+            inner = obj.__dict__[name] if own else getattr(obj, name)
+        except Exception:
+            return None
+        frozen = value.kind in ("frozen", "tuple", "array", "scalar", "function")
+        constant = frozen or (
+            not own and _is_constant(name, getattr(type(obj), "__annotations__", None))
+        )
+        if not frozen and constant:
+            self.guards.add_attribute(obj, name, inner)
+        return self.describe(inner, spelled, "attribute", constant)
+
+
+_NOTHING: Any = object()
+
+
+def _static(obj: Any, name: str) -> Any:
+    return inspect.getattr_static(obj, name, _NOTHING)
+
+
+def _is_present(obj: Any) -> bool:
+    return type(obj).__name__ != "Absent"
+
+
+def _is_wrapper(obj: Any) -> bool:
+    """Say whether an object, no plain function, stands for a function that it keeps."""
+    if isinstance(obj, (types.FunctionType, type, types.ModuleType)) or not callable(obj):
+        return False
+    return callable(_static(obj, "__wrapped__")) and not getattr(obj, "__fnarray_pure__", False)
+
+
+def _module_named(ref: str) -> Any:
+    return sys.modules.get(ref)
+
+
+def _self_name(method: types.MethodType) -> str:
+    names = _positional(method.__func__) if isinstance(method.__func__, types.FunctionType) else []
+    return names[0] if names else "self"
+
+
+def _positional(fun: types.FunctionType) -> tuple[str, ...]:
+    return fun.__code__.co_varnames[: fun.__code__.co_argcount]
+
+
+def _is_trusted(module: str | None) -> bool:
+    return bool(_trusted) and (module or "").partition(".")[0] in _trusted
+
+
+def _is_constant(name: str, notes: Any) -> bool:
+    if name.isupper() or (name.startswith("__") and name.endswith("__")):
+        return True
+    note = notes.get(name) if isinstance(notes, dict) else None
+    return note is not None and bool(_FINAL.search(str(note)))
+
+
+def _imported_constant(fun: types.FunctionType, name: str) -> bool:
+    """Say whether a global was imported by name from a package that is not the user's."""
+    lines = node_of(fun)[1]
+    tree = tree_of(fun.__code__, lines) if lines else None
+    for node in tree.body if tree is not None else ():
+        if (
+            isinstance(node, ast.ImportFrom)
+            and any((a.asname or a.name) == name for a in node.names)
+            and not node.level
+        ):
+            return not is_user_module(node.module or "", _trusted)
+    return False
+
+
+def _rebound(fun: types.FunctionType, name: str) -> str:
+    node, lines = node_of(fun)
+    tree = tree_of(fun.__code__, lines) if lines else None
+    return rebound(tree, node.lineno, node.col_offset, name) if tree is not None else ""
+
+
+# --- the front door ---
+
+_known: weakref.WeakKeyDictionary[Any, tuple[tuple[Finding, ...], Guards]] = (
+    weakref.WeakKeyDictionary()
+)
+_lock = threading.Lock()
+
+
+def examine(fun: Callable[..., Any], transform: str = "") -> tuple[tuple[Finding, ...], Guards]:
+    """Return the findings of a live function and the guards of what it read.
+
+    The result is kept with the function, and made anew once a guard fails.
+    """
+    try:
+        kept = _known.get(fun)
+    except TypeError:  # not hashable, or no weak reference possible
+        kept = None
+    if kept is not None and kept[1].holds():
+        return kept
+    resolver = LiveResolver()
+    analysis = _analyse(fun, resolver, transform)
+    result = tuple(f for f in analysis.findings if not _is_ignored(f)), resolver.guards
+    if all(RULES[f.code].group != "tool" for f in result[0]):
+        try:
+            with _lock:
+                _known[fun] = result
+        except TypeError:
+            pass
+    return result
+
+
+def _analyse(fun: Any, resolver: LiveResolver, transform: str) -> Analysis:
+    value = resolver.describe(fun, getattr(fun, "__name__", type(fun).__name__), "global", True)
+    fixed: dict[Any, Value] = {}
+    positional: list[Value] = []
+    while value.kind == "partial" and value.bound is not None:
+        fields = value.fields or {}
+        positional = [v for k, v in fields.items() if isinstance(k, tuple)] + positional
+        fixed = {k: v for k, v in fields.items() if isinstance(k, str)} | fixed
+        value = value.bound
+    target = resolver.follow(value)
+    if target is None:
+        return Analysis()
+    function, receiver = target
+    given = [*([receiver] if receiver is not None else []), *positional]
+    defaults = dict(function.defaults)
+    names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+    for name, one in (*zip(names, given, strict=False), *fixed.items()):
+        defaults[name] = one.but(name=name, holder="receiver")
+    function = Function(
+        function.node, function.file, function.module, name=function.name, defaults=defaults,
+        lines=function.lines,
+    )  # fmt: skip
+    label = f"{transform}({function.name})" if transform else function.name
+    return analyse(function, resolver, (label,))
+
+
+def _is_ignored(finding: Finding) -> bool:
+    found = _IGNORE.search(finding.source)
+    if found is None:
+        return False
+    codes = {c.strip() for c in found[1].split(",")}
+    return finding.code in codes or finding.name in codes
+
+
+def check(fun: Callable[..., Any]) -> list[Finding]:
+    """Return every effect of a function and of the user's functions it calls.
+
+    Parameters
+    ----------
+    fun
+        A function, lambda, method, ``partial``, callable object, or a transformed function.
+
+    Returns
+    -------
+    list of Finding
+        In order of place; empty for a pure function.
+    """
+    return list(examine(fun)[0])
+
+
+def assert_pure(fun: Callable[..., Any]) -> None:
+    """Raise unless a function is pure: for test suites.
+
+    Raises
+    ------
+    AssertionError
+        With all findings, in full.
+    """
+    __tracebackhide__ = True
+    found = check(fun)
+    if found:
+        name = getattr(fun, "__name__", repr(fun))
+        raise AssertionError(f"{name} is not pure:\n\n{render(found)}")
+
+
+def assume_pure(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function as pure: its body is not checked.
+
+    Whether it is, is the author's word. What it reads is not guarded either.
+    """
+    fun.__fnarray_pure__ = True  # type: ignore[attr-defined]
+    return fun
+
+
+_GROUPS = {
+    "writes": errors.WriteEffectError,
+    "reads": errors.ReadEffectError,
+    "nondeterminism": errors.NondeterminismError,
+    "io": errors.IOEffectError,
+    "iterators": errors.IteratorEffectError,
+    "dynamic": errors.DynamicCodeError,
+}
+_errors: dict[tuple[type, ...], type] = {}
+
+
+def error_of(findings: tuple[Finding, ...], head: str) -> errors.EffectError:
+    """Return the exception of some findings: an instance of the class of every group found."""
+    groups = dict.fromkeys(_GROUPS[RULES[f.code].group] for f in findings)
+    bases: tuple[type, ...] = tuple(groups)
+    if any(f.code == "FNA106" for f in findings):
+        bases = (*bases, TypeError)
+    if bases not in _errors:
+        _errors[bases] = bases[0] if len(bases) == 1 else type(bases[0].__name__, bases, {})
+    error = _errors[bases](f"{head}\n\n{render(findings)}")
+    error.findings = findings
+    return error
+
+
+def verify(fun: Callable[..., Any], transform: str, mode: str | None = None) -> Guards:
+    """Check a function that a transform is about to trace; return the guards of its reads.
+
+    Parameters
+    ----------
+    fun
+        What the user handed in.
+    transform
+        Name of the transform, which begins the path of each finding: ``jit(train) -> step``.
+    mode
+        ``"error"``, ``"warn"`` or ``"off"``; by default ``config.effects``.
+
+    Raises
+    ------
+    EffectError
+        In mode ``"error"``, with all findings, of the class of every group found.
+    """
+    mode = mode or config.effects
+    if mode == "off":
+        return Guards()
+    findings, guards = examine(fun, transform)
+    if findings:
+        count = "an effect" if len(findings) == 1 else f"{len(findings)} effects"
+        name = getattr(fun, "__name__", type(fun).__name__)
+        head = f"{transform}: {name} is not pure: {count} found."
+        if mode == "error":
+            raise error_of(findings, head)
+        warnings.warn(f"{head}\n\n{render(findings)}", errors.EffectWarning, stacklevel=3)
+    return guards

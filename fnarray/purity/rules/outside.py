@@ -1,0 +1,295 @@
+"""What depends on the world outside the arguments, or acts on it."""
+
+from __future__ import annotations
+
+from ._base import Rule
+
+
+class Random(Rule):
+    """Python's or NumPy's hidden random state is used, or the system's entropy."""
+
+    code = "FNA301"
+    name = "random"
+    message = "{name} runs once, at trace time"
+    repair = "Pass a key and draw with fnarray.random."
+    why = """
+The number is drawn while tracing and compiled in: every call gets the same one.
+"""
+    bad = """
+import random
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x + random.gauss(0.0, 1.0)
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x, key):
+    return x + fnarray.random.normal(key)
+"""
+
+
+class Clock(Rule):
+    """The time or the date is read."""
+
+    code = "FNA302"
+    name = "clock"
+    message = "{name} reads the clock once, at trace time"
+    repair = "Read the clock outside; pass the time as an argument if it is needed."
+    why = """
+The clock is read while tracing. Measured this way, every call takes the time of the trace.
+"""
+    bad = """
+import time
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x + time.time()
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x, now):
+    return x + now
+"""
+
+
+class OuterGenerator(Rule):
+    """A random generator is captured, handed in, or made without a seed."""
+
+    code = "FNA303"
+    name = "outer-generator"
+    message = "draws from {name!r}, a random generator with hidden state"
+    repair = "Pass a key and draw with fnarray.random."
+    why = """
+A generator's state advances with each draw. A generator with a literal seed, made inside the
+function, gives the same numbers at every call, and is accepted.
+"""
+    bad = """
+import fnarray
+import numpy as np
+
+rng = np.random.default_rng(0)
+
+@fnarray.jit
+def step(x):
+    return x + rng.normal()
+"""
+    good = """
+import fnarray
+import numpy as np
+
+@fnarray.jit
+def step(x):
+    rng = np.random.default_rng(0)
+    return x + rng.normal()
+"""
+
+
+class Identity(Rule):
+    """``id``, or the hash of a string, which differ between processes."""
+
+    code = "FNA304"
+    name = "identity"
+    message = "{name!r} differs from one process to the next"
+    repair = "Use a value that is part of the data, or zlib.crc32 for a hash of text."
+    why = """
+The result depends on addresses or on the process's hash seed, and is compiled in, and cached on
+disk.
+"""
+    bad = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x + id(x) % 7
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x, tag):
+    return x + tag % 7
+"""
+
+
+class Print(Rule):
+    """``print`` and its like."""
+
+    code = "FNA311"
+    name = "print"
+    message = "{name} runs once, at trace time"
+    repair = "Use fnarray.debug.print, which prints when the compiled program runs."
+    why = """
+Tracing runs once per signature, so the text appears at the first call only, and shows tracers.
+"""
+    bad = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    print("x is", x)
+    return x * 2
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    fnarray.debug.print("x is {}", x)
+    return x * 2
+"""
+
+
+class FileAccess(Rule):
+    """A file or the console is read or written."""
+
+    code = "FNA312"
+    name = "file-access"
+    message = "{name} reads or writes outside the program, once, at trace time"
+    repair = "Read before and pass the data; write after, from the returned value."
+    why = """
+The file is read or written while tracing only.
+"""
+    bad = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    with open("scale.txt") as file:
+        return x * float(file.read())
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x, scale):
+    return x * scale
+"""
+
+
+class Logging(Rule):
+    """A message is logged."""
+
+    code = "FNA313"
+    name = "logging"
+    message = "{name} logs once, at trace time"
+    repair = "Log outside, or use fnarray.debug.callback."
+    why = """
+The message appears at the first call of each signature, and shows tracers.
+"""
+    bad = """
+import logging
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    logging.info("step")
+    return x * 2
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x * 2
+"""
+
+
+class StandardStream(Rule):
+    """``sys.stdout``, ``sys.stderr`` or ``sys.stdin`` is used."""
+
+    code = "FNA314"
+    name = "standard-stream"
+    message = "{name} is used once, at trace time"
+    repair = "Use fnarray.debug.print, which prints when the compiled program runs."
+    why = """
+The stream is written or read while tracing only.
+"""
+    bad = """
+import sys
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    sys.stdout.write("step")
+    return x * 2
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    fnarray.debug.print("step")
+    return x * 2
+"""
+
+
+class Environment(Rule):
+    """The process's environment is read or changed."""
+
+    code = "FNA315"
+    name = "environment"
+    message = "{name} reads or changes the process's environment, once, at trace time"
+    repair = "Read it outside, and pass the value or make it a constant in CAPITALS."
+    why = """
+The environment may change, and differs between processes that share the cache on disk.
+"""
+    bad = """
+import os
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x * float(os.environ["SCALE"])
+"""
+    good = """
+import os
+
+import fnarray
+
+SCALE = float(os.environ.get("SCALE", "1"))
+
+@fnarray.jit
+def step(x):
+    return x * SCALE
+"""
+
+
+class SystemCall(Rule):
+    """A process, a socket, a thread, a pause: the operating system is asked to act."""
+
+    code = "FNA316"
+    name = "system-call"
+    message = "{name} acts on the world outside, once, at trace time"
+    repair = "Do it outside the traced function, or through fnarray.debug.callback."
+    why = """
+What the operating system does, it does while tracing only.
+"""
+    bad = """
+import time
+
+import fnarray
+
+@fnarray.jit
+def step(x):
+    time.sleep(0.1)
+    return x * 2
+"""
+    good = """
+import fnarray
+
+@fnarray.jit
+def step(x):
+    return x * 2
+"""

@@ -1,0 +1,190 @@
+"""From a live function to its syntax: exact for lambdas, from bytecode where source is missing."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from .scopes import FunctionNode
+
+_trees: dict[str, tuple[list[str], ast.Module | None]] = {}
+
+
+def lines_of(code: CodeType, namespace: dict[str, Any] | None = None) -> list[str]:
+    """Return the lines of the file of a code object; empty where there is none."""
+    return linecache.getlines(code.co_filename, namespace)
+
+
+def tree_of(code: CodeType, lines: list[str]) -> ast.Module | None:
+    """Return the syntax tree of a whole file, parsed once, or None if it does not parse."""
+    kept = _trees.get(code.co_filename)
+    if kept is None or kept[0] is not lines:
+        try:
+            tree = ast.parse("".join(lines))
+        except (SyntaxError, ValueError):
+            tree = None
+        kept = _trees[code.co_filename] = lines, tree
+    return kept[1]
+
+
+def extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return first and last position that the instructions of a code object come from."""
+    starts, ends = [], []
+    for line, end_line, column, end_column in code.co_positions():
+        if line and end_line and column is not None and end_column:
+            starts.append((line, column))
+            ends.append((end_line, end_column))
+    return (min(starts), max(ends)) if starts else None
+
+
+def last_line(code: CodeType, lines: list[str]) -> int:
+    """Return the last line of a definition, by its instructions and then by indentation."""
+    last = max(line or 0 for _, _, line in code.co_lines())
+    head = lines[code.co_firstlineno - 1]
+    indent = len(head) - len(head.lstrip())
+    while last < len(lines):
+        text = lines[last].lstrip()
+        # A closing bracket may stand as far left as the definition itself.
+        if text and len(lines[last]) - len(text) <= indent and text[0] not in ")]}":
+            break
+        last += 1
+    return last
+
+
+_nodes: dict[CodeType, tuple[list[str], FunctionNode]] = {}
+
+
+def node_of(fun: FunctionType) -> tuple[FunctionNode, list[str]]:
+    """Return the syntax of a function and the lines of its file; one tree for each code object."""
+    code = fun.__code__
+    lines = lines_of(code, fun.__globals__)
+    kept = _nodes.get(code)
+    if kept is not None and kept[0] is lines:
+        return kept[1], lines
+    node: FunctionNode | None = None
+    if lines:
+        node = _lambda(code, lines) if code.co_name == "<lambda>" else _definition(code, lines)
+    if node is None:
+        node = from_bytecode(code)
+    _nodes[code] = lines, node
+    return node, lines
+
+
+def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
+    """Parse the lines of a definition alone: a tenth of the time of its file."""
+    first = code.co_firstlineno
+    if first > len(lines):
+        return None
+    last = last_line(code, lines)
+    block = lines[first - 1 : last]
+    head = "\n" * (first - 1)
+    if block[0][:1] in " \t":
+        head = "\n" * (first - 2) + "if 1:\n"
+    try:
+        tree: ast.Module | None = ast.parse(head + "".join(block))
+    except (SyntaxError, ValueError):
+        tree = tree_of(code, lines)
+    if tree is None:
+        return None
+    for node in _functions(tree):
+        if _first_line(node) == first and getattr(node, "name", "") == code.co_name:
+            return node
+    return None
+
+
+def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
+    tree, span = tree_of(code, lines), extent(code)
+    if tree is None or span is None:
+        return None
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    best: tuple[int, FunctionNode | None] = (1 << 60, None)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            body, args = node.body, node.args
+            start, end = (
+                (body.lineno, body.col_offset),
+                (body.end_lineno or 0, body.end_col_offset or 0),
+            )
+            spelled = tuple(a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+            # The first instruction may stand for the whole line: only its column is wrong.
+            inside = start <= max(span[0], (span[0][0], body.col_offset)) and span[1] <= end
+            if inside and len(spelled) == len(names) and start[0] <= span[1][0]:
+                size = (end[0] - start[0]) * 10_000 + end[1] - start[1]
+                exact = span[1] == end and span[0] <= start
+                best = min(best, (size - (1 << 40 if exact else 0), node), key=lambda b: b[0])
+    return best[1]
+
+
+def _functions(tree: ast.AST) -> Iterator[Any]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def _first_line(node: Any) -> int:
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
+
+
+def from_bytecode(code: CodeType) -> FunctionNode:
+    """Return a function that reads, calls and writes the names that a code object does.
+
+    Without source this is all that can be said: each chain of attributes that starts at a global or
+    an outer variable is taken to be called, each ``STORE_GLOBAL`` to be an assignment.
+    """
+    body: list[ast.stmt] = []
+    written: set[str] = set()
+    outer: set[str] = set()
+    chain: ast.expr | None = None
+
+    def flush() -> None:
+        nonlocal chain
+        if chain is not None:
+            called = ast.Call(func=chain, args=[], keywords=[])
+            body.append(ast.Expr(value=ast.copy_location(called, chain)))
+        chain = None
+
+    for step in dis.get_instructions(code):
+        at = step.positions
+        spot = {
+            "lineno": (at and at.lineno) or code.co_firstlineno,
+            "col_offset": (at and at.col_offset) or 0,
+            "end_lineno": (at and at.end_lineno) or code.co_firstlineno,
+            "end_col_offset": (at and at.end_col_offset) or 0,
+        }
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") or (
+            step.opname == "LOAD_DEREF" and step.argval in code.co_freevars
+        ):
+            flush()
+            chain = ast.Name(id=step.argval, ctx=ast.Load(), **spot)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain is not None:
+            chain = ast.Attribute(value=chain, attr=step.argval, ctx=ast.Load(), **spot)
+        else:
+            flush()
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF"):
+                if step.opname == "STORE_DEREF" and step.argval not in code.co_freevars:
+                    continue
+                (outer if step.opname == "STORE_DEREF" else written).add(step.argval)
+                target = ast.Name(id=step.argval, ctx=ast.Store(), **spot)
+                body.append(ast.Assign(targets=[target], value=ast.Constant(None, **spot), **spot))
+    flush()
+    if written:
+        body.insert(0, ast.Global(names=sorted(written)))
+    if outer:
+        body.insert(0, ast.Nonlocal(names=sorted(outer)))
+    names = code.co_varnames[: code.co_argcount]
+    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    args = ast.arguments(
+        posonlyargs=[], args=[ast.arg(arg=n) for n in names], vararg=None,
+        kwonlyargs=[ast.arg(arg=n) for n in keywords], kw_defaults=[None] * len(keywords),
+        kwarg=None, defaults=[],
+    )  # fmt: skip
+    node = ast.FunctionDef(
+        name=code.co_name, args=args, body=body or [ast.Pass()], decorator_list=[]
+    )
+    node.lineno = node.end_lineno = code.co_firstlineno
+    node.col_offset = node.end_col_offset = 0
+    return node

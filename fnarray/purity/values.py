@@ -1,0 +1,204 @@
+"""What the engine knows of an object: what it is, who owns it, where it came from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+#: Level of objects made before any trace: captured, global, or an attribute of such.
+OUTSIDE = 0
+ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "ABSENT"})()
+
+#: Containers that can change in place.
+CONTAINERS = frozenset({"list", "dict", "set", "bytearray", "deque", "container"})
+#: Objects with an inner state that every use advances.
+DRAWN = frozenset({"iterator", "generator", "file", "rng"})
+#: Immutable values without identity: numbers, text, None, tuples of them.
+SCALARS = frozenset({"scalar"})
+
+
+class Function:
+    """The syntax of a function, and where its free names are looked up.
+
+    ``module`` belongs to the resolver, which alone reads it: the function object of a live
+    function, the module of a function in a file.  ``frame`` is the frame of the analysis in which
+    an inner function was defined, and holds its free variables.
+    """
+
+    __slots__ = ("defaults", "file", "frame", "lines", "module", "name", "node")
+
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda,
+        file: str,
+        module: Any,
+        *,
+        name: str = "",
+        frame: Any = None,
+        defaults: dict[str, Value] | None = None,
+        lines: list[str] | None = None,
+    ) -> None:
+        self.node = node
+        self.file = file
+        self.module = module
+        self.name = name or getattr(node, "name", "<lambda>")
+        self.frame = frame
+        self.defaults = defaults or {}
+        self.lines = lines
+
+
+class Value:
+    """An abstract object.
+
+    Attributes
+    ----------
+    kind
+        ``"list" "dict" "set" "deque" "container" "ndarray" "array" "iterator" "generator"
+        "rng" "file" "logger" "scalar" "tuple" "frozen" "function" "class" "module" "instance"``,
+        or ``""`` where nothing is known.  ``"frozen"`` is any object that cannot change.
+    level
+        0 when made outside of the trace, else the depth of the trace that made it.
+    argument
+        Whether the tracer hands it in: it is, or is part of, an argument of the traced function.
+    name
+        How the user spells it.
+    ref
+        Its qualified name: ``"numpy.random.normal"``.
+    obj
+        The object itself, where it is at hand, else `ABSENT`.
+    function
+        Its body, for a function defined in code under analysis.
+    bound
+        The receiver, when it is a method taken from an object, or what it is a partial of.
+    fields
+        Contents and attributes, shared by all names of one object: by attribute name, by
+        ``("item", constant)``, and under None whatever may be an element.
+    holder
+        ``"global"``, ``"cell"``, ``"attribute"``, ``"default"``: from where it was read.
+    constant
+        Whether that place is declared constant: CAPITALS, ``Final``, a trusted package.
+    rebound
+        What happens to the cell it was read from (``"a loop rebinds"``), or "".
+    origin
+        ``(frame, node)`` of the expression that read it from outside.
+    others
+        Further possibilities, where branches meet.
+    """
+
+    __slots__ = (
+        "argument",
+        "bound",
+        "constant",
+        "fields",
+        "function",
+        "holder",
+        "kind",
+        "level",
+        "name",
+        "obj",
+        "origin",
+        "others",
+        "rebound",
+        "ref",
+    )
+
+    def __init__(
+        self,
+        kind: str = "",
+        level: int = OUTSIDE,
+        *,
+        name: str = "",
+        ref: str = "",
+        argument: bool = False,
+        obj: Any = ABSENT,
+        function: Function | None = None,
+        bound: Value | None = None,
+        fields: dict[Any, Value] | None = None,
+        holder: str = "",
+        constant: bool = False,
+        rebound: str = "",
+        origin: tuple[Any, ast.AST] | None = None,
+        others: tuple[Value, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.level = level
+        self.name = name
+        self.ref = ref
+        self.argument = argument
+        self.obj = obj
+        self.function = function
+        self.bound = bound
+        self.fields = fields
+        self.holder = holder
+        self.constant = constant
+        self.rebound = rebound
+        self.origin = origin
+        self.others = others
+
+    def but(self, **changes: Any) -> Value:
+        """Return a copy with some attributes replaced."""
+        new = object.__new__(Value)
+        for slot in Value.__slots__:
+            setattr(new, slot, getattr(self, slot))
+        for slot, value in changes.items():
+            setattr(new, slot, value)
+        return new
+
+    def each(self) -> tuple[Value, ...]:
+        """Return all possibilities."""
+        return (self, *self.others) if self.others else (self,)
+
+    def same(self, other: Value) -> bool:
+        """Say whether both stand for the same object, as far as anybody can tell."""
+        return self is other or (
+            self.kind == other.kind
+            and self.level == other.level
+            and self.argument == other.argument
+            and self.obj is other.obj
+            and self.function is other.function
+            and self.fields is other.fields
+            and self.name == other.name
+            and self.ref == other.ref
+            and self.bound is other.bound
+        )
+
+    def __repr__(self) -> str:
+        shown = ((s, getattr(self, s)) for s in ("kind", "level", "name", "ref", "argument"))
+        return f"Value({', '.join(f'{k}={v!r}' for k, v in shown if v)})"
+
+
+def join(values: Iterable[Value | None]) -> Value | None:
+    """Return one value that may be any of the given ones; at most six are kept apart."""
+    kept: list[Value] = []
+    for value in values:
+        for one in value.each() if value is not None else ():
+            if not any(one.same(k) for k in kept):
+                kept.append(one)
+    if not kept:
+        return None
+    if len(kept) == 1:
+        return kept[0] if not kept[0].others else kept[0].but(others=())
+    # What is known matters more than what is not: an unknown local can do no harm.
+    kept.sort(key=lambda v: (v.level, not v.argument, not v.kind))
+    return kept[0].but(others=tuple(k.but(others=()) if k.others else k for k in kept[1:6]))
+
+
+class Resolver(Protocol):
+    """What the engine asks of a front end; None always means "nobody knows"."""
+
+    def lookup(self, function: Function, name: str) -> Value | None:
+        """Return what a global, builtin or outer variable of `function` is bound to."""
+
+    def attribute(self, value: Value, name: str) -> Value | None:
+        """Return the attribute of an object that is not local."""
+
+    def items(self, value: Value) -> Iterator[Value] | None:
+        """Return the elements of an immutable container that is not local, such as a tuple."""
+
+    def follow(self, value: Value) -> tuple[Function, Value | None] | None:
+        """Return the body behind a callable of the user's code, and the receiver it is bound to.
+
+        None for what is trusted, or has no source. The engine unwraps nothing: decorators,
+        partials, callable objects and classes (whose ``__init__`` it is) are the resolver's.
+        """

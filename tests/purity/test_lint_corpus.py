@@ -1,0 +1,68 @@
+"""The linter over the corpus of realistic functions, and over each rule's examples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import parse, read
+from fnarray.purity.rules import RULES
+
+pytestmark = pytest.mark.null
+
+CORPUS = Path(__file__).with_name("corpus")
+FILES = sorted(CORPUS.glob("*pure_*.py"))
+
+
+@pytest.fixture(scope="module")
+def marked_and_found():
+    """The lines marked as impure, and those that the linter reports, as ``(file, line)``."""
+    marked = {
+        (path.name, number)
+        for path in FILES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"# !", line)
+    }
+    result = lint([read(path) for path in FILES], Settings(root=CORPUS))
+    assert not result.crashes
+    return marked, {(Path(f.file).name, f.line) for f in result.findings}
+
+
+def test_recall(marked_and_found):
+    """At least 99% of the lines marked as impure are found, with nothing imported."""
+    marked, found = marked_and_found
+    missed = marked - found
+    assert len(missed) <= 0.01 * len(marked), sorted(missed)
+
+
+def test_false_positives(marked_and_found):
+    """At most 1% of what is found is not marked."""
+    marked, found = marked_and_found
+    wrong = found - marked
+    assert len(wrong) <= 0.01 * len(found), sorted(wrong)
+
+
+@pytest.mark.parametrize("code", sorted(RULES))
+def test_rule_examples(code):
+    """A rule's bad example fires it, and nothing else; the good one is silent."""
+    rule = RULES[code]
+    bad = lint([parse("bad.py", rule.bad)], Settings()).findings
+    good = lint([parse("good.py", rule.good)], Settings()).findings
+    assert {f.code for f in bad} == {code}
+    assert good == []
+
+
+@pytest.mark.parametrize("code", sorted(c for c in RULES if not c.startswith("FNA0")))
+def test_rule_is_suppressed(code):
+    """A comment on the lines of a rule's bad example silences it, by code and by name."""
+    rule = RULES[code]
+    lines = rule.bad.split("\n")
+    for mark in (code, rule.name):
+        silenced = list(lines)
+        for number in {f.line for f in lint([parse("bad.py", rule.bad)], Settings()).findings}:
+            silenced[number - 1] += f"  # fnarray: ignore[{mark}]"
+        assert lint([parse("bad.py", "\n".join(silenced))], Settings()).findings == []

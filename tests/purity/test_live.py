@@ -1,0 +1,249 @@
+"""Live checking: the corpus, and what a user sees."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray import errors, lax
+from fnarray.config import effects
+from fnarray.purity import assert_pure, assume_pure, check
+from fnarray.purity.live import verify
+
+from .corpus import FILES, Case, cases
+
+CASES = [case for module in FILES for case in cases(module)]
+log: list = []
+rate = 0.1
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_verdict(case: Case):
+    """A pure function is silent, an impure one is found, at the marked lines and no other."""
+    found = check(case.function)
+    assert bool(found) == case.impure, [f.concise() for f in found]
+    lines = {f.line for f in found if f.file == case.file}
+    if case.lines:
+        assert lines == case.lines, [f.concise() for f in found]
+
+
+def test_size_of_the_corpus():
+    """The figures of recall and precision rest on at least 150 functions each."""
+    assert sum(c.impure for c in CASES) >= 150
+    assert sum(not c.impure for c in CASES) >= 150
+
+
+def helper(x):
+    log.append(x)
+    return x
+
+
+def step(x):
+    return helper(x) * rate
+
+
+def test_message_shows_path_source_caret_and_repair():
+    """An error says where, by which path, shows the line with a caret, and names the repair."""
+    with pytest.raises(errors.EffectError) as caught:
+        verify(step, "jit")
+    text = str(caught.value)
+    assert "jit(step) -> helper" in text
+    assert "log.append(x)" in text
+    assert "^" in text
+    assert "FNA103" in text
+    assert "FNA203" in text
+    assert "CAPITALS" in text
+
+
+def test_error_is_of_every_group_found():
+    """One exception for all findings answers to the class of each group."""
+    with pytest.raises(errors.WriteEffectError) as caught:
+        verify(step, "jit")
+    assert isinstance(caught.value, errors.ReadEffectError)
+    assert [f.code for f in caught.value.findings] == ["FNA103", "FNA203"]
+
+
+def test_item_assignment_is_a_type_error():
+    """``x[i] = v`` is a TypeError too, and shows the functional form."""
+
+    def put(x, i):
+        x[i] = 1.0
+        return x
+
+    with pytest.raises(TypeError, match=r"x\.at\[i\]\.set\(\.\.\.\)"):
+        verify(put, "jit")
+
+
+def test_modes():
+    """ "warn" warns and goes on, "off" is silent, and both may be set by configuration."""
+    with pytest.warns(errors.EffectWarning, match="FNA103"):
+        verify(step, "jit", "warn")
+    assert verify(step, "jit", "off").holds()
+    with effects("off"):
+        verify(step, "jit")
+
+
+def test_columns_are_exact():
+    """A finding spans the offending expression."""
+    found = check(lambda x: x + log[0])[0]
+    assert found.source[found.column - 1 : found.end_column - 1] == "log"
+
+
+def test_two_lambdas_on_a_line():
+    """Each lambda is found by its own columns."""
+    good, bad = (lambda x: x + 1), (lambda x: log.append(x))
+    assert check(good) == []
+    assert [f.code for f in check(bad)] == ["FNA103"]
+
+
+def test_suppression_names_a_code():
+    """A comment silences the code that it names, on its line."""
+    assert check(lambda x: log.append(x)) != []
+    assert check(lambda x: log.append(x)) == []  # fnarray: ignore[FNA103]
+    assert check(lambda x: log.append(x)) != []  # fnarray: ignore[FNA101]
+
+
+def test_assume_pure_is_believed():
+    """A helper marked pure is not entered."""
+
+    @assume_pure
+    def trusted(x):
+        print(x)
+        return x
+
+    assert check(lambda x: trusted(x)) == []
+
+
+def test_assert_pure():
+    """``assert_pure`` passes or raises with all findings."""
+    assert_pure(lambda x: x * 2)
+    with pytest.raises(AssertionError, match="FNA203"):
+        assert_pure(step)
+
+
+def test_no_source():
+    """A function without source is judged by the names in its bytecode."""
+    space: dict = {"print": print, "box": []}
+    exec("def f(x):\n    print(x)\n    return x\ndef g(x):\n    global k\n    k = x\n"
+         "def h(x):\n    return x + 1\ndef e(x):\n    return x + box[0]\n", space)  # fmt: skip
+    assert [f.code for f in check(space["f"])] == ["FNA311"]
+    assert [f.code for f in check(space["g"])] == ["FNA101"]
+    assert check(space["h"]) == []
+    assert [f.code for f in check(space["e"])] == ["FNA201"]
+
+
+def test_callables_of_every_kind():
+    """Partials, methods, callable objects and transformed functions are seen through."""
+
+    class Model:
+        def step(self, x):
+            print(x)
+            return x
+
+        __call__ = step
+
+    for fun in (
+        Model().step, Model(), functools.partial(Model().step), fnarray.jit(Model().step),
+        functools.partial(functools.partial(Model.step, Model())),
+    ):  # fmt: skip
+        assert [f.code for f in check(fun)] == ["FNA311"]
+
+
+def test_all_findings_at_once():
+    """Every effect is reported, not the first."""
+
+    def many(x):
+        print(x)
+        log.append(x)
+        return x * rate + np.random.normal()  # noqa: NPY002
+
+    assert [f.code for f in check(many)] == ["FNA311", "FNA103", "FNA203", "FNA301"]
+
+
+def test_rebinding_is_seen():
+    """The verdict follows the binding: what was a constant array may become a writable one."""
+    space = {"W": jnp.ones(3)}
+    exec("def f(x):\n    return x * W\n", space)
+    assert check(space["f"]) == []
+    space["W"] = np.ones(3)
+    assert [f.code for f in check(space["f"])] == ["FNA202"]
+
+
+def test_mutual_recursion_ends():
+    """Functions that call each other are entered once each."""
+
+    def even(n):
+        return True if n == 0 else odd(n - 1)
+
+    def odd(n):
+        return False if n == 0 else even(n - 1)
+
+    assert check(even) == []
+
+
+def test_loop_body_at_any_depth():
+    """A body inside a body owns nothing of either."""
+
+    def outer(x):
+        def body(i, c):
+            seen = []
+
+            def inner(j, d):
+                seen.append(d)
+                return d
+
+            return lax.fori_loop(0, 2, inner, c)
+
+        return lax.fori_loop(0, 2, body, x)
+
+    assert [f.code for f in check(outer)] == ["FNA108"]
+
+
+def test_speed():
+    """A function of twenty lines is checked within a few milliseconds even on a busy machine."""
+
+    def one(params, x, y):
+        state, outs = {}, []
+        for k, v in params.items():
+            state[k] = v + 1
+        h = jnp.tanh(x @ params["w"] + params["b"])
+        for i in range(3):
+            if i > 1:
+                outs.append(h * i)
+            else:
+                outs.append(h + x)
+        total = sum(outs)
+
+        def body(c, v):
+            return c * 0.9 + v, c
+
+        c, ys = lax.scan(body, total, x)
+        new = {k: v * 0.1 for k, v in state.items()}
+        loss = jnp.mean((c - y) ** 2)
+        return new, loss, ys
+
+    best = 1.0
+    for _ in range(5):
+        start = time.perf_counter()
+        verify(functools.partial(one), "jit")
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.004
+
+
+def test_engine_needs_only_the_standard_library():
+    """The linter runs where neither NumPy nor Numba is installed."""
+    folder = Path(fnarray.__file__).parent
+    code = (
+        "import sys; sys.modules['numpy'] = sys.modules['numba'] = None\n"
+        f"sys.path.insert(0, {str(folder)!r})\n"
+        "import purity.engine, purity.rules, purity.findings, purity.known\n"
+    )
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd="/")
