@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -205,37 +204,6 @@ def test_loop_body_at_any_depth():
         return lax.fori_loop(0, 2, body, x)
 
     assert [f.code for f in check(outer)] == ["FNA108"]
-
-
-def test_speed():
-    """A function of twenty lines is checked within a few milliseconds even on a busy machine."""
-
-    def one(params, x, y):
-        state, outs = {}, []
-        for k, v in params.items():
-            state[k] = v + 1
-        h = jnp.tanh(x @ params["w"] + params["b"])
-        for i in range(3):
-            if i > 1:
-                outs.append(h * i)
-            else:
-                outs.append(h + x)
-        total = sum(outs)
-
-        def body(c, v):
-            return c * 0.9 + v, c
-
-        c, ys = lax.scan(body, total, x)
-        new = {k: v * 0.1 for k, v in state.items()}
-        loss = jnp.mean((c - y) ** 2)
-        return new, loss, ys
-
-    best = 1.0
-    for _ in range(5):
-        start = time.perf_counter()
-        verify(functools.partial(one), "jit")
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.004
 
 
 def test_engine_needs_only_the_standard_library():
