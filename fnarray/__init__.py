@@ -1,6 +1,9 @@
 """Pure functions on arrays, compiled to Numba source you can read.
 
 The interface is JAX's: ``import fnarray`` where a program says ``import jax``.
+
+Names are imported when they are first used (PEP 562): ``fnarray lint`` and the flake8 plugin pass
+through here on machines that have neither NumPy nor Numba.
 """
 
 from __future__ import annotations
@@ -8,132 +11,75 @@ from __future__ import annotations
 __version__ = "0.1.0"
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import errors as errors
-from . import numpy as numpy
-from .api import (
-    Device as Device,
-)
-from .api import (
-    block_until_ready as block_until_ready,
-)
-from .api import (
-    clear_caches as clear_caches,
-)
-from .api import (
-    default_backend as default_backend,
-)
-from .api import (
-    device_count as device_count,
-)
-from .api import (
-    device_get as device_get,
-)
-from .api import (
-    device_put as device_put,
-)
-from .api import (
-    devices as devices,
-)
-from .api import (
-    effects_barrier as effects_barrier,
-)
-from .api import (
-    ensure_compile_time_eval as ensure_compile_time_eval,
-)
-from .api import (
-    eval_shape as eval_shape,
-)
-from .api import (
-    jit as jit,
-)
-from .api import (
-    local_device_count as local_device_count,
-)
-from .api import (
-    local_devices as local_devices,
-)
-from .api import (
-    make_jaxpr as make_jaxpr,
-)
-from .api import (
-    named_call as named_call,
-)
-from .api import (
-    named_scope as named_scope,
-)
-from .api import (
-    process_count as process_count,
-)
-from .api import (
-    process_index as process_index,
-)
-from .api import (
-    process_indices as process_indices,
-)
-from .api import (
-    typeof as typeof,
-)
-from .config import (
-    check_tracer_leaks as check_tracer_leaks,
-)
-from .config import (
-    checking_leaks as checking_leaks,
-)
-from .config import (
-    config as config,
-)
-from .config import (
-    debug_infs as debug_infs,
-)
-from .config import (
-    debug_nans as debug_nans,
-)
-from .config import (
-    default_matmul_precision as default_matmul_precision,
-)
-from .config import (
-    disable_jit as disable_jit,
-)
-from .config import (
-    enable_x64 as enable_x64,
-)
-from .config import (
-    log_compiles as log_compiles,
-)
-from .config import (
-    numpy_dtype_promotion as numpy_dtype_promotion,
-)
-from .config import (
-    numpy_rank_promotion as numpy_rank_promotion,
-)
-from .config import (
-    threefry_partitionable as threefry_partitionable,
-)
+# Not late: the submodule of this name would take the place of the object.
+from .config import config as config
 from .core import hooks as _hooks
-from .core.array import Array as Array
-from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from .core.dtypes import float0 as float0
-from .runtime.dispatch import compiled_call as _compiled_call
 
-_hooks.install_compiled_call(_compiled_call)
+if _TYPE_CHECKING:
+    # For type checkers; what follows is what runs, and a test compares the two.
+    from . import dtypes, errors, lax, nn, numpy, purity, random, scipy, stages, tree, tree_util
+    from .api import *  # noqa: F403
+    from .config import *  # noqa: F403
+    from .core.array import Array as Array
+    from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
+    from .core.dtypes import float0 as float0
 
-_LAZY = frozenset(
-    {
-        "dtypes", "flatten_util", "lax", "nn", "random", "scipy", "stages", "tree", "tree_util",
-    }
-)  # fmt: skip
+#: Public names by the module they come from.
+_NAMES = {
+    "api": """
+        Device block_until_ready clear_caches default_backend device_count device_get device_put
+        devices effects_barrier ensure_compile_time_eval eval_shape jit local_device_count
+        local_devices make_jaxpr named_call named_scope process_count process_index
+        process_indices typeof
+    """,
+    "config": """
+        check_tracer_leaks checking_leaks debug_infs debug_nans default_matmul_precision
+        disable_jit enable_x64 log_compiles numpy_dtype_promotion numpy_rank_promotion
+        threefry_partitionable
+    """,
+    "core.array": "Array",
+    "core.avals": "ShapeDtypeStruct",
+    "core.dtypes": "float0",
+}
+#: Public modules.
+_MODULES = frozenset("dtypes errors lax nn numpy purity random scipy stages tree tree_util".split())
+
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted({*_HOME, *_MODULES, "cache_info", "config"})  # noqa: PLE0605
+
+
+def _bind() -> None:
+    """Give arrays their operators, and control flow called eagerly its compiler."""
+    from .core.trace import no_trace
+
+    # The first use may be inside a function being traced; what modules compute is not part of it.
+    with no_trace():
+        from . import numpy as _
+        from .runtime.dispatch import compiled_call
+    _hooks.install_compiled_call(compiled_call)
+
+
+_hooks.bind_with(_bind)
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _LAZY:
+    if name in _MODULES:
         return _import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'fnarray' has no attribute {name!r}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _HOME[name] != "config":
+        _hooks.bind()
+    found = getattr(_import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = found  # the next access does not come here
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *__all__})
 
 
 def cache_info() -> dict[str, _Any]:

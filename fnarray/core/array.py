@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import UnexpectedTracerError
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, dtype_and_weak
+from .hooks import bind
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -84,6 +85,37 @@ class Array:
 
     def __delitem__(self, index: Any) -> None:
         raise TypeError("an array's elements cannot be deleted: use fnarray.numpy.delete")
+
+    if not TYPE_CHECKING:
+        # Only until the methods are installed; for type checkers it would hide every mistake.
+        def __getattr__(self, name: str) -> Any:
+            bind()
+            return getattr(self, name)
+
+
+class _Late:
+    """An operator not yet installed: installs them all, and stands for the real one."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, x: Array | None, owner: type) -> Any:
+        bind()
+        return getattr(owner if x is None else x, self.name)
+
+
+# Python looks operators up on the class and never asks __getattr__ for them.
+_TWO_SIDED = """
+add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift
+""".split()
+for _name in (
+    """
+    eq ne lt le gt ge neg pos invert abs getitem round array_namespace
+""".split()
+    + _TWO_SIDED
+    + [f"r{name}" for name in _TWO_SIDED]
+):
+    setattr(Array, f"__{_name}__", _Late(f"__{_name}__"))
 
 
 class ArrayImpl(Array):

@@ -20,6 +20,16 @@ class Missing:
 PENDING = Missing("its rule is not written yet")
 
 
+@dataclass(frozen=True, slots=True)
+class RuleOf:
+    """A common shape of rule, made into the rule of the primitive that it is given to."""
+
+    make: Callable[[Primitive], Callable[..., Any]]
+
+
+Rule = Callable[..., Any] | RuleOf | Missing
+
+
 class Primitive:
     """One operation and its rules.
 
@@ -35,8 +45,20 @@ class Primitive:
         emitted code.
     form : callable
         ``form(in_avals, out_avals, **params) -> Form``: how it lowers (see ``core.forms``).
-    jvp, transpose, batch : callable or Missing
-        Rules of the transforms.
+    jvp : callable, RuleOf or Missing
+        ``jvp(primals, tangents, **params) -> (out, tangent)``, lists of them for several results.
+        A tangent may be a `Zero`, of operands and results; never all of the operands'.
+    linearize : callable, optional
+        ``linearize(primals, tangents, **params) -> (outs, tangent_outs)`` where the tangents are
+        tracers of a tape that is later transposed: given by operations that hold graphs, whose
+        ``jvp`` mixes both. ``jvp`` serves where it is omitted.
+    transpose : callable, RuleOf or Missing
+        ``transpose(ct, *operands, **params) -> list`` of cotangents, None for operands that are
+        not linear; linear ones come as `Undefined`. Of several results, ``ct`` is a list.
+    batch : callable, RuleOf or Missing
+        ``batch(size, operands, batched, **params) -> out``, or ``(outs, flags)`` for several
+        results. ``batched`` says which operands carry the mapped axis, at position 0 always, as
+        does the result.
     effects : tuple of str
         What it does beside computing its results; an operation with effects is never dropped.
     multiple_results : bool
@@ -54,6 +76,7 @@ class Primitive:
         "eval",
         "form",
         "jvp",
+        "linearize",
         "multiple_results",
         "name",
         "print_params",
@@ -67,9 +90,10 @@ class Primitive:
         aval: Callable[..., Any],
         eval: Callable[..., Any],
         form: Callable[..., Any] | Missing,
-        jvp: Callable[..., Any] | Missing = PENDING,
-        transpose: Callable[..., Any] | Missing = PENDING,
-        batch: Callable[..., Any] | Missing = PENDING,
+        jvp: Rule = PENDING,
+        linearize: Callable[..., Any] | None = None,
+        transpose: Rule = PENDING,
+        batch: Rule = PENDING,
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
         print_params: Callable[[dict], dict] | None = None,
@@ -78,9 +102,11 @@ class Primitive:
         self.aval = aval
         self.eval = eval
         self.form = form
-        self.jvp = jvp
-        self.transpose = transpose
-        self.batch = batch
+        self.linearize = linearize
+        self.jvp, self.transpose, self.batch = (
+            rule.make(self) if isinstance(rule, RuleOf) else rule
+            for rule in (jvp, transpose, batch)
+        )
         self.effects = effects
         self.multiple_results = multiple_results
         self.print_params = print_params

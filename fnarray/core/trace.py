@@ -42,12 +42,11 @@ class Tracer(Array):
     It knows its aval, the trace it belongs to, and where it came from.
     """
 
-    __slots__ = ("aval", "origin", "trace", "var")
+    __slots__ = ("aval", "origin", "trace")
 
-    def __init__(self, trace: Trace, var: Var, origin: Source | str):
+    def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str):
         self.trace = trace
-        self.var = var
-        self.aval = var.aval
+        self.aval = aval
         self.origin = origin
 
     def __repr__(self) -> str:
@@ -123,9 +122,13 @@ _CONCRETE = (
 
 
 class JitTracer(Tracer):
-    """A tracer with no value, as under ``jit``, ``vmap`` and in loop bodies."""
+    """A tracer with no value, as under ``jit`` and in loop bodies: it stands for a graph's var."""
 
-    __slots__ = ()
+    __slots__ = ("var",)
+
+    def __init__(self, trace: GraphTrace, var: Var, origin: Source | str):
+        super().__init__(trace, var.aval, origin)
+        self.var = var
 
 
 def origin_text(tracer: Tracer) -> str:
@@ -137,6 +140,19 @@ def origin_text(tracer: Tracer) -> str:
 
 
 class Trace:
+    """What operations do during one run of a function, within the trace that was current before."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.parent = state.trace
+        self.alive = True
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply a primitive; return its result, or list of results."""
+        raise TypeError(f"{type(self).__name__} does not say what operations do")
+
+
+class GraphTrace(Trace):
     """Records the operations of one run of a function.
 
     Values from outside, arrays and outer tracers alike, become ``constvars``: the function is
@@ -144,9 +160,7 @@ class Trace:
     """
 
     def __init__(self, name: str):
-        self.name = name
-        self.parent = state.trace
-        self.alive = True
+        super().__init__(name)
         self.eqns: list[Eqn] = []
         self.constvars: dict[int, tuple[Var, Any]] = {}
 
@@ -158,7 +172,7 @@ class Trace:
         """Return the operand that stands for a value."""
         if isinstance(x, Tracer):
             if x.trace is self:
-                return x.var
+                return x.var  # type: ignore[attr-defined]
             check_alive(x)
         elif type(x) is Literal:
             return x
@@ -217,25 +231,48 @@ def check_alive(tracer: Tracer) -> None:
 
 
 @contextmanager
-def recording(name: str) -> Iterator[Trace]:
+def recording(name: str) -> Iterator[GraphTrace]:
     """Make a new trace current for the duration of the block."""
-    trace = Trace(name)
-    state.trace = trace
-    try:
+    trace = GraphTrace(name)
+    with tracing(trace):
         yield trace
-    finally:
-        state.trace = trace.parent
-        trace.alive = False
 
 
-@contextmanager
-def no_trace() -> Iterator[None]:
+class tracing:  # noqa: N801, a context manager, lighter than a generator's
+    """Make a trace current for the duration of the block, and dead after it."""
+
+    __slots__ = ("saved", "trace")
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.saved, state.trace = state.trace, self.trace
+        return self.trace
+
+    def __exit__(self, *exception: Any) -> None:
+        state.trace = self.saved
+        self.trace.alive = False
+
+
+class within:  # noqa: N801
+    """Apply operations in another trace, None for none, for the duration of the block."""
+
+    __slots__ = ("saved", "trace")
+
+    def __init__(self, trace: Trace | None):
+        self.trace = trace
+
+    def __enter__(self) -> None:
+        self.saved, state.trace = state.trace, self.trace
+
+    def __exit__(self, *exception: Any) -> None:
+        state.trace = self.saved
+
+
+def no_trace() -> within:
     """Evaluate eagerly for the duration of the block, whatever trace is current."""
-    saved, state.trace = state.trace, None
-    try:
-        yield
-    finally:
-        state.trace = saved
+    return within(None)
 
 
 def trace_graph(

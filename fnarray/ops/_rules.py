@@ -17,12 +17,12 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.forms import Call, Map, Reduce, Reindex
-from ..core.primitive import PENDING, Missing, Primitive
+from ..core.primitive import PENDING, Missing, Primitive, Rule
 from ..core.trace import bind
 from ..errors import ShapeError
-
-#: Every primitive, by name.
-registry: dict[str, Primitive] = {}
+from ._derive import ELEMENTWISE_BATCH, one_more_axis, shifted
+from ._registry import register as register
+from ._registry import registry as registry
 
 # Kinds of dtypes, as in ``numpy.dtype.kind``; bfloat16 counts as "f".
 FLOAT = "f"
@@ -40,20 +40,14 @@ _KIND_NAMES = {
     "c": "complex",
 }
 NOT_LINEAR = Missing("it is not linear")
+#: Batching of a reduction: its axes are one further.
+_ALONG_AXES = one_more_axis(axes=shifted)
 
 
 def kind(dtype: Any) -> str:
     """Return the letter of a dtype's kind: one of ``biufc``."""
     letter = np.dtype(dtype).kind
     return "f" if letter == "V" and dtype != float0 else letter
-
-
-def register(prim: Primitive) -> Primitive:
-    """Enter a primitive in the registry; its name must be new."""
-    if prim.name in registry:
-        raise ValueError(f"primitive {prim.name!r} is declared twice")
-    registry[prim.name] = prim
-    return prim
 
 
 def check_kind(name: str, dtype: Any, kinds: str) -> None:
@@ -139,8 +133,9 @@ def elementwise(
     result: Any = None,
     same_dtypes: bool = True,
     cost: int = 1,
-    jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
+    jvp: Rule = PENDING,
+    transpose: Rule = NOT_LINEAR,
+    batch: Rule = ELEMENTWISE_BATCH,
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare an operation that acts on each element alone.
@@ -185,7 +180,9 @@ def elementwise(
             return Map(text, cost)
 
         prim = register(
-            Primitive(label, aval=aval, eval=eval, form=form, jvp=jvp, transpose=transpose)
+            Primitive(
+                label, aval=aval, eval=eval, form=form, jvp=jvp, transpose=transpose, batch=batch
+            )
         )
         return face_of(prim, signature)
 
@@ -198,8 +195,9 @@ def reindexing(
     shape: Callable[..., tuple[int, ...]],
     index: Callable[..., tuple[Any, ...]],
     eval: Callable[..., Any],
-    jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = PENDING,
+    jvp: Rule = PENDING,
+    transpose: Rule = PENDING,
+    batch: Rule = PENDING,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
     """Declare a primitive whose result is its one operand's elements at other places.
@@ -229,6 +227,7 @@ def reindexing(
             form=form,
             jvp=jvp,
             transpose=transpose,
+            batch=batch,
             print_params=print_params,
         )
     )
@@ -253,8 +252,9 @@ def reduction(
     eval: Callable[..., Any],
     start: Callable[[np.dtype], Any],
     dtypes: str = NUMBER,
-    jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
+    jvp: Rule = PENDING,
+    transpose: Rule = NOT_LINEAR,
+    batch: Rule = _ALONG_AXES,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a reduction of one operand along ``axes``.
@@ -300,6 +300,7 @@ def reduction(
                 form=form,
                 jvp=jvp,
                 transpose=transpose,
+                batch=batch,
                 print_params=print_params,
             )
         )
@@ -321,8 +322,9 @@ def kernel_call(
     eval: Callable[..., Any],
     call: Callable[..., Call],
     multiple_results: bool = False,
-    jvp: Callable[..., Any] | Missing = PENDING,
-    transpose: Callable[..., Any] | Missing = NOT_LINEAR,
+    jvp: Rule = PENDING,
+    transpose: Rule = NOT_LINEAR,
+    batch: Rule = PENDING,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
     """Declare a primitive that runs as one whole-array step (see `core.forms.Call`)."""
@@ -335,6 +337,7 @@ def kernel_call(
             multiple_results=multiple_results,
             jvp=jvp,
             transpose=transpose,
+            batch=batch,
             print_params=print_params,
         )
     )

@@ -21,9 +21,12 @@ from .scopes import Frame, facts_of, parameters
 from .statements import Statements
 from .values import CONTAINERS, OUTSIDE, Function, Resolver, Value, join
 
-#: Calls entered in one analysis: far above any real function, it bounds recursion in the large.
-_MOST_CALLS = 4000
-_DEEPEST = 60
+#: Calls entered in one analysis, and how deep: far above any real function.
+_MOST_CALLS = 1500
+_DEEPEST = 40
+#: How often one function is entered with different arguments: with local ones, which can do no harm
+#: that was not seen before, and with others.
+_MOST_LOCAL, _MOST_OUTER = 6, 40
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Engine(Statements, Expressions, Calls):
         self.found: dict[tuple[Any, ...], tuple[Finding, int]] = {}
         self.entered: dict[int, Function] = {}
         self.memo: dict[tuple[Any, ...], Value | None] = {}
+        self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
         self.branches = 0
         self._locals: dict[int, Value] = {}
@@ -181,6 +185,11 @@ class Engine(Statements, Expressions, Calls):
             return self.memo[key] or self.unknown(level)
         if self.depth > _DEEPEST or len(self.memo) > _MOST_CALLS:
             return self.unknown(level)
+        outer = any(v.level == OUTSIDE or v.argument for v in bound.values())
+        times = self.contexts.get((id(node), level), 0) + 1
+        if times > (_MOST_OUTER if outer else _MOST_LOCAL):
+            return self.unknown(level)
+        self.contexts[id(node), level] = times
         self.memo[key] = None
         self.entered[id(node)] = function
         frame = Frame(function, level, path)

@@ -258,6 +258,8 @@ class Expressions:
                 return one
             return join(p.but(name=one.name, origin=one.origin, holder=p.holder or one.holder,
                               constant=p.constant or one.constant) for p in parts)  # fmt: skip
+        if one.kind == "element":
+            return one
         if one.kind in ("module", "class", "function", ""):
             return self.unknown(frame.level)
         if one.kind in ("iterator", "generator", "file"):

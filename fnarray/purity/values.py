@@ -147,7 +147,7 @@ class Value:
 
     def each(self) -> tuple[Value, ...]:
         """Return all possibilities."""
-        return (self, *self.others) if self.others else (self,)
+        return (self.but(others=()), *self.others) if self.others else (self,)
 
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
@@ -178,10 +178,10 @@ def join(values: Iterable[Value | None]) -> Value | None:
     if not kept:
         return None
     if len(kept) == 1:
-        return kept[0] if not kept[0].others else kept[0].but(others=())
+        return kept[0]
     # What is known matters more than what is not: an unknown local can do no harm.
     kept.sort(key=lambda v: (v.level, not v.argument, not v.kind))
-    return kept[0].but(others=tuple(k.but(others=()) if k.others else k for k in kept[1:6]))
+    return kept[0].but(others=tuple(kept[1:6]))
 
 
 class Resolver(Protocol):

@@ -1,0 +1,74 @@
+"""Operands of derivative rules that are no arrays: zeros never made, and values yet unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .avals import ShapedArray
+from .dtypes import float0
+
+
+class Zero:
+    """A tangent or cotangent known to be zero before anything runs: no array is made of it."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval.str_short()})"
+
+
+class Undefined:
+    """The operand of an equation under transposition for which a cotangent is wanted."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray):
+        self.aval = aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.aval.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.aval.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Element type."""
+        return self.aval.dtype
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.aval.str_short()})"
+
+
+def is_zero(t: Any) -> bool:
+    """Whether a tangent or cotangent is a symbolic zero."""
+    return type(t) is Zero
+
+
+def is_undefined(x: Any) -> bool:
+    """Whether an operand of an equation under transposition is the linear one."""
+    return type(x) is Undefined
+
+
+def differentiable(dtype: np.dtype) -> bool:
+    """Whether values of a dtype have tangents of it: floats and complex numbers."""
+    return dtype.kind in "fc" or (dtype.kind == "V" and dtype != float0)
+
+
+def tangent_aval(aval: ShapedArray) -> ShapedArray:
+    """Return the aval of the tangents of a value: ``float0`` for integers and booleans."""
+    return aval if differentiable(aval.dtype) else ShapedArray(aval.shape, float0)
+
+
+def zero_of(x: Any) -> Zero:
+    """Return the symbolic zero tangent of a value."""
+    return Zero(tangent_aval(x.aval))
