@@ -20,9 +20,25 @@ from .core import hooks as _hooks
 
 if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
-    from . import dtypes, errors, lax, nn, numpy, purity, random, scipy, stages, tree, tree_util
+    from . import (  # noqa: F401
+        debug,
+        dtypes,
+        errors,
+        experimental,
+        lax,
+        nn,
+        numpy,
+        purity,
+        random,
+        scipy,
+        stages,
+        tree,
+        tree_util,
+    )  # fmt: skip
     from .api import *  # noqa: F403
     from .config import *  # noqa: F403
+    from .control.callback import io_callback as io_callback
+    from .control.callback import pure_callback as pure_callback
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
@@ -31,25 +47,27 @@ if _TYPE_CHECKING:
 _NAMES = {
     "api": """
         Device block_until_ready clear_caches default_backend device_count device_get device_put
-        devices effects_barrier ensure_compile_time_eval eval_shape jit local_device_count
-        local_devices make_jaxpr named_call named_scope process_count process_index
-        process_indices typeof
+        devices effects_barrier ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
+        jacrev jit jvp linear_transpose linearize local_device_count local_devices make_jaxpr
+        named_call named_scope process_count process_index process_indices typeof value_and_grad
+        vjp vmap
     """,
     "config": """
         check_tracer_leaks checking_leaks debug_infs debug_nans default_matmul_precision
         disable_jit enable_x64 log_compiles numpy_dtype_promotion numpy_rank_promotion
         threefry_partitionable
     """,
+    "control.callback": "io_callback pure_callback",
     "core.array": "Array",
     "core.avals": "ShapeDtypeStruct",
     "core.dtypes": "float0",
 }
-#: Public modules.
-_MODULES = frozenset("dtypes errors lax nn numpy purity random scipy stages tree tree_util".split())
+_MODULES = "debug dtypes errors experimental lax nn numpy purity random scipy stages tree tree_util"
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_HOME |= dict.fromkeys(_MODULES.split(), "")
 
-__all__ = sorted({*_HOME, *_MODULES, "cache_info", "config"})  # noqa: PLE0605
+__all__ = sorted({*_HOME, "cache_info", "config"})
 
 
 def _bind() -> None:
@@ -58,7 +76,7 @@ def _bind() -> None:
 
     # The first use may be inside a function being traced; what modules compute is not part of it.
     with no_trace():
-        from . import numpy as _
+        _import_module(".numpy", __name__)
         from .runtime.dispatch import compiled_call
     _hooks.install_compiled_call(compiled_call)
 
@@ -67,10 +85,10 @@ _hooks.bind_with(_bind)
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _MODULES:
-        return _import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not _HOME[name]:
+        return _import_module(f".{name}", __name__)
     if _HOME[name] != "config":
         _hooks.bind()
     found = getattr(_import_module(f".{_HOME[name]}", __name__), name)

@@ -1,4 +1,7 @@
-"""``python -m fnarray``: look at the cache, at emitted source, and at the installation."""
+"""``python -m fnarray``: lint files, look at the cache, at emitted source, at the installation.
+
+Linting needs neither NumPy nor Numba, so everything else is imported by the command it is for.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import importlib.util
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +84,24 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def lint(argv: Sequence[str]) -> int:
+    """Find effects and tracing pitfalls in files."""
+    from .purity.lint.cli import main
+
+    return main(argv)
+
+
+def rule(argv: Sequence[str]) -> int:
+    """Explain a rule of the linter, or list them all."""
+    from .purity.lint.cli import explain
+
+    return explain(argv)
+
+
+#: Commands with a parser of their own.
+_OWN = {"lint": lint, "rule": rule}
+
+
 def cache(args: argparse.Namespace) -> int:
     """Print or empty the cache on disk."""
     from .compile.cache import store
@@ -109,9 +130,13 @@ def env(args: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
-    top = argparse.ArgumentParser(prog="fnarray", description=__doc__)
+    top = argparse.ArgumentParser(
+        prog="fnarray", description="Lint files for effects, and look at what fnarray compiles."
+    )
     top.add_argument("--version", action="version", version=f"fnarray {__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for name, command in _OWN.items():
+        commands.add_parser(name, help=_first_line(command), add_help=False)
     one = commands.add_parser("cache", help="the cache of compiled kernels")
     one.add_argument("action", choices=("info", "clear"))
     one.set_defaults(run=cache)
@@ -125,9 +150,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _first_line(command: Callable[..., int]) -> str:
+    doc = command.__doc__ or ""
+    return doc.splitlines()[0].rstrip(".").lower()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status (2 for unusable arguments)."""
-    args = parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given and given[0] in _OWN:
+        return _OWN[given[0]](given[1:])
+    args = parser().parse_args(given)
     try:
         return args.run(args)
     except ValueError as error:

@@ -64,3 +64,25 @@ cumprod = _along(_multiply)
 cummax = _along(maximum)
 cummin = _along(minimum)
 cumlogsumexp = _along(_log_add)
+
+
+@njit(nogil=True, error_model="numpy")
+def linear_recurrence(a, b, out, outer, n, inner, reverse):
+    """Set ``out[k] = a[k] * out[k - 1] + b[k]`` along the middle axis, from zero."""
+    step = -inner if reverse else inner
+    for o in range(outer):
+        at = o * n * inner + ((n - 1) * inner if reverse else 0)
+        if inner == 1:
+            carry = b[u(at)]
+            out[u(at)] = carry
+            for _ in range(1, n):
+                at += step
+                carry = a[u(at)] * carry + b[u(at)]
+                out[u(at)] = carry
+            continue
+        for i in range(inner):
+            out[u(at + i)] = b[u(at + i)]
+        for _ in range(1, n):
+            row, at = at, at + step
+            for i in range(inner):
+                out[u(at + i)] = a[u(at + i)] * out[u(row + i)] + b[u(at + i)]

@@ -17,6 +17,9 @@ from .arrays import (
     process_index,
     process_indices,
 )
+from .batching import vmap
+from .derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from .jacobians import hessian, jacfwd, jacobian, jacrev
 from .jit import jit
 from .tracing import (
     ensure_compile_time_eval,
@@ -39,7 +42,15 @@ __all__ = [
     "effects_barrier",
     "ensure_compile_time_eval",
     "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jit",
+    "jvp",
+    "linear_transpose",
+    "linearize",
     "local_device_count",
     "local_devices",
     "make_jaxpr",
@@ -49,4 +60,7 @@ __all__ = [
     "process_index",
     "process_indices",
     "typeof",
+    "value_and_grad",
+    "vjp",
+    "vmap",
 ]

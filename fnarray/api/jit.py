@@ -8,11 +8,12 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ..config import config
+from ..config import SETTINGS, config
+from ..config import effects as effects_scope
 from ..control import call as calls
 from ..control.call import Statics, Traced, fun_name, fun_text, parameters_of
 from ..core import tree
@@ -20,6 +21,7 @@ from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.graph import eval_graph
 from ..core.trace import bind, state
+from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, program
 from ..runtime.unpack import no_leaves, unpacker
@@ -30,23 +32,63 @@ LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, boo
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+class Programs:
+    """What one function was compiled to.
+
+    Attributes
+    ----------
+    calls : dict
+        Programs by signature.
+    numbers : dict
+        What stands for structures in signatures.
+    guards : Guards
+        Of what all the programs depend on: while they hold, so does every program.
+    """
+
+    __slots__ = ("calls", "guards", "numbers")
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, Callable[..., Any]] = {}
+        self.numbers: dict[Any, int] = {}
+        self.guards = Guards()
+
+    def clear(self) -> None:
+        """Forget all programs."""
+        self.calls.clear()
+        self.guards = Guards()
+
+
 class Jitted:
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
-    def __init__(self, fun: Callable[..., Any], statics: StaticSpec, inline: bool, kept: dict):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        statics: StaticSpec,
+        inline: bool,
+        effects: str | None,
+        kept: dict[str, Any],
+    ):
         functools.update_wrapper(self, fun)
         self.__wrapped__ = fun
         self._statics = statics
         self._inline = inline
+        self._effects = effects
         self._options = kept
         self._cache = calls.cache_of(fun)
-        # Programs by signature, and the numbers that stand for structures in signatures.
-        self._calls, self._numbers = self._cache.setdefault(("calls", statics, inline), ({}, {}))
+        self._programs = self._cache.setdefault(("calls", statics, inline, effects), Programs())
+        self._calls = self._programs.calls
         self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function: traced and compiled at the first call of each signature."""
-        if state.trace is None:
+        """Call the function: traced and compiled at the first call of each signature.
+
+        Raises
+        ------
+        EffectError
+            The function is not pure; nothing has run.
+        """
+        if state.trace is None and self._programs.guards.holds():
             # Arrays, then containers of arrays in the structure of the last call. Avals are
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
@@ -66,15 +108,28 @@ class Jitted:
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call with any arguments: numbers, static values, tracers, a new structure."""
+        # Programs are found by the settings of the caller, whatever tracing changes.
+        token = config.trace_token
+        if self._effects is None:
+            return self._run(args, kwargs, token)
+        with effects_scope(self._effects):
+            return self._run(args, kwargs, token)
+
+    def _run(self, args: tuple, kwargs: dict[str, Any], token: int) -> Any:
         if config.disable_jit:
-            return self.__wrapped__(*args, **kwargs)
+            statics = self._split(args, kwargs)[2]
+            with calls.admit(self.__wrapped__, "jit", statics=statics):
+                return self.__wrapped__(*args, **kwargs)
+        programs = self._programs
+        if not programs.guards.holds():
+            programs.clear()
         if (
             state.trace is None
             and not (kwargs or self._statics)
             and LEAVES.issuperset(map(type, args))
         ):
             avals = self._avals(args, args, kwargs)
-            run = self._calls.get((config.trace_token, *avals))
+            run = self._calls.get((token, *avals))
             if run is not None:
                 return run(*map(buffer_of, args, avals))
         dyn, dyn_kw, statics = self._split(args, kwargs)
@@ -82,19 +137,21 @@ class Jitted:
         avals = self._avals(leaves, args, kwargs)
         if state.trace is not None:
             return self._record(self._traced(spec, avals, statics), leaves)
-        number = self._numbers.get(spec)
+        number = programs.numbers.get(spec)
         if number is None:
-            number = self._numbers.setdefault(spec, len(self._numbers))
+            number = programs.numbers.setdefault(spec, len(programs.numbers))
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        key = (config.trace_token, number, statics, *avals)
+        key = (token, number, statics, *avals)
         run = self._calls.get(key)
         if run is None:
             t = self._traced(spec, avals, statics)
             run = self._calls[key] = program(t.closed, t.consts, t.out_spec)
             # A node each for the root, args and kwargs: all arguments are leaves.
             if spec.num_nodes - 3 == len(leaves) == len(args) and not statics:
-                self._calls[config.trace_token, *avals] = run
+                self._calls[token, *avals] = run
+            # After the program is stored: whoever clears in between clears it, too.
+            programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
@@ -121,6 +178,7 @@ class Jitted:
     def _reject(self, args: tuple, kwargs: dict[str, Any]) -> None:
         """Raise the error of the first argument that is no array, by name."""
         fun = self.__wrapped__
+        calls.admit(fun, "jit")
         dyn, dyn_kw, statics = self._split(args, kwargs)
         shown = calls.merged(dyn, dyn_kw, [(where, kind, None) for where, kind, _ in statics])
         paths = calls.argument_paths(fun, *shown)
@@ -145,10 +203,11 @@ class Jitted:
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
-        dyn, dyn_kw, statics = self._split(args, kwargs)
-        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-        avals = self._avals(leaves, args, kwargs)
-        t = self._traced(spec, avals, statics)
+        with effects_scope(self._effects or config.effects):
+            dyn, dyn_kw, statics = self._split(args, kwargs)
+            leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+            avals = self._avals(leaves, args, kwargs)
+            t = self._traced(spec, avals, statics)
         return TracedFunction(t, spec, avals, fun_name(self.__wrapped__), self._statics.donated)
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
@@ -161,7 +220,7 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forget what was traced and compiled of the function."""
-        self._calls.clear()
+        self._programs.clear()
         for key in [k for k in self._cache if k[0] != "calls"]:
             del self._cache[key]
 
@@ -325,6 +384,7 @@ def jit(
     device: devices.Device | None = None,
     backend: str | None = None,
     inline: bool = False,
+    effects: Literal["error", "warn", "off"] | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
     abstracted_axes: Any = None,
@@ -350,6 +410,8 @@ def jit(
         ``"cpu"``, the only one.
     inline : bool
         Whether a call inside another traced function leaves its equations there.
+    effects : {"error", "warn", "off"}, optional
+        What to do if the function is not pure, in place of ``config.effects``.
     device, in_shardings, out_shardings, abstracted_axes, compiler_options
         Accepted for compatibility: arrays live in one memory, sizes are symbolic already.
 
@@ -362,6 +424,8 @@ def jit(
     ------
     TypeError
         ``fun`` is not callable.
+    EffectError
+        ``fun`` is a generator function. All other effects are found when it is called.
     ValueError
         An argument named static or donated does not exist, or is both.
     """
@@ -370,7 +434,10 @@ def jit(
         return functools.partial(jit, **options)
     if not callable(fun):
         raise TypeError(f"jit: expected a callable value, got {fun!r} of type {type(fun)}.")
+    if effects is not None:
+        SETTINGS["effects"].check(effects, "jit")
     if inspect.isgeneratorfunction(fun):
+        calls.admit(fun, "jit", effects)
         raise TypeError(f"jit: {fun_text(fun)} is a generator function; return a value instead.")
     if backend is not None:
         devices.devices(backend)  # raises for one that does not exist
@@ -381,4 +448,4 @@ def jit(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
             f"{sorted(both, key=str)} appear in both."
         )
-    return Jitted(fun, StaticSpec(*static, donated[0]), inline, options)
+    return Jitted(fun, StaticSpec(*static, donated[0]), inline, effects, options)

@@ -116,7 +116,7 @@ def share_equal(block: Block) -> Block:
     nodes = []
     for old in block.nodes:
         node = _renamed(old, env)
-        if node.eqn.primitive.effects:
+        if any(eqn_effects(node.eqn)):
             nodes.append(node)
             continue
         try:

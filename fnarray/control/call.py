@@ -9,9 +9,8 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-import weakref
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -24,10 +23,17 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, Graph
+from ..core.keep import forget_all, kept_with
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import Tracer, bind, trace_graph
 from ..ops._rules import register
+from ..purity.guards import Guards
+from . import call_rules
+from .admission import Admission as Admission
+from .admission import admit as admit
+from .admission import collect, collecting
+from .again import compare
 
 __all__ = []
 
@@ -115,12 +121,15 @@ class Traced:
         Structure of the result.
     cells : tuple
         The captured variables' values when traced.
+    guards : Guards
+        Of all that the function, and what it called, read from outside.
     """
 
     closed: ClosedGraph
     consts: tuple[Array, ...]
     out_spec: Any
     cells: tuple[Any, ...]
+    guards: Guards = field(default_factory=Guards)
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
@@ -134,28 +143,25 @@ class Traced:
 
     def fits(self, cells: tuple[Any, ...]) -> bool:
         """Whether the graph still says what the function does."""
-        return all(a is b for a, b in zip(self.cells, cells, strict=True)) and all(
-            c.trace.alive for c in self.consts if isinstance(c, Tracer)
+        return (
+            self.guards.holds()
+            and all(a is b for a, b in zip(self.cells, cells, strict=True))
+            and all(c.trace.alive for c in self.consts if isinstance(c, Tracer))
         )
 
 
 Key = tuple[Hashable, ...]
 Statics = Sequence[tuple[int | str, type, Any]]
-_caches: weakref.WeakKeyDictionary[Callable[..., Any], dict[Key, Any]] = weakref.WeakKeyDictionary()
 
 
 def cache_of(fun: Callable[..., Any]) -> dict[Key, Any]:
     """Return the cache that lives as long as the function; a fresh one if it cannot be a key."""
-    try:
-        return _caches.setdefault(fun, {})
-    except TypeError:
-        return {}
+    return kept_with(fun)
 
 
 def clear_graphs() -> None:
     """Forget every traced function."""
-    for cache in list(_caches.values()):
-        cache.clear()
+    forget_all()
 
 
 def _cells(fun: Callable[..., Any]) -> tuple[Any, ...]:
@@ -213,6 +219,8 @@ def traced(
 
     Raises
     ------
+    EffectError
+        ``fun`` is not pure.
     TypeError
         A leaf of the result is no array.
     """
@@ -221,10 +229,12 @@ def traced(
     found = cache.get(key)
     cells = _cells(fun)
     if found is not None and found.fits(cells):
+        collect(found.guards)
         return found
     known = sum(isinstance(entry, Traced) for entry in cache.values())
-    graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known, call)
-    cache[key] = result = Traced(*closed_over_nothing(graph), out_spec, cells)
+    guards = Guards()
+    graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known, call, guards)
+    cache[key] = result = Traced(*closed_over_nothing(graph), out_spec, cells, guards)
     return result
 
 
@@ -236,8 +246,32 @@ def trace_once(
     user: str = "jit",
     known: int = 0,
     call: Callable[..., Any] | None = None,
+    guards: Guards | None = None,
 ) -> tuple[ClosedGraph, Any]:
-    """Trace a function; return its graph, as `traced` takes it, and its result's structure."""
+    """Check and trace a function; return its graph and its result's structure.
+
+    The arguments are those of `traced`; ``guards`` takes up what was read from outside.
+    """
+    guards = Guards() if guards is None else guards
+    transform = user.partition(" ")[0]
+    with collecting(guards), admit(fun, transform, statics=tuple(statics)) as admission:
+        guards.update(admission.guards)
+        result = _run(fun, in_spec, in_avals, statics, user, known, call)
+    if config.effects == "warn":
+        # What it rebinds itself would never hold.
+        guards.drop(guards.changed())
+    return result
+
+
+def _run(
+    fun: Callable[..., Any],
+    in_spec: Any,
+    in_avals: tuple[ShapedArray, ...],
+    statics: Statics,
+    user: str,
+    known: int,
+    call: Callable[..., Any] | None,
+) -> tuple[ClosedGraph, Any]:
     start = time.perf_counter()
     name = fun_name(fun)
     args, kwargs = in_spec.unflatten(list(in_avals))
@@ -256,6 +290,8 @@ def trace_once(
         return outs
 
     graph = trace_graph(flat, in_avals, name, origins)
+    if config.check_determinism:
+        compare(graph, trace_graph(flat, in_avals, name, origins), fun_text(fun))
     _log_trace(name, time.perf_counter() - start, in_avals, known)
     return graph, out_specs[0]
 
@@ -308,6 +344,10 @@ jit_p = register(
         aval=lambda *avals, jaxpr, name: jaxpr.out_avals,
         eval=lambda *xs, jaxpr, name: call_eagerly(jaxpr, xs),
         form=lambda ins, outs, *, jaxpr, name: Inline(jaxpr),
+        jvp=call_rules.JVP,
+        linearize=call_rules.LINEARIZE,
+        transpose=call_rules.TRANSPOSE,
+        batch=call_rules.BATCH,
         multiple_results=True,
     )
 )

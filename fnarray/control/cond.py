@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from ..core.trace import Tracer, bind
 from ..ops._rules import kind, register
 from ..ops.bitwise import ne
 from ..ops.convert import clamp, convert
-from .call import traced
+from . import cond_rules
+from .call import admit, traced
 from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts
 
 __all__ = ["cond", "platform_dependent", "switch"]
@@ -38,6 +40,10 @@ cond_p = register(
         aval=lambda *avals, branches: branches[0].out_avals,
         eval=_cond_eval,
         form=lambda ins, outs, *, branches: Branch(branches),
+        jvp=cond_rules.JVP,
+        linearize=cond_rules.LINEARIZE,
+        transpose=cond_rules.TRANSPOSE,
+        batch=cond_rules.BATCH,
         multiple_results=True,
     )
 )
@@ -79,17 +85,24 @@ def cond(
         operands = (operand,)
     elif len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         x, on_true, y, on_false = true_fun, false_fun, *operands
-        return cond(pred, lambda x, y: on_true(x), lambda x, y: on_false(y), x, y)
+        return cond(pred, _taking(0, on_true), _taking(1, on_false), x, y)
     check_callable("cond", true_fun=true_fun, false_fun=false_fun)
     kind_of = _check_scalar("cond", "pred", pred)
     if kind_of not in "biuf":
         raise TypeError(f"lax.cond: pred must be a boolean or a real number, got {pred!r}.")
     if config.disable_jit and not isinstance(pred, Tracer):
-        return (true_fun if pred else false_fun)(*operands)
+        chosen = true_fun if pred else false_fun
+        with admit(chosen, "cond"):
+            return chosen(*operands)
     if kind_of != "b":
         pred = ne(pred, np.zeros((), aval_of(pred).dtype)[()])
     funs, names = (true_fun, false_fun), ("true_fun", "false_fun")
     return _choose("cond", convert(pred, _INT32), funs, names, operands, order=(1, 0))
+
+
+def _taking(place: int, branch: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a branch as a function of all operands."""
+    return wraps(branch)(lambda *operands: branch(operands[place]))
 
 
 def switch(
@@ -130,10 +143,11 @@ def switch(
             f"lax.switch: index must be an integer, got {index!r} as {aval_of(index).dtype}."
         )
     last = len(branches) - 1
-    if config.disable_jit and not isinstance(index, Tracer):
-        return branches[min(max(int(index), 0), last)](*operands)
-    if last == 0:
-        return branches[0](*operands)
+    known = config.disable_jit and not isinstance(index, Tracer)
+    if known or last == 0:
+        chosen = branches[min(max(int(index), 0), last) if known else 0]
+        with admit(chosen, "switch"):
+            return chosen(*operands)
     index = clamp(_INT32.type(0), convert(index, _INT32), _INT32.type(last))
     return _choose("switch", index, branches, names, operands, order=range(last + 1))
 
@@ -189,4 +203,5 @@ def platform_dependent(
             f"lax.platform_dependent: no function for platform 'cpu' and no default, only for "
             f"{sorted(per_platform)}."
         )
-    return fun(*args)
+    with admit(fun, "platform_dependent"):
+        return fun(*args)

@@ -15,7 +15,7 @@ from ..core.dtypes import promote_types
 from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive
 from ..ops.convert import convert
-from .call import Traced, fun_text, parameters_of
+from .call import Traced, admit, fun_text, parameters_of
 
 Avals = tuple[ShapedArray, ...]
 
@@ -23,12 +23,17 @@ Avals = tuple[ShapedArray, ...]
 
 
 def check_callable(where: str, **funs: Any) -> None:
-    """Raise `TypeError` for an argument that should be a function and is none."""
+    """Raise `TypeError` for what should be a function and is none, `EffectError` for impure ones.
+
+    All are checked before the first is traced.
+    """
     for name, fun in funs.items():
         if not callable(fun):
             raise TypeError(
                 f"lax.{where}: {name} should be callable, got {fun!r} of type {type(fun)}."
             )
+    for fun in funs.values():
+        admit(fun, where)
 
 
 def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:

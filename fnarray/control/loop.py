@@ -16,7 +16,8 @@ from ..core.trace import Tracer, bind
 from ..ops._rules import kind, register
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
-from .call import Traced, fun_text, traced
+from . import loop_rules
+from .call import Traced, admit, fun_text, traced
 from .flow import check_callable, parameter_name, run_native, settle, spec_of_call
 from .scan import run_scan, turns
 
@@ -33,6 +34,10 @@ while_p = register(
         form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
             cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
         ),
+        jvp=loop_rules.JVP,
+        linearize=loop_rules.LINEARIZE,
+        transpose=loop_rules.TRANSPOSE,
+        batch=loop_rules.BATCH,
         multiple_results=True,
     )
 )
@@ -60,8 +65,9 @@ def while_loop(
     """
     check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     if config.disable_jit:
-        while cond_fun(init_val):
-            init_val = body_fun(init_val)
+        with admit(cond_fun, "while_loop"), admit(body_fun, "while_loop"):
+            while cond_fun(init_val):
+                init_val = body_fun(init_val)
         return init_val
     spec = spec_of_call(init_val)
     init, body = settle(
@@ -146,8 +152,9 @@ def fori_loop(
         )
     known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
     if config.disable_jit and known:
-        for i in range(int(lower), int(upper)):
-            init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
+        with admit(body_fun, "fori_loop"):
+            for i in range(int(lower), int(upper)):
+                init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
         return init_val
     if known:
         length = max(int(upper) - int(lower), 0)

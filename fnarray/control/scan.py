@@ -19,7 +19,8 @@ from ..ops._canonical import as_array
 from ..ops._rules import register
 from ..ops.shape import expand_dims
 from ..ops.slicing import concatenate, index_in_dim
-from .call import Traced, fun_text, traced
+from . import scan_rules
+from .call import Traced, admit, fun_text, traced
 from .flow import check_callable, operands, parameter_name, run_native, settle, spec_of_call
 
 __all__ = ["map", "scan"]
@@ -41,6 +42,10 @@ scan_p = register(
         form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
             jaxpr, length, reverse, num_consts, num_carry, unroll
         ),
+        jvp=scan_rules.JVP,
+        linearize=scan_rules.LINEARIZE,
+        transpose=scan_rules.TRANSPOSE,
+        batch=scan_rules.BATCH,
         multiple_results=True,
     )
 )
@@ -93,7 +98,8 @@ def scan(
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)
     if config.disable_jit:
-        return _scan_in_python(f, init, xs, length, bool(reverse))
+        with admit(f, "scan"):
+            return _scan_in_python(f, init, xs, length, bool(reverse))
     rows = tuple(a.update(shape=a.shape[1:]) for a in x_avals)
     spec = spec_of_call(init, xs)
 
@@ -278,6 +284,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     leaves, _, avals = operands("map", xs)
     length = _length(xs, avals, None)
     if config.disable_jit:
-        return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
+        with admit(f, "map"):
+            return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
     rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
     return run_scan(traced(f, spec_of_call(xs), rows, user="map"), (), leaves, length, False, 1)

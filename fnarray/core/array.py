@@ -105,16 +105,9 @@ class _Late:
 
 
 # Python looks operators up on the class and never asks __getattr__ for them.
-_TWO_SIDED = """
-add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift
-""".split()
-for _name in (
-    """
-    eq ne lt le gt ge neg pos invert abs getitem round array_namespace
-""".split()
-    + _TWO_SIDED
-    + [f"r{name}" for name in _TWO_SIDED]
-):
+_TWO_SIDED = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
+_OTHERS = "eq ne lt le gt ge neg pos invert abs getitem round array_namespace"
+for _name in f"{_OTHERS} {_TWO_SIDED} r{_TWO_SIDED.replace(' ', ' r')}".split():
     setattr(Array, f"__{_name}__", _Late(f"__{_name}__"))
 
 
@@ -174,10 +167,11 @@ class ArrayImpl(Array):
         return self._data[()]
 
     def __format__(self, spec: str) -> str:
+        if self._data.ndim == 0:
+            scalar = self._data[()]
+            return format(scalar.item() if spec else scalar, spec)
         if not spec:
             return str(self)
-        if self._data.ndim == 0:
-            return format(self._data[()].item(), spec)
         raise TypeError(f"unsupported format string passed to Array of shape {self.shape}")
 
     def __str__(self) -> str:

@@ -59,6 +59,10 @@ class Primitive:
         ``batch(size, operands, batched, **params) -> out``, or ``(outs, flags)`` for several
         results. ``batched`` says which operands carry the mapped axis, at position 0 always, as
         does the result.
+    collective : callable, optional
+        Of operations between the examples of a mapped axis, which have a param ``axis_name``, a
+        tuple: ``collective(axis, operands, batched, **params)``, as ``batch``, where ``axis`` is
+        one of those named.
     effects : tuple of str
         What it does beside computing its results; an operation with effects is never dropped.
     multiple_results : bool
@@ -72,6 +76,7 @@ class Primitive:
     __slots__ = (
         "aval",
         "batch",
+        "collective",
         "effects",
         "eval",
         "form",
@@ -91,9 +96,10 @@ class Primitive:
         eval: Callable[..., Any],
         form: Callable[..., Any] | Missing,
         jvp: Rule = PENDING,
-        linearize: Callable[..., Any] | None = None,
+        linearize: Callable[..., Any] | RuleOf | None = None,
         transpose: Rule = PENDING,
         batch: Rule = PENDING,
+        collective: Callable[..., Any] | None = None,
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
         print_params: Callable[[dict], dict] | None = None,
@@ -102,11 +108,11 @@ class Primitive:
         self.aval = aval
         self.eval = eval
         self.form = form
-        self.linearize = linearize
-        self.jvp, self.transpose, self.batch = (
+        self.jvp, self.linearize, self.transpose, self.batch = (
             rule.make(self) if isinstance(rule, RuleOf) else rule
-            for rule in (jvp, transpose, batch)
+            for rule in (jvp, linearize, transpose, batch)
         )
+        self.collective = collective
         self.effects = effects
         self.multiple_results = multiple_results
         self.print_params = print_params

@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100,PTH120 - import time
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100,PTH120 - import time
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def user_source() -> Source:
     while frame is not None:
         code = frame.f_code
         name = code.co_filename
-        if not name.startswith(_PACKAGE) and "optree" not in name:
+        if not name.startswith(PACKAGE) and "optree" not in name:
             return Source(name, frame.f_lineno, code.co_qualname)
         frame = frame.f_back
     return UNKNOWN

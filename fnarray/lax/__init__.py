@@ -23,6 +23,8 @@ from ..ops.shape import *
 from ..ops.slicing import *
 from ..ops.sort import *
 from ..ops.special import *
+from ..ops.transcendental import *
 from ..ops.window import *
+from . import linalg as linalg
 
 globals().update({f"{name.replace('-', '_')}_p": prim for name, prim in _registry.items()})

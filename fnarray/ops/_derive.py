@@ -173,16 +173,18 @@ def partials(*rules: Callable[..., Any] | None) -> RuleOf:
 def linear_in(*positions: int) -> RuleOf:
     """Derivative of an operation that is jointly linear in some operands, whatever the others are.
 
-    The tangent is the operation itself on the tangents; zeros among several are made arrays.
+    The tangent is the operation itself on the tangents; zeros among several are made arrays. No
+    positions stand for all of them.
     """
 
     def make(prim: Primitive) -> Callable[..., Any]:
         def jvp(primals: Sequence[Any], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
             out = bind(prim, *primals, **params)
-            if all(is_zero(tangents[k]) for k in positions):
+            linear = positions or range(len(primals))
+            if all(is_zero(tangents[k]) for k in linear):
                 return out, Zero(tangent_aval(out.aval))
             operands = list(primals)
-            for k in positions:
+            for k in linear:
                 operands[k] = instantiate(tangents[k])
             return out, bind(prim, *operands, **params)
 
@@ -279,7 +281,8 @@ def _elementwise_batch(prim: Primitive) -> Callable[..., Any]:
                 return reshape(x, (size, *(1,) * missing, *x.shape[1:])) if missing else x
             return expand(x, 0) if x.ndim else x
 
-        return bind(prim, *map(fit, xs, batched), **params)
+        outs = bind(prim, *map(fit, xs, batched), **params)
+        return (outs, (True,) * len(outs)) if prim.multiple_results else outs
 
     return batch
 

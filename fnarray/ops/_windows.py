@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,94 @@ _MODES = {
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
     "one_hot": GatherScatterMode.ONE_HOT,
 }
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """How operand, indices and result of `gather` correspond.
+
+    Index vectors are the last axis of the indices, always.
+
+    Parameters
+    ----------
+    offset_dims : tuple of int
+        Axes of the result that run over a window, ascending.
+    collapsed_slice_dims : tuple of int
+        Axes of the operand along which windows have size 1 and the result has no axis.
+    start_index_map : tuple of int
+        For each entry of an index vector, the operand's axis it is a start along.
+    operand_batching_dims, start_indices_batching_dims : tuple of int
+        Axes of operand and indices that run together.
+    """
+
+    offset_dims: Shape
+    collapsed_slice_dims: Shape
+    start_index_map: Shape
+    operand_batching_dims: Shape = ()
+    start_indices_batching_dims: Shape = ()
+
+    def scatter(self) -> ScatterDimensionNumbers:
+        """Return the numbers by which `scatter` writes what a gather reads."""
+        return ScatterDimensionNumbers(*self)
+
+    def led(self, operand: bool, indices: bool) -> GatherDimensionNumbers:
+        """Return the numbers for operands with one more leading axis: either of them, or both.
+
+        An axis of the operand alone is a window's, of the indices alone the batch's; one of both
+        runs along.
+        """
+        batch, window = _led(operand, indices)
+        return GatherDimensionNumbers(
+            (*window, *_after(self.offset_dims, True)),
+            _after(self.collapsed_slice_dims, operand),
+            _after(self.start_index_map, operand),
+            (*batch, *_after(self.operand_batching_dims, operand)),
+            (*batch, *_after(self.start_indices_batching_dims, indices)),
+        )
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """How operand, indices and updates of `scatter` correspond; mirrors `GatherDimensionNumbers`.
+
+    Parameters
+    ----------
+    update_window_dims : tuple of int
+        Axes of the updates that run over a window, ascending.
+    inserted_window_dims : tuple of int
+        Axes of the operand along which windows have size 1 and the updates have no axis.
+    scatter_dims_to_operand_dims : tuple of int
+        For each entry of an index vector, the operand's axis it is a start along.
+    operand_batching_dims, scatter_indices_batching_dims : tuple of int
+        Axes of operand and indices that run together.
+    """
+
+    update_window_dims: Shape
+    inserted_window_dims: Shape
+    scatter_dims_to_operand_dims: Shape
+    operand_batching_dims: Shape = ()
+    scatter_indices_batching_dims: Shape = ()
+
+    def led(self, indices: bool) -> ScatterDimensionNumbers:
+        """Return the numbers for one more leading axis of operand and updates, perhaps indices."""
+        batch, window = _led(True, indices)
+        return ScatterDimensionNumbers(
+            (*window, *_after(self.update_window_dims, True)),
+            _after(self.inserted_window_dims, True),
+            _after(self.scatter_dims_to_operand_dims, True),
+            (*batch, *_after(self.operand_batching_dims, True)),
+            (*batch, *_after(self.scatter_indices_batching_dims, indices)),
+        )
+
+    def gather(self) -> GatherDimensionNumbers:
+        """Return the numbers by which `gather` reads what a scatter writes."""
+        return GatherDimensionNumbers(*self)
+
+
+def _led(operand: bool, indices: bool) -> tuple[Shape, Shape]:
+    return (0,) * (operand and indices), (0,) * (operand and not indices)
+
+
+def _after(axes: Shape, more: bool) -> Shape:
+    return tuple(a + more for a in axes)
 
 
 @dataclass(frozen=True)
@@ -253,7 +341,7 @@ class Windows:
             shape = (*start.shape, *[1] * len(spread))
             index.append(start.reshape(shape) + offsets)
         index.extend(slice(0, self.sizes[d]) for d in rest)
-        rank = next(iter(starts.values())).ndim if starts else 0
+        rank = len(self.batch)
         have = {d: rank + k for k, d in enumerate((*spread, *rest))}
         windows = iter(have[d] for d in self.window_axes)
         batch = iter(range(rank))

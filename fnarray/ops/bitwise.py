@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ._derive import CONSTANT
 from ._rules import ANY, FLOAT, INTEGER, LOGICAL, elementwise, kind
 
 __all__ = [
@@ -29,24 +31,26 @@ __all__ = [
 
 _BOOL = np.dtype(bool)
 _ORDERED = "biuf"
+#: Results are bits or truth values, so that no tangent passes.
+_flat = partial(elementwise, jvp=CONSTANT)
 
 
-@elementwise("sc.and_({0}, {1})", eval=np.bitwise_and, dtypes=LOGICAL, name="and")
+@_flat("sc.and_({0}, {1})", eval=np.bitwise_and, dtypes=LOGICAL, name="and")
 def bitwise_and(x: Any, y: Any) -> Any:
     """Bitwise and of integers or bools of one dtype."""
 
 
-@elementwise("sc.or_({0}, {1})", eval=np.bitwise_or, dtypes=LOGICAL, name="or")
+@_flat("sc.or_({0}, {1})", eval=np.bitwise_or, dtypes=LOGICAL, name="or")
 def bitwise_or(x: Any, y: Any) -> Any:
     """Bitwise or of integers or bools of one dtype."""
 
 
-@elementwise("sc.xor({0}, {1})", eval=np.bitwise_xor, dtypes=LOGICAL, name="xor")
+@_flat("sc.xor({0}, {1})", eval=np.bitwise_xor, dtypes=LOGICAL, name="xor")
 def bitwise_xor(x: Any, y: Any) -> Any:
     """Bitwise exclusive or of integers or bools of one dtype."""
 
 
-@elementwise("sc.not_({0})", eval=np.bitwise_not, dtypes=LOGICAL, name="not")
+@_flat("sc.not_({0})", eval=np.bitwise_not, dtypes=LOGICAL, name="not")
 def bitwise_not(x: Any) -> Any:
     """Bitwise complement of integers or bools."""
 
@@ -84,24 +88,22 @@ def _shift_right_arithmetic(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
     return _shift(bits, amount, np.right_shift, sign).view(x.dtype)
 
 
-@elementwise("sc.shl({0}, {1})", eval=_shift_left, dtypes=INTEGER)
+@_flat("sc.shl({0}, {1})", eval=_shift_left, dtypes=INTEGER)
 def shift_left(x: Any, y: Any) -> Any:
     """``x << y``; 0 where ``y`` is negative or no less than the width."""
 
 
-@elementwise("sc.shr_arith({0}, {1})", eval=_shift_right_arithmetic, dtypes=INTEGER)
+@_flat("sc.shr_arith({0}, {1})", eval=_shift_right_arithmetic, dtypes=INTEGER)
 def shift_right_arithmetic(x: Any, y: Any) -> Any:
     """``x >> y`` with copies of the top bit; only those where ``y`` is outside the width."""
 
 
-@elementwise("sc.shr_logical({0}, {1})", eval=_shift_right_logical, dtypes=INTEGER)
+@_flat("sc.shr_logical({0}, {1})", eval=_shift_right_logical, dtypes=INTEGER)
 def shift_right_logical(x: Any, y: Any) -> Any:
     """``x >> y`` with zeros; 0 where ``y`` is negative or no less than the width."""
 
 
-@elementwise(
-    "sc.popcount({0})", eval=lambda x: np.bitwise_count(_unsigned(x)), dtypes=INTEGER, cost=2
-)
+@_flat("sc.popcount({0})", eval=lambda x: np.bitwise_count(_unsigned(x)), dtypes=INTEGER, cost=2)
 def population_count(x: Any) -> Any:
     """Count of set bits, in the operand's dtype."""
 
@@ -116,7 +118,7 @@ def _leading_zeros(x: np.ndarray) -> np.ndarray:
     return width - np.bitwise_count(bits).astype(x.dtype)
 
 
-@elementwise("sc.clz({0})", eval=_leading_zeros, dtypes=INTEGER, cost=2)
+@_flat("sc.clz({0})", eval=_leading_zeros, dtypes=INTEGER, cost=2)
 def clz(x: Any) -> Any:
     """Count of leading zero bits, in the operand's dtype."""
 
@@ -136,7 +138,7 @@ def _high_half(x: np.ndarray, y: np.ndarray) -> Any:
     return _signed(np.asarray(high)) - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)
 
 
-@elementwise("sc.mulhi({0}, {1})", eval=_high_half, dtypes=INTEGER, cost=3)
+@_flat("sc.mulhi({0}, {1})", eval=_high_half, dtypes=INTEGER, cost=3)
 def mulhi(x: Any, y: Any) -> Any:
     """High half of the double-width product of two integers of one dtype."""
 
@@ -144,32 +146,32 @@ def mulhi(x: Any, y: Any) -> Any:
 # ---- comparisons -------------------------------------------------------------------------------
 
 
-@elementwise("({0} == {1})", eval=np.equal, dtypes=ANY, result=_BOOL)
+@_flat("({0} == {1})", eval=np.equal, dtypes=ANY, result=_BOOL)
 def eq(x: Any, y: Any) -> Any:
     """``x == y``; NaN equals nothing."""
 
 
-@elementwise("({0} != {1})", eval=np.not_equal, dtypes=ANY, result=_BOOL)
+@_flat("({0} != {1})", eval=np.not_equal, dtypes=ANY, result=_BOOL)
 def ne(x: Any, y: Any) -> Any:
     """``x != y``; NaN differs from everything."""
 
 
-@elementwise("({0} < {1})", eval=np.less, dtypes=_ORDERED, result=_BOOL)
+@_flat("({0} < {1})", eval=np.less, dtypes=_ORDERED, result=_BOOL)
 def lt(x: Any, y: Any) -> Any:
     """``x < y`` for real operands."""
 
 
-@elementwise("({0} <= {1})", eval=np.less_equal, dtypes=_ORDERED, result=_BOOL)
+@_flat("({0} <= {1})", eval=np.less_equal, dtypes=_ORDERED, result=_BOOL)
 def le(x: Any, y: Any) -> Any:
     """``x <= y`` for real operands."""
 
 
-@elementwise("({0} > {1})", eval=np.greater, dtypes=_ORDERED, result=_BOOL)
+@_flat("({0} > {1})", eval=np.greater, dtypes=_ORDERED, result=_BOOL)
 def gt(x: Any, y: Any) -> Any:
     """``x > y`` for real operands."""
 
 
-@elementwise("({0} >= {1})", eval=np.greater_equal, dtypes=_ORDERED, result=_BOOL)
+@_flat("({0} >= {1})", eval=np.greater_equal, dtypes=_ORDERED, result=_BOOL)
 def ge(x: Any, y: Any) -> Any:
     """``x >= y`` for real operands."""
 
@@ -209,22 +211,18 @@ def _in_total_order(compare: Any) -> Any:
     return lambda x, y: compare(total_order_key(x), total_order_key(y))
 
 
-@elementwise(
-    _total_order("=="), eval=_in_total_order(np.equal), dtypes=_ORDERED, result=_BOOL, cost=3
-)
+@_flat(_total_order("=="), eval=_in_total_order(np.equal), dtypes=_ORDERED, result=_BOOL, cost=3)
 def eq_to(x: Any, y: Any) -> Any:
     """``x == y`` in IEEE 754's total order, where NaN equals itself and -0.0 is less than 0.0."""
 
 
-@elementwise(
+@_flat(
     _total_order("<="), eval=_in_total_order(np.less_equal), dtypes=_ORDERED, result=_BOOL, cost=3
 )
 def le_to(x: Any, y: Any) -> Any:
     """``x <= y`` in IEEE 754's total order."""
 
 
-@elementwise(
-    _total_order("<"), eval=_in_total_order(np.less), dtypes=_ORDERED, result=_BOOL, cost=3
-)
+@_flat(_total_order("<"), eval=_in_total_order(np.less), dtypes=_ORDERED, result=_BOOL, cost=3)
 def lt_to(x: Any, y: Any) -> Any:
     """``x < y`` in IEEE 754's total order."""

@@ -30,8 +30,10 @@ from ..core.dtypes import (
     to_real,
 )
 from ..core.forms import Contract
-from ..core.primitive import PENDING, Primitive
+from ..core.primitive import Primitive
+from ..core.tangents import is_undefined
 from ..core.trace import bind
+from ._derive import BILINEAR, convert, moveaxis, permute, shifted
 from ._rules import register
 
 __all__ = [
@@ -403,14 +405,60 @@ def _dot_general_form(ins: Any, outs: Any, *, dimension_numbers: Any, **params: 
     return Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
 
 
+# --- derivatives and batches --------------------------------------------------------------------
+
+
+def _dot_general_transpose(
+    ct: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **params: Any
+) -> list[Any]:
+    """Contract the cotangent with the other operand, over the axes that only this one has."""
+    contract, batch = dimension_numbers
+    operands, cotangents = (lhs, rhs), [None, None]
+    k = 0 if is_undefined(lhs) else 1
+    x, y = operands[k], operands[1 - k]
+    free, kept = _free(x.ndim, contract[k], batch[k]), _free(y.ndim, contract[1 - k], batch[1 - k])
+    together = len(batch[k])
+    start = together + len(free) * (1 - k)
+    dims = (
+        (tuple(range(start, start + len(kept))), kept),
+        (tuple(range(together)), batch[1 - k]),
+    )
+    bar = bind(dot_general_p, ct, y, dimension_numbers=dims, **params)
+    # Its contracted axes come in the order of those of the other operand.
+    pairs = sorted(zip(contract[1 - k], contract[k], strict=True))
+    axes = (*batch[k], *free, *(ours for _, ours in pairs))
+    bar = permute(bar, tuple(axes.index(a) for a in range(x.ndim)))
+    cotangents[k] = convert(bar, x.dtype, bar.aval.weak_type)
+    return cotangents
+
+
+def _dot_general_batch(
+    size: int, operands: Any, batched: Any, *, dimension_numbers: Any, **params: Any
+) -> Any:
+    """Take the mapped axis as a batch axis, or, where one operand lacks it, as a free one."""
+    contract, batch = (
+        tuple(shifted(axes) if b else axes for axes, b in zip(pair, batched, strict=True))
+        for pair in dimension_numbers
+    )
+    if all(batched):
+        batch = tuple((0, *axes) for axes in batch)
+    out = bind(dot_general_p, *operands, dimension_numbers=(contract, batch), **params)
+    if all(batched):
+        return out
+    lhs = operands[0]
+    first = len(batch[0]) if batched[0] else lhs.ndim - len(contract[0])
+    return moveaxis(out, first, 0)
+
+
 dot_general_p = register(
     Primitive(
         "dot_general",
         aval=_dot_general_aval,
         eval=_dot_general_eval,
         form=_dot_general_form,
-        jvp=PENDING,
-        transpose=PENDING,
+        jvp=BILINEAR,
+        transpose=_dot_general_transpose,
+        batch=_dot_general_batch,
         print_params=_printed,
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .window import dilated, padtype_to_pads, reduce_window_shape_tuple
+from .window_layout import dilated, padtype_to_pads, reduce_window_shape_tuple
 
 Sizes = tuple[int, ...]
 

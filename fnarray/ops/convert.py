@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -24,10 +25,32 @@ from ..core.dtypes import (
 )
 from ..core.forms import Call, Inline, Map
 from ..core.graph import ClosedGraph, Graph, Var
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, RuleOf
+from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._rules import FLOAT, all_weak, check_kind, check_same_dtypes, elementwise, kind, register
+from ._derive import (
+    CONSTANT,
+    ELEMENTWISE_BATCH,
+    LINEAR,
+    instantiate,
+    op,
+    partials,
+    spread,
+    transposed,
+)
+from ._derive import full as full_of
+from ._derive import select as pick
+from ._rules import (
+    FLOAT,
+    NOT_LINEAR,
+    all_weak,
+    check_kind,
+    check_same_dtypes,
+    elementwise,
+    kind,
+    register,
+)
 from .elementwise import in_single
 
 __all__ = [
@@ -90,12 +113,21 @@ def _convert_form(ins: tuple[ShapedArray, ...], outs: Any, **params: Any) -> Map
     return Map(f"fk.complexmath.make({value}, {to}(0.0))" if is_complex(new) else value)
 
 
+def _convert_tangent(g: Any, out: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    if not differentiable(new_dtype):
+        return Zero(tangent_aval(out.aval))
+    return convert(g, new_dtype, weak_type)
+
+
 _convert_p = register(
     Primitive(
         "convert_element_type",
         aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
         eval=lambda x, *, new_dtype, weak_type: convert_values(x, new_dtype),
         form=_convert_form,
+        jvp=partials(_convert_tangent),
+        transpose=transposed(lambda ct, x, **_: convert(ct, x.dtype, x.weak_type)),
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -188,7 +220,15 @@ def _bitcast_form(ins: tuple[ShapedArray, ...], outs: Any, *, new_dtype: np.dtyp
 
 
 _bitcast_p = register(
-    Primitive("bitcast_convert_type", aval=_bitcast_aval, eval=_bitcast_eval, form=_bitcast_form)
+    Primitive(
+        "bitcast_convert_type",
+        aval=_bitcast_aval,
+        eval=_bitcast_eval,
+        form=_bitcast_form,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
+    )
 )
 
 
@@ -284,6 +324,10 @@ _reduce_precision_p = register(
         aval=_reduce_precision_aval,
         eval=_reduce_precision_eval,
         form=_reduce_precision_form,
+        # Tangents and cotangents are rounded alike: what is computed in a format stays in it.
+        jvp=LINEAR,
+        transpose=transposed(lambda ct, x, **bits: reduce_precision(ct, **bits)),
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -350,8 +394,55 @@ def _select_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
     return Map(text, count)
 
 
+def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    which, *cases = primals
+    out = bind(_select_n_p, which, *cases)
+    if all(map(is_zero, tangents[1:])):
+        return out, Zero(tangent_aval(out.aval))
+    return out, bind(_select_n_p, which, *map(instantiate, tangents[1:]))
+
+
+def _select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
+    zero = full_of(ct.aval, 0)
+
+    def back(k: int) -> Any:
+        return bind(_select_n_p, which, *(ct if i == k else zero for i in range(len(cases))))
+
+    return [None, *(back(k) if is_undefined(case) else None for k, case in enumerate(cases))]
+
+
+def _scalars_stretched(scalar: tuple[int, ...], full: int) -> RuleOf:
+    """Batching where the operands at ``scalar`` may be scalars, all others are like ``full``."""
+
+    def make(prim: Primitive) -> Callable[..., Any]:
+        def batch(size: int, xs: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
+            shape = (size, *xs[full].shape[batched[full] :])
+
+            def fit(k: int, x: Any, b: bool) -> Any:
+                if not b:
+                    return x if k in scalar and not x.ndim else spread(x, size)
+                if x.shape == shape:
+                    return x
+                return op("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+
+            pairs = zip(xs, batched, strict=True)
+            return bind(prim, *(fit(k, x, b) for k, (x, b) in enumerate(pairs)), **params)
+
+        return batch
+
+    return RuleOf(make)
+
+
 _select_n_p = register(
-    Primitive("select_n", aval=_select_aval, eval=_select_eval, form=_select_form)
+    Primitive(
+        "select_n",
+        aval=_select_aval,
+        eval=_select_eval,
+        form=_select_form,
+        jvp=_select_jvp,
+        transpose=_select_transpose,
+        batch=_scalars_stretched(scalar=(0,), full=1),
+    )
 )
 
 
@@ -390,12 +481,26 @@ def _clamp_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
     return Map(f"{m}.minimum({m}.maximum({{1}}, {{0}}), {{2}})", 2)
 
 
+def _inside(low: Any, x: Any, high: Any, g: Any) -> Any:
+    # Nothing passes where x meets a bound: as in JAX, the derivative there is 0.
+    return pick(op("and", op("gt", x, low), op("lt", x, high)), g, 0)
+
+
 _clamp_p = register(
     Primitive(
         "clamp",
         aval=_clamp_aval,
         eval=lambda low, x, high: np.minimum(np.maximum(x, low), high),
         form=_clamp_form,
+        jvp=partials(
+            lambda g, out, low, x, high: pick(
+                op("and", op("gt", low, x), op("lt", low, high)), g, 0
+            ),
+            lambda g, out, low, x, high: _inside(low, x, high, g),
+            lambda g, out, low, x, high: pick(op("lt", high, x), g, 0),
+        ),
+        transpose=NOT_LINEAR,
+        batch=_scalars_stretched(scalar=(0, 2), full=1),
     )
 )
 
@@ -411,7 +516,7 @@ def clamp(min: Any, x: Any, max: Any) -> Array:
 # ---- operations that keep values ---------------------------------------------------------------
 
 
-@elementwise("{0}", eval=lambda x: x, name="stop_gradient")
+@elementwise("{0}", eval=lambda x: x, name="stop_gradient", jvp=CONSTANT)
 def _stop_gradient(x: Any) -> Any:
     """Identity with zero derivative."""
 
@@ -421,7 +526,7 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(_stop_gradient, x)
 
 
-@elementwise("{0}", eval=np.copy)
+@elementwise("{0}", eval=np.copy, jvp=LINEAR, transpose=transposed(lambda ct, x: copy(ct)))
 def copy(x: Any) -> Any:
     """Return an array of the same elements in memory of its own."""
 
@@ -431,12 +536,21 @@ def _barrier_form(ins: tuple[ShapedArray, ...], outs: Any) -> Inline:
     return Inline(ClosedGraph(Graph((), variables, (), variables)))
 
 
+def _barred(xs: Sequence[Any]) -> list[Any]:
+    """Put a barrier around what is no symbolic zero."""
+    through = iter(bind(_barrier_p, *(x for x in xs if not is_zero(x))))
+    return [x if is_zero(x) else next(through) for x in xs]
+
+
 _barrier_p = register(
     Primitive(
         "optimization_barrier",
         aval=lambda *xs: xs,
         eval=lambda *xs: xs,
         form=_barrier_form,
+        jvp=lambda primals, tangents: (bind(_barrier_p, *primals), _barred(tangents)),
+        transpose=lambda cts, *xs: _barred(cts),
+        batch=lambda size, xs, batched: (bind(_barrier_p, *xs), batched),
         multiple_results=True,
     )
 )

@@ -13,12 +13,24 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
 from ..core.forms import Call
-from ..core.primitive import PENDING, Missing, Primitive
+from ..core.primitive import Primitive
+from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._rules import INEXACT, NUMBER, check_kind, kernel_call, kind
+from ._combine import prefixes
+from ._derive import (
+    LINEAR,
+    add_tangents,
+    const,
+    mul,
+    one_more_axis,
+    op,
+    partials,
+    select,
+    shifted,
+)
+from ._registry import registry
+from ._rules import INEXACT, NOT_LINEAR, NUMBER, check_kind, check_same_dtypes, kernel_call, kind
 from .reduce import HALVES
-
-NOT_LINEAR = Missing("it is not linear")
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -45,7 +57,7 @@ def _cumulative(
     *,
     dtypes: str = NUMBER,
     native: str = NUMBER,
-    jvp: Any = PENDING,
+    jvp: Any,
     transpose: Any = NOT_LINEAR,
 ) -> Primitive:
     """Declare a running reduction; ``native`` names the kinds of dtypes its kernel takes."""
@@ -74,7 +86,15 @@ def _cumulative(
             return Call(f"fk.cumulative.{name}", (*sizes, reverse))
         return Call(None)
 
-    return kernel_call(name, aval=aval, eval=evaluate, call=form, jvp=jvp, transpose=transpose)
+    return kernel_call(
+        name,
+        aval=aval,
+        eval=evaluate,
+        call=form,
+        jvp=jvp,
+        transpose=transpose,
+        batch=_ALONG_AXIS,
+    )
 
 
 def _running(ufunc: np.ufunc) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -93,11 +113,119 @@ def _running(ufunc: np.ufunc) -> Callable[[np.ndarray, int], np.ndarray]:
     return accumulate
 
 
-cumsum_p = _cumulative("cumsum", _running(np.add), transpose=PENDING)
-cumprod_p = _cumulative("cumprod", _running(np.multiply))
-cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf")
-cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf")
-cumlogsumexp_p = _cumulative("cumlogsumexp", _log_sum_exp, dtypes=INEXACT, native="f")
+# --- derivatives --------------------------------------------------------------------------------
+
+
+def _moved_on(x: Any, start: Any, axis: int, reverse: bool) -> Any:
+    """Move elements one place along the direction of travel, ``start`` coming in."""
+    config = [(0, 0, 0)] * x.ndim
+    config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    return op("pad", x, const(x, start), padding_config=tuple(config))
+
+
+def _recurrence_aval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
+    check_same_dtypes("linear_recurrence", (a, b))
+    check_kind("linear_recurrence", b.dtype, INEXACT)
+    if a.shape != b.shape:
+        raise TypeError(f"linear_recurrence: shapes must be equal, got {a.shape} and {b.shape}.")
+    return b
+
+
+def _recurrence_eval(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
+    wide = [x.astype(float32) if x.dtype in HALVES else x for x in (a, b)]
+    if reverse:
+        wide = [np.flip(x, axis) for x in wide]
+    factors, rows = (np.moveaxis(x, axis, 0) for x in wide)
+    out = np.array(rows)
+    for i in range(1, len(out)):
+        out[i] += factors[i] * out[i - 1]
+    out = np.moveaxis(out, 0, axis)
+    return (np.flip(out, axis) if reverse else out).astype(b.dtype, copy=False)
+
+
+def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Call:
+    (x,) = outs
+    if x.dtype in HALVES or not x.size:
+        return Call(None)
+    sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
+    return Call("fk.cumulative.linear_recurrence", (*sizes, reverse))
+
+
+def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:
+    (a, b), (da, db) = primals, tangents
+    out = linear_recurrence(a, b, axis, reverse)
+    if not is_zero(da):
+        db = add_tangents(mul(da, _moved_on(out, 0, axis, reverse)), db)
+    return out, linear_recurrence(a, db, axis, reverse)
+
+
+def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
+    # Backwards, each element meets the factor of its successor.
+    return [None, linear_recurrence(_moved_on(a, 0, axis, not reverse), ct, axis, not reverse)]
+
+
+#: Batching of a running operation: its axis is one further.
+_ALONG_AXIS = one_more_axis(axis=shifted)
+
+#: ``y[k] = a[k] * y[k - 1] + b[k]`` from zero: what tangents of running operations obey.
+linear_recurrence_p = kernel_call(
+    "linear_recurrence",
+    aval=_recurrence_aval,
+    eval=_recurrence_eval,
+    call=_recurrence_call,
+    jvp=_recurrence_jvp,
+    transpose=_recurrence_transpose,
+    batch=_ALONG_AXIS,
+)
+
+
+def linear_recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Array:
+    """Return ``y[k] = a[k] * y[k - 1] + b[k]`` along ``axis``; the first element is ``b``'s."""
+    return bind(linear_recurrence_p, a, b, axis=axis, reverse=reverse)
+
+
+def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]:
+    return [bind(cumsum_p, ct, axis=axis, reverse=not reverse)]
+
+
+def _of_products(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    return linear_recurrence(x, mul(g, _moved_on(out, 1, axis, reverse)), axis, reverse)
+
+
+def _of_log_sums(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    """Carry tangents from sum to sum, each weighed by its share of the next."""
+
+    def finite(y: Any) -> Any:  # infinity's share of infinity is all, not NaN
+        return select(op("eq", y, const(y, np.inf)), 0, y)
+
+    before = _moved_on(out, -np.inf, axis, reverse)
+    kept, share = (op("exp", op("sub", finite(y), finite(out))) for y in (before, x))
+    # A first element of minus infinity is its own sum.
+    new = select(op("eq", x, out), g, mul(g, share))
+    return linear_recurrence(kept, new, axis, reverse)
+
+
+def _of_extremes(name: str) -> Any:
+    """Derivative of a running extreme: equals share, pair by pair, as in the tree of pairs."""
+
+    def part(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+        def combine(a: Any, b: Any) -> Any:
+            return registry[name].rule("jvp")((a[0], b[0]), (a[1], b[1]))
+
+        return prefixes(combine, [x, g], axis, reverse)[1]
+
+    return partials(part)
+
+
+# --- the operations -----------------------------------------------------------------------------
+
+cumsum_p = _cumulative("cumsum", _running(np.add), jvp=LINEAR, transpose=_cumsum_transpose)
+cumprod_p = _cumulative("cumprod", _running(np.multiply), jvp=partials(_of_products))
+cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf", jvp=_of_extremes("max"))
+cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf", jvp=_of_extremes("min"))
+cumlogsumexp_p = _cumulative(
+    "cumlogsumexp", _log_sum_exp, dtypes=INEXACT, native="f", jvp=partials(_of_log_sums)
+)
 
 
 def _bind(prim: Primitive, operand: Any, axis: int, reverse: bool) -> Array:

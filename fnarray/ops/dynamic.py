@@ -13,15 +13,20 @@ from ..core.array import Array, ArrayImpl, asarray, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import Reindex, Update
 from ..core.primitive import Primitive
+from ..core.tangents import is_undefined
 from ..core.trace import bind, state
 from ..errors import ShapeError
 from ._canonical import Shape, as_array, canonical_axis, canonical_shape
+from ._derive import broadcast, const, full, linear_in, spread
+from ._derive import reshape as reshaped
+from ._registry import registry
 from ._rules import INTEGER, all_weak, check_same_dtypes, kind, register
+from ._windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .bitwise import lt
 from .convert import convert_element_type, select_n
 from .elementwise import add
 from .shape import expand_dims, squeeze
-from .slicing import index_in_dim
+from .slicing import concatenate, index_in_dim
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -131,6 +136,25 @@ def _moved(i: Any, shape: Shape, sizes: Shape, read: Any, first: int) -> tuple[A
     )
 
 
+def _vectors(
+    size: int, starts: Sequence[Any], batched: Sequence[bool], limits: Sequence[int]
+) -> tuple[Array | None, Shape]:
+    """Return a start vector for each of a batch of boxes, and the axes along which boxes can move.
+
+    Along the others boxes are as wide as the array, whatever their starts.
+    """
+    axes = tuple(d for d, n in enumerate(limits) if n)
+    columns = [
+        reshaped(starts[d], (size, 1)) if batched[d] else broadcast(starts[d], (size, 1))
+        for d in axes
+    ]
+    return concatenate(columns, 1) if axes else None, axes
+
+
+def _limits(shape: Shape, sizes: Shape) -> list[int]:
+    return [n - w for n, w in zip(shape, sizes, strict=True)]
+
+
 # --- dynamic_slice ------------------------------------------------------------------------------
 
 
@@ -149,12 +173,45 @@ def _dynamic_slice_form(ins: Any, outs: Any, *, slice_sizes: Shape) -> Reindex:
     return Reindex(lambda i, read: _moved(i, shape, slice_sizes, read, 1))
 
 
+def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: Shape) -> list[Any]:
+    dx = bind(dynamic_update_slice_p, full(x.aval, 0), ct, *starts)
+    return [dx, *(None,) * len(starts)]
+
+
+def _dynamic_slice_batch(
+    size: int, operands: Sequence[Any], batched: Sequence[bool], *, slice_sizes: Shape
+) -> Array:
+    """Slice along the mapped axis where all have one start; gather where each has its own."""
+    x, *starts = operands
+    if not any(batched[1:]):
+        first = const(starts[0], 0) if starts else np.int32(0)
+        return bind(dynamic_slice_p, x, first, *starts, slice_sizes=(size, *slice_sizes))
+    limits = _limits(x.shape[batched[0] :], slice_sizes)
+    vectors, axes = _vectors(size, starts, batched[1:], limits)
+    if vectors is None:
+        return x if batched[0] else spread(x, size)
+    return registry["gather"].rule("batch")(
+        size,
+        (x, vectors),
+        (batched[0], True),
+        dimension_numbers=GatherDimensionNumbers(tuple(range(len(starts))), (), axes),
+        slice_sizes=slice_sizes,
+        unique_indices=False,
+        indices_are_sorted=False,
+        mode=GatherScatterMode.CLIP,
+        fill_value=None,
+    )
+
+
 dynamic_slice_p = register(
     Primitive(
         "dynamic_slice",
         aval=_dynamic_slice_aval,
         eval=lambda x, *starts, slice_sizes: x[_box(x.shape, slice_sizes, starts)],
         form=_dynamic_slice_form,
+        jvp=linear_in(0),
+        transpose=_dynamic_slice_transpose,
+        batch=_dynamic_slice_batch,
     )
 )
 
@@ -262,8 +319,49 @@ def _update_form(ins: Any, outs: Any) -> Update:
     return Update(extents, lambda u, read: _moved(u, shape, extents, read, 2), value=1)
 
 
+def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
+    dx = dupdate = None
+    if is_undefined(x):
+        dx = bind(dynamic_update_slice_p, ct, full(update.aval, 0), *starts)
+    if is_undefined(update):
+        dupdate = bind(dynamic_slice_p, ct, *starts, slice_sizes=update.shape)
+    return [dx, dupdate, *(None,) * len(starts)]
+
+
+def _update_batch(size: int, operands: Sequence[Any], batched: Sequence[bool]) -> Array:
+    """Update along the mapped axis where all have one start; scatter where each has its own."""
+    x, update, *starts = operands
+    x, update = (a if b else spread(a, size) for a, b in zip((x, update), batched, strict=False))
+    if not any(batched[2:]):
+        first = const(starts[0], 0) if starts else np.int32(0)
+        return bind(dynamic_update_slice_p, x, update, first, *starts)
+    limits = _limits(x.shape[1:], update.shape[1:])
+    vectors, axes = _vectors(size, starts, batched[2:], limits)
+    if vectors is None:
+        return update
+    return registry["scatter"].rule("batch")(
+        size,
+        (x, vectors, update),
+        (True, True, True),
+        dimension_numbers=ScatterDimensionNumbers(tuple(range(len(starts))), (), axes),
+        indices_are_sorted=True,
+        mode=GatherScatterMode.CLIP,
+        unique_indices=True,
+        update_consts=(),
+        update_jaxpr=None,
+    )
+
+
 dynamic_update_slice_p = register(
-    Primitive("dynamic_update_slice", aval=_update_aval, eval=_update_eval, form=_update_form)
+    Primitive(
+        "dynamic_update_slice",
+        aval=_update_aval,
+        eval=_update_eval,
+        form=_update_form,
+        jvp=linear_in(0, 1),
+        transpose=_update_transpose,
+        batch=_update_batch,
+    )
 )
 
 

@@ -1,10 +1,9 @@
-"""Arithmetic, powers, exponentials, trigonometry, rounding, complex parts."""
+"""Arithmetic, powers and rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 from functools import wraps
 from operator import index
 from typing import Any
@@ -14,11 +13,27 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.dtypes import float64, to_real
 from ..core.forms import Map
-from ..core.primitive import Primitive
+from ..core.primitive import Missing, Primitive, RuleOf
+from ..core.tangents import Zero, is_zero
 from ..core.trace import bind
+from ._derive import (
+    BILINEAR,
+    CONSTANT,
+    ELEMENTWISE_BATCH,
+    LINEAR,
+    broadcast,
+    const,
+    convert,
+    op,
+    partials,
+    select,
+    transposed,
+    transposed_each,
+)
 from ._rules import (
     FLOAT,
     INEXACT,
+    NOT_LINEAR,
     NUMBER,
     REAL,
     all_weak,
@@ -28,35 +43,16 @@ from ._rules import (
     kind,
     register,
 )
-from .parts import join_parts
 
 __all__ = [
-    "AccuracyMode",
     "RoundingMethod",
-    "Tolerance",
     "abs",
-    "acos",
-    "acosh",
     "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cbrt",
     "ceil",
-    "cos",
-    "cosh",
     "div",
-    "exp",
-    "exp2",
-    "expm1",
     "floor",
     "integer_pow",
     "is_finite",
-    "log",
-    "log1p",
-    "logistic",
     "max",
     "min",
     "mul",
@@ -66,15 +62,9 @@ __all__ = [
     "reciprocal",
     "rem",
     "round",
-    "rsqrt",
     "sign",
-    "sin",
-    "sinh",
-    "sqrt",
     "square",
     "sub",
-    "tan",
-    "tanh",
 ]
 
 
@@ -95,17 +85,60 @@ def in_single(f: Callable[..., Any]) -> Callable[..., Any]:
 # ---- arithmetic --------------------------------------------------------------------------------
 
 
-@elementwise({"iu": "sc.add({0}, {1})", "fc": "({0} + {1})"}, eval=np.add, dtypes=NUMBER)
+def _term_by_term(alone: Callable[[Any], Any]) -> RuleOf:
+    """Derivative of a sum or difference: itself on the tangents, ``alone`` on the second's only."""
+
+    def make(prim: Primitive) -> Callable[..., Any]:
+        def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+            out, (dx, dy) = bind(prim, *primals), tangents
+            if is_zero(dx):
+                tangent = alone(dy)
+            else:
+                tangent = dx if is_zero(dy) else bind(prim, dx, dy)
+            return out, broadcast(tangent, out.shape)
+
+        return jvp
+
+    return RuleOf(make)
+
+
+_SUM: dict[str, Any] = {
+    "template": {"iu": "sc.add({0}, {1})", "fc": "({0} + {1})"},
+    "eval": np.add,
+    "dtypes": NUMBER,
+    "jvp": _term_by_term(lambda dy: dy),
+    "transpose": transposed_each(lambda ct, x, y: ct, lambda ct, x, y: ct),
+}
+
+
+@elementwise(**_SUM)
 def add(x: Any, y: Any) -> Any:
     """Sum of two arrays of one dtype; integers wrap."""
 
 
-@elementwise({"iu": "sc.sub({0}, {1})", "fc": "({0} - {1})"}, eval=np.subtract, dtypes=NUMBER)
+@elementwise(**_SUM)
+def add_any(x: Any, y: Any) -> Any:
+    """`add`, as the derivative rules write it: a name of its own tells sums of tangents apart."""
+
+
+@elementwise(
+    {"iu": "sc.sub({0}, {1})", "fc": "({0} - {1})"},
+    eval=np.subtract,
+    dtypes=NUMBER,
+    jvp=_term_by_term(lambda dy: neg(dy)),
+    transpose=transposed_each(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)),
+)
 def sub(x: Any, y: Any) -> Any:
     """Difference of two arrays of one dtype; integers wrap."""
 
 
-@elementwise({"iu": "sc.mul({0}, {1})", "fc": "({0} * {1})"}, eval=np.multiply, dtypes=NUMBER)
+@elementwise(
+    {"iu": "sc.mul({0}, {1})", "fc": "({0} * {1})"},
+    eval=np.multiply,
+    dtypes=NUMBER,
+    jvp=BILINEAR,
+    transpose=transposed_each(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+)
 def mul(x: Any, y: Any) -> Any:
     """Product of two arrays of one dtype; integers wrap."""
 
@@ -124,6 +157,9 @@ def _divide(x: np.ndarray, y: np.ndarray) -> Any:
     eval=_divide,
     dtypes=NUMBER,
     cost=3,
+    # By the quotient: 1 / y**2 would overflow where the quotient does not.
+    jvp=partials(lambda g, out, x, y: div(g, y), lambda g, out, x, y: div(mul(neg(g), out), y)),
+    transpose=transposed_each(lambda ct, x, y: div(ct, y), None),
 )
 def div(x: Any, y: Any) -> Any:
     """Quotient of two arrays of one dtype.
@@ -140,16 +176,39 @@ def _remainder(x: np.ndarray, y: np.ndarray) -> Any:
     return np.where(zero, x, np.fmod(x, np.where(zero, 1, y)))
 
 
-@elementwise("sc.rem({0}, {1})", eval=_remainder, dtypes=REAL, cost=8)
+def _whole_quotient(x: Any, y: Any) -> Any:
+    quotient = div(x, y)
+    return mul(sign(quotient), floor(abs(quotient)))
+
+
+@elementwise(
+    "sc.rem({0}, {1})",
+    eval=_remainder,
+    dtypes=REAL,
+    cost=8,
+    jvp=partials(lambda g, out, x, y: g, lambda g, out, x, y: mul(neg(g), _whole_quotient(x, y))),
+)
 def rem(x: Any, y: Any) -> Any:
     """Remainder with the sign of ``x``; of an integer by zero, ``x`` itself."""
 
 
 @elementwise(
-    {"iuf": "sc.neg({0})", "c": "fk.complexmath.neg({0})"}, eval=np.negative, dtypes=NUMBER
+    {"iuf": "sc.neg({0})", "c": "fk.complexmath.neg({0})"},
+    eval=np.negative,
+    dtypes=NUMBER,
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x: neg(ct)),
 )
 def neg(x: Any) -> Any:
     """Negative; the smallest integer is its own."""
+
+
+def _abs_slope(g: Any, out: Any, x: Any) -> Any:
+    if kind(x.dtype) != "c":
+        # The slope at 0 is 1, as in JAX.
+        return select(op("ge", x, const(x, 0)), g, neg(g))
+    size = select(op("eq", out, const(out, 0)), 1, out)
+    return div(op("real", mul(g, op("conj", x, input_dtype=x.dtype))), size)
 
 
 @elementwise(
@@ -157,6 +216,7 @@ def neg(x: Any) -> Any:
     eval=np.abs,
     dtypes="ifc",
     result=to_real,
+    jvp=partials(_abs_slope),
 )
 def abs(x: Any) -> Any:
     """Magnitude, real for complex operands; unsigned integers are not accepted."""
@@ -168,27 +228,59 @@ def _sign(x: np.ndarray) -> Any:
     return np.where(x == 0, x, s) if x.dtype.kind not in "iuc" else s
 
 
+def _sign_slope(g: Any, out: Any, x: Any) -> Any:
+    if kind(x.dtype) != "c":
+        return Zero(out.aval)
+    # What of g turns x around the origin, over the distance to it.
+    along = op("real", mul(g, op("conj", out, input_dtype=x.dtype)))
+    size = abs(x)
+    size = select(op("eq", size, const(size, 0)), 1, size)
+    return div(sub(g, mul(out, convert(along, x.dtype))), convert(size, x.dtype))
+
+
 @elementwise(
-    {"iuf": "sc.sign({0})", "c": "fk.complexmath.sign({0})"}, eval=_sign, dtypes=NUMBER, cost=2
+    {"iuf": "sc.sign({0})", "c": "fk.complexmath.sign({0})"},
+    eval=_sign,
+    dtypes=NUMBER,
+    cost=2,
+    jvp=partials(_sign_slope),
 )
 def sign(x: Any) -> Any:
     """-1, 0 or 1; a float zero keeps its sign; ``x / |x|`` for complex operands."""
 
 
-@elementwise({"iuf": "sc.mul({0}, {0})", "c": "({0} * {0})"}, eval=np.square, dtypes=NUMBER)
+@elementwise(
+    {"iuf": "sc.mul({0}, {0})", "c": "({0} * {0})"},
+    eval=np.square,
+    dtypes=NUMBER,
+    jvp=partials(lambda g, out, x: mul(g, mul(const(x, 2), x))),
+)
 def square(x: Any) -> Any:
     """``x * x``."""
 
 
+def _chosen(g: Any, out: Any, x: Any, y: Any) -> Any:
+    """Tangent where ``x`` is what `max` or `min` chose: half of it where ``y`` equals it."""
+    half = select(op("eq", y, out), const(g, 0.5), const(g, 1))
+    return mul(g, select(op("eq", x, out), half, 0))
+
+
+_EXTREME = partials(_chosen, lambda g, out, x, y: _chosen(g, out, y, x))
+
+
 @elementwise(
-    {"biuf": "sc.maximum({0}, {1})", "c": "fk.complexmath.maximum({0}, {1})"}, eval=np.maximum
+    {"biuf": "sc.maximum({0}, {1})", "c": "fk.complexmath.maximum({0}, {1})"},
+    eval=np.maximum,
+    jvp=_EXTREME,
 )
 def max(x: Any, y: Any) -> Any:
     """Larger of two; NaN wins; complex numbers compare by real part, then imaginary part."""
 
 
 @elementwise(
-    {"biuf": "sc.minimum({0}, {1})", "c": "fk.complexmath.minimum({0}, {1})"}, eval=np.minimum
+    {"biuf": "sc.minimum({0}, {1})", "c": "fk.complexmath.minimum({0}, {1})"},
+    eval=np.minimum,
+    jvp=_EXTREME,
 )
 def min(x: Any, y: Any) -> Any:
     """Smaller of two; NaN wins; complex numbers compare by real part, then imaginary part."""
@@ -201,7 +293,13 @@ def _nextafter_template(dtype: np.dtype) -> str:
     return f"fk.halves.nextafter_{'f16' if dtype.kind == 'f' else 'bf16'}({{0}}, {{1}})"
 
 
-@elementwise(_nextafter_template, eval=np.nextafter, dtypes=FLOAT, cost=4)
+@elementwise(
+    _nextafter_template,
+    eval=np.nextafter,
+    dtypes=FLOAT,
+    cost=4,
+    jvp=Missing("a step in the last bit has no slope; differentiate the operand in its place."),
+)
 def nextafter(x: Any, y: Any) -> Any:
     """Next number after ``x`` in the direction of ``y``."""
 
@@ -236,7 +334,31 @@ def _pow_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
     return Map(f"vm.pow({{0}}, {exponent})", 30)
 
 
-_pow_p = register(Primitive("pow", aval=_pow_aval, eval=_power, form=_pow_form))
+def _pow_slope(g: Any, out: Any, x: Any, y: Any) -> Any:
+    if kind(y.dtype) in INEXACT:
+        return mul(g, mul(y, pow(x, sub(y, const(y, 1)))))
+    y = convert(y, x.dtype)
+    # x**0 is 1 at 0 too: its slope is 0 * x**0 there, not 0 / x.
+    other = select(op("eq", y, const(y, 0)), 1, y)
+    return mul(g, mul(y, pow(x, sub(other, const(y, 1)))))
+
+
+def _pow_slope_by_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
+    base = select(op("eq", x, const(x, 0)), 1, x)
+    return mul(g, mul(op("log", base), out))
+
+
+_pow_p = register(
+    Primitive(
+        "pow",
+        aval=_pow_aval,
+        eval=_power,
+        form=_pow_form,
+        jvp=partials(_pow_slope, _pow_slope_by_exponent),
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
+    )
+)
 
 
 def pow(x: Any, y: Any) -> Any:
@@ -271,12 +393,21 @@ def _integer_pow_form(ins: tuple[ShapedArray, ...], outs: Any, *, y: int) -> Map
     return Map(f"{where}.ipow({{0}}, {y})", 2 + y.bit_length() + 3 * (y < 0))
 
 
+def _integer_pow_slope(g: Any, out: Any, x: Any, *, y: int) -> Any:
+    if y in (0, 1):
+        return g if y else Zero(out.aval)
+    return mul(g, mul(const(x, y), x if y == 2 else integer_pow(x, y - 1)))
+
+
 _integer_pow_p = register(
     Primitive(
         "integer_pow",
         aval=_integer_pow_aval,
         eval=in_single(_repeated_product),
         form=_integer_pow_form,
+        jvp=partials(_integer_pow_slope),
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -297,204 +428,6 @@ def reciprocal(x: Any) -> Any:
     return integer_pow(x, -1)
 
 
-# ---- transcendental functions ------------------------------------------------------------------
-
-
-class AccuracyMode(Enum):
-    """What ``accuracy=`` of the transcendental functions may ask for."""
-
-    HIGHEST = 1
-    DEFAULT = 2
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Error that ``accuracy=`` allows: absolute, relative, in units in the last place."""
-
-    atol: float = 0.0
-    rtol: float = 0.0
-    ulps: int = 0
-
-    def __post_init__(self) -> None:
-        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
-            raise ValueError(f"lax.Tolerance: bounds must not be negative, got {self}.")
-
-
-def transcendental(
-    template: str | dict[str, str],
-    *,
-    eval: Callable[..., Any],
-    dtypes: str = INEXACT,
-    cost: int = 12,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an elementwise function that takes ``accuracy``.
-
-    There is one version of each, good to the bound in ``fnarray_kernels.vmath``, so every request
-    is served by it; the argument is checked all the same.
-    """
-
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
-        label = signature.__name__
-        prim = elementwise(template, eval=eval, dtypes=dtypes, cost=cost, name=label)(
-            lambda x: x
-        ).primitive
-
-        @wraps(signature)
-        def face(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
-            if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
-                raise TypeError(
-                    f"lax.{label}: accuracy must be a Tolerance, an AccuracyMode or None, "
-                    f"got {accuracy!r}."
-                )
-            return bind(prim, x)
-
-        face.primitive = prim  # type: ignore[attr-defined]
-        return face
-
-    return declare
-
-
-def _everywhere(name: str) -> dict[str, str]:
-    """Templates of a function that exists for real and complex operands."""
-    return {"f": f"vm.{name}({{0}})", "c": f"fk.complexmath.{name}({{0}})"}
-
-
-@transcendental({"f": "sc.sqrt({0})", "c": "fk.complexmath.sqrt({0})"}, eval=np.sqrt, cost=6)
-def sqrt(x: Any, *, accuracy: Any = None) -> Any:
-    """Square root, correctly rounded for real operands; NaN below zero."""
-
-
-@transcendental(_everywhere("rsqrt"), eval=in_single(lambda x: 1 / np.sqrt(x)))
-def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
-    """``1 / sqrt(x)``."""
-
-
-@transcendental("vm.cbrt({0})", eval=np.cbrt, dtypes=FLOAT, cost=20)
-def cbrt(x: Any, *, accuracy: Any = None) -> Any:
-    """Cube root, real for negative operands."""
-
-
-@transcendental(_everywhere("exp"), eval=np.exp)
-def exp(x: Any, *, accuracy: Any = None) -> Any:
-    """Exponential."""
-
-
-def _exp2(x: np.ndarray) -> Any:
-    return np.exp2(x) if x.dtype.kind != "c" else np.exp(x * np.log(2).astype(to_real(x.dtype)))
-
-
-@transcendental(_everywhere("exp2"), eval=_exp2)
-def exp2(x: Any, *, accuracy: Any = None) -> Any:
-    """``2 ** x``."""
-
-
-@transcendental(_everywhere("expm1"), eval=np.expm1)
-def expm1(x: Any, *, accuracy: Any = None) -> Any:
-    """``exp(x) - 1``, accurate for small ``x``."""
-
-
-@transcendental(_everywhere("log"), eval=np.log)
-def log(x: Any, *, accuracy: Any = None) -> Any:
-    """Natural logarithm; NaN below zero for real operands."""
-
-
-def _log1p(x: np.ndarray) -> Any:
-    if x.dtype.kind != "c":
-        return np.log1p(x)
-    re, im = x.real, x.imag
-    # NumPy takes log|1 + x|, which loses what 1 + x rounds away.
-    small = np.hypot(re, im) < 0.5
-    square = np.where(small, re * (2 + re) + im * im, 0)
-    size = np.where(small, np.log1p(square) / 2, np.log(np.hypot(1 + re, im)))
-    return join_parts(size, np.arctan2(im, 1 + re))
-
-
-@transcendental(_everywhere("log1p"), eval=_log1p)
-def log1p(x: Any, *, accuracy: Any = None) -> Any:
-    """Natural logarithm of ``1 + x``, accurate for small ``x``."""
-
-
-@transcendental(_everywhere("logistic"), eval=in_single(lambda x: 1 / (1 + np.exp(-x))))
-def logistic(x: Any, *, accuracy: Any = None) -> Any:
-    """Logistic function ``1 / (1 + exp(-x))``."""
-
-
-@transcendental(_everywhere("sin"), eval=np.sin)
-def sin(x: Any, *, accuracy: Any = None) -> Any:
-    """Sine."""
-
-
-@transcendental(_everywhere("cos"), eval=np.cos)
-def cos(x: Any, *, accuracy: Any = None) -> Any:
-    """Cosine."""
-
-
-@transcendental(_everywhere("tan"), eval=np.tan, cost=20)
-def tan(x: Any, *, accuracy: Any = None) -> Any:
-    """Tangent."""
-
-
-@transcendental(_everywhere("tanh"), eval=np.tanh)
-def tanh(x: Any, *, accuracy: Any = None) -> Any:
-    """Hyperbolic tangent."""
-
-
-@elementwise(_everywhere("asin"), eval=np.arcsin, dtypes=INEXACT, cost=15)
-def asin(x: Any) -> Any:
-    """Inverse sine."""
-
-
-@elementwise(_everywhere("acos"), eval=np.arccos, dtypes=INEXACT, cost=15)
-def acos(x: Any) -> Any:
-    """Inverse cosine."""
-
-
-@elementwise(_everywhere("atan"), eval=np.arctan, dtypes=INEXACT, cost=15)
-def atan(x: Any) -> Any:
-    """Inverse tangent."""
-
-
-@elementwise(_everywhere("sinh"), eval=np.sinh, dtypes=INEXACT, cost=15)
-def sinh(x: Any) -> Any:
-    """Hyperbolic sine."""
-
-
-@elementwise(_everywhere("cosh"), eval=np.cosh, dtypes=INEXACT, cost=15)
-def cosh(x: Any) -> Any:
-    """Hyperbolic cosine."""
-
-
-@elementwise(_everywhere("asinh"), eval=np.arcsinh, dtypes=INEXACT, cost=20)
-def asinh(x: Any) -> Any:
-    """Inverse hyperbolic sine."""
-
-
-@elementwise(_everywhere("acosh"), eval=np.arccosh, dtypes=INEXACT, cost=20)
-def acosh(x: Any) -> Any:
-    """Inverse hyperbolic cosine."""
-
-
-@elementwise(_everywhere("atanh"), eval=np.arctanh, dtypes=INEXACT, cost=20)
-def atanh(x: Any) -> Any:
-    """Inverse hyperbolic tangent."""
-
-
-def _atan2(y: np.ndarray, x: np.ndarray) -> Any:
-    if y.dtype.kind != "c":
-        return np.arctan2(y, x)
-    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
-
-
-@elementwise(
-    {"f": "vm.atan2({0}, {1})", "c": "fk.complexmath.atan2({0}, {1})"},
-    eval=_atan2,
-    dtypes=INEXACT,
-    cost=20,
-)
-def atan2(x: Any, y: Any) -> Any:
-    """Angle of the point ``(y, x)``: the inverse tangent of ``x / y`` in its quadrant."""
-
-
 # ---- rounding ----------------------------------------------------------------------------------
 
 
@@ -505,12 +438,12 @@ class RoundingMethod(IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-@elementwise("sc.floor({0})", eval=np.floor, dtypes=FLOAT)
+@elementwise("sc.floor({0})", eval=np.floor, dtypes=FLOAT, jvp=CONSTANT)
 def floor(x: Any) -> Any:
     """Largest integer not above ``x``."""
 
 
-@elementwise("sc.ceil({0})", eval=np.ceil, dtypes=FLOAT)
+@elementwise("sc.ceil({0})", eval=np.ceil, dtypes=FLOAT, jvp=CONSTANT)
 def ceil(x: Any) -> Any:
     """Smallest integer not below ``x``."""
 
@@ -533,7 +466,17 @@ def _round_form(ins: Any, outs: Any, *, rounding_method: RoundingMethod) -> Map:
     return Map("sc.rint({0})" if even else "sc.round_away({0})", 2)
 
 
-_round_p = register(Primitive("round", aval=_round_aval, eval=_round, form=_round_form))
+_round_p = register(
+    Primitive(
+        "round",
+        aval=_round_aval,
+        eval=_round,
+        form=_round_form,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
+    )
+)
 
 
 def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
@@ -547,6 +490,8 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return bind(_round_p, x, rounding_method=RoundingMethod(rounding_method))
 
 
-@elementwise("sc.is_finite({0})", eval=np.isfinite, dtypes=FLOAT, result=np.dtype(bool))
+@elementwise(
+    "sc.is_finite({0})", eval=np.isfinite, dtypes=FLOAT, result=np.dtype(bool), jvp=CONSTANT
+)
 def is_finite(x: Any) -> Any:
     """Whether each element is neither infinite nor NaN."""

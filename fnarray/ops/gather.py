@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import Reindex
+from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.trace import bind
+from ..core.trace import bind, trace_graph
 from ..errors import ShapeError
 from ._canonical import Shape, canonical_ints, canonical_shape
+from ._derive import full, op, partials
 from ._rules import INTEGER, kind, register
-from ._windows import GatherScatterMode, Windows
+from ._windows import GatherDimensionNumbers, GatherScatterMode, Windows
 from .dynamic import wrap_negative
-from .elementwise import rem
+from .elementwise import add, rem
 from .shape import expand_dims
 from .slicing import concatenate
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "gather", "index_take"]
 
-_FILL = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
-
-
-class GatherDimensionNumbers(NamedTuple):
-    """How operand, indices and result of `gather` correspond.
-
-    Index vectors are the last axis of the indices, always.
-
-    Parameters
-    ----------
-    offset_dims : tuple of int
-        Axes of the result that run over a window, ascending.
-    collapsed_slice_dims : tuple of int
-        Axes of the operand along which windows have size 1 and the result has no axis.
-    start_index_map : tuple of int
-        For each entry of an index vector, the operand's axis it is a start along.
-    operand_batching_dims, start_indices_batching_dims : tuple of int
-        Axes of operand and indices that run together.
-    """
-
-    offset_dims: Shape
-    collapsed_slice_dims: Shape
-    start_index_map: Shape
-    operand_batching_dims: Shape = ()
-    start_indices_batching_dims: Shape = ()
+#: Modes in which windows that are not inside read as a fill value.
+FILLING = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
 
 
 def canonical_numbers(name: str, kind_of: type, numbers: Any) -> Any:
@@ -128,7 +107,6 @@ def _eval(
     order, index, axes = windows.lattice(starts)
     if not starts:
         taken = np.broadcast_to(x[index], (*windows.batch, *x[index].shape))
-        axes = _batch_axes(windows)
     elif not inside.size or 0 in slice_sizes:
         shape = np.broadcast_shapes(*[i.shape for i in index if isinstance(i, np.ndarray)])
         rest = tuple(s.stop for s in index if isinstance(s, slice))
@@ -136,17 +114,10 @@ def _eval(
     else:
         taken = x.transpose(order)[index]
     out = taken.transpose(axes)
-    if mode in _FILL and not inside.all():
+    if mode in FILLING and not inside.all():
         mask = np.expand_dims(inside, windows.offset_dims)
         out = np.where(mask, out, _fill_scalar(fill_value, x.dtype))
     return out
-
-
-def _batch_axes(windows: Windows) -> Shape:
-    rank = len(windows.batch)
-    batch, inner = iter(range(rank)), iter(range(rank, rank + len(windows.offset_dims)))
-    total = rank + len(windows.offset_dims)
-    return tuple(next(inner if d in windows.offset_dims else batch) for d in range(total))
 
 
 def _form(
@@ -160,7 +131,7 @@ def _form(
     **params: Any,
 ) -> Reindex:
     windows = _windows(ins[0].shape, ins[1].shape, dimension_numbers, slice_sizes)
-    if mode not in _FILL:
+    if mode not in FILLING:
         return Reindex(lambda i, read: windows.index(i, read, clip=True))
     return Reindex(
         lambda i, read: windows.index(i, read, clip=False),
@@ -169,7 +140,70 @@ def _form(
     )
 
 
-gather_p = register(Primitive("gather", aval=_aval, eval=_eval, form=_form))
+@lru_cache(maxsize=256)
+def combiner(face: Callable[..., Any], dtype: np.dtype) -> ClosedGraph:
+    """Return the graph of ``face(old, update)``; one object per dtype, so that params are equal."""
+    scalar = ShapedArray((), dtype)
+    return trace_graph(lambda old, new: (face(old, new),), (scalar, scalar), face.__name__)
+
+
+def _tangent(g: Any, out: Any, x: Any, indices: Any, **params: Any) -> Array:
+    filled = params["fill_value"] is not None
+    return bind(gather_p, g, indices, **{**params, "fill_value": 0 if filled else None})
+
+
+def _transpose(
+    ct: Any,
+    x: Any,
+    indices: Any,
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+    **params: Any,
+) -> list[Any]:
+    dx = op(
+        "scatter-add",
+        full(x.aval, 0),
+        indices,
+        ct,
+        dimension_numbers=dimension_numbers.scatter(),
+        indices_are_sorted=indices_are_sorted,
+        mode=mode,
+        unique_indices=unique_indices,
+        update_consts=(),
+        update_jaxpr=combiner(add, ct.dtype),
+    )
+    return [dx, None]
+
+
+def _batch(
+    size: int,
+    operands: Sequence[Any],
+    batched: Sequence[bool],
+    *,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    **params: Any,
+) -> Array:
+    if batched[0]:
+        slice_sizes = (1 if batched[1] else size, *slice_sizes)
+    numbers = dimension_numbers.led(*batched)
+    return bind(gather_p, *operands, dimension_numbers=numbers, slice_sizes=slice_sizes, **params)
+
+
+gather_p = register(
+    Primitive(
+        "gather",
+        aval=_aval,
+        eval=_eval,
+        form=_form,
+        jvp=partials(_tangent, None),
+        transpose=_transpose,
+        batch=_batch,
+    )
+)
 
 
 def _default_fill(dtype: np.dtype) -> Any:

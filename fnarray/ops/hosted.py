@@ -6,6 +6,7 @@ A program that holds one calls it between its kernels, on whole arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,23 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex
 from ..core.forms import Call
-from ..core.primitive import Primitive
+from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
-from ._rules import all_weak, broadcast_avals, check_kind, check_same_dtypes, register
-from .special import scipy_special
+from ._derive import ELEMENTWISE_BATCH, broadcast, const, convert, mul, neg, partials, select
+from ._hypergeometric import hyp1f1_slope, hyp2f1_slope
+from ._rules import (
+    NOT_LINEAR,
+    all_weak,
+    broadcast_avals,
+    check_kind,
+    check_same_dtypes,
+    register,
+)
+from .bitwise import eq, lt
+from .elementwise import abs, add, div, max, square, sub
+from .parts import complex
+from .special import erf, no_slope, scipy_special
+from .transcendental import cos, exp, log, sin, sqrt
 
 __all__ = [
     "dawsn",
@@ -37,9 +51,14 @@ __all__ = [
 
 
 def _hosted(
-    name: str, evaluate: Callable[..., Any], kinds: str = "f", to_complex_result: bool = False
+    name: str,
+    evaluate: Callable[..., Any],
+    *slopes: Callable[..., Any],
+    kinds: str = "f",
+    to_complex_result: bool = False,
+    jvp: Missing | None = None,
 ) -> Primitive:
-    """Declare an elementwise primitive that SciPy evaluates."""
+    """Declare an elementwise primitive that SciPy evaluates, with its partial derivatives."""
 
     def aval(*avals: ShapedArray) -> ShapedArray:
         check_same_dtypes(name, avals)
@@ -60,6 +79,9 @@ def _hosted(
             aval=aval,
             eval=evaluator,
             form=lambda ins, outs: Call(None, host=lambda *xs: (evaluator(*xs),)),
+            jvp=jvp or partials(*slopes),
+            transpose=NOT_LINEAR,
+            batch=ELEMENTWISE_BATCH,
         )
     )
 
@@ -68,30 +90,156 @@ def _named(name: str) -> Callable[..., Any]:
     return lambda *xs: getattr(scipy_special(), name)(*xs)
 
 
-_dawsn_p = _hosted("dawsn", _named("dawsn"))
-_erfcx_p = _hosted("erfcx", _named("erfcx"))
-_exp1_p = _hosted("exp1", _named("exp1"))
-_expi_p = _hosted("expi", _named("expi"))
-_expn_p = _hosted("expn", lambda n, x: scipy_special().expn(n.astype(int), x))
+def _order(name: str, operand: str = "its order") -> Callable[..., Any]:
+    return no_slope(name, operand, "orders are whole numbers. Stop its gradient.")
+
+
+def _plus(x: Any, n: int) -> Any:
+    return add(x, const(x, n))
+
+
+def _phase(x: Any) -> Any:
+    """``pi x**2 / 2``."""
+    return mul(square(x), np.pi / 2)
+
+
+def _by_series(x: Any, at: float, width: float, series: tuple[float, ...], far: Any) -> Any:
+    """``far(x)``, whose limit at ``at`` and Taylor series around it are known."""
+    distance = sub(x, const(x, at))
+    near = lt(abs(distance), const(x, width))
+    value = const(x, series[-1])
+    for term in series[-2::-1]:
+        value = add(mul(value, distance), const(x, term))
+    return select(near, value, far(select(near, at + 1, x)))
+
+
+def _expn_slope(g: Any, out: Any, n: Any, x: Any) -> Any:
+    # That of order 0 is elementary; SciPy has no order -1.
+    first = mul(exp(neg(x)), div(_plus(x, 1), square(x)))
+    lower = bind(_expn_p, sub(max(n, const(n, 1)), const(n, 1)), x)
+    zero = broadcast(eq(n, const(n, 0)), out.shape)
+    return neg(mul(g, select(zero, first, lower)))
+
+
+def _hyp1f1_slope(g: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
+    return mul(g, mul(div(a, b), bind(_hyp1f1_p, _plus(a, 1), _plus(b, 1), x)))
+
+
+def _hyp2f1_slope(g: Any, out: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
+    upper = bind(_hyp2f1_p, _plus(a, 1), _plus(b, 1), _plus(c, 1), x)
+    return mul(g, mul(div(mul(a, b), c), upper))
+
+
+def _by_parameter(name: str, k: int, letter: str, evaluate: Callable[..., Any]) -> Any:
+    """Derivative by a parameter of a hypergeometric function: a primitive of its own."""
+    why = "it is a derivative by a parameter, and has none. Use differences of it."
+    slope = _hosted(f"{name}_by_{letter}", partial(evaluate, k), jvp=Missing(why))
+    return lambda g, out, *xs: mul(g, bind(slope, *xs))
+
+
+def _jv_slope(g: Any, out: Any, v: Any, x: Any) -> Any:
+    around = sub(bind(_jv_p, _plus(v, -1), x), bind(_jv_p, _plus(v, 1), x))
+    return mul(g, mul(around, 0.5))
+
+
+def _owens_t_by_h(g: Any, out: Any, h: Any, a: Any) -> Any:
+    bell = exp(mul(square(h), -0.5))
+    return mul(g, mul(mul(bell, erf(mul(mul(a, h), 0.5**0.5))), -0.5 / (2 * np.pi) ** 0.5))
+
+
+def _owens_t_by_a(g: Any, out: Any, h: Any, a: Any) -> Any:
+    size = _plus(square(a), 1)
+    bell = exp(mul(mul(square(h), size), -0.5))
+    return mul(g, div(mul(bell, 0.5 / np.pi), size))
+
+
+def _si_slope(g: Any, out: Any, x: Any) -> Any:
+    taylor = (1, 0, -1 / 6, 0, 1 / 120, 0, -1 / 5040)
+    return mul(g, _by_series(x, 0, 1e-2, taylor, lambda x: div(sin(x), x)))
+
+
+def _spence_slope(g: Any, out: Any, x: Any) -> Any:
+    taylor = (-1, 1 / 2, -1 / 3, 1 / 4, -1 / 5)
+    far = lambda x: div(log(x), sub(const(x, 1), x))  # noqa: E731
+    return mul(g, _by_series(x, 1, 1e-3, taylor, far))
+
+
+def _polar_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
+    # By ladder operators: no division by sin(theta), so that it holds at the poles.
+    def neighbour(sign: int) -> Any:
+        k = mul(m, sign)
+        size = sqrt(mul(sub(n, k), add(n, _plus(k, 1))))
+        turn = complex(cos(phi), mul(sin(phi), -sign))
+        other = bind(_sph_harm_y_p, n, _plus(m, sign), theta, phi)
+        # Beyond the last order there is nothing, whatever SciPy says.
+        other = select(broadcast(lt(k, n), out.shape), other, 0)
+        return mul(mul(convert(size, out.dtype), turn), other)
+
+    return mul(convert(g, out.dtype), mul(sub(neighbour(1), neighbour(-1)), 0.5))
+
+
+def _azimuthal_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
+    return mul(mul(complex(const(m, 0), m), out), convert(g, out.dtype))
+
+
+def _wofz_slope(g: Any, out: Any, z: Any) -> Any:
+    return mul(g, sub(const(z, 2j / np.pi**0.5), mul(mul(z, out), 2)))
+
+
+_dawsn_p = _hosted(
+    "dawsn",
+    _named("dawsn"),
+    lambda g, out, x: mul(g, sub(const(x, 1), mul(mul(x, out), 2))),
+)
+_erfcx_p = _hosted(
+    "erfcx",
+    _named("erfcx"),
+    lambda g, out, x: mul(g, sub(mul(mul(x, out), 2), const(x, 2 / np.pi**0.5))),
+)
+_exp1_p = _hosted("exp1", _named("exp1"), lambda g, out, x: neg(mul(g, div(exp(neg(x)), x))))
+_expi_p = _hosted("expi", _named("expi"), lambda g, out, x: mul(g, div(exp(x), x)))
+_expn_p = _hosted(
+    "expn", lambda n, x: scipy_special().expn(n.astype(int), x), _order("expn"), _expn_slope
+)
 _fresnel_p = tuple(
-    _hosted(f"fresnel_{part}", lambda x, k=k: scipy_special().fresnel(x)[k])
-    for k, part in enumerate(("sin", "cos"))
+    _hosted(
+        f"fresnel_{part}",
+        lambda x, k=k: scipy_special().fresnel(x)[k],
+        lambda g, out, x, f=f: mul(g, f(_phase(x))),
+    )
+    for k, (part, f) in enumerate((("sin", sin), ("cos", cos)))
 )
-_hyp1f1_p = _hosted("hyp1f1", _named("hyp1f1"))
-_hyp2f1_p = _hosted("hyp2f1", _named("hyp2f1"))
-_jv_p = _hosted("jv", _named("jv"))
-_owens_t_p = _hosted("owens_t", _named("owens_t"))
+_hyp1f1_p = _hosted(
+    "hyp1f1",
+    _named("hyp1f1"),
+    *(_by_parameter("hyp1f1", k, p, hyp1f1_slope) for k, p in enumerate("ab")),
+    _hyp1f1_slope,
+)
+_hyp2f1_p = _hosted(
+    "hyp2f1",
+    _named("hyp2f1"),
+    *(_by_parameter("hyp2f1", k, p, hyp2f1_slope) for k, p in enumerate("abc")),
+    _hyp2f1_slope,
+)
+_jv_p = _hosted("jv", _named("jv"), _order("jv"), _jv_slope)
+_owens_t_p = _hosted("owens_t", _named("owens_t"), _owens_t_by_h, _owens_t_by_a)
 _sici_p = tuple(
-    _hosted(f"{part}i", lambda x, k=k: scipy_special().sici(x)[k])
-    for k, part in enumerate(("s", "c"))
+    _hosted(f"{part}i", lambda x, k=k: scipy_special().sici(x)[k], slope)
+    for k, (part, slope) in enumerate(
+        (("s", _si_slope), ("c", lambda g, out, x: mul(g, div(cos(x), x))))
+    )
 )
-_spence_p = _hosted("spence", _named("spence"))
+_spence_p = _hosted("spence", _named("spence"), _spence_slope)
 _sph_harm_y_p = _hosted(
     "sph_harm_y",
     lambda n, m, *angles: scipy_special().sph_harm_y(n.astype(int), m.astype(int), *angles),
+    _order("sph_harm_y", "its degree"),
+    _order("sph_harm_y"),
+    _polar_slope,
+    _azimuthal_slope,
     to_complex_result=True,
 )
-_wofz_p = _hosted("wofz", _named("wofz"), kinds="c")
+_wofz_p = _hosted("wofz", _named("wofz"), _wofz_slope, kinds="c")
 
 
 def dawsn(x: Any) -> Any:

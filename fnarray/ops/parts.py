@@ -12,17 +12,33 @@ from ..core.dtypes import float32, float64, to_complex, to_real
 from ..core.forms import Map
 from ..core.primitive import Primitive
 from ..core.trace import bind
+from ._derive import ELEMENTWISE_BATCH, LINEAR, const, linear_in, op, transposed, transposed_each
 from ._rules import all_weak, broadcast_avals, elementwise, kind, register
 
 __all__ = ["complex", "conj", "imag", "real"]
 
 
-@elementwise("{0}.real", eval=np.real, dtypes="c", result=to_real)
+@elementwise(
+    "{0}.real",
+    eval=np.real,
+    dtypes="c",
+    result=to_real,
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x: complex(ct, const(ct, 0))),
+)
 def real(x: Any) -> Any:
     """Real part of complex numbers."""
 
 
-@elementwise("{0}.imag", eval=np.imag, dtypes="c", result=to_real)
+@elementwise(
+    "{0}.imag",
+    eval=np.imag,
+    dtypes="c",
+    result=to_real,
+    jvp=LINEAR,
+    # Cotangents pair with tangents by Re(ct * t), nothing conjugated: Im t is Re(-i t).
+    transpose=transposed(lambda ct, x: complex(const(ct, 0), op("neg", ct))),
+)
 def imag(x: Any) -> Any:
     """Imaginary part of complex numbers."""
 
@@ -60,6 +76,9 @@ _complex_p = register(
         aval=_complex_aval,
         eval=join_parts,
         form=lambda ins, outs: Map("fk.complexmath.make({0}, {1})"),
+        jvp=linear_in(0, 1),
+        transpose=transposed_each(lambda ct, x, y: real(ct), lambda ct, x, y: op("neg", imag(ct))),
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -81,12 +100,19 @@ def _conj_form(ins: tuple[ShapedArray, ...], outs: Any, *, input_dtype: np.dtype
     return Map("fk.complexmath.make({0}, -0.0 * {0})")
 
 
+def _conj_back(ct: Any, x: ShapedArray, *, input_dtype: np.dtype) -> Any:
+    return conj(ct) if kind(x.dtype) == "c" else real(ct)
+
+
 _conj_p = register(
     Primitive(
         "conj",
         aval=_conj_aval,
         eval=lambda x, *, input_dtype: np.conj(x.astype(to_complex(x.dtype))),
         form=_conj_form,
+        jvp=LINEAR,
+        transpose=transposed(_conj_back),
+        batch=ELEMENTWISE_BATCH,
     )
 )
 

@@ -23,10 +23,11 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import uint8, uint16, uint32, uint64
 from ..core.forms import Inline, Map
-from ..core.primitive import Missing, Primitive
+from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import ShapeError
-from ._rules import broadcast_avals, register
+from ._derive import CONSTANT, ELEMENTWISE_BATCH, one_more_axis
+from ._rules import NOT_LINEAR, broadcast_avals, register
 from .bitwise import lt, shift_right_logical
 from .convert import convert, select
 from .elementwise import add, mul
@@ -37,7 +38,6 @@ __all__ = ["threefry2x32"]
 
 Shape = tuple[int, ...]
 UINT = {8: uint8, 16: uint16, 32: uint32, 64: uint64}
-DISCRETE = Missing("random bits do not depend smoothly on anything")
 _WORD = 1 << 32
 # One hash is twenty rounds of three instructions and five key additions.
 _COST = 75
@@ -135,8 +135,9 @@ _mixed_p = register(
         aval=_hash_aval(uint32),
         eval=lambda k0, k1, x0, x1: _xor(*hash_words((k0, k1), x0, x1)),
         form=lambda ins, outs: Map("fk.threefry.mixed({0}, {1}, {2}, {3})", _COST),
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -147,8 +148,9 @@ _joined_p = register(
         aval=_hash_aval(uint64),
         eval=lambda k0, k1, x0, x1: _join(*hash_words((k0, k1), x0, x1)),
         form=lambda ins, outs: Map("fk.threefry.joined({0}, {1}, {2}, {3})", _COST),
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -182,8 +184,9 @@ threefry2x32_p = register(
         eval=lambda k0, k1, x0, x1: hash_words((k0, k1), x0, x1),
         form=_inlined(lambda *xs: _words(bind(_joined_p, *xs)), many=True),
         multiple_results=True,
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=ELEMENTWISE_BATCH,
     )
 )
 
@@ -357,8 +360,9 @@ random_bits_p = register(
         eval=_bits_eval,
         form=_inlined(_random_bits),
         print_params=without_order,
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=one_more_axis(),
     )
 )
 
@@ -423,8 +427,9 @@ random_split_p = register(
         eval=_split_eval,
         form=_inlined(_random_split),
         print_params=without_order,
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=one_more_axis(),
     )
 )
 
@@ -463,8 +468,9 @@ random_fold_in_p = register(
             hash_words((keys[..., 0], keys[..., 1]), np.uint32(0), data), -1
         ),
         form=_inlined(_random_fold_in),
-        jvp=DISCRETE,
-        transpose=DISCRETE,
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=one_more_axis(),
     )
 )
 

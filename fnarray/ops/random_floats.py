@@ -14,9 +14,11 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.dtypes import float32, float64
+from ._derive import const, mul, op, partials
 from ._rules import FLOAT, elementwise
-from .elementwise import in_single, log, log1p
+from .elementwise import in_single
 from .special import erf_inv
+from .transcendental import log, log1p
 
 __all__: list[str] = []
 
@@ -62,7 +64,16 @@ def _multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(out), out, product + z)
 
 
-@elementwise("fk.samples.multiply_add({0}, {1}, {2})", eval=in_single(_multiply_add), dtypes=FLOAT)
+@elementwise(
+    "fk.samples.multiply_add({0}, {1}, {2})",
+    eval=in_single(_multiply_add),
+    dtypes=FLOAT,
+    jvp=partials(
+        lambda g, out, x, y, z: mul(g, y),
+        lambda g, out, x, y, z: mul(g, x),
+        lambda g, out, x, y, z: g,
+    ),
+)
 def multiply_add(x: Any, y: Any, z: Any) -> Array:
     """``x * y + z`` with one rounding, as XLA contracts it; halves round through float32."""
 
@@ -142,7 +153,11 @@ def _erf_inv(x: np.ndarray) -> np.ndarray:
     return x * np.where(np.abs(x) == 1, np.float32(np.inf), y)
 
 
-def _single(name: str, evaluate: Callable[[np.ndarray], np.ndarray]) -> Callable[[Any], Array]:
+def _single(
+    name: str,
+    evaluate: Callable[[np.ndarray], np.ndarray],
+    derivative: Callable[[Any, Any, Any], Any],
+) -> Callable[[Any], Array]:
     """Declare a function of float32 numbers, and of halves by way of float32."""
 
     @in_single
@@ -157,7 +172,12 @@ def _single(name: str, evaluate: Callable[[np.ndarray], np.ndarray]) -> Callable
     def signature(x: Any) -> Any: ...
 
     declare = elementwise(
-        f"fk.samples.{name}({{0}})", eval=in_blocks, dtypes=FLOAT, cost=20, name=f"{name}_of_sample"
+        f"fk.samples.{name}({{0}})",
+        eval=in_blocks,
+        dtypes=FLOAT,
+        cost=20,
+        jvp=partials(derivative),
+        name=f"{name}_of_sample",
     )
     single, double = declare(signature), {"log": log, "log1p": log1p, "erf_inv": erf_inv}[name]
 
@@ -167,6 +187,10 @@ def _single(name: str, evaluate: Callable[[np.ndarray], np.ndarray]) -> Callable
     return face
 
 
-sample_log = _single("log", _log)
-sample_log1p = _single("log1p", _log1p)
-sample_erf_inv = _single("erf_inv", _erf_inv)
+def _erf_inv_tangent(g: Any, out: Any, x: Any) -> Any:
+    return mul(g, mul(op("exp", mul(out, out)), float(np.sqrt(np.pi)) / 2))
+
+
+sample_log = _single("log", _log, lambda g, out, x: op("div", g, x))
+sample_log1p = _single("log1p", _log1p, lambda g, out, x: op("div", g, op("add", x, const(x, 1))))
+sample_erf_inv = _single("erf_inv", _erf_inv, _erf_inv_tangent)

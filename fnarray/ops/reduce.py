@@ -5,21 +5,53 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayImpl, aval_of
+from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bfloat16, bool_, canonicalize_dtype, float16, float32, is_integer
-from ..core.forms import Map, Operand, Reduce
-from ..core.graph import ClosedGraph, Literal, eval_graph
-from ..core.primitive import Missing, Primitive
-from ..core.trace import Tracer, bind, no_trace, trace_graph
+from ..core.forms import Operand, Reduce
+from ..core.graph import ClosedGraph
+from ..core.primitive import Primitive
+from ..core.tangents import zero_of as zero_tangent
+from ..core.trace import Tracer, bind
+from ._combine import (
+    check_starts,
+    combination,
+    dual_combination,
+    flat_operands,
+    fold,
+    inexact,
+    lanewise,
+    trace_combiner,
+)
+from ._derive import (
+    CONSTANT,
+    LINEAR,
+    all_spread,
+    broadcast,
+    const,
+    convert,
+    instantiate,
+    moveaxis,
+    mul,
+    one_more_axis,
+    op,
+    partials,
+    permute,
+    reshape,
+    shifted,
+    transposed,
+)
+from ._derive import reduce_sum as summed
 from ._rules import (
     ANY,
     LOGICAL,
+    NOT_LINEAR,
     REAL,
     check_kind,
     kind,
@@ -117,6 +149,54 @@ def _ordered(sign: str) -> str:
     return f"({{x0}} if ({{a0}} == {{a0}}) & ({beats}) else {{a0}})"
 
 
+# --- derivatives --------------------------------------------------------------------------------
+
+
+def _stretch(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """Repeat a reduction's result along the axes it lacks: what transposes a sum."""
+    kept = tuple(i for i in range(len(shape)) if i not in axes)
+    return op("broadcast_in_dim", y, shape=shape, broadcast_dimensions=kept)
+
+
+def _of_extremes(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    """Average the tangents of the elements that equal the result."""
+    hits = convert(op("eq", x, _stretch(out, x.shape, axes)), g.dtype, g.aval.weak_type)
+    return op("div", summed(mul(g, hits), axes), summed(hits, axes))
+
+
+def _of_product(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    """Weigh tangents by the product of all other elements: of those before, and those after.
+
+    Division would lose the product around a zero.
+    """
+    g, x = _line(g, axes), _line(x, axes)
+    n = x.shape[-1]
+    if n < 2:
+        return summed(g, (x.ndim - 1,))
+    others = mul(_products_before(x, False), _products_before(x, True))
+    return summed(mul(g, others), (x.ndim - 1,))
+
+
+def _line(x: Any, axes: tuple[int, ...]) -> Any:
+    """Bring axes to the end, as one."""
+    kept = tuple(i for i in range(x.ndim) if i not in axes)
+    shape = tuple(x.shape[i] for i in kept)
+    return reshape(permute(x, kept + axes), (*shape, prod(x.shape[i] for i in axes)))
+
+
+def _products_before(x: Any, reverse: bool) -> Any:
+    """Return running products along the last axis, each without its own element."""
+    axis, n = x.ndim - 1, x.shape[-1]
+    start = [0] * x.ndim
+    stop = list(x.shape)
+    start[axis], stop[axis] = (1, n) if reverse else (0, n - 1)
+    rest = op("slice", x, start_indices=tuple(start), limit_indices=tuple(stop), strides=None)
+    running = op("cumprod", rest, axis=axis, reverse=reverse)
+    edge = (0, 1, 0) if reverse else (1, 0, 0)
+    config = (*((0, 0, 0),) * axis, edge)
+    return op("pad", running, const(x, 1), padding_config=config)
+
+
 # --- reductions with a primitive of their own ---------------------------------------------------
 
 
@@ -125,6 +205,8 @@ def _ordered(sign: str) -> str:
     {"iuf": "sc.radd({a0}, {x0})", "c": "({a0} + {x0})"},
     start=zero_of,
     eval=_folded(np.add, zero_of),
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x, axes: _stretch(ct, x.shape, axes)),
     print_params=lambda params: {**params, "out_sharding": None},
 )
 def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
@@ -137,6 +219,7 @@ def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
     {"iuf": "sc.rmul({a0}, {x0})", "c": "({a0} * {x0})"},
     start=one_of,
     eval=_folded(np.multiply, one_of),
+    jvp=partials(_of_product),
 )
 def reduce_prod(x: Array, axes: Sequence[int]) -> Array:
     """Product over ``axes``, in the operand's dtype: integers wrap."""
@@ -148,6 +231,7 @@ def reduce_prod(x: Array, axes: Sequence[int]) -> Array:
     start=lowest_of,
     eval=_folded(np.maximum, lowest_of),
     dtypes=ANY,
+    jvp=partials(_of_extremes),
 )
 def reduce_max(x: Array, axes: Sequence[int]) -> Array:
     """Maximum over ``axes``; NaN wins, and over nothing it is the lowest value of the dtype."""
@@ -159,6 +243,7 @@ def reduce_max(x: Array, axes: Sequence[int]) -> Array:
     start=highest_of,
     eval=_folded(np.minimum, highest_of),
     dtypes=ANY,
+    jvp=partials(_of_extremes),
 )
 def reduce_min(x: Array, axes: Sequence[int]) -> Array:
     """Minimum over ``axes``; NaN wins, and over nothing it is the highest value of the dtype."""
@@ -170,6 +255,7 @@ def reduce_min(x: Array, axes: Sequence[int]) -> Array:
     start=all_bits_of,
     eval=_folded(np.bitwise_and, all_bits_of),
     dtypes=LOGICAL,
+    jvp=CONSTANT,
 )
 def reduce_and(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise ``and`` over ``axes``; for bool, whether all hold."""
@@ -181,6 +267,7 @@ def reduce_and(x: Array, axes: Sequence[int]) -> Array:
     start=zero_of,
     eval=_folded(np.bitwise_or, zero_of),
     dtypes=LOGICAL,
+    jvp=CONSTANT,
 )
 def reduce_or(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise ``or`` over ``axes``; for bool, whether any holds."""
@@ -192,6 +279,7 @@ def reduce_or(x: Array, axes: Sequence[int]) -> Array:
     start=zero_of,
     eval=_folded(np.bitwise_xor, zero_of),
     dtypes=LOGICAL,
+    jvp=CONSTANT,
 )
 def reduce_xor(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise exclusive ``or`` over ``axes``; for bool, whether an odd number hold."""
@@ -245,8 +333,9 @@ def _position(label: str, beats: str, start: Callable[[np.dtype], Any], find: An
             aval=aval,
             eval=evaluate,
             form=form,
-            jvp=Missing("a position is an integer and has no derivative"),
-            transpose=Missing("it is not linear"),
+            jvp=CONSTANT,
+            transpose=NOT_LINEAR,
+            batch=one_more_axis(axes=shifted),
         )
     )
 
@@ -334,92 +423,6 @@ def monoid_of_graph(graph: ClosedGraph) -> str | None:
     return eqn.primitive.name if both and named else None
 
 
-def lanewise(graph: ClosedGraph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Evaluate a graph of scalars on each element of equally shaped arrays."""
-    shape = arrays[0].shape
-
-    def apply(prim: Primitive, *operands: Any, **params: Any) -> Any:
-        return bind(prim, *(o.val if type(o) is Literal else o for o in operands), **params)
-
-    with no_trace():
-        if all(isinstance(eqn.form(), Map) for eqn in graph.eqns):
-            # Elementwise through and through: its scalars may as well be arrays.
-            args = [ArrayImpl(a, ShapedArray(a.shape, a.dtype)) for a in arrays]
-            outs = eval_graph(graph.jaxpr, graph.consts, args, apply)
-            values = (o.val if type(o) is Literal else o._data for o in outs)
-            return [np.broadcast_to(v, shape) for v in values]
-        results = [np.empty(shape, a.dtype) for a in graph.out_avals]
-        for at in np.ndindex(*shape):
-            args = [
-                ArrayImpl(np.asarray(a[at]), v) for a, v in zip(arrays, graph.in_avals, strict=True)
-            ]
-            values = eval_graph(graph.jaxpr, graph.consts, args, apply)
-            for out, value in zip(results, values, strict=True):
-                out[at] = value.val if type(value) is Literal else value._data
-        return results
-
-
-def trace_combiner(
-    name: str, computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]
-) -> ClosedGraph:
-    """Trace a binary function of two pytrees of scalars; check that it is closed under them."""
-
-    def flat(*args: Any) -> list[Any]:
-        n = len(args) // 2
-        out = computation(*(tree.unflatten(structure, part) for part in (args[:n], args[n:])))
-        leaves, got = tree.flatten(out)
-        if got != structure:
-            raise ValueError(
-                f"lax.{name}: computation must return the structure of its operands, {structure}, "
-                f"got {got}."
-            )
-        return leaves
-
-    graph = trace_graph(flat, (*avals, *avals), getattr(computation, "__name__", "computation"))
-    if graph.consts:
-        held = ", ".join(aval_of(c).str_short() for c in graph.consts)
-        raise ValueError(
-            f"lax.{name}: computation must not use arrays from outside, got {held}. "
-            "Pass Python numbers, or make them operands."
-        )
-    for out, aval in zip(graph.out_avals, avals, strict=True):
-        if (out.shape, out.dtype) != (aval.shape, aval.dtype):
-            raise ValueError(
-                f"lax.{name}: computation must return scalars of its operands' dtypes, "
-                f"got {out.str_short()} for {aval.str_short()}."
-            )
-    return graph
-
-
-def check_starts(name: str, arrays: Sequence[ShapedArray], inits: Sequence[ShapedArray]) -> None:
-    """Raise unless operands share a shape and each has a scalar start of its dtype."""
-    if any(a.shape != arrays[0].shape for a in arrays):
-        got = ", ".join(str(a.shape) for a in arrays)
-        raise ValueError(f"lax.{name}: operands must have one shape, got {got}.")
-    for a, start in zip(arrays, inits, strict=True):
-        if start.shape:
-            raise ValueError(f"lax.{name}: initial values must be scalars, got {start.shape}.")
-        if start.dtype != a.dtype:
-            raise TypeError(
-                f"lax.{name}: an initial value must have its operand's dtype, got {start.dtype} "
-                f"for {a.dtype}."
-            )
-
-
-def flat_operands(name: str, operands: Any, inits: Any) -> tuple[list[Any], list[Any], Any]:
-    """Flatten operands and their starts, which must be of one structure."""
-    arrays, structure = tree.flatten(operands)
-    starts, of_starts = tree.flatten(inits)
-    if structure != of_starts:
-        raise ValueError(
-            f"lax.{name}: operands and initial values must have one structure, "
-            f"got {structure} and {of_starts}."
-        )
-    if not arrays:
-        raise ValueError(f"lax.{name}: at least one operand is needed, got none.")
-    return arrays, starts, structure
-
-
 def _reduce_aval(*avals: ShapedArray, jaxpr: ClosedGraph, dimensions: Any, **_: Any) -> tuple:
     n = len(avals) // 2
     check_starts("reduce", avals[:n], avals[n:])
@@ -442,7 +445,8 @@ def _reduce_eval(*values: np.ndarray, jaxpr: ClosedGraph, dimensions: Any, **_: 
         return (monoid.ufunc(values[1], folded),)
     kept = without_axes(values[0].shape, dimensions)
     front = range(len(dimensions))
-    terms = [np.moveaxis(x, dimensions, front).reshape(-1, *kept) for x in values[:n]]
+    n_terms = prod(values[0].shape[d] for d in dimensions)
+    terms = [np.moveaxis(x, dimensions, front).reshape(n_terms, *kept) for x in values[:n]]
     folded = [np.broadcast_to(start, kept) for start in values[n:]]
     for row in zip(*terms, strict=True):
         folded = lanewise(jaxpr, (*folded, *row))
@@ -470,12 +474,58 @@ def _reduce_form(ins: Any, outs: Any, *, jaxpr: ClosedGraph, dimensions: Any, **
     )
 
 
+def _rows(x: Any, dims: tuple[int, ...]) -> Any:
+    """Bring axes to the front, as one."""
+    return moveaxis(_line(x, dims), x.ndim - len(dims), 0)
+
+
+def _reduce_jvp(
+    primals: Any, tangents: Any, *, jaxpr: ClosedGraph, dimensions: Any, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    outs = bind(reduce_p, *primals, jaxpr=jaxpr, dimensions=dimensions, **params)
+    n, moving = len(outs), inexact(jaxpr)
+    terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
+    state = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
+    state = [broadcast(start, outs[0].shape) for start in state]
+    rows = [_rows(x, dimensions) for x in terms]
+    if rows[0].shape[0]:
+        combine = dual_combination("reduce", jaxpr)
+        state = combine(state, fold(combine, rows))
+    duals = dict(zip(moving, state[n:], strict=True))
+    return outs, [duals[k] if k in duals else zero_tangent(out) for k, out in enumerate(outs)]
+
+
+def _reduce_batch(
+    size: int, operands: Any, batched: Any, *, jaxpr: ClosedGraph, dimensions: Any, **params: Any
+) -> tuple[list[Any], list[bool]]:
+    n = len(operands) // 2
+    xs = all_spread(size, operands[:n], batched[:n])
+    dims = shifted(dimensions)
+    if not any(batched[n:]):
+        outs = bind(reduce_p, *xs, *operands[n:], jaxpr=jaxpr, dimensions=dims, **params)
+        return outs, [True] * n
+    # Starts differ from lane to lane: they are combined with what the elements fold to.
+    shape = without_axes(xs[0].shape, dims)
+    starts = [
+        op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(0,) * b)
+        for s, b in zip(operands[n:], batched[n:], strict=True)
+    ]
+    rows = [_rows(x, dims) for x in xs]
+    if not rows[0].shape[0]:
+        return starts, [True] * n
+    combine = combination("reduce", "batch", jaxpr)
+    return list(combine(starts, fold(combine, rows))), [True] * n
+
+
 reduce_p = register(
     Primitive(
         "reduce",
         aval=_reduce_aval,
         eval=_reduce_eval,
         form=_reduce_form,
+        jvp=_reduce_jvp,
+        transpose=NOT_LINEAR,
+        batch=_reduce_batch,
         multiple_results=True,
     )
 )

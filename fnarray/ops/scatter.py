@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from math import prod
+from typing import Any
 
 import numpy as np
 
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.avals import ShapedArray
-from ..core.forms import Map, Update
-from ..core.graph import ClosedGraph, Literal, eval_graph
-from ..core.primitive import Primitive
+from ..core.forms import Update
+from ..core.graph import ClosedGraph
+from ..core.primitive import Primitive, Rule, RuleOf
+from ..core.tangents import Zero, is_undefined, is_zero
 from ..core.trace import Tracer, bind, trace_graph
-from ..errors import ShapeError
+from ..errors import MissingRuleError, ShapeError
 from ._canonical import Shape, canonical_shape
-from ._rules import check_same_dtypes, register
-from ._windows import GatherScatterMode, Windows
-from .elementwise import add, max, min, mul, sub
-from .gather import canonical_numbers, check_indices
-from .shape import broadcast
+from ._derive import (
+    const,
+    full,
+    instantiate,
+    op,
+    partials,
+    reshape,
+    select,
+    spread,
+    transposed_each,
+)
+from ._rules import NOT_LINEAR, check_same_dtypes, register
+from ._scattering import apply_on_arrays, scatter_eval
+from ._windows import GatherScatterMode, ScatterDimensionNumbers, Windows
+from .elementwise import add, max, min, mul, neg, sub
+from .gather import FILLING, canonical_numbers, check_indices, combiner, gather_p
+from .shape import broadcast, broadcast_in_dim, iota
 
 __all__ = [
     "ScatterDimensionNumbers",
@@ -32,28 +46,6 @@ __all__ = [
     "scatter_mul",
     "scatter_sub",
 ]
-
-
-class ScatterDimensionNumbers(NamedTuple):
-    """How operand, indices and updates of `scatter` correspond; mirrors `GatherDimensionNumbers`.
-
-    Parameters
-    ----------
-    update_window_dims : tuple of int
-        Axes of the updates that run over a window, ascending.
-    inserted_window_dims : tuple of int
-        Axes of the operand along which windows have size 1 and the updates have no axis.
-    scatter_dims_to_operand_dims : tuple of int
-        For each entry of an index vector, the operand's axis it is a start along.
-    operand_batching_dims, scatter_indices_batching_dims : tuple of int
-        Axes of operand and indices that run together.
-    """
-
-    update_window_dims: Shape
-    inserted_window_dims: Shape
-    scatter_dims_to_operand_dims: Shape
-    operand_batching_dims: Shape = ()
-    scatter_indices_batching_dims: Shape = ()
 
 
 @lru_cache(maxsize=4096)
@@ -102,83 +94,6 @@ def _aval(
     return x
 
 
-Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-def _unbuffered(out: np.ndarray, index: Any, updates: np.ndarray, ufunc: np.ufunc) -> None:
-    """Combine in place where places may repeat.
-
-    NumPy's loop for one flat index is several times faster than that for a tuple of them.
-    """
-    places = np.arange(out.size).reshape(out.shape)[index] if out.ndim != 1 else index[0]
-    flat = np.ascontiguousarray(places).reshape(-1)
-    ufunc.at(out.reshape(-1), flat, np.ascontiguousarray(updates).reshape(-1))
-
-
-def _by_rounds(out: np.ndarray, index: Any, updates: np.ndarray, combine: Combine) -> None:
-    """Combine in place by a function of whole arrays: each round takes places' next updates."""
-    places = np.arange(out.size).reshape(out.shape)[index].reshape(-1)
-    flat, values = out.reshape(-1), updates.reshape(-1)
-    left = np.arange(places.size)
-    while left.size:
-        _, first = np.unique(places[left], return_index=True)
-        at = places[left[first]]
-        flat[at] = combine(flat[at], values[left[first]])
-        left = np.delete(left, first)
-
-
-def _scatter_eval(
-    x: np.ndarray,
-    indices: np.ndarray,
-    updates: np.ndarray,
-    *,
-    windows: Windows,
-    mode: GatherScatterMode,
-    ufunc: np.ufunc | Combine | None,
-    unique: bool,
-) -> np.ndarray:
-    out = x.copy()
-    if not updates.size:
-        return out
-    clip = mode is GatherScatterMode.CLIP
-    if np.prod(windows.batch, dtype=int) == 1:
-        box, inside = windows.box(indices)
-        if inside or clip:
-            shape = out[box].shape
-            new = updates.reshape(shape)
-            out[box] = new if ufunc is None else ufunc(out[box], new)
-        return out
-    starts, inside = windows.starts(indices)
-    order, index, axes = windows.lattice(starts)
-    if not starts:  # every update has the same place
-        order, axes = tuple(range(x.ndim)), (*windows.batch_dims, *windows.offset_dims)
-        rows = updates.transpose(axes).reshape(-1, *windows.sizes)
-        for row in rows:
-            out[index] = row if ufunc is None else ufunc(out[index], row)
-        return out
-    moved = updates.transpose(np.argsort(axes))
-    if not (clip or inside.all()):
-        rank = len(windows.batch)
-        index = tuple(
-            np.broadcast_to(i, (*windows.batch, *i.shape[rank:]))[inside]
-            if isinstance(i, np.ndarray)
-            else i
-            for i in index
-        )
-        moved = moved[inside]
-    # The permuted whole shares the copy's buffer where its axes keep their order.
-    view = np.ascontiguousarray(out.transpose(order))
-    if ufunc is None:
-        view[index] = moved
-    elif unique:
-        view[index] = ufunc(view[index], moved)
-    elif isinstance(ufunc, np.ufunc):
-        _unbuffered(view, index, moved, ufunc)
-    else:
-        _by_rounds(view, index, np.ascontiguousarray(moved), ufunc)
-    return view.transpose(np.argsort(order))
-
-
 def _scatter_form(
     ins: Any, combine: str | ClosedGraph, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
 ) -> Update:
@@ -200,14 +115,55 @@ def _scatter_form(
     )
 
 
-@lru_cache(maxsize=256)
-def _combiner(face: Callable[..., Any], dtype: np.dtype) -> ClosedGraph:
-    """Return the graph of ``face(old, update)``; one object per dtype, so that params are equal."""
-    scalar = ShapedArray((), dtype)
-    return trace_graph(lambda old, new: (face(old, new),), (scalar, scalar), face.__name__)
+# ---- derivatives and batching --------------------------------------------------------------------
 
 
-def _variant(name: str, face: Callable[..., Any], ufunc: np.ufunc) -> Primitive:
+def _read(x: Any, indices: Any, updates: Any, *, mode: GatherScatterMode, **params: Any) -> Array:
+    """Return, in the shape of the updates, what an array holds where they go; 0 if nowhere."""
+    numbers = params["dimension_numbers"]
+    return bind(
+        gather_p,
+        x,
+        indices,
+        dimension_numbers=numbers.gather(),
+        slice_sizes=_windows(x.shape, indices.shape, updates.shape, numbers).sizes,
+        unique_indices=params["unique_indices"],
+        indices_are_sorted=params["indices_are_sorted"],
+        mode=mode,
+        fill_value=0 if mode in FILLING else None,
+    )
+
+
+def _add_to(x: Any, indices: Any, updates: Any, **params: Any) -> Array:
+    params["update_jaxpr"] = combiner(add, x.dtype)
+    return bind(scatter_add_p, x, indices, updates, **params)
+
+
+def _apart(x: Any, indices: Any, updates: Any, **params: Any) -> bool:
+    """Whether no two updates can go to one place: by promise, or since there is but one window."""
+    windows = _windows(x.shape, indices.shape, updates.shape, params["dimension_numbers"])
+    free = (n for k, n in enumerate(windows.batch) if k not in windows.indices_batching)
+    return params["unique_indices"] or prod(free) <= 1
+
+
+def _scatter_batch(prim: Primitive) -> Callable[..., Any]:
+    def batch(size: int, operands: Any, batched: Any, **params: Any) -> Array:
+        x, indices, updates = operands
+        x, updates = (
+            a if b else spread(a, size) for a, b in ((x, batched[0]), (updates, batched[2]))
+        )
+        params["dimension_numbers"] = params["dimension_numbers"].led(batched[1])
+        return bind(prim, x, indices, updates, **params)
+
+    return batch
+
+
+_BATCH = RuleOf(_scatter_batch)
+
+
+def _variant(
+    name: str, face: Callable[..., Any], ufunc: np.ufunc, jvp: Rule, transpose: Rule = NOT_LINEAR
+) -> Primitive:
     """Declare a scatter that combines by a binary operation, which knows its own template."""
 
     def evaluate(
@@ -215,7 +171,7 @@ def _variant(name: str, face: Callable[..., Any], ufunc: np.ufunc) -> Primitive:
     ) -> np.ndarray:
         windows = _windows(x.shape, indices.shape, updates.shape, dimension_numbers)
         unique = params["unique_indices"]
-        return _scatter_eval(
+        return scatter_eval(
             x, indices, updates, windows=windows, mode=mode, ufunc=ufunc, unique=unique
         )
 
@@ -224,36 +180,106 @@ def _variant(name: str, face: Callable[..., Any], ufunc: np.ufunc) -> Primitive:
         how = face.primitive.form((scalar, scalar), (scalar,))
         return _scatter_form(ins, how.template, dimension_numbers, mode)
 
-    return register(Primitive(name, aval=_aval, eval=evaluate, form=form))
+    return register(
+        Primitive(
+            name,
+            aval=_aval,
+            eval=evaluate,
+            form=form,
+            jvp=jvp,
+            transpose=transpose,
+            batch=_BATCH,
+        )
+    )
 
 
-scatter_add_p = _variant("scatter-add", add, np.add)
-scatter_sub_p = _variant("scatter-sub", sub, np.subtract)
-scatter_mul_p = _variant("scatter-mul", mul, np.multiply)
-scatter_min_p = _variant("scatter-min", min, np.minimum)
-scatter_max_p = _variant("scatter-max", max, np.maximum)
+def _need_apart(*operands: Any, **params: Any) -> None:
+    if not _apart(*operands, **params):
+        raise MissingRuleError(
+            "jvp",
+            "scatter-mul",
+            "updates of one place multiply each other. Pass unique_indices=True where places "
+            "do not repeat.",
+        )
 
 
-def _apply_on_arrays(graph: ClosedGraph) -> Combine:
-    """Return a combination by graph: all at once if it is elementwise, else one by one."""
+def _factor_tangent(g: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Array:
+    _need_apart(x, indices, updates, **params)
+    return mul(x, _add_to(full(x.aval, 0), indices, g, **params))
 
-    def evaluate(prim: Primitive, *args: Any, **params: Any) -> Any:
-        arrays = [np.asarray(a.val) if type(a) is Literal else np.asarray(a) for a in args]
-        return prim.eval(*arrays, **params)
 
-    consts = [np.asarray(c) for c in graph.consts]
-    whole = all(isinstance(eqn.form(), Map) for eqn in graph.eqns)
+def _factor_cotangent(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Array:
+    _need_apart(x, indices, updates, **params)
+    return _read(mul(ct, x), indices, updates, **params)
 
-    def combine(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-        if whole:
-            (value,) = eval_graph(graph.jaxpr, consts, [old, new], evaluate)
-            return np.asarray(value.val if type(value) is Literal else value)
-        pairs = zip(old.flat, new.flat, strict=True)
-        values = [eval_graph(graph.jaxpr, consts, list(p), evaluate)[0] for p in pairs]
-        values = [v.val if type(v) is Literal else v for v in values]
-        return np.array(values, old.dtype).reshape(old.shape)
 
-    return combine
+def _extremal_jvp(beaten: str) -> RuleOf:
+    """Derivative of a scatter of extrema: those who tie share equally, as in JAX."""
+
+    def make(prim: Primitive) -> Callable[..., Any]:
+        def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+            x, indices, updates = primals
+            dx, _, du = tangents
+            out = bind(prim, x, indices, updates, **params)
+            if is_zero(dx) and is_zero(du):
+                return out, Zero(out.aval)
+            zero, one = const(x, 0), const(x, 1)
+            lost = op(beaten, x, out)
+            won = op("eq", updates, _read(out, indices, updates, **params))
+            ties = _add_to(select(lost, zero, one), indices, select(won, one, zero), **params)
+            share = op("div", full(x.aval, 1), ties)
+            shares = _read(share, indices, updates, **params)
+            kept = select(lost, zero, mul(instantiate(dx), share))
+            won_by = select(won, mul(instantiate(du), shares), zero)
+            return out, _add_to(kept, indices, won_by, **params)
+
+        return jvp
+
+    return RuleOf(make)
+
+
+def _sum_jvp(prim: Primitive) -> Callable[..., Any]:
+    """Derivative of a scatter linear in operand and updates, where no updates leave the former."""
+
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+        dx, _, du = tangents
+        out = bind(prim, *primals, **params)
+        return out, dx if is_zero(du) else bind(prim, instantiate(dx), primals[1], du, **params)
+
+    return jvp
+
+
+_SUM = RuleOf(_sum_jvp)
+
+scatter_add_p = _variant(
+    "scatter-add",
+    add,
+    np.add,
+    _SUM,
+    transposed_each(
+        lambda ct, *xs, **params: ct, None, lambda ct, x, *at, **p: _read(ct, *at, **p)
+    ),
+)
+scatter_sub_p = _variant(
+    "scatter-sub",
+    sub,
+    np.subtract,
+    _SUM,
+    transposed_each(
+        lambda ct, *xs, **p: ct, None, lambda ct, x, *at, **p: neg(_read(ct, *at, **p))
+    ),
+)
+scatter_mul_p = _variant(
+    "scatter-mul",
+    mul,
+    np.multiply,
+    partials(lambda g, out, x, *at, **p: bind(scatter_mul_p, g, *at, **p), None, _factor_tangent),
+    transposed_each(
+        lambda ct, x, *at, **p: bind(scatter_mul_p, ct, *at, **p), None, _factor_cotangent
+    ),
+)
+scatter_min_p = _variant("scatter-min", min, np.minimum, _extremal_jvp("gt"))
+scatter_max_p = _variant("scatter-max", max, np.maximum, _extremal_jvp("lt"))
 
 
 def _eval(
@@ -268,8 +294,8 @@ def _eval(
     **params: Any,
 ) -> np.ndarray:
     windows = _windows(x.shape, indices.shape, updates.shape, dimension_numbers)
-    how = None if update_jaxpr is None else _apply_on_arrays(update_jaxpr)
-    return _scatter_eval(
+    how = None if update_jaxpr is None else apply_on_arrays(update_jaxpr)
+    return scatter_eval(
         x, indices, updates, windows=windows, mode=mode, ufunc=how, unique=unique_indices
     )
 
@@ -287,7 +313,56 @@ def _form(
     return _scatter_form(ins, combine, dimension_numbers, mode)
 
 
-scatter_p = register(Primitive("scatter", aval=_aval, eval=_eval, form=_form))
+def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
+    """Replacement, the last one counting, is linear in operand and updates together."""
+    x, indices, updates = primals
+    dx, _, du = tangents
+    if params["update_jaxpr"] is not None:
+        raise MissingRuleError(
+            "jvp",
+            "scatter_apply",
+            "its function is applied again where places repeat. Gather the elements, apply it to "
+            "them, and set them: x.at[idx].set(func(x[idx])).",
+        )
+    out = bind(scatter_p, x, indices, updates, **params)
+    if is_zero(dx) and is_zero(du):
+        return out, Zero(out.aval)
+    return out, bind(scatter_p, instantiate(dx), indices, instantiate(du), **params)
+
+
+def _last(x: Any, indices: Any, updates: Any, **params: Any) -> Array:
+    """Return which elements of the updates are those that stay."""
+    windows = _windows(x.shape, indices.shape, updates.shape, params["dimension_numbers"])
+    number = reshape(iota(np.int32, prod(windows.batch)), windows.batch)
+    number = broadcast_in_dim(number, updates.shape, windows.batch_dims)
+    written = bind(
+        scatter_p, full(ShapedArray(x.shape, number.dtype), 0), indices, number, **params
+    )
+    return op("eq", _read(written, indices, updates, **params), number)
+
+
+def _set_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    dx = du = None
+    if is_undefined(x):
+        dx = bind(scatter_p, ct, indices, full(updates.aval, 0), **params)
+    if is_undefined(updates):
+        du = _read(ct, indices, updates, **params)
+        if not _apart(x, indices, updates, **params):
+            du = select(_last(x, indices, updates, **params), du, const(ct, 0))
+    return [dx, None, du]
+
+
+scatter_p = register(
+    Primitive(
+        "scatter",
+        aval=_aval,
+        eval=_eval,
+        form=_form,
+        jvp=_set_jvp,
+        transpose=_set_transpose,
+        batch=_BATCH,
+    )
+)
 
 
 def _bind(
@@ -378,7 +453,7 @@ def _combining(prim: Primitive, face: Callable[..., Any], verb: str) -> Callable
     ) -> Array:
         return _bind(
             prim,
-            _combiner(face, aval_of(operand).dtype),
+            combiner(face, aval_of(operand).dtype),
             operand,
             scatter_indices,
             updates,

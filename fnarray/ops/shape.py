@@ -14,11 +14,22 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Iota
-from ..core.primitive import Primitive
+from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ..errors import ShapeError
 from ._canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
-from ._rules import NUMBER, check_kind, register, reindexing
+from ._derive import (
+    CONSTANT,
+    LINEAR,
+    led_by,
+    one_more_axis,
+    permute,
+    reduce_sum,
+    shifted,
+    transposed,
+)
+from ._derive import reshape as reshaped
+from ._rules import NOT_LINEAR, NUMBER, check_kind, register, reindexing
 
 __all__ = [
     "broadcast",
@@ -68,6 +79,19 @@ def _broadcast_eval(x: np.ndarray, *, shape: Shape, broadcast_dimensions: Shape)
     return out
 
 
+def _broadcast_transpose(
+    ct: Any, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape
+) -> Array:
+    """Sum over the axes that are new or were stretched."""
+    along = {d for n, d in zip(x.shape, broadcast_dimensions, strict=True) if n == shape[d]}
+    return reshaped(reduce_sum(ct, [d for d in range(len(shape)) if d not in along]), x.shape)
+
+
+def _led(axes: Shape | None, size: int = 0) -> Shape | None:
+    """Return axes that follow a mapped one, and that one first."""
+    return axes if axes is None else (0, *(a + 1 for a in axes))
+
+
 def _print_broadcast(params: dict[str, Any]) -> dict[str, Any]:
     dims = params["broadcast_dimensions"]
     return {"broadcast_dimensions": dims} if dims else {}
@@ -80,6 +104,9 @@ broadcast_in_dim_p = reindexing(
         0 if n == 1 else i[d] for n, d in zip(x, broadcast_dimensions, strict=True)
     ),
     eval=_broadcast_eval,
+    jvp=LINEAR,
+    transpose=transposed(_broadcast_transpose),
+    batch=one_more_axis(shape=led_by(None), broadcast_dimensions=_led),
     print_params=_print_broadcast,
 )
 
@@ -170,6 +197,10 @@ def _is_permutation(axes: Shape, ndim: int) -> bool:
     return sorted(axes) == list(range(ndim))
 
 
+def _inverse(permutation: Shape) -> Shape:
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
 def _reshape_shape(x: Shape, *, new_sizes: Shape, dimensions: Shape | None) -> Shape:
     if dimensions is not None and not _is_permutation(dimensions, len(x)):
         raise ShapeError(
@@ -220,11 +251,22 @@ def _reshape_eval(x: np.ndarray, *, new_sizes: Shape, dimensions: Shape | None) 
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
+def _reshape_transpose(
+    ct: Any, x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None
+) -> Array:
+    if dimensions is None:
+        return reshaped(ct, x.shape)
+    return permute(reshaped(ct, [x.shape[d] for d in dimensions]), _inverse(dimensions))
+
+
 reshape_p = reindexing(
     "reshape",
     shape=_reshape_shape,
     index=_reshape_index,
     eval=_reshape_eval,
+    jvp=LINEAR,
+    transpose=transposed(_reshape_transpose),
+    batch=one_more_axis(new_sizes=led_by(None), dimensions=_led),
     print_params=lambda params: {**params, "sharding": None},
 )
 
@@ -301,6 +343,9 @@ transpose_p = reindexing(
     shape=_transpose_shape,
     index=_transpose_index,
     eval=lambda x, *, permutation: x.transpose(permutation),
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x, *, permutation: permute(ct, _inverse(permutation))),
+    batch=one_more_axis(permutation=_led),
 )
 
 
@@ -337,6 +382,9 @@ squeeze_p = reindexing(
     shape=_squeeze_shape,
     index=_squeeze_index,
     eval=lambda x, *, dimensions: x.reshape(_squeeze_shape(x.shape, dimensions=dimensions)),
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x, *, dimensions: reshaped(ct, x.shape)),
+    batch=one_more_axis(dimensions=shifted),
 )
 
 
@@ -363,6 +411,11 @@ def _tile_shape(x: Shape, *, reps: Shape) -> Shape:
     return tuple(n * r for n, r in zip(x, reps, strict=True))
 
 
+def _tile_transpose(ct: Any, x: ShapedArray, *, reps: Shape) -> Array:
+    pairs = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
+    return reduce_sum(reshaped(ct, pairs), range(0, len(pairs), 2))
+
+
 tile_p = reindexing(
     "tile",
     shape=_tile_shape,
@@ -370,6 +423,9 @@ tile_p = reindexing(
         k if r == 1 else k % n if n else 0 for k, n, r in zip(i, x, reps, strict=True)
     ),
     eval=lambda x, *, reps: np.tile(x, reps),
+    jvp=LINEAR,
+    transpose=transposed(_tile_transpose),
+    batch=one_more_axis(reps=led_by(1)),
 )
 
 
@@ -412,6 +468,9 @@ iota_p = register(
         aval=_iota_aval,
         eval=_iota_eval,
         form=lambda ins, outs, *, dtype, shape, dimension: Iota(dimension),
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=Missing("it has no operands, hence nothing to map"),
         print_params=lambda params: {**params, "sharding": None},
     )
 )

@@ -15,11 +15,27 @@ from ..core.avals import ShapedArray
 from ..core.forms import Inline, Piece, Pieces
 from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive
+from ..core.tangents import is_undefined
 from ..core.trace import bind
 from ..errors import ShapeError
 from ._canonical import Shape, canonical_axis, canonical_ints
+from ._derive import (
+    LINEAR,
+    const,
+    full,
+    instantiate,
+    led_by,
+    linear_in,
+    one_more_axis,
+    op,
+    reduce_sum,
+    select,
+    shifted,
+    spread,
+    transposed,
+)
 from ._rules import all_weak, check_same_dtypes, register, reindexing
-from .shape import broadcast_in_dim_p, squeeze, squeeze_p
+from .shape import broadcast_in_dim, broadcast_in_dim_p, squeeze, squeeze_p
 
 __all__ = [
     "concatenate",
@@ -69,7 +85,35 @@ def _slice_eval(
     return x[tuple(map(builtins.slice, start_indices, limit_indices, strides))]
 
 
-slice_p = reindexing("slice", shape=_slice_shape, index=_slice_index, eval=_slice_eval)
+def _slice_transpose(
+    ct: Any,
+    x: ShapedArray,
+    *,
+    start_indices: Shape,
+    limit_indices: Shape,
+    strides: Shape | None,
+) -> Array:
+    """Put the elements back where they were taken, between zeros."""
+    config = []
+    steps = strides or (1,) * x.ndim
+    for n, start, k, step in zip(x.shape, start_indices, ct.shape, steps, strict=True):
+        config.append((start, n - start - (k - 1) * step - 1 if k else n - start, step - 1))
+    return bind(pad_p, ct, const(ct, 0), padding_config=tuple(config))
+
+
+slice_p = reindexing(
+    "slice",
+    shape=_slice_shape,
+    index=_slice_index,
+    eval=_slice_eval,
+    jvp=LINEAR,
+    transpose=transposed(_slice_transpose),
+    batch=one_more_axis(
+        start_indices=led_by(0),
+        limit_indices=led_by(None),
+        strides=lambda steps, size: None if steps is None else (1, *steps),
+    ),
+)
 
 
 def slice(
@@ -161,6 +205,9 @@ rev_p = reindexing(
         (n - 1) - k if d in dimensions else k for d, (k, n) in enumerate(zip(i, x, strict=True))
     ),
     eval=lambda x, *, dimensions: np.flip(x, dimensions),
+    jvp=LINEAR,
+    transpose=transposed(lambda ct, x, *, dimensions: rev(ct, dimensions)),
+    batch=one_more_axis(dimensions=shifted),
 )
 
 
@@ -212,12 +259,23 @@ def _concatenate_form(ins: tuple[ShapedArray, ...], outs: Any, *, dimension: int
     )
 
 
+def _concatenate_transpose(ct: Any, *operands: Any, dimension: int) -> list[Any]:
+    stops = list(accumulate(x.shape[dimension] for x in operands))
+    return [
+        slice_in_dim(ct, stop - x.shape[dimension], stop, 1, dimension) if is_undefined(x) else None
+        for x, stop in zip(operands, stops, strict=True)
+    ]
+
+
 concatenate_p = register(
     Primitive(
         "concatenate",
         aval=_concatenate_aval,
         eval=lambda *xs, dimension: np.concatenate(xs, dimension),
         form=_concatenate_form,
+        jvp=linear_in(),
+        transpose=_concatenate_transpose,
+        batch=one_more_axis(dimension=shifted),
     )
 )
 
@@ -272,6 +330,11 @@ split_p = register(
         eval=lambda x, *, sizes, axis: np.split(x, list(accumulate(sizes))[:-1], axis),
         form=lambda ins, outs, *, sizes, axis: _cuts("split", ins[0], outs, sizes, axis, False),
         multiple_results=True,
+        jvp=LINEAR,
+        transpose=transposed(
+            lambda cts, x, *, sizes, axis: concatenate([*map(instantiate, cts)], axis)
+        ),
+        batch=one_more_axis(axis=shifted),
     )
 )
 
@@ -317,12 +380,20 @@ def _stack_form(ins: tuple[ShapedArray, ...], outs: Any, *, axis: int) -> Inline
     return Inline(ClosedGraph(Graph((), sources, tuple(eqns), (out,), "stack")))
 
 
+def _stack_transpose(ct: Any, *operands: Any, axis: int) -> list[Any]:
+    parts = bind(unstack_p, ct, axis=axis)
+    return [part if is_undefined(x) else None for x, part in zip(operands, parts, strict=True)]
+
+
 stack_p = register(
     Primitive(
         "stack",
         aval=_stack_aval,
         eval=lambda *xs, axis: np.stack(xs, axis),
         form=_stack_form,
+        jvp=linear_in(),
+        transpose=_stack_transpose,
+        batch=one_more_axis(axis=shifted),
     )
 )
 
@@ -354,6 +425,9 @@ unstack_p = register(
             "unstack", ins[0], outs, (1,) * len(outs), axis, True
         ),
         multiple_results=True,
+        jvp=LINEAR,
+        transpose=transposed(lambda cts, x, *, axis: stack([*map(instantiate, cts)], axis)),
+        batch=one_more_axis(axis=shifted),
     )
 )
 
@@ -435,7 +509,47 @@ def _pad_form(ins: Any, outs: Any, *, padding_config: PaddingConfig) -> Pieces:
     return Pieces((piece,) if all(piece.extents) else (), fill=1)
 
 
-pad_p = register(Primitive("pad", aval=_pad_aval, eval=_pad_eval, form=_pad_form))
+def _gaps(shape: Shape, config: PaddingConfig) -> Array:
+    """Return where padding an array of a shape puts the padding value."""
+    inside = full(ShapedArray(shape, np.dtype(bool)), False)
+    return bind(pad_p, inside, const(inside, True), padding_config=config)
+
+
+def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> list[Any]:
+    dx = dvalue = None
+    if is_undefined(x):
+        bare = tuple((-low, -high, 0) for low, high, _ in padding_config)
+        rows = bind(pad_p, ct, const(ct, 0), padding_config=bare)
+        steps = [interior + 1 for _, _, interior in padding_config]
+        dx = slice(rows, (0,) * rows.ndim, rows.shape, steps)
+    if is_undefined(value):
+        dvalue = reduce_sum(select(_gaps(x.shape, padding_config), ct, 0), range(ct.ndim))
+    return [dx, dvalue]
+
+
+def _pad_batch(size: int, operands: Any, batched: Any, *, padding_config: PaddingConfig) -> Array:
+    x, value = operands
+    if not batched[0]:
+        x = spread(x, size)
+    config = ((0, 0, 0), *padding_config)
+    if not batched[1]:
+        return bind(pad_p, x, value, padding_config=config)
+    padded = bind(pad_p, x, const(x, 0), padding_config=config)
+    values = broadcast_in_dim(value, padded.shape, (0,))
+    return op("select_n", _gaps(x.shape, config), padded, values)
+
+
+pad_p = register(
+    Primitive(
+        "pad",
+        aval=_pad_aval,
+        eval=_pad_eval,
+        form=_pad_form,
+        jvp=linear_in(),
+        transpose=_pad_transpose,
+        batch=_pad_batch,
+    )
+)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[Sequence[int]]) -> Array:

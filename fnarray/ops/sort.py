@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -17,9 +18,15 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_, float32, int32, is_complex, is_float
 from ..core.forms import Call
+from ..core.primitive import Primitive, RuleOf
+from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import bind
+from ._derive import expand, one_more_axis, shifted
 from ._rules import kernel_call
+from ._windows import GatherDimensionNumbers, GatherScatterMode
+from .gather import gather_p
 from .reduce import HALVES
+from .shape import broadcasted_iota
 
 __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
@@ -85,6 +92,47 @@ def _sorted_values(x: np.ndarray, axis: int) -> np.ndarray:
     return np.sort(x, axis=axis)
 
 
+# --- derivatives --------------------------------------------------------------------------------
+
+
+def _moved(g: Any, out: Any, positions: Any, axis: int) -> Any:
+    """Return the tangent of a result that holds an operand's elements, from where along an axis."""
+    if is_zero(g):
+        return Zero(tangent_aval(out.aval))
+    others = tuple(d for d in range(g.ndim) if d != axis)
+    return bind(
+        gather_p,
+        g,
+        expand(positions, g.ndim),
+        dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), others, others),
+        slice_sizes=(1,) * g.ndim,
+        unique_indices=True,
+        indices_are_sorted=False,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+
+
+def _sort_jvp(
+    primals: Any, tangents: Any, *, dimension: int, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    """Move tangents as their operands move: positions are sorted along."""
+    places = broadcasted_iota(int32, primals[0].shape, dimension)
+    *outs, places = bind(sort_p, *primals, places, dimension=dimension, **params)
+    moved = zip(tangents, outs, strict=True)
+    return outs, [_moved(g, out, places, dimension) for g, out in moved]
+
+
+def _largest_jvp(prim: Primitive) -> Callable[..., Any]:
+    def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[list[Any], list[Any]]:
+        values, places = bind(prim, *primals, **params)
+        axis = params["axis"] if "axis" in params else params["reduction_dimension"]
+        moved = _moved(tangents[0], values, places, axis)
+        return [values, places], [moved, Zero(tangent_aval(places.aval))]
+
+    return jvp
+
+
 # --- sort ---------------------------------------------------------------------------------------
 
 
@@ -131,7 +179,13 @@ def _sort_call(ins: Any, outs: Any, *, dimension: int, is_stable: bool, num_keys
 
 
 sort_p = kernel_call(
-    "sort", aval=_sort_aval, eval=_sort_eval, call=_sort_call, multiple_results=True
+    "sort",
+    aval=_sort_aval,
+    eval=_sort_eval,
+    call=_sort_call,
+    multiple_results=True,
+    jvp=_sort_jvp,
+    batch=one_more_axis(dimension=shifted),
 )
 
 
@@ -237,7 +291,13 @@ def _top_k_call(ins: Any, outs: Any, *, axis: int, k: int) -> Call:
 
 
 top_k_p = kernel_call(
-    "top_k", aval=_top_k_aval, eval=_top_k_eval, call=_top_k_call, multiple_results=True
+    "top_k",
+    aval=_top_k_aval,
+    eval=_top_k_eval,
+    call=_top_k_call,
+    multiple_results=True,
+    jvp=RuleOf(_largest_jvp),
+    batch=one_more_axis(axis=shifted),
 )
 
 
@@ -328,7 +388,13 @@ def _approx_call(ins: Any, outs: Any, **params: Any) -> Call:
 
 
 approx_top_k_p = kernel_call(
-    "approx_top_k", aval=_approx_aval, eval=_approx_eval, call=_approx_call, multiple_results=True
+    "approx_top_k",
+    aval=_approx_aval,
+    eval=_approx_eval,
+    call=_approx_call,
+    multiple_results=True,
+    jvp=RuleOf(_largest_jvp),
+    batch=one_more_axis(reduction_dimension=shifted),
 )
 
 

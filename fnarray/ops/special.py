@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtypes import finfo
+from ..core.primitive import Missing
+from ..errors import MissingRuleError
+from ._derive import const, mul, neg, partials, select
 from ._rules import FLOAT, elementwise
-from .elementwise import in_single
+from .bitwise import gt
+from .elementwise import abs, add, in_single, reciprocal, sign, square, sub
+from .transcendental import exp, log, log1p
 
 __all__ = [
     "bessel_i0e",
@@ -41,20 +47,51 @@ def by_scipy(name: str) -> Callable[..., Any]:
     return in_single(lambda *xs: getattr(scipy_special(), name)(*xs))
 
 
+def no_slope(name: str, operand: str, why: str) -> Callable[..., Any]:
+    """Return the partial derivative of an operand that has none: it raises `MissingRuleError`."""
+
+    def refuse(*_: Any, **params: Any) -> Any:
+        raise MissingRuleError(f"the derivative by {operand}", name, why)
+
+    return refuse
+
+
 # ---- error functions ---------------------------------------------------------------------------
 
 
-@elementwise("vm.erf({0})", eval=by_scipy("erf"), dtypes=FLOAT, cost=15)
+def _bell(g: Any, x: Any) -> Any:
+    return mul(g, exp(neg(square(x))))
+
+
+@elementwise(
+    "vm.erf({0})",
+    eval=by_scipy("erf"),
+    dtypes=FLOAT,
+    cost=15,
+    jvp=partials(lambda g, out, x: mul(_bell(g, x), 2 / np.pi**0.5)),
+)
 def erf(x: Any) -> Any:
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``."""
 
 
-@elementwise("vm.erfc({0})", eval=by_scipy("erfc"), dtypes=FLOAT, cost=20)
+@elementwise(
+    "vm.erfc({0})",
+    eval=by_scipy("erfc"),
+    dtypes=FLOAT,
+    cost=20,
+    jvp=partials(lambda g, out, x: mul(_bell(g, x), -2 / np.pi**0.5)),
+)
 def erfc(x: Any) -> Any:
     """``1 - erf(x)``, accurate where it is small."""
 
 
-@elementwise("vm.erf_inv({0})", eval=by_scipy("erfinv"), dtypes=FLOAT, cost=20)
+@elementwise(
+    "vm.erf_inv({0})",
+    eval=by_scipy("erfinv"),
+    dtypes=FLOAT,
+    cost=20,
+    jvp=partials(lambda g, out, x: mul(mul(g, exp(square(out))), np.pi**0.5 / 2)),
+)
 def erf_inv(x: Any) -> Any:
     """Inverse of `erf`; infinite at -1 and 1, NaN outside."""
 
@@ -67,7 +104,13 @@ def _lgamma(x: np.ndarray) -> Any:
     return np.where(x == -np.inf, np.inf, scipy_special().gammaln(x)).astype(x.dtype)
 
 
-@elementwise("fk.special.lgamma({0})", eval=in_single(_lgamma), dtypes=FLOAT, cost=40)
+@elementwise(
+    "fk.special.lgamma({0})",
+    eval=in_single(_lgamma),
+    dtypes=FLOAT,
+    cost=40,
+    jvp=partials(lambda g, out, x: mul(g, digamma(x))),
+)
 def lgamma(x: Any) -> Any:
     """Logarithm of ``|gamma(x)|``; infinite at 0 and the negative integers."""
 
@@ -77,12 +120,27 @@ def _digamma(x: np.ndarray) -> Any:
     return np.where(x == 0, np.nan, scipy_special().digamma(x)).astype(x.dtype)
 
 
-@elementwise("fk.special.digamma({0})", eval=in_single(_digamma), dtypes=FLOAT, cost=40)
+@elementwise(
+    "fk.special.digamma({0})",
+    eval=in_single(_digamma),
+    dtypes=FLOAT,
+    cost=40,
+    jvp=partials(lambda g, out, x: mul(g, polygamma(const(x, 1), x))),
+)
 def digamma(x: Any) -> Any:
     """Derivative of `lgamma`; NaN at 0 and the negative integers."""
 
 
-@elementwise("fk.special.zeta({0}, {1})", eval=by_scipy("zeta"), dtypes=FLOAT, cost=60)
+@elementwise(
+    "fk.special.zeta({0}, {1})",
+    eval=by_scipy("zeta"),
+    dtypes=FLOAT,
+    cost=60,
+    jvp=partials(
+        no_slope("zeta", "its exponent", "no closed form is known. Use differences."),
+        lambda g, out, x, q: neg(mul(g, mul(x, zeta(add(x, const(x, 1)), q)))),
+    ),
+)
 def zeta(x: Any, q: Any) -> Any:
     """Hurwitz zeta function, the sum of ``(k + q) ** -x`` over ``k >= 0``; NaN for ``x < 1``."""
 
@@ -99,19 +157,63 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
     return np.where((m < 0) | (m != np.floor(m)), np.nan, value)
 
 
-@elementwise("fk.special.polygamma({0}, {1})", eval=_polygamma, dtypes=FLOAT, cost=80)
+@elementwise(
+    "fk.special.polygamma({0}, {1})",
+    eval=_polygamma,
+    dtypes=FLOAT,
+    cost=80,
+    jvp=partials(
+        no_slope("polygamma", "its order", "orders are whole numbers. Stop its gradient."),
+        lambda g, out, m, x: mul(g, polygamma(add(m, const(m, 1)), x)),
+    ),
+)
 def polygamma(m: Any, x: Any) -> Any:
     """Derivative of order ``m`` of `digamma`; ``m`` holds whole numbers, else NaN."""
 
 
-@elementwise("fk.special.igamma({0}, {1})", eval=by_scipy("gammainc"), dtypes=FLOAT, cost=200)
+def _gamma_density(g: Any, a: Any, x: Any) -> Any:
+    """``g`` times ``x**(a-1) exp(-x) / gamma(a)``."""
+    power = mul(sub(a, const(a, 1)), log(x))
+    return mul(g, exp(sub(sub(power, x), lgamma(a))))
+
+
+@elementwise(
+    "fk.special.igamma({0}, {1})",
+    eval=by_scipy("gammainc"),
+    dtypes=FLOAT,
+    cost=200,
+    jvp=partials(
+        lambda g, out, a, x: mul(g, igamma_grad_a(a, x)),
+        lambda g, out, a, x: _gamma_density(g, a, x),
+    ),
+)
 def igamma(a: Any, x: Any) -> Any:
     """Regularised lower incomplete gamma function P(a, x)."""
 
 
-@elementwise("fk.special.igammac({0}, {1})", eval=by_scipy("gammaincc"), dtypes=FLOAT, cost=200)
+@elementwise(
+    "fk.special.igammac({0}, {1})",
+    eval=by_scipy("gammaincc"),
+    dtypes=FLOAT,
+    cost=200,
+    jvp=partials(
+        lambda g, out, a, x: neg(mul(g, igamma_grad_a(a, x))),
+        lambda g, out, a, x: neg(_gamma_density(g, a, x)),
+    ),
+)
 def igammac(a: Any, x: Any) -> Any:
     """Regularised upper incomplete gamma function Q(a, x), ``1 - P(a, x)``."""
+
+
+def _beta_density(g: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
+    """``g`` times ``x**(a-1) (1-x)**(b-1) / B(a, b)``."""
+    left = mul(sub(a, const(a, 1)), log(x))
+    right = mul(sub(b, const(b, 1)), log1p(neg(x)))
+    size = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    return mul(g, exp(sub(add(right, left), size)))
+
+
+_NO_BETA_SLOPE = "JAX has none either. Differentiate by x, or use differences."
 
 
 @elementwise(
@@ -119,6 +221,11 @@ def igammac(a: Any, x: Any) -> Any:
     eval=by_scipy("betainc"),
     dtypes=FLOAT,
     cost=200,
+    jvp=partials(
+        no_slope("betainc", "a", _NO_BETA_SLOPE),
+        no_slope("betainc", "b", _NO_BETA_SLOPE),
+        _beta_density,
+    ),
     name="regularized_incomplete_beta",
 )
 def betainc(a: Any, b: Any, x: Any) -> Any:
@@ -192,7 +299,13 @@ def _igamma_grad_a(a: np.ndarray, x: np.ndarray) -> Any:
     return np.where((a64 > 0) & (x64 >= 0) & np.isfinite(x64), slope, np.nan)
 
 
-@elementwise("fk.gammagrad.igamma_grad_a({0}, {1})", eval=_igamma_grad_a, dtypes=FLOAT, cost=400)
+@elementwise(
+    "fk.gammagrad.igamma_grad_a({0}, {1})",
+    eval=_igamma_grad_a,
+    dtypes=FLOAT,
+    cost=400,
+    jvp=Missing("it is a derivative itself, and has none. Use differences of it."),
+)
 def igamma_grad_a(a: Any, x: Any) -> Any:
     """Derivative of `igamma` by its first argument."""
 
@@ -203,7 +316,11 @@ def _random_gamma_grad(a: np.ndarray, x: np.ndarray) -> Any:
 
 
 @elementwise(
-    "fk.gammagrad.random_gamma_grad({0}, {1})", eval=_random_gamma_grad, dtypes=FLOAT, cost=400
+    "fk.gammagrad.random_gamma_grad({0}, {1})",
+    eval=_random_gamma_grad,
+    dtypes=FLOAT,
+    cost=400,
+    jvp=Missing("gamma samples have first derivatives only. Use differences of it."),
 )
 def random_gamma_grad(a: Any, x: Any) -> Any:
     """Derivative by ``a`` of a gamma sample ``x`` whose quantile stays fixed.
@@ -216,11 +333,32 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
 # ---- Bessel functions --------------------------------------------------------------------------
 
 
-@elementwise("fk.special.bessel_i0e({0})", eval=by_scipy("i0e"), dtypes=FLOAT, cost=30)
+@elementwise(
+    "fk.special.bessel_i0e({0})",
+    eval=by_scipy("i0e"),
+    dtypes=FLOAT,
+    cost=30,
+    jvp=partials(lambda g, out, x: mul(g, sub(bessel_i1e(x), mul(sign(x), out)))),
+)
 def bessel_i0e(x: Any) -> Any:
     """Modified Bessel function of order 0, times ``exp(-|x|)``."""
 
 
-@elementwise("fk.special.bessel_i1e({0})", eval=by_scipy("i1e"), dtypes=FLOAT, cost=30)
+def _i1e_slope(g: Any, out: Any, x: Any) -> Any:
+    # I1(x) / x tends to 1/2 at 0.
+    tiny = const(x, finfo(x.dtype).eps)
+    far = gt(abs(x), tiny)
+    safe = select(far, x, tiny)
+    slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), reciprocal(safe))))
+    return mul(g, select(far, slope, 0.5))
+
+
+@elementwise(
+    "fk.special.bessel_i1e({0})",
+    eval=by_scipy("i1e"),
+    dtypes=FLOAT,
+    cost=30,
+    jvp=partials(_i1e_slope),
+)
 def bessel_i1e(x: Any) -> Any:
     """Modified Bessel function of order 1, times ``exp(-|x|)``."""

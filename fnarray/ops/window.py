@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,157 +13,61 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import float32
 from ..core.forms import Call, Operand, Reduce
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, RuleOf
+from ..core.tangents import zero_of
 from ..core.trace import bind
-from ._rules import ANY, NUMBER, check_kind, kernel_call, register
-from .reduce import (
-    HALVES,
-    MONOIDS,
+from ._combine import (
+    Arrays,
+    Combine,
     check_starts,
-    combiner,
+    combination,
+    dual_combination,
     flat_operands,
+    inexact,
     lanewise,
-    monoid_of_function,
-    monoid_of_graph,
     trace_combiner,
+)
+from ._derive import (
+    LINEAR,
+    all_spread,
+    broadcast,
+    const,
+    instantiate,
+    led_by,
+    linear_in,
+    one_more_axis,
+    op,
+    partials,
+    select,
+    transposed,
+)
+from ._registry import registry
+from ._rules import ANY, NOT_LINEAR, NUMBER, check_kind, kernel_call, register
+from .reduce import HALVES, MONOIDS, combiner, monoid_of_function, monoid_of_graph
+from .window_layout import (
+    Sizes,
+    at_places,
+    padtype_to_pads,
+    reduce_window_shape_tuple,
+    spread_out,
+    transposed_pads,
+    window_form,
+    window_params,
+    window_shape,
 )
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
-Sizes = tuple[int, ...]
-Pads = tuple[tuple[int, int], ...]
+# --- batching -----------------------------------------------------------------------------------
 
-
-# --- geometry -----------------------------------------------------------------------------------
-
-
-def dilated(n: int, dilation: int) -> int:
-    """Return the length of ``n`` elements spread ``dilation`` apart."""
-    return 0 if n == 0 else (n - 1) * dilation + 1
-
-
-def padtype_to_pads(
-    in_shape: Sequence[int],
-    window_shape: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Any,
-) -> list[tuple[int, int]]:
-    """Return the (low, high) padding of each axis that a name stands for.
-
-    ``"VALID"`` pads nothing. ``"SAME"`` pads so that the result has ``ceil(n / stride)``
-    elements, with the odd one at the end; ``"SAME_LOWER"`` has it at the start.
-
-    Raises
-    ------
-    RuntimeError
-        For another name.
-    """
-    if not isinstance(padding, str):
-        return [(int(low), int(high)) for low, high in padding]
-    name = padding.upper()
-    if name == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"padding must be 'VALID', 'SAME' or 'SAME_LOWER', got {padding!r}.")
-    pads = []
-    for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-n // stride) - 1) * stride + window - n, 0)
-        small, large = total // 2, total - total // 2
-        pads.append((small, large) if name == "SAME" else (large, small))
-    return pads
-
-
-def reduce_window_shape_tuple(
-    operand_shape: Sequence[int],
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
-    base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> Sizes:
-    """Return how many places windows have along each axis."""
-    ones = (1,) * len(operand_shape)
-    places = []
-    for n, window, stride, (low, high), base, spread in zip(
-        operand_shape,
-        window_dimensions,
-        window_strides,
-        padding,
-        base_dilation or ones,
-        window_dilation or ones,
-        strict=True,
-    ):
-        room = low + dilated(n, base) + high - dilated(window, spread)
-        places.append(room // stride + 1 if room >= 0 else 0)
-    return tuple(places)
-
-
-def _check_window(name: str, shape: Sizes, params: dict[str, Any]) -> None:
-    for what, sizes in params.items():
-        if len(sizes) != len(shape):
-            raise TypeError(
-                f"lax.{name}: {what} must have one entry per axis of shape {shape}, got {sizes}."
-            )
-        if what != "padding" and any(n < 1 for n in sizes):
-            raise TypeError(f"lax.{name}: {what} must be positive, got {sizes}.")
-
-
-def _window_shape(name: str, shape: Sizes, params: dict[str, Any]) -> Sizes:
-    _check_window(name, shape, params)
-    return reduce_window_shape_tuple(shape, **params)
-
-
-def window_form(shape: Sizes, params: dict[str, Any]) -> tuple[Callable, Callable]:
-    """Return index and validity of window element ``r`` at place ``o``, for `Reduce`."""
-    pads, base = params["padding"], params["base_dilation"]
-    strides, spread = params["window_strides"], params["window_dilation"]
-    axes = range(len(shape))
-
-    def position(o: Any, r: Any) -> list[Any]:
-        return [o[a] * strides[a] + r[a] * spread[a] - pads[a][0] for a in axes]
-
-    def index(o: Any, r: Any) -> tuple:
-        return tuple(p // b if b > 1 else p for p, b in zip(position(o, r), base, strict=True))
-
-    def valid(o: Any, r: Any) -> tuple:
-        found = position(o, r)
-        inside = [(0, p, dilated(n, b)) for p, n, b in zip(found, shape, base, strict=True)]
-        # Between the elements of a dilated operand lie holes, which are padding too.
-        filled = [(0, p % b, 1) for p, b in zip(found, base, strict=True) if b > 1]
-        return (*inside, *filled)
-
-    return index, valid
-
-
-def spread_out(x: np.ndarray, fill: Any, params: dict[str, Any]) -> np.ndarray:
-    """Return an array dilated and padded with ``fill``; negative padding cuts."""
-    pads, base = params["padding"], params["base_dilation"]
-    if not any(low or high for low, high in pads) and all(b == 1 for b in base):
-        return x
-    inner = tuple(map(dilated, x.shape, base))
-    shape = tuple(max(low + n + high, 0) for n, (low, high) in zip(inner, pads, strict=True))
-    out = np.full(shape, fill, x.dtype)
-    into, source = [], []
-    for n, b, (low, _), size in zip(x.shape, base, pads, shape, strict=True):
-        first = max(-(low // b), 0)  # the first element at or after the start
-        last = min((size - 1 - low) // b + 1, n)
-        last = max(last, first)
-        source.append(slice(first, last))
-        into.append(
-            slice(low + first * b, max(low + (last - 1) * b + 1, 0) if last > first else 0, b)
-        )
-    if all(s.stop > s.start for s in source):
-        out[tuple(into)] = x[tuple(source)]
-    return out
-
-
-def _places(places: Sizes, r: Sizes, params: dict[str, Any]) -> tuple[slice, ...]:
-    """Return where window element ``r`` of every place lies in the padded operand."""
-    spread, strides = params["window_dilation"], params["window_strides"]
-    return tuple(
-        slice(k * d, k * d + (n - 1) * s + 1 if n else k * d, s)
-        for k, d, s, n in zip(r, spread, strides, places, strict=True)
-    )
+#: Windows of one element, at each place, along the mapped axis.
+_BATCH = one_more_axis(
+    window_dimensions=led_by(1),
+    window_strides=led_by(1),
+    padding=led_by((0, 0)),
+    base_dilation=led_by(1),
+    window_dilation=led_by(1),
+)
 
 
 # --- windows under a monoid ---------------------------------------------------------------------
@@ -195,14 +98,34 @@ def _fold_windows(ufunc: np.ufunc, padded: np.ndarray, places: Sizes, params: An
     return out
 
 
-def _windowed(name: str, monoid: str, dtypes: str) -> Primitive:
+def _sum_transpose(ct: Any, x: ShapedArray, **params: Any) -> Any:
+    """Add up the cotangents of the places whose windows hold an element: a window over those."""
+    steps, holes = params["window_strides"], params["base_dilation"]
+    pads = transposed_pads(x.shape, ct.shape, params)
+    back = {**params, "window_strides": holes, "base_dilation": steps, "padding": pads}
+    return bind(reduce_window_sum_p, ct, **back)
+
+
+def _of_extremes(select_prim: str) -> RuleOf:
+    """Derivative of windowed extremes: the tangent of each window's selected element."""
+
+    def part(g: Any, out: Any, x: Any, **params: Any) -> Any:
+        prim = registry[select_prim]
+        return bind(select_and_gather_add_p, g, x, select_prim=prim, **params)
+
+    return partials(part)
+
+
+def _windowed(
+    name: str, monoid: str, dtypes: str, jvp: RuleOf, transpose: Any = NOT_LINEAR
+) -> Primitive:
     """Declare the reduction of windows by a known monoid."""
     known = MONOIDS[monoid]
     label = f"reduce_window_{name}"
 
     def aval(x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(label, x.dtype, dtypes)
-        return x.update(shape=_window_shape("reduce_window", x.shape, params))
+        return x.update(shape=window_shape("reduce_window", x.shape, params))
 
     def evaluate(x: np.ndarray, **params: Any) -> np.ndarray:
         places = reduce_window_shape_tuple(x.shape, **params)
@@ -222,12 +145,22 @@ def _windowed(name: str, monoid: str, dtypes: str) -> Primitive:
             valid=valid,
         )
 
-    return register(Primitive(label, aval=aval, eval=evaluate, form=form))
+    return register(
+        Primitive(
+            label,
+            aval=aval,
+            eval=evaluate,
+            form=form,
+            jvp=jvp,
+            transpose=transpose,
+            batch=_BATCH,
+        )
+    )
 
 
-reduce_window_sum_p = _windowed("sum", "add", NUMBER)
-reduce_window_max_p = _windowed("max", "max", ANY)
-reduce_window_min_p = _windowed("min", "min", ANY)
+reduce_window_sum_p = _windowed("sum", "add", NUMBER, LINEAR, transposed(_sum_transpose))
+reduce_window_max_p = _windowed("max", "max", ANY, _of_extremes("ge"))
+reduce_window_min_p = _windowed("min", "min", ANY, _of_extremes("le"))
 _NAMED = {"add": reduce_window_sum_p, "max": reduce_window_max_p, "min": reduce_window_min_p}
 
 
@@ -239,7 +172,7 @@ def _general_aval(
 ) -> tuple[ShapedArray, ...]:
     n = len(avals) // 2
     check_starts("reduce_window", avals[:n], avals[n:])
-    shape = _window_shape("reduce_window", avals[0].shape, params)
+    shape = window_shape("reduce_window", avals[0].shape, params)
     return tuple(a.update(shape=shape) for a in avals[:n])
 
 
@@ -253,7 +186,7 @@ def _general_eval(
     real = spread_out(np.ones(xs[0].shape, bool), False, params)
     folded = [np.broadcast_to(start, places) for start in inits]
     for r in np.ndindex(*params["window_dimensions"]):
-        at = _places(places, r, params)
+        at = at_places(places, r, params)
         combined = lanewise(jaxpr, (*folded, *(x[at] for x in padded)))
         folded = [np.where(real[at], new, old) for new, old in zip(combined, folded, strict=True)]
     return tuple(folded)
@@ -277,12 +210,75 @@ def _general_form(
     )
 
 
+def _unrolled(combine: Combine, arrays: Arrays, starts: Arrays, params: dict[str, Any]) -> Arrays:
+    """Fold windows element by element of the window, on whole arrays."""
+    shape = arrays[0].shape
+    places = reduce_window_shape_tuple(shape, **params)
+    real = spread_out(np.ones(shape, bool), False, params)
+    config = tuple(
+        (low, high, base - 1)
+        for (low, high), base in zip(params["padding"], params["base_dilation"], strict=True)
+    )
+    padded = [op("pad", x, const(x, 0), padding_config=config) for x in arrays]
+    folded = list(starts)
+    for r in np.ndindex(*params["window_dimensions"]):
+        at = at_places(places, r, params)
+        here = real[at]
+        if not here.any():
+            continue
+        box = {
+            "start_indices": tuple(s.start for s in at),
+            "limit_indices": tuple(s.stop for s in at),
+            "strides": tuple(s.step for s in at),
+        }
+        new = combine(folded, [op("slice", x, **box) for x in padded])
+        if not here.all():
+            new = [select(here, a, b) for a, b in zip(new, folded, strict=True)]
+        folded = new
+    return folded
+
+
+def _general_jvp(
+    primals: Any, tangents: Any, *, jaxpr: ClosedGraph, consts: tuple, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    outs = bind(reduce_window_p, *primals, jaxpr=jaxpr, consts=consts, **params)
+    n, moving = len(outs), inexact(jaxpr)
+    terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
+    starts = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
+    starts = [broadcast(s, outs[0].shape) for s in starts]
+    folded = _unrolled(dual_combination("reduce_window", jaxpr), terms, starts, params)
+    duals = dict(zip(moving, folded[n:], strict=True))
+    return outs, [duals[k] if k in duals else zero_of(out) for k, out in enumerate(outs)]
+
+
+def _general_batch(
+    size: int, operands: Any, batched: Any, *, jaxpr: ClosedGraph, consts: tuple, **params: Any
+) -> tuple[Any, Any]:
+    n = len(operands) // 2
+    xs = all_spread(size, operands[:n], batched[:n])
+    moved = {name: (((0, 0) if name == "padding" else 1), *of) for name, of in params.items()}
+    if not any(batched[n:]):
+        outs = bind(reduce_window_p, *xs, *operands[n:], jaxpr=jaxpr, consts=consts, **moved)
+        return outs, [True] * n
+    # Starts differ from lane to lane, which the form does not know.
+    shape = reduce_window_shape_tuple(xs[0].shape, **moved)
+    starts = [
+        op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(0,) * b)
+        for s, b in zip(operands[n:], batched[n:], strict=True)
+    ]
+    combine = combination("reduce_window", "batch", jaxpr)
+    return _unrolled(combine, xs, starts, moved), [True] * n
+
+
 reduce_window_p = register(
     Primitive(
         "reduce_window",
         aval=_general_aval,
         eval=_general_eval,
         form=_general_form,
+        jvp=_general_jvp,
+        transpose=NOT_LINEAR,
+        batch=_general_batch,
         multiple_results=True,
     )
 )
@@ -347,40 +343,10 @@ def reduce_window(
     return tree.unflatten(structure, outs)
 
 
-def window_params(
-    shape: Sizes,
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None,
-    padding: Any,
-    base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> dict[str, Any]:
-    """Return the canonical params of a window over an operand of ``shape``."""
-
-    def ints(sizes: Sequence[int] | None) -> Sizes:
-        return (1,) * len(shape) if sizes is None else tuple(map(operator.index, sizes))
-
-    params: dict[str, Any] = {
-        "window_dimensions": ints(window_dimensions),
-        "window_strides": ints(window_strides),
-        "base_dilation": ints(base_dilation),
-        "window_dilation": ints(window_dilation),
-    }
-    _check_window("reduce_window", shape, params)
-    if isinstance(padding, str):
-        spread = map(dilated, shape, params["base_dilation"])
-        window = map(dilated, params["window_dimensions"], params["window_dilation"])
-        padding = padtype_to_pads(tuple(spread), tuple(window), params["window_strides"], padding)
-    params["padding"] = tuple((operator.index(a), operator.index(b)) for a, b in padding)
-    if len(params["padding"]) != len(shape):
-        raise ValueError(
-            f"lax.reduce_window: padding must have one pair per axis of shape {shape}, "
-            f"got {params['padding']}."
-        )
-    return params
-
-
 # --- selection within windows: the derivatives of windowed maxima and minima --------------------
+
+
+_DILATIONS = ("base_dilation", "window_dilation")
 
 
 def _select(
@@ -396,7 +362,7 @@ def _select(
     best = np.zeros(places, x.dtype)
     chosen = np.full(places, -1, np.int64)
     for r in np.ndindex(*params["window_dimensions"]):
-        at = _places(places, r, params)
+        at = at_places(places, r, params)
         value, index = padded[at], number[at]
         replace = (index >= 0) & ((chosen < 0) | ~prim.eval(best, value))
         best, chosen = np.where(replace, value, best), np.where(replace, index, chosen)
@@ -404,8 +370,19 @@ def _select(
 
 
 def _undilated(x: ShapedArray | np.ndarray, params: dict[str, Any]) -> dict[str, Any]:
+    """Return params with the dilations that `select_and_scatter_add` has only as a transpose."""
     ones = (1,) * x.ndim
-    return {**params, "base_dilation": ones, "window_dilation": ones}
+    return {"base_dilation": ones, "window_dilation": ones, **params}
+
+
+def _scatter_transpose(ct: Any, source: Any, x: Any, **params: Any) -> list[Any]:
+    return [bind(select_and_gather_add_p, ct, x, **_undilated(x, params)), None]
+
+
+def _gather_transpose(ct: Any, tangents: Any, x: Any, **params: Any) -> list[Any]:
+    if all(d == 1 for name in _DILATIONS for d in params[name]):
+        params = {name: of for name, of in params.items() if name not in _DILATIONS}
+    return [bind(select_and_scatter_add_p, ct, x, **params), None]
 
 
 def _check_select(name: str, shape: Sizes, wanted: Sizes) -> None:
@@ -417,7 +394,7 @@ def _scatter_aval(
     source: ShapedArray, x: ShapedArray, *, select_prim: Primitive, **params: Any
 ) -> ShapedArray:
     check_kind("select_and_scatter_add", x.dtype, "iuf")
-    places = _window_shape("select_and_scatter_add", x.shape, _undilated(x, params))
+    places = window_shape("select_and_scatter_add", x.shape, _undilated(x, params))
     _check_select("select_and_scatter_add", source.shape, places)
     return ShapedArray(x.shape, source.dtype)
 
@@ -452,7 +429,13 @@ def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any)
 
 
 select_and_scatter_add_p = kernel_call(
-    "select_and_scatter_add", aval=_scatter_aval, eval=_scatter_eval, call=_scatter_call
+    "select_and_scatter_add",
+    aval=_scatter_aval,
+    eval=_scatter_eval,
+    call=_scatter_call,
+    jvp=linear_in(0),
+    transpose=_scatter_transpose,
+    batch=_BATCH,
 )
 
 
@@ -461,7 +444,7 @@ def _gather_aval(
 ) -> ShapedArray:
     check_kind("select_and_gather_add", x.dtype, "iuf")
     _check_select("select_and_gather_add", tangents.shape, x.shape)
-    shape = _window_shape("select_and_gather_add", x.shape, params)
+    shape = window_shape("select_and_gather_add", x.shape, params)
     return ShapedArray(shape, tangents.dtype)
 
 
@@ -479,7 +462,13 @@ def _gather_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) 
 
 
 select_and_gather_add_p = kernel_call(
-    "select_and_gather_add", aval=_gather_aval, eval=_gather_eval, call=_gather_call
+    "select_and_gather_add",
+    aval=_gather_aval,
+    eval=_gather_eval,
+    call=_gather_call,
+    jvp=linear_in(0),
+    transpose=_gather_transpose,
+    batch=_BATCH,
 )
 
 
@@ -505,7 +494,7 @@ def select_and_scatter_add(
         As in `reduce_window`.
     """
     params = window_params(aval_of(operand).shape, window_dimensions, window_strides, padding)
-    for name in ("base_dilation", "window_dilation"):
+    for name in _DILATIONS:
         del params[name]
     return bind(select_and_scatter_add_p, source, operand, select_prim=select_prim, **params)
 

@@ -128,7 +128,10 @@ class Calls:
         for name in (*names, *_keyword_only(spec)):
             if name not in bound:
                 default = function.defaults.get(name)
-                bound[name] = default.but(name=name) if default is not None else self.unknown(level)
+                if default is None:
+                    bound[name] = self.unknown(level)
+                else:  # what was named where the function was defined keeps that name and place
+                    bound[name] = default if default.origin else default.but(name=name)
         return bound
 
     def construct(
@@ -157,7 +160,11 @@ class Calls:
         tracer = tracer_of(ref)
         if tracer is not None:
             return self.call_transform(tracer, args, keywords, frame, node)
-        if is_host_call(ref) or ref.endswith(".assume_pure"):
+        if is_host_call(ref):
+            self.excuse([*args, *keywords.values()])
+            # ``debug.callback(ordered=True)`` is given the function by a second call.
+            return self.unknown(frame.level) if args else Value("function", frame.level, ref=ref)
+        if ref.endswith(".assume_pure"):
             return Value("function", frame.level)
         if ref in MUTATING_FUNCTIONS and args:
             self.mutate(args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
@@ -390,6 +397,15 @@ class Calls:
         return any(v.function is not None or v.kind in ("partial", "function") or
                    (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
                    for v in value.each())  # fmt: skip
+
+    def excuse(self: Any, values: list[Value]) -> None:
+        """Leave functions that run outside of the trace unchecked, inner ones among them."""
+        for value in values:
+            for one in value.each():
+                if one.function is not None:
+                    self.excused.add(id(one.function.node))
+                elif one.kind == "partial" and one.bound is not None:
+                    self.excuse([one.bound])
 
     def callbacks(self: Any, values: list[Value], frame: Frame, node: ast.AST) -> None:
         """Call the functions among the arguments, as whoever they are passed to will."""

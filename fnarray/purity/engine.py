@@ -44,6 +44,7 @@ class Engine(Statements, Expressions, Calls):
         self.resolver = resolver
         self.found: dict[tuple[Any, ...], tuple[Finding, int]] = {}
         self.entered: dict[int, Function] = {}
+        self.excused: set[int] = set()
         self.memo: dict[tuple[Any, ...], Value | None] = {}
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
@@ -216,7 +217,9 @@ class Engine(Statements, Expressions, Calls):
     def enter_unseen(self, value: Value, frame: Frame) -> None:
         """Check an inner function that nobody was seen to call."""
         function = value.function
-        if function is None or id(function.node) in self.entered:
+        if function is None:
+            return
+        if id(function.node) in self.entered or id(function.node) in self.excused:
             return
         names = parameters(function.node)
         bound = {name: function.defaults.get(name) or self.unknown(frame.level) for name in names}

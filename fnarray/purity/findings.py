@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -69,6 +69,20 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
         return asdict(self)
+
+
+def in_characters(finding: Finding) -> Finding:
+    """Return a finding with columns in characters, where they were in bytes of UTF-8."""
+    if finding.source.isascii():
+        return finding
+    raw = finding.source.encode("utf-8", "surrogatepass")
+
+    def column(offset: int) -> int:
+        return len(raw[: offset - 1].decode("utf-8", "replace")) + 1
+
+    end = finding.end_column
+    end = column(end) if finding.end_line == finding.line else end
+    return replace(finding, column=column(finding.column), end_column=end)
 
 
 def render(findings: Iterable[Finding]) -> str:

@@ -319,7 +319,9 @@ TRACERS: Final[dict[str, tuple[tuple[int | str, ...], bool]]] = {
     "platform_dependent": (("default", "cpu", "cuda", "tpu"), True),
 }
 #: The transforms of the table that are loops, branches: their callbacks are traced on their own.
-HOST_CALLS: Final = frozenset({"callback", "pure_callback", "io_callback", "breakpoint"})
+HOST_CALLS: Final = frozenset(
+    {"callback", "debug_callback", "pure_callback", "io_callback", "breakpoint"}
+)
 #: Names of the table that mean something else outside of these modules.
 _IN_LAX: Final = frozenset({"map", "scan", "cond", "switch", "while_loop", "fori_loop"})
 

@@ -5,27 +5,28 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import re
 import sys
-import threading
 import types
 import warnings
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .. import errors
 from ..config import config
+from ..core.keep import forget_all, kept_with
 from .cells import rebound
 from .engine import Analysis, analyse
-from .findings import Finding, render
+from .findings import Finding, in_characters, render
 from .guards import Guards
+from .lint.suppress import Suppressions
 from .objects import canonical, is_user_file, is_user_module, kind_of, name_of
 from .rules import RULES
 from .syntax import node_of, tree_of
 from .values import OUTSIDE, Function, Value
 
-_IGNORE = re.compile(r"#\s*fnarray:\s*ignore\[([A-Za-z0-9,\s-]+)\]")
 _FINAL = re.compile(r"\bFinal\b")
 #: Packages that are not entered although they are the user's own; changed by `trust`.
 _trusted: frozenset[str] = frozenset()
@@ -35,7 +36,7 @@ def trust(*packages: str) -> None:
     """Take the functions of further packages to be pure, as those of installed ones are."""
     global _trusted
     _trusted |= set(packages)
-    _known.clear()
+    forget_all()
 
 
 class LiveResolver:
@@ -187,8 +188,10 @@ class LiveResolver:
             obj = space[name] if name in space else getattr(module, name)
         except Exception:
             return None
-        self.guards.add_name(space, name)
         user = is_user_module(module.__name__, _trusted)
+        if user or not callable(obj):
+            # The functions of installed packages are what they are.
+            self.guards.add_name(space, name)
         constant = not user or _is_constant(name, space.get("__annotations__"))
         value = self.describe(obj, spelled, "global", constant)
         if not user and value.kind not in ("module",):
@@ -308,36 +311,116 @@ def _rebound(fun: types.FunctionType, name: str) -> str:
 
 # --- the front door ---
 
-_known: weakref.WeakKeyDictionary[Any, tuple[tuple[Finding, ...], Guards]] = (
-    weakref.WeakKeyDictionary()
-)
-_lock = threading.Lock()
+Statics = tuple[tuple[int | str, type, Any], ...]
 
 
-def examine(fun: Callable[..., Any], transform: str = "") -> tuple[tuple[Finding, ...], Guards]:
-    """Return the findings of a live function and the guards of what it read.
+class Verdict:
+    """What is known of a function: its effects, guards of its reads, the code it runs.
 
-    The result is kept with the function, and made anew once a guard fails.
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Their paths begin with the function's name.
+    guards : Guards
     """
-    try:
-        kept = _known.get(fun)
-    except TypeError:  # not hashable, or no weak reference possible
-        kept = None
-    if kept is not None and kept[1].holds():
-        return kept
+
+    __slots__ = ("_codes", "_entered", "findings", "guards")
+
+    def __init__(
+        self, findings: tuple[Finding, ...], guards: Guards, entered: Iterable[Function]
+    ) -> None:
+        self.findings = findings
+        self.guards = guards
+        self._entered = {f.module.__code__ for f in entered}
+        self._codes: frozenset[types.CodeType] | None = None
+
+    @property
+    def codes(self) -> frozenset[types.CodeType]:
+        """The code of all functions that were looked into, and of those inside them."""
+        if self._codes is None:
+            self._codes = frozenset(_with_inner(self._entered))
+        return self._codes
+
+    def silent(self) -> Verdict:
+        """Return the verdict on what was judged with it: its findings are said once."""
+        if not self.findings:
+            return self
+        verdict = Verdict((), self.guards, ())
+        verdict._codes = self.codes
+        return verdict
+
+    def enforce(self, fun: Any, transform: str, mode: str) -> None:
+        """Raise, or warn of, what was found."""
+        if not self.findings:
+            return
+        count = "an effect" if len(self.findings) == 1 else f"{len(self.findings)} effects"
+        name = getattr(fun, "__name__", type(fun).__name__)
+        head = f"{transform}: {name} is not pure: {count} found."
+        findings = tuple(
+            replace(f, path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in self.findings
+        )
+        if mode == "error":
+            raise error_of(findings, head)
+        text = f"{head}\n\n{render(findings)}"
+        warnings.warn(text, errors.EffectWarning, stacklevel=_outside())
+
+
+def _with_inner(codes: Iterable[types.CodeType]) -> Iterator[types.CodeType]:
+    for code in codes:
+        yield code
+        yield from _with_inner(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _outside() -> int:
+    """Return how many calls up the stack the user's code is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
+    """Return the verdict on a live function.
+
+    It is kept with the function, and made anew once a guard fails.
+
+    Parameters
+    ----------
+    fun
+        Any callable.
+    statics
+        Arguments that are fixed: ``(position or name, type, value)``.
+    """
+    statics = tuple(s for s in statics if kind_of(s[2]) != "scalar")
+    kept = kept_with(fun)
+    verdict: Verdict | None = kept.get((Verdict, statics))
+    if verdict is not None and verdict.guards.holds():
+        return verdict
     resolver = LiveResolver()
-    analysis = _analyse(fun, resolver, transform)
-    result = tuple(f for f in analysis.findings if not _is_ignored(f)), resolver.guards
-    if all(RULES[f.code].group != "tool" for f in result[0]):
-        try:
-            with _lock:
-                _known[fun] = result
-        except TypeError:
-            pass
-    return result
+    analysis = _analyse(fun, resolver, statics)
+    ignored = Ignored()
+    findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
+    verdict = Verdict(findings, resolver.guards, analysis.entered)
+    kept[Verdict, statics] = verdict
+    return verdict
 
 
-def _analyse(fun: Any, resolver: LiveResolver, transform: str) -> Analysis:
+class Ignored:
+    """The comments, in the files of some findings, that silence them."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, Suppressions] = {}
+
+    def covers(self, finding: Finding) -> bool:
+        """Say whether a finding is silenced by a comment that names it."""
+        found = self._files.get(finding.file)
+        if found is None:
+            lines = [line.rstrip("\r\n") for line in linecache.getlines(finding.file)]
+            found = self._files[finding.file] = Suppressions.of(lines)
+        return found.covers(finding.code, finding.name, finding.line)
+
+
+def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
     value = resolver.describe(fun, getattr(fun, "__name__", type(fun).__name__), "global", True)
     fixed: dict[Any, Value] = {}
     positional: list[Value] = []
@@ -351,24 +434,21 @@ def _analyse(fun: Any, resolver: LiveResolver, transform: str) -> Analysis:
         return Analysis()
     function, receiver = target
     given = [*([receiver] if receiver is not None else []), *positional]
-    defaults = dict(function.defaults)
     names = [a.arg for a in (*function.node.args.posonlyargs, *function.node.args.args)]
+    for where, _, obj in statics:
+        if isinstance(where, str):
+            fixed[where] = resolver.describe(obj, where, "receiver")
+        elif len(given) + where < len(names):
+            name = names[len(given) + where]
+            fixed[name] = resolver.describe(obj, name, "receiver")
+    defaults = dict(function.defaults)
     for name, one in (*zip(names, given, strict=False), *fixed.items()):
         defaults[name] = one.but(name=name, holder="receiver")
     function = Function(
         function.node, function.file, function.module, name=function.name, defaults=defaults,
         lines=function.lines,
     )  # fmt: skip
-    label = f"{transform}({function.name})" if transform else function.name
-    return analyse(function, resolver, (label,))
-
-
-def _is_ignored(finding: Finding) -> bool:
-    found = _IGNORE.search(finding.source)
-    if found is None:
-        return False
-    codes = {c.strip() for c in found[1].split(",")}
-    return finding.code in codes or finding.name in codes
+    return analyse(function, resolver, (function.name,))
 
 
 def check(fun: Callable[..., Any]) -> list[Finding]:
@@ -384,7 +464,7 @@ def check(fun: Callable[..., Any]) -> list[Finding]:
     list of Finding
         In order of place; empty for a pure function.
     """
-    return list(examine(fun)[0])
+    return list(examine(fun).findings)
 
 
 def assert_pure(fun: Callable[..., Any]) -> None:
@@ -402,12 +482,21 @@ def assert_pure(fun: Callable[..., Any]) -> None:
         raise AssertionError(f"{name} is not pure:\n\n{render(found)}")
 
 
+#: Code of functions marked pure, and of those inside them.
+assumed_code: set[types.CodeType] = set()
+
+
 def assume_pure(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function as pure: its body is not checked.
 
     Whether it is, is the author's word. What it reads is not guarded either.
     """
     fun.__fnarray_pure__ = True  # type: ignore[attr-defined]
+    inner: Any = inspect.unwrap(fun)
+    methods = vars(inner).values() if isinstance(inner, type) else (inner,)
+    assumed_code.update(
+        _with_inner(m.__code__ for m in methods if isinstance(m, types.FunctionType))
+    )
     return fun
 
 
@@ -419,6 +508,8 @@ _GROUPS = {
     "iterators": errors.IteratorEffectError,
     "dynamic": errors.DynamicCodeError,
 }
+#: Item assignment, generator functions: Python, or JAX, has a TypeError for them.
+_TYPE_ERRORS = frozenset({"FNA106", "FNA403", "FNA404"})
 _errors: dict[tuple[type, ...], type] = {}
 
 
@@ -426,7 +517,7 @@ def error_of(findings: tuple[Finding, ...], head: str) -> errors.EffectError:
     """Return the exception of some findings: an instance of the class of every group found."""
     groups = dict.fromkeys(_GROUPS[RULES[f.code].group] for f in findings)
     bases: tuple[type, ...] = tuple(groups)
-    if any(f.code == "FNA106" for f in findings):
+    if any(f.code in _TYPE_ERRORS for f in findings):
         bases = (*bases, TypeError)
     if bases not in _errors:
         _errors[bases] = bases[0] if len(bases) == 1 else type(bases[0].__name__, bases, {})
@@ -435,7 +526,9 @@ def error_of(findings: tuple[Finding, ...], head: str) -> errors.EffectError:
     return error
 
 
-def verify(fun: Callable[..., Any], transform: str, mode: str | None = None) -> Guards:
+def verify(
+    fun: Callable[..., Any], transform: str, mode: str | None = None, statics: Statics = ()
+) -> Guards:
     """Check a function that a transform is about to trace; return the guards of its reads.
 
     Parameters
@@ -446,6 +539,8 @@ def verify(fun: Callable[..., Any], transform: str, mode: str | None = None) -> 
         Name of the transform, which begins the path of each finding: ``jit(train) -> step``.
     mode
         ``"error"``, ``"warn"`` or ``"off"``; by default ``config.effects``.
+    statics
+        Arguments that are fixed: ``(position or name, type, value)``.
 
     Raises
     ------
@@ -455,12 +550,6 @@ def verify(fun: Callable[..., Any], transform: str, mode: str | None = None) -> 
     mode = mode or config.effects
     if mode == "off":
         return Guards()
-    findings, guards = examine(fun, transform)
-    if findings:
-        count = "an effect" if len(findings) == 1 else f"{len(findings)} effects"
-        name = getattr(fun, "__name__", type(fun).__name__)
-        head = f"{transform}: {name} is not pure: {count} found."
-        if mode == "error":
-            raise error_of(findings, head)
-        warnings.warn(f"{head}\n\n{render(findings)}", errors.EffectWarning, stacklevel=3)
-    return guards
+    verdict = examine(fun, statics)
+    verdict.enforce(fun, transform, mode)
+    return verdict.guards

@@ -111,10 +111,14 @@ def _offence(x: np.ndarray) -> str:
 
 
 def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str] | None:
-    """Evaluate op by op; return where and how the first bad value arose."""
+    """Evaluate op by op; return where and how the first bad value arose, None if not known."""
+    if "io" in graph.effects:  # must not happen twice
+        return None
     env: dict[Var, Any] = dict(zip(graph.jaxpr.invars, args, strict=True))
     with np.errstate(all="ignore"):
         for eqn in graph.eqns:
+            if not eqn.outvars:  # it acted when the program ran
+                continue
             ins = [np.asarray(a.val) if type(a) is Literal else env[a] for a in eqn.invars]
             outs = eqn.primitive.eval(*ins, **eqn.params)
             outs = outs if eqn.primitive.multiple_results else (outs,)

@@ -25,6 +25,7 @@ from ...core.symbolic import (
     text,
     variable,
 )
+from ...errors import UnsupportedOnTarget
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, counter_var, reduction_of, register_name
@@ -470,8 +471,21 @@ class Body(Writer):
         return [c.format(**named) for c in form.combine]
 
     def scalar_graph(self, graph: ClosedGraph, args: list[str]) -> list[str]:
-        """Emit a graph of rank-0 values on registers; return the names of its results."""
+        """Emit a graph of rank-0 values on registers; return the names of its results.
+
+        Raises
+        ------
+        UnsupportedOnTarget
+            It does more than compute with numbers: loops, branches, calls of Python functions.
+        """
         block = simplified(graph.jaxpr)
+        for node in block.nodes:
+            if not isinstance(node.form, Map | Iota | Reindex):
+                raise UnsupportedOnTarget(
+                    f"{node.eqn.primitive} at {node.eqn.source}: the function of a reduction, "
+                    "window or scatter runs inside its loop, and may hold elementwise operations "
+                    "only. Use lax.fori_loop or lax.associative_scan."
+                )
         for var, name in zip(block.inputs, args, strict=True):
             # A name of its own: the accumulator's is about to change.
             self.remember((var, ()), self.assign(name, None, "x"))

@@ -174,7 +174,8 @@ class DriverWriter:
             self.names[var] = f"t{len(self.names)}"
             outs.append(self.names[var])
         self.lines.append(f"# {node.eqn.primitive.name} (library)")
-        self.lines.append(f"{', '.join(outs)}, = h{len(self.hosts)}({args})")
+        results = "".join(f"{name}, " for name in outs)
+        self.lines.append(f"{results}{'= ' if outs else ''}h{len(self.hosts)}({args})")
         self.hosts.append(host_function(node, self.compiled))
 
     def _kernel(self, segment: _Segment, needed: set[Var]) -> None:

@@ -48,10 +48,20 @@ def host_control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     form = node.form
     runs = [compiled(g) for g in graphs_of(form)]
     if isinstance(form, Branch):
-        return lambda which, *rest: runs[min(max(int(which), 0), len(runs) - 1)](*rest)
+        return lambda which, *rest: _own(runs[min(max(int(which), 0), len(runs) - 1)](*rest), rest)
     if isinstance(form, While):
-        return lambda *args: _while(form, runs[0], runs[1], args)
-    return lambda *args: _scan(form, runs[0], args, node)
+        return lambda *args: _own(_while(form, runs[0], runs[1], args), args)
+    return lambda *args: _own(_scan(form, runs[0], args, node), args)
+
+
+def _own(outs: Sequence[np.ndarray], operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """Return results that share no array, since a later step may write over one of them."""
+    seen = set(map(id, operands))
+    own = []
+    for x in outs:
+        own.append(x.copy() if id(x) in seen else x)
+        seen.add(id(x))
+    return own
 
 
 def _while(form: While, cond: Run, body: Run, args: Sequence[np.ndarray]) -> Sequence[np.ndarray]:

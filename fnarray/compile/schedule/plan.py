@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ...core.forms import Branch, Contract, Reduce, Scan, Update, While
-from ...core.graph import Literal, Var
+from ...core.graph import Literal, Var, eqn_effects
 from ..simplify import Block, Node
 from .access import AccessWalk
 from .fuse import Tree, fuse
@@ -58,7 +59,7 @@ def plan_block(block: Block, *, in_loop: bool, owned: frozenset[Var] = frozenset
     for node in block.nodes:
         if isinstance(node.form, Update):
             _settle_operands(node, inlined)
-    roots = {n for n in block.nodes if n.outs and n.out not in inlined}
+    roots = {n for n in block.nodes if not n.outs or n.out not in inlined}
     statements = [_statement(n, inlined, in_loop) for n in block.nodes if n in roots]
     statements, donated = _order(statements, block, owned)
     unrolled = {s for s in statements if in_loop and _unrolls(s)}
@@ -158,7 +159,10 @@ def _passes(graph, k: int, j: int) -> bool:
 def _order(
     statements: list[Statement], block: Block, owned: frozenset[Var]
 ) -> tuple[list[Statement], dict[Var, Var]]:
-    """Order statements so that readers of a value come before the one that writes over it."""
+    """Order statements so that readers of a value come before the one that writes over it.
+
+    Statements with effects keep their order.
+    """
     writer = {v: s for s in statements for v in s.node.outs}
     readers: dict[Var, list[Statement]] = {}
     for s in statements:
@@ -168,6 +172,8 @@ def _order(
     after: dict[Statement, set[Statement]] = {
         s: {writer[v] for v in s.reads if v in writer} for s in statements
     }
+    for first, second in pairwise(s for s in statements if any(eqn_effects(s.node.eqn))):
+        after[second].add(first)
     donated: dict[Var, Var] = {}
     taken: set[Var] = set()
 

@@ -1,4 +1,4 @@
-"""The version, read without importing the package, which would import NumPy."""
+"""The version, read from the file: the root package is above this floor."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ def read(path: Path) -> Counter[tuple[str, str, str]]:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
-        raise UsageError(f"{path}: no baseline; --write-baseline makes one.") from error
+        raise UsageError(
+            f"{path}: is not a baseline of this linter; --write-baseline makes one."
+        ) from error
     return known
 
 

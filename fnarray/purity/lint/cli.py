@@ -15,10 +15,20 @@ from typing import TextIO
 from ..rules import RULES, rule
 from . import baseline as base
 from . import discover, notebook, suppress
-from .config import FORMATS, Settings, UsageError, check_codes, find_pyproject, load, relative
+from .config import (
+    FORMATS,
+    STDIN,
+    Settings,
+    UsageError,
+    check_codes,
+    find_pyproject,
+    load,
+    relative,
+)
 from .linter import Result, lint
+from .pages import page, summary
 from .report import REPORTERS, Report
-from .report.text import statistics
+from .report.text import plural, statistics
 from .source import Source, from_bytes, read
 
 EXIT = "exit status: 0 nothing found, 1 findings, 2 unusable arguments or a failure of the linter"
@@ -134,7 +144,7 @@ def sources_of(args: argparse.Namespace, settings: Settings) -> list[Source]:
     """Read every file to lint."""
     found: list[Source] = []
     if "-" in args.paths:
-        name = args.stdin_filename or "<stdin>"
+        name = args.stdin_filename or STDIN
         found.append(from_bytes(name, sys.stdin.buffer.read()))
     paths = [p for p in args.paths if p != "-"]
     return found + [read(path) for path in discover.files(paths, settings)]
@@ -159,7 +169,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.verify:
         from .verify import verify
 
-        result.findings += verify(sources, settings)
+        result.add(verify(sources, settings), settings)
     for crash in result.crashes:
         _err(f"fnarray lint: internal error: {crash}")
     path = args.baseline or (settings.root / settings.baseline if settings.baseline else None)
@@ -167,14 +177,16 @@ def _run(args: argparse.Namespace) -> int:
         target = args.write_baseline if args.write_baseline.name else path
         target = target or settings.root / "fnarray-baseline.json"
         count = base.write(target, result.findings, settings.root)
-        _say(args, f"Wrote {count} findings to {target}.")
+        _say(args, f"Wrote {plural(count, 'finding')} to {target}.")
         return 2 if result.crashes else 0
     if path is not None and not args.no_baseline and (path.exists() or args.baseline):
         result.findings, gone = base.subtract(result.findings, base.read(path), settings.root)
         looked = {relative(s.path, settings.root) for s in sources}
         stale = sum(n for (file, _, _), n in gone.items() if file in looked)
         if stale:
-            _say(args, f"{stale} findings of {path} are gone; --write-baseline renews it.")
+            are = "is" if stale == 1 else "are"
+            gone_now = f"{plural(stale, 'finding')} of {path} {are} gone"
+            _say(args, f"{gone_now}; --write-baseline renews it.")
     if args.add_ignore:
         return _add_ignores(args, result)
     report = Report(
@@ -232,11 +244,12 @@ def _add_ignores(args: argparse.Namespace, result: Result) -> int:
     for file, places in wanted.items():
         source = result.sources[file]
         done = notebook.rewrite if source.cells else suppress.rewrite
-        if file != "<stdin>" and Path(file).is_file() and done(source, places):
+        if file != STDIN and Path(file).is_file() and done(source, places):
             added += len(places)
         else:
             left += len(places)
-    _say(args, f"Silenced {added} findings in {len(wanted)} files; {left} are left.")
+    silenced, files = plural(added, "finding"), plural(len(wanted), "file")
+    _say(args, f"Silenced {silenced} in {files}; left: {left}.")
     return 1 if left and not args.exit_zero else 0
 
 
@@ -255,7 +268,7 @@ def explain(argv: Sequence[str] | None = None) -> int:
     if args.all or not args.codes:
         for code in sorted(RULES):
             known = RULES[code]
-            _out(f"{code}  {known.name:20} {_summary(known)}")
+            _out(f"{code}  {known.name:20} {summary(known)}")
         return 0
     try:
         chosen = [rule(code) for code in args.codes]
@@ -264,18 +277,3 @@ def explain(argv: Sequence[str] | None = None) -> int:
         return 2
     _out("\n\n".join(page(known) for known in chosen))
     return 0
-
-
-def _summary(known: type) -> str:
-    return (known.__doc__ or "").strip().splitlines()[0]
-
-
-def page(known: type) -> str:
-    """Return a rule's explanation in Markdown, as the command and the documentation show it."""
-    return (
-        f"# {known.code}: {known.name}\n\n{_summary(known)}\n\n"  # type: ignore[attr-defined]
-        f"Group: {known.group}.\n\n"  # type: ignore[attr-defined]
-        f"## Why\n\n{known.why.strip()}\n\n"  # type: ignore[attr-defined]
-        f"## Bad\n\n```python\n{known.bad.strip()}\n```\n\n"  # type: ignore[attr-defined]
-        f"## Good\n\n```python\n{known.good.strip()}\n```"  # type: ignore[attr-defined]
-    )

@@ -11,6 +11,8 @@ from typing import Any
 
 from ._glob import matches
 
+#: What is read from standard input is called, unless it is given a name.
+STDIN = "<stdin>"
 FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
 
 DEFAULT_EXCLUDE = (
@@ -81,12 +83,17 @@ class Settings:
 
 def relative(path: str | PurePath, root: Path) -> str:
     """Return ``path`` as seen from ``root``, with forward slashes; unchanged when outside."""
-    pure = Path(path)
+    return _relative(str(path), root, Path.cwd())
+
+
+@lru_cache(maxsize=10_000)
+def _relative(path: str, root: Path, here: Path) -> str:
+    if path == STDIN:
+        return path
     try:
-        pure = (root / pure).resolve().relative_to(root.resolve())
+        return (here / path).resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
-        return pure.as_posix()
-    return pure.as_posix()
+        return Path(path).as_posix()
 
 
 def _reach(selector: str, code: str, name: str) -> int:

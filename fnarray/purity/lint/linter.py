@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..findings import Finding, Place
 from ..rules import RULES, rule
@@ -21,6 +22,8 @@ from .uses import jit_in_loop, unhashable
 
 #: A file that says none of these traces nothing; it is opened only as somebody's helper.
 _MARKS = ("jax", "fnarray")
+_IMPORT = re.compile(r"\s*(?:import|from)\s+(jax|fnarray)\b")
+_LIBRARY = re.compile(r"\bfnarray(?=\.\w)")
 #: Helpers call helpers, and expressions nest: the interpreter's own limit is soon reached.
 _RECURSION = 12_000
 
@@ -33,6 +36,12 @@ class Result:
     sources: dict[str, Source]
     traced: int = 0
     crashes: list[str] = field(default_factory=list)
+
+    def add(self, more: Iterable[Finding], settings: Settings) -> None:
+        """Take in what was found in another way, if it is new."""
+        known = {(f.file, f.code, f.line) for f in self.findings}
+        on = _switch(settings)
+        self.findings += [f for f in more if on(f) and (f.file, f.code, f.line) not in known]
 
 
 def lint(sources: Iterable[Source], settings: Settings) -> Result:
@@ -138,8 +147,9 @@ def _select(
             for f in _upkeep(source, comments, settings)
             if on(f) and not comments.covers(f.code, f.name, f.line)
         }
+    spoken = _spoken(known, given)
     return sorted(
-        kept.values(),
+        map(spoken, kept.values()),
         key=lambda f: (order.get(f.file, len(order)), f.file, f.line, f.column, f.code),
     )
 
@@ -151,6 +161,26 @@ def _switch(settings: Settings) -> Callable[[Finding], bool]:
         )
 
     return on
+
+
+def _spoken(known: dict[str, Source], given: list[Source]) -> Callable[[Finding], Finding]:
+    """Return what words repairs for the library that a file, or else the project, imports."""
+    uses = {source.path: _imported(source) for source in given}
+    project = frozenset().union(*uses.values())
+
+    def spoken(finding: Finding) -> Finding:
+        if finding.file not in uses:
+            source = known.get(finding.file)
+            uses[finding.file] = _imported(source) if source else project
+        if "jax" not in project or "fnarray" in (uses[finding.file] or project):
+            return finding
+        return replace(finding, repair=_LIBRARY.sub("jax", finding.repair))
+
+    return spoken
+
+
+def _imported(source: Source) -> frozenset[str]:
+    return frozenset(m[1] for line in source.lines if (m := _IMPORT.match(line)))
 
 
 def _upkeep(source: Source, comments: Suppressions, settings: Settings) -> Iterator[Finding]:

@@ -76,7 +76,7 @@ def read(path: Path | str) -> Source:
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        return Source(str(path), [], problem=Problem(f"cannot be read: {error.strerror}"))
+        return Source(str(path), [], problem=Problem(f"the file cannot be read ({error.strerror})"))
     return from_bytes(str(path), raw)
 
 
@@ -104,10 +104,10 @@ def parse(path: str, text: str) -> Source:
             source.tree = ast.parse(joined.removeprefix("\ufeff"), path)
     except SyntaxError as error:
         source.problem = Problem(
-            f"is not Python: {error.msg}", error.lineno or 1, max(error.offset or 1, 1)
+            error.msg or "invalid syntax", error.lineno or 1, max(error.offset or 1, 1)
         )
     except (ValueError, RecursionError, MemoryError) as error:
-        source.problem = Problem(f"cannot be parsed: {error or type(error).__name__}")
+        source.problem = Problem(str(error) or type(error).__name__)
     return source
 
 
@@ -124,7 +124,7 @@ def _notebook(path: str, text: str) -> Source:
             if c.get("cell_type") == "code"
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Source(path, [], problem=Problem(f"is no notebook: {error}"))
+        return Source(path, [], problem=Problem(f"no notebook ({error})"))
     if str(language).lower() != "python":
         return Source(path, [], tree=ast.Module([], []))
     lines: list[str] = []

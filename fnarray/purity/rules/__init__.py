@@ -27,6 +27,7 @@ from .reads import MutableAttribute as MutableAttribute
 from .reads import MutableRead as MutableRead
 from .reads import ReboundCell as ReboundCell
 from .tool import SyntaxFault as SyntaxFault
+from .tool import TraceDiffers as TraceDiffers
 from .tool import UnknownCode as UnknownCode
 from .tool import UnusedIgnore as UnusedIgnore
 from .tracing import BooleanMask as BooleanMask

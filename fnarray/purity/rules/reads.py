@@ -45,7 +45,8 @@ class MutableArray(Rule):
     name = "mutable-array"
     message = "reads {name!r}, a writable NumPy array from outside"
     repair = (
-        "Pass it as an argument, make it an fnarray array, or set its flags.writeable to False."
+        "Pass it as an argument, make it an array that cannot change (fnarray.numpy.asarray), or "
+        "set its flags.writeable to False."
     )
     why = """
 The numbers would be compiled in, and a later write into the array would go unseen.

@@ -1,4 +1,4 @@
-"""Findings of the linter about the files and comments it reads."""
+"""Findings of the linter about the files and comments it reads, and the programs it runs."""
 
 from __future__ import annotations
 
@@ -39,3 +39,36 @@ class UnknownCode(Rule):
     why = "A misspelt suppression suppresses nothing."
     bad = "def f(x):\n    return x  # fnarray: ignore[FNA999]\n"
     good = "def f(x):\n    return x\n"
+
+
+class TraceDiffers(Rule):
+    """A second trace of the function gives another program; only ``lint --verify`` tells."""
+
+    code = "FNA004"
+    name = "trace-differs"
+    message = "traces to another program the second time: {what}"
+    repair = "Find what it depends on besides its arguments (chance, time, order), and pass that."
+    why = """
+What a library does inside cannot be read from the caller's source. Traced twice, a pure function
+gives the same program twice. ``config.check_determinism`` makes the same comparison in a run.
+"""
+    bad = """
+import fnarray
+import scipy.stats
+
+@fnarray.jit
+def step(x):
+    return x + scipy.stats.norm.rvs()
+
+step(1.0)
+"""
+    good = """
+import fnarray
+from fnarray import random
+
+@fnarray.jit
+def step(x, key):
+    return x + random.normal(key)
+
+step(1.0, random.key(0))
+"""

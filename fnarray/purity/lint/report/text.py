@@ -17,13 +17,17 @@ def _paint(report: Report, style: str, text: str) -> str:
     return f"{_STYLES[style]}{text}{_RESET}" if report.color and text else text
 
 
+def plural(n: int, noun: str) -> str:
+    """Return a count with its noun: ``1 file``, ``2 files``."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
 def summary(report: Report) -> str:
     """Return the closing line."""
-    n, files = len(report.findings), report.files
-    looked = f"{files} file{'s' * (files != 1)} checked in {report.seconds:.2f} s"
-    if not n:
+    looked = f"{plural(report.files, 'file')} checked in {report.seconds:.2f} s"
+    if not report.findings:
         return f"No findings. {looked}."
-    return f"Found {n} finding{'s' * (n != 1)}. {looked}."
+    return f"Found {plural(len(report.findings), 'finding')}. {looked}."
 
 
 def concise(report: Report, out: TextIO) -> None:
@@ -37,11 +41,12 @@ def full(report: Report, out: TextIO) -> None:
     if report.color and _rich(report, out):
         return
     for f in report.findings:
-        out.write("\n".join(_frame(report, f)) + "\n\n")
+        out.write("\n".join(frame(report, f)) + "\n\n")
     out.write(summary(report) + "\n")
 
 
-def _frame(report: Report, f: Finding) -> list[str]:
+def frame(report: Report, f: Finding) -> list[str]:
+    """Return the lines that show a finding: place, source, caret, path, repair."""
     head = f"{_paint(report, 'place', report.shown(f))}: {_paint(report, 'code', f.code)}"
     lines = [f"{head} [{f.name}] {f.message}"]
     source = report.sources.get(f.file)

@@ -1,0 +1,239 @@
+"""``vmap``: functions of one example, on batches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ..control.admission import admit
+from ..control.call import argument_paths, fun_name, fun_text
+from ..core import tree
+from ..core.array import Array, aval_of
+from ..ops._canonical import as_array
+from ..ops._derive import moveaxis, spread
+from ..transforms.batch import Axis, batch
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., Any]:
+    """Return ``fun`` mapped over axes of its arguments.
+
+    Parameters
+    ----------
+    fun : callable
+    in_axes : int, None, or a tuple or list of trees of them, one for each positional argument
+        The axis of each array to map over, None for arrays that are the same for all examples. A
+        tree may be shorter than the argument: an entry holds for all arrays under it. Keyword
+        arguments are mapped over their first axes.
+    out_axes : int, None, or a tree of them
+        Where the mapped axis goes in the results; None for results that are the same for all.
+    axis_name : hashable, optional
+        Name of the mapped axis for collectives: ``lax.psum(x, axis_name)``.
+    axis_size : int, optional
+        Number of examples; needed only where no argument tells it.
+    spmd_axis_name : optional
+        Accepted for compatibility.
+
+    Returns
+    -------
+    callable
+        Runs ``fun`` once, on tracers of one example whose values are not known.
+
+    Raises
+    ------
+    ValueError
+        When called: axes that do not exist, sizes that differ (the message lists each argument),
+        or a result mapped that ``out_axes`` says is not.
+    TypeError
+        ``fun`` is not callable, or ``in_axes`` or ``out_axes`` hold something else.
+    """
+    if not callable(fun):
+        raise TypeError(f"vmap: Expected a callable value, got {fun!r} of type {type(fun)}.")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)  # to be a prefix of the arguments' tuple
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        check_axes("vmap", what, axes)
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = tree.flatten_spec((args, kwargs))
+        arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
+        axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
+        axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
+        batched = [a is not None for a in axes]
+        batches = [
+            x if a is None else moveaxis(x, a % x.ndim, 0)
+            for x, a in zip(arrays, axes, strict=True)
+        ]
+        specs: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            a, k = spec.unflatten(xs)
+            with admit(fun, "vmap"):
+                out = fun(*a, **k)
+            outs, out_spec = tree.flatten_spec(out)
+            specs.append(out_spec)
+            for x in outs:
+                if not isinstance(x, Array):
+                    _check_result(fun, x)
+            return outs
+
+        with admit(fun, "vmap"):
+            outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        places = axes_of_results("vmap", out_axes, specs[0])
+        return specs[0].unflatten(
+            [
+                _placed(axis, k, x, f, place, fun)
+                for k, (x, f, place) in enumerate(zip(outs, flags, places, strict=True))
+            ]
+        )
+
+    return mapped
+
+
+def check_axes(what: str, name: str, axes: Any) -> None:
+    """Raise `TypeError` unless a tree holds ints and None alone."""
+    for leaf in tree.leaves(axes):
+        if isinstance(leaf, bool) or not isinstance(leaf, int):
+            raise TypeError(
+                f"{what} {name} must be an int, None, or a (nested) container with those types as "
+                f"leaves, but got {axes!r}."
+            )
+
+
+def checked_arrays(
+    what: str, fun: Callable[..., Any], leaves: Sequence[Any], args: tuple, kwargs: dict
+) -> list[Any]:
+    """Return arguments as arrays; raise `TypeError` naming one that is none."""
+    out = []
+    for k, x in enumerate(leaves):
+        try:
+            out.append(as_array(x))
+        except TypeError as error:
+            path = argument_paths(fun, args, kwargs)[k]
+            raise TypeError(
+                f"{what}: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, not a "
+                "valid fnarray type. Pass arrays, numbers, and containers of them."
+            ) from error
+    return out
+
+
+def _none_is_leaf(x: Any) -> bool:
+    return x is None
+
+
+def axes_of_arguments(
+    what: str, in_axes: Any, args: tuple, kwargs: dict[str, Any], count: int
+) -> list[int | None]:
+    """Return the mapped axis of each leaf of ``(args, kwargs)``."""
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"{what} in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
+            f"len(args)={len(args)}."
+        )
+    return [*_prefixed(f"{what} in_axes", in_axes, args), *(0 for _ in tree.leaves(kwargs))]
+
+
+def _prefixed(what: str, axes: Any, full: Any) -> list[int | None]:
+    """Spread a tree of axes over the leaves of a tree it is a prefix of."""
+    if axes is None or isinstance(axes, int):
+        return [axes] * len(tree.leaves(full))
+    try:
+        return tree.broadcast_prefix(axes, full, is_leaf=_none_is_leaf)
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{what} specification must be a tree prefix of the corresponding value, got "
+            f"specification {axes!r} for value tree {tree.structure(full)}. {error}"
+        ) from None
+
+
+def axes_of_results(what: str, out_axes: Any, spec: Any) -> list[int | None]:
+    """Return where the mapped axis goes in each leaf of a result."""
+    return _prefixed(f"{what} out_axes", out_axes, spec.unflatten([0] * spec.num_leaves))
+
+
+def size_of(
+    what: str,
+    fun: Callable[..., Any],
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    axis_size: int | None,
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> int:
+    """Return the number of examples; raise the errors of axes that do not fit."""
+    if not arrays and axis_size is None:
+        raise ValueError(
+            f"{what} wrapped function must be passed at least one argument containing an array or "
+            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
+        )
+    sizes = {}
+    for k, (x, a) in enumerate(zip(arrays, axes, strict=True)):
+        if a is None:
+            continue
+        if not -x.ndim <= a < x.ndim:
+            path = argument_paths(fun, args, kwargs)[k]
+            least = a + 1 if a >= 0 else -a
+            raise ValueError(
+                f"{what} was requested to map its argument {path} along axis {a}, which implies "
+                f"that its rank should be at least {least}, but is only {x.ndim} (its shape is "
+                f"{x.shape})."
+            )
+        sizes[k] = x.shape[a]
+    if not sizes and axis_size is None:
+        raise ValueError(
+            f"{what} must have at least one non-None value in in_axes or axis_size must be "
+            "specified."
+        )
+    found = set(sizes.values()) | (set() if axis_size is None else {axis_size})
+    if len(found) == 1:
+        return found.pop()
+    paths = argument_paths(fun, args, kwargs)
+    lines = [f"  * the `axis_size` argument was {axis_size}"] if axis_size is not None else []
+    lines += [
+        f"  * one axis had size {n}: axis {axes[k]} of argument {paths[k]} of type "
+        f"{arrays[k].aval.str_short().lstrip('~')}"
+        for k, n in sizes.items()
+    ]
+    raise ValueError(
+        f"{what} got inconsistent sizes for array axes to be mapped:\n" + ";\n".join(lines)
+    )
+
+
+def _check_result(fun: Callable[..., Any], x: Any) -> None:
+    try:
+        aval_of(x)
+    except TypeError as error:
+        raise TypeError(
+            f"vmap: {fun_text(fun)} returned {x!r} of type {type(x)}, which is not a valid fnarray "
+            "type. Return arrays, numbers, and containers of them."
+        ) from error
+
+
+def _placed(
+    axis: Axis, k: int, x: Any, batched: bool, place: int | None, fun: Callable[..., Any]
+) -> Any:
+    """Return a result with the mapped axis where ``out_axes`` wants it."""
+    if place is None:
+        if batched:
+            raise ValueError(
+                f"vmap has mapped output but out_axes is None for result {k} of {fun_text(fun)}: "
+                "it depends on the mapped axis. Give its out_axes an int, or reduce it."
+            )
+        return as_array(x)
+    if not batched:
+        x = spread(x, axis)
+    if not -x.ndim <= place < x.ndim:
+        raise ValueError(
+            f"vmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, result "
+            f"{k} of {fun_text(fun)}."
+        )
+    return moveaxis(x, 0, place % x.ndim)

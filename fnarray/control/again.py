@@ -1,0 +1,95 @@
+"""A second trace, compared with the first: what analysis of the source cannot see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.array import ArrayImpl
+from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from ..errors import NondeterminismError
+
+
+def compare(first: ClosedGraph, second: ClosedGraph, who: str) -> None:
+    """Raise unless two traces of one function are the same program.
+
+    Raises
+    ------
+    NondeterminismError
+        Naming the first equation that differs, and the lines both come from.
+    """
+    found = _difference(first.jaxpr, second.jaxpr) or _constants(first, second)
+    if found:
+        raise NondeterminismError(
+            f"{who} was traced twice, as config.check_determinism asks, and the two programs "
+            f"differ: {found}\n  The function depends on something besides its arguments: chance, "
+            "time, order, or state that it changes. Pass it as an argument."
+        )
+
+
+def _difference(a: Graph, b: Graph) -> str:
+    """Say how the first differing equation differs; "" for graphs that do the same."""
+    numbers: tuple[dict[Var, int], dict[Var, int]] = ({}, {})
+    for graph, number in zip((a, b), numbers, strict=True):
+        for var in (*graph.constvars, *graph.invars):
+            number[var] = len(number)
+
+    def same(x: Atom, y: Atom) -> bool:
+        if isinstance(x, Literal) and isinstance(y, Literal):
+            return x.aval == y.aval and x.val.tobytes() == y.val.tobytes()
+        return numbers[0].get(x) == numbers[1].get(y) is not None  # type: ignore[arg-type]
+
+    for x, y in zip(a.eqns, b.eqns, strict=False):
+        shape = x.primitive is y.primitive and len(x.invars) == len(y.invars)
+        if not shape or not all(map(same, x.invars, y.invars)):
+            return _shown(x, y)
+        if inner := _params_differ(x.params, y.params):
+            return _shown(x, y) if inner is True else inner
+        for u, v in zip(x.outvars, y.outvars, strict=True):
+            numbers[0][u] = numbers[1][v] = len(numbers[0])
+    if len(a.eqns) != len(b.eqns):
+        longer, name = (a, "first") if len(a.eqns) > len(b.eqns) else (b, "second")
+        extra = longer.eqns[min(len(a.eqns), len(b.eqns))]
+        return f"{extra.primitive} at {extra.source} is in the {name} trace only."
+    if len(a.outvars) != len(b.outvars) or not all(map(same, a.outvars, b.outvars)):
+        return "the same operations are returned differently."
+    return ""
+
+
+def _params_differ(a: dict[str, Any], b: dict[str, Any]) -> str | bool:
+    """Say whether parameters differ, and where, for the graphs among them."""
+    if a.keys() != b.keys():
+        return True
+    for key, x in a.items():
+        y = b[key]
+        xs, ys = (v if isinstance(v, tuple) else (v,) for v in (x, y))
+        if len(xs) != len(ys):
+            return True
+        for u, v in zip(xs, ys, strict=True):
+            if isinstance(u, ClosedGraph) and isinstance(v, ClosedGraph):
+                if inner := _difference(u.jaxpr, v.jaxpr):
+                    return inner
+            elif not (u is v or callable(u) or bool(u == v)):
+                return True
+    return False
+
+
+def _shown(x: Eqn, y: Eqn) -> str:
+    if x.primitive is y.primitive:
+        what = f"{x.primitive} with other operands or parameters"
+    else:
+        what = f"{x.primitive}, then {y.primitive}"
+    lines = [
+        f"    {name}: {e.source}  {e.source.text()}" for name, e in (("first", x), ("then", y))
+    ]
+    return "\n".join([f"{what}:", *lines])
+
+
+def _constants(a: ClosedGraph, b: ClosedGraph) -> str:
+    for x, y in zip(a.consts, b.consts, strict=True):
+        if x is not y and isinstance(x, ArrayImpl) and isinstance(y, ArrayImpl):
+            one, two = np.asarray(x), np.asarray(y)
+            if one.dtype != two.dtype or one.tobytes() != two.tobytes():
+                return f"a constant of type {x.aval.str_short()} has other values."
+    return ""

@@ -1,0 +1,135 @@
+"""How a call of a graph is transformed: into calls of transformed graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..core.graph import ClosedGraph, Eqn, Graph, Var
+from ..core.primitive import Primitive, RuleOf
+from ..core.tangents import Undefined, Zero, is_zero, tangent_aval
+from ..core.trace import bind
+from ..ops._derive import op
+from ..transforms.batch import Axis
+from ..transforms.graphs import batch_graph, jvp_graph, linearize_graph, transpose_graph
+
+
+def nonzero(tangents: Sequence[Any]) -> tuple[bool, ...]:
+    """Say which tangents are not known to be zero."""
+    return tuple(not is_zero(t) for t in tangents)
+
+
+def chosen(flags: Sequence[bool], items: Sequence[Any]) -> list[Any]:
+    """Return the items that are flagged."""
+    return [x for x, f in zip(items, flags, strict=True) if f]
+
+
+def with_zeros(flags: Sequence[bool], items: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+    """Return the items at the places flagged, and zeros of the avals' tangents at the others."""
+    given = iter(items)
+    return [next(given) if f else Zero(tangent_aval(a)) for f, a in zip(flags, avals, strict=True)]
+
+
+def residual_values(linearized: Any, operands: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
+    """Return the values of a linear graph's residuals."""
+    found = iter(computed)
+    return [
+        next(found) if r is None else operands[r] if isinstance(r, int) else r
+        for r in linearized.residuals
+    ]
+
+
+def _jvp(prim: Primitive) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, name: str) -> Any:
+        active = nonzero(tangents)
+        d = jvp_graph(jaxpr, active)
+        outs = bind(prim, *d.consts, *primals, *chosen(active, tangents), jaxpr=d.graph, name=name)
+        n = len(jaxpr.out_avals)
+        return outs[:n], with_zeros(d.flags, outs[n:], jaxpr.out_avals)
+
+    return jvp
+
+
+def _linearize(prim: Primitive) -> Any:
+    def linearize(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, name: str) -> Any:
+        active = nonzero(tangents)
+        d = linearize_graph(jaxpr, active)
+        n = len(jaxpr.out_avals)
+        outs = bind(prim, *d.primal.consts, *primals, jaxpr=d.primal.graph, name=name)
+        residuals = residual_values(d, primals, outs[n:])
+        duals = bind(prim, *residuals, *chosen(active, tangents), jaxpr=d.linear, name=name)
+        return outs[:n], with_zeros(d.flags, duals, jaxpr.out_avals)
+
+    return linearize
+
+
+def _transpose(prim: Primitive) -> Any:
+    def transpose(cts: Sequence[Any], *operands: Any, jaxpr: Any, name: str) -> list[Any]:
+        linear = tuple(type(x) is Undefined for x in operands)
+        given = nonzero(cts)
+        d = transpose_graph(jaxpr, linear, given)
+        known = [x for x in operands if type(x) is not Undefined]
+        outs = iter(bind(prim, *d.consts, *known, *chosen(given, cts), jaxpr=d.graph, name=name))
+        flags = iter(d.flags)
+        return [next(outs) if f and next(flags) else None for f in linear]
+
+    return transpose
+
+
+def _batch(prim: Primitive) -> Any:
+    def batch(
+        axis: Axis, operands: Sequence[Any], batched: tuple[bool, ...], *, jaxpr: Any, name: str
+    ) -> Any:
+        d = batch_graph(jaxpr, batched, axis)
+        return bind(prim, *d.consts, *operands, jaxpr=d.graph, name=name), d.flags
+
+    return batch
+
+
+def lanes(
+    prim: Primitive, axis: Axis, operands: Sequence[Any], batched: Sequence[bool], **params: Any
+) -> Any:
+    """Apply an operation to each example on its own, in a loop over them: a rule of batching.
+
+    The loop carries nothing from turn to turn, so examples may run at the same time.
+    """
+    graph = _one_equation(
+        prim,
+        tuple(
+            x.aval.update(shape=x.aval.shape[1:]) if b else x.aval
+            for x, b in zip(operands, batched, strict=True)
+        ),
+        tuple(batched),
+        tuple(params.items()),
+    )
+    outs = op(
+        "scan",
+        *(x for x, b in zip(operands, batched, strict=True) if not b),
+        *(x for x, b in zip(operands, batched, strict=True) if b),
+        jaxpr=graph,
+        length=int(axis),
+        num_consts=len(batched) - sum(batched),
+        num_carry=0,
+        reverse=False,
+        unroll=1,
+    )
+    return outs, (True,) * len(outs)
+
+
+@lru_cache(maxsize=4096)
+def _one_equation(
+    prim: Primitive, avals: tuple[Any, ...], batched: tuple[bool, ...], items: tuple[Any, ...]
+) -> ClosedGraph:
+    """Return the graph of one equation, the inputs that are batched last."""
+    params = dict(items)
+    operands = tuple(map(Var, avals))
+    outs = tuple(map(Var, prim.aval(*avals, **params)))
+    invars = (
+        *(v for v, b in zip(operands, batched, strict=True) if not b),
+        *(v for v, b in zip(operands, batched, strict=True) if b),
+    )
+    return ClosedGraph(Graph((), invars, (Eqn(prim, operands, outs, params),), outs, prim.name))
+
+
+JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))

@@ -1,0 +1,251 @@
+"""Looking on as a program runs: values printed, or handed to a Python function.
+
+Both act in the order of the program, once per execution; no derivative sees them.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import string
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..core import tree
+from ..core.forms import Call
+from ..core.primitive import Primitive
+from ..core.source import user_source
+from ..core.trace import no_trace
+from ..ops._rules import register
+from .host import (
+    NOT_LINEAR,
+    FlatCallback,
+    Held,
+    act,
+    arguments,
+    check_callable,
+    row_by_row,
+    split_arguments,
+)
+
+__all__ = []
+
+log = logging.getLogger("fnarray.debug")
+
+
+def _declare_debug(name: str, evaluate: Callable[..., Any]) -> Primitive:
+    """Declare an operation that looks on: no results, tangents ignored, once per row."""
+    prim = Primitive(
+        name,
+        aval=lambda *avals, **params: (),
+        eval=evaluate,
+        form=lambda ins, outs, **params: Call(None),
+        jvp=lambda primals, tangents, **params: (act(prim, primals, **params), []),
+        transpose=NOT_LINEAR,
+        batch=lambda size, args, batched, **params: row_by_row(prim, args, batched, params),
+        effects=("debug",),
+        multiple_results=True,
+    )
+    return register(prim)
+
+
+# ---- debug_callback ------------------------------------------------------------------------------
+
+
+def _call_back(*xs: np.ndarray, callback: FlatCallback, **params: Any) -> tuple[()]:
+    callback(*xs)
+    return ()
+
+
+debug_callback_p = _declare_debug("debug_callback", _call_back)
+
+
+def debug_callback(
+    callback: Callable[..., None] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Call a Python function, from a compiled program too, each time this point is reached.
+
+    ``debug.callback(ordered=True)(f, *args, **kwargs)`` keeps options apart from ``f``'s own
+    arguments.
+
+    Parameters
+    ----------
+    callback : callable
+        Its result is ignored. Under ``vmap`` it is called once per row, in a derivative with the
+        primal values.
+    *args, **kwargs : pytrees
+        Arrays arrive as arrays, other leaves as they are.
+    ordered : bool
+        Accepted for compatibility: callbacks always act in the order of the program.
+    partitioned : bool
+        Accepted for compatibility: there is one device.
+
+    Raises
+    ------
+    TypeError
+        ``callback`` is not callable.
+    """
+    options = {"effect": "OrderedDebug" if ordered else "Debug", "partitioned": partitioned}
+    if callback is None:
+        _check_alone("debug.callback", args, kwargs)
+        return partial(_record_callback, options)
+    _record_callback(options, callback, *args, **kwargs)
+    return None
+
+
+def _record_callback(options: dict, callback: Callable, /, *args: Any, **kwargs: Any) -> None:
+    check_callable("debug.callback", callback)
+    leaves, in_tree, statics = split_arguments(args, kwargs)
+    act(debug_callback_p, leaves, callback=FlatCallback(callback, in_tree, statics), **options)
+
+
+def _check_alone(where: str, args: tuple, kwargs: dict[str, Any]) -> None:
+    if args or kwargs:
+        raise TypeError(
+            f"{where}: got the arguments {args} and {kwargs} and nothing to call them with. Pass "
+            f"it first, or in two steps: {where}(ordered=True)(...)."
+        )
+
+
+# ---- debug_print ---------------------------------------------------------------------------------
+
+
+def _print(
+    *xs: np.ndarray,
+    fmt: str,
+    has_placeholders: bool,
+    in_tree: tree.PyTreeDef,
+    static_args: tuple[tuple[int, Held], ...],
+    np_printoptions: tuple[tuple[str, Any], ...],
+    logging_record: Held | None,
+    **params: Any,
+) -> tuple[()]:
+    args, kwargs = arguments(in_tree, static_args, xs)
+    with no_trace():
+        if has_placeholders:
+            with np.printoptions(**dict(np_printoptions)):
+                text = fmt.format(*args, **kwargs)
+        else:
+            text = " ".join((fmt, *map(str, args)))
+        if logging_record is None:
+            sys.stdout.write(text + "\n")
+        else:
+            record = copy.copy(logging_record.value)
+            record.msg = text
+            log.handle(record)
+    return ()
+
+
+debug_print_p = _declare_debug("debug_print", _print)
+
+
+class _Checker(string.Formatter):
+    """Formats nothing: finds out whether a format and its arguments fit."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        return super().convert_field("", conversion)
+
+    def check_unused_args(self, used_args: Any, args: Sequence[Any], kwargs: Any) -> None:
+        if unused := [arg for i, arg in enumerate(args) if i not in used_args]:
+            raise ValueError(
+                f"debug.print: unused positional arguments {unused}. Write a {{}} for each."
+            )
+        if unused := [name for name in kwargs if name not in used_args]:
+            raise ValueError(
+                f"debug.print: unused keyword arguments {unused}. Write a {{name}} for each, in a "
+                "plain string: an f-string is formatted while tracing."
+            )
+
+
+def debug_print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
+    """Print values, from a compiled program too, each time this point is reached.
+
+    ``debug.print("x {} y {y}", x, y=y)``; ``debug.print(ordered=True)(fmt, ...)`` keeps options
+    apart from the values.
+
+    Parameters
+    ----------
+    fmt : str
+        As for `str.format`. Format specifications such as ``{:.3f}`` take arrays of rank 0. One
+        without fields is printed as it is.
+    *args, **kwargs : pytrees
+        Values. Under ``vmap`` one line is printed per row, in a derivative the primal values.
+    ordered : bool
+        Accepted for compatibility: lines always come in the order of the program.
+    partitioned : bool
+        Accepted for compatibility: there is one device.
+    skip_format_check : bool
+        Whether to leave it to the running program to find that arguments do not fit.
+
+    Raises
+    ------
+    TypeError
+        ``fmt`` is no string.
+    ValueError
+        An argument has no field.
+    IndexError, KeyError
+        A field has no argument.
+    """
+    options = {
+        "ordered": ordered,
+        "partitioned": partitioned,
+        "logging_record": Held(_record()) if _use_logging else None,
+    }
+    if fmt is None:
+        _check_alone("debug.print", args, kwargs)
+        return partial(_record_print, options, skip_format_check)
+    _record_print(options, skip_format_check, fmt, *args, **kwargs)
+    return None
+
+
+debug_log = partial(debug_print, _use_logging=True)
+
+
+def _record_print(
+    options: dict[str, Any], unchecked: bool, fmt: str, /, *args: Any, **kwargs: Any
+) -> None:
+    if not isinstance(fmt, str):
+        raise TypeError(
+            f"debug.print: the format must be a string, got {fmt!r} of type {type(fmt)}. To print "
+            'a value alone: debug.print("{}", x).'
+        )
+    if not unchecked:
+        _Checker().vformat(fmt, args, kwargs)
+    leaves, in_tree, statics = split_arguments(args, kwargs)
+    act(
+        debug_print_p,
+        leaves,
+        fmt=fmt,
+        has_placeholders=any(name is not None for _, name, *_ in string.Formatter().parse(fmt)),
+        in_tree=in_tree,
+        static_args=statics,
+        np_printoptions=tuple(np.get_printoptions().items()),
+        **options,
+    )
+
+
+def _record() -> logging.LogRecord:
+    """Return a log record that points to the user's line."""
+    source = user_source()
+    return log.makeRecord(
+        log.name, logging.INFO, source.file, source.line, "", (), None, source.function
+    )

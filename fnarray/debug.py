@@ -1,0 +1,9 @@
+"""Watching compiled programs run: values are printed, or handed to Python, as they are computed."""
+
+from __future__ import annotations
+
+from .control.debugging import debug_callback as callback
+from .control.debugging import debug_log as log
+from .control.debugging import debug_print as print
+
+__all__ = ["callback", "log", "print"]

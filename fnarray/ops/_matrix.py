@@ -1,0 +1,307 @@
+"""What operations on matrices share: checks, evaluation over stacks, and the products rules need.
+
+A stack is an array whose last two axes are a matrix's; the axes before count matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core.avals import ShapedArray
+from ..core.dtypes import bfloat16, float16, int32, is_complex
+from ..core.forms import Call
+from ._derive import const, expand, full, op, permute, reduce_sum, reshape, select
+from ._rules import INEXACT, check_kind
+from .contract import batch_matmul
+from .gather import GatherDimensionNumbers, gather
+
+#: Sizes up to which compiled code calls a kernel even where LAPACK could be: a call from Python
+#: costs what the kernel takes at 24 rows. Beyond `NATIVE` only LAPACK is any good.
+SMALL = 24
+NATIVE = 128
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def check_inexact(name: str, dtype: np.dtype) -> None:
+    """Raise `TypeError` for dtypes that LAPACK has no routines for."""
+    check_kind(name, dtype, INEXACT)
+    if dtype in (float16, bfloat16):
+        raise TypeError(
+            f"lax.linalg.{name} does not accept dtype {dtype.name}; it takes float32, float64, "
+            "complex64 and complex128. Convert the matrix to float32."
+        )
+
+
+def check_matrix(name: str, x: ShapedArray) -> tuple[tuple[int, ...], int, int]:
+    """Return the shape of the stack and of its matrices; raise unless ``x`` is one.
+
+    Raises
+    ------
+    TypeError
+        For ranks below 2, and dtypes that are not inexact.
+    """
+    if x.ndim < 2:
+        raise TypeError(
+            f"lax.linalg.{name} takes matrices, or stacks of them: the array must have rank at "
+            f"least 2, got shape {x.shape}."
+        )
+    check_inexact(name, x.dtype)
+    return x.shape[:-2], x.shape[-2], x.shape[-1]
+
+
+def check_square(name: str, x: ShapedArray) -> tuple[tuple[int, ...], int]:
+    """Return the shape of the stack and the size of its matrices.
+
+    Raises
+    ------
+    ValueError
+        For matrices that are not square.
+    """
+    batch, m, n = check_matrix(name, x)
+    if m != n:
+        raise ValueError(f"lax.linalg.{name} takes square matrices, got shape {x.shape}.")
+    return batch, n
+
+
+# ---- evaluation ----------------------------------------------------------------------------------
+
+
+@cache
+def lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """Return the LAPACK routine of a name for a dtype."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    return get_lapack_funcs(name, dtype=dtype)
+
+
+@cache
+def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
+    """Return the BLAS routine of a name for a dtype."""
+    from scipy.linalg.blas import get_blas_funcs
+
+    return get_blas_funcs(name, dtype=dtype)
+
+
+def per_matrix(
+    f: Callable[..., Sequence[np.ndarray]],
+    operands: Sequence[np.ndarray],
+    ranks: Sequence[int],
+    outs: Sequence[tuple[tuple[int, ...], Any]],
+) -> tuple[np.ndarray, ...]:
+    """Evaluate ``f`` on each matrix of stacks; results of given shapes and dtypes.
+
+    A result is filled with NaN where ``f`` raises `numpy.linalg.LinAlgError`: no decomposition
+    exists, or the iteration did not converge.
+    """
+    batch = operands[0].shape[: operands[0].ndim - ranks[0]]
+    results = tuple(np.empty((*batch, *shape), dtype) for shape, dtype in outs)
+    for i in np.ndindex(batch):
+        try:
+            values = f(*(x[i] for x in operands))
+        except np.linalg.LinAlgError:
+            values = (np.nan if r.dtype.kind in "fc" else 0 for r in results)
+        for result, value in zip(results, values, strict=True):
+            result[i] = value
+    return results
+
+
+def by_numpy(
+    f: Callable[..., Any], x: np.ndarray, outs: Sequence[tuple[tuple[int, ...], Any]]
+) -> tuple[np.ndarray, ...]:
+    """Evaluate one of NumPy's decompositions on a stack; NaN for matrices on which it fails."""
+
+    def tupled(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        value = f(a)
+        return tuple(value) if isinstance(value, tuple) else (value,)
+
+    try:
+        return tupled(x)
+    except np.linalg.LinAlgError:
+        return per_matrix(tupled, (x,), (2,), outs)
+
+
+def native(function: str, size: int, statics: Sequence[Any], host: Callable[..., Any]) -> Call:
+    """Return how matrices of a size lower: to a kernel, to LAPACK, or to either by context."""
+    if size <= SMALL:
+        return Call(f"fk.linalg.{function}", tuple(statics))
+    return Call(f"fk.linalg.{function}" if size <= NATIVE else None, tuple(statics), host)
+
+
+def count(batch: tuple[int, ...]) -> int:
+    """Return the number of matrices in a stack."""
+    return prod(batch)
+
+
+# ---- products and parts of matrices, as rules use them -------------------------------------------
+
+matmul = batch_matmul
+
+
+def add(x: Any, y: Any) -> Any:
+    """``x + y``."""
+    return op("add", x, y)
+
+
+def sub(x: Any, y: Any) -> Any:
+    """``x - y``."""
+    return op("sub", x, y)
+
+
+def swap(x: Any) -> Any:
+    """Transpose the matrices."""
+    n = x.ndim
+    return permute(x, (*range(n - 2), n - 1, n - 2))
+
+
+def conj(x: Any) -> Any:
+    """Conjugate; real arrays are returned as they are."""
+    return op("conj", x, input_dtype=x.dtype) if is_complex(x.dtype) else x
+
+
+def adjoint(x: Any) -> Any:
+    """Transpose and conjugate the matrices."""
+    return conj(swap(x))
+
+
+def hermitian_part(x: Any) -> Any:
+    """``(x + x^H) / 2``."""
+    return op("div", add(x, adjoint(x)), const(x, 2))
+
+
+def where_entries(relation: str, x: Any, offset: int = 0, other: Any = 0) -> Any:
+    """Keep the entries whose row plus ``offset`` is in a relation to their column.
+
+    ``relation`` is ``"ge"`` for those on and below a diagonal, ``"le"`` on and above, ``"eq"``
+    on it; the other entries are those of ``other``, a number or array.
+    """
+    shape = x.shape[-2:]
+    row, column = (op("iota", dtype=int32, shape=shape, dimension=k) for k in (0, 1))
+    if offset:
+        row = op("add", row, const(row, offset))
+    which = op(relation, row, column)
+    if x.ndim > 2:
+        axes = (x.ndim - 2, x.ndim - 1)
+        which = op("broadcast_in_dim", which, shape=x.shape, broadcast_dimensions=axes)
+    return select(which, x, other)
+
+
+def tril(x: Any, offset: int = 0) -> Any:
+    """Zero what is above a diagonal."""
+    return where_entries("ge", x, offset)
+
+
+def triu(x: Any, offset: int = 0) -> Any:
+    """Zero what is below a diagonal."""
+    return where_entries("le", x, offset)
+
+
+def unit_diagonal(x: Any) -> Any:
+    """Replace the diagonal by ones."""
+    shape = x.shape[-2:]
+    one = full(x.aval.update(shape=x.shape), 1)
+    return where_entries("eq", one, 0, x) if shape[0] and shape[1] else x
+
+
+def eye(n: int, like: Any, batch: tuple[int, ...] = ()) -> Any:
+    """Return identity matrices in the dtype of an array."""
+    return where_entries("eq", full(ShapedArray((*batch, n, n), like.dtype), 1))
+
+
+def diagonal(x: Any) -> Any:
+    """Return the diagonals of square matrices."""
+    return reduce_sum(where_entries("eq", x), (x.ndim - 1,))
+
+
+def scale_columns(x: Any, d: Any) -> Any:
+    """``x @ diag(d)``."""
+    return op("mul", x, _along(x, d, (*range(d.ndim - 1), x.ndim - 1)))
+
+
+def scale_rows(d: Any, x: Any) -> Any:
+    """``diag(d) @ x``."""
+    return op("mul", _along(x, d, tuple(range(x.ndim - 1))), x)
+
+
+def _along(x: Any, d: Any, axes: tuple[int, ...]) -> Any:
+    return op("broadcast_in_dim", convert_like(d, x), shape=x.shape, broadcast_dimensions=axes)
+
+
+def cut(x: Any, axis: int, start: int, stop: int) -> Any:
+    """Return what lies between two places along an axis, which may count from the end."""
+    low, high = [0] * x.ndim, list(x.shape)
+    low[axis], high[axis] = start, stop
+    return op("slice", x, start_indices=tuple(low), limit_indices=tuple(high), strides=None)
+
+
+def shift(x: Any, axis: int, places: int) -> Any:
+    """Move elements along an axis by one place or more, zeros following; the size stays."""
+    edges = [(0, 0, 0)] * x.ndim
+    edges[axis] = (places, -places, 0)
+    return op("pad", x, const(x, 0), padding_config=tuple(edges))
+
+
+def extend(x: Any, axis: int, places: int) -> Any:
+    """Append zeros along an axis."""
+    edges = [(0, 0, 0)] * x.ndim
+    edges[axis] = (0, places, 0)
+    return op("pad", x, const(x, 0), padding_config=tuple(edges)) if places else x
+
+
+def join(parts: Sequence[Any], axis: int) -> Any:
+    """Concatenate along an axis that counts from the end."""
+    return op("concatenate", *parts, dimension=parts[0].ndim + axis)
+
+
+def take_along(x: Any, order: Any, axis: int) -> Any:
+    """Rearrange the rows (axis -2) or columns (axis -1) of matrices, each by its own order."""
+    lead = x.ndim - 2
+    batch = tuple(range(lead))
+    moved = lead if axis == -2 else lead + 1
+    sizes = [1] * lead + list(x.shape[-2:])
+    sizes[moved] = 1
+    numbers = GatherDimensionNumbers(
+        offset_dims=(lead + 1 if axis == -2 else lead,),
+        collapsed_slice_dims=(moved,),
+        start_index_map=(moved,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    places = expand(order, order.ndim)
+    return gather(x, places, numbers, sizes, mode="promise_in_bounds")
+
+
+def with_columns_folded(size: int, b: Any, solve: Callable[[Any], Any]) -> Any:
+    """Solve for many right-hand sides with one matrix: the mapped axis becomes more columns."""
+    n, k = b.shape[1:]
+    flat = reshape(permute(b, (1, 2, 0)), (n, k * size))
+    return permute(reshape(solve(flat), (n, k, size)), (2, 0, 1))
+
+
+def convert_like(x: Any, like: Any) -> Any:
+    """Convert to the dtype of another array."""
+    if x.dtype == like.dtype:
+        return x
+    return op("convert_element_type", x, new_dtype=like.dtype, weak_type=False)
+
+
+def differences(w: Any) -> Any:
+    """Return ``w[j] - w[i]`` at ``(i, j)``."""
+    shape = (*w.shape, w.shape[-1])
+    lead = tuple(range(w.ndim - 1))
+    row = op("broadcast_in_dim", w, shape=shape, broadcast_dimensions=(*lead, w.ndim))
+    column = op("broadcast_in_dim", w, shape=shape, broadcast_dimensions=(*lead, w.ndim - 1))
+    return sub(row, column)
+
+
+def inverse_off_diagonal(x: Any) -> Any:
+    """Return reciprocals off the diagonal, and zeros on it."""
+    safe = unit_diagonal(x)
+    reciprocal = op("div", full(x.aval, 1), safe)
+    return sub(reciprocal, where_entries("eq", full(x.aval, 1)))

@@ -1,0 +1,365 @@
+"""Roots, exponentials, logarithms, trigonometry: inexact functions of one operand, and atan2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core.dtypes import to_real
+from ..core.trace import bind
+from ._derive import const, mul, neg, partials
+from ._rules import FLOAT, INEXACT, elementwise, kind
+from .elementwise import add, div, in_single, integer_pow, reciprocal, square, sub
+from .parts import join_parts
+
+__all__ = [
+    "AccuracyMode",
+    "Tolerance",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "logistic",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+
+class AccuracyMode(Enum):
+    """What ``accuracy=`` of the transcendental functions may ask for."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Error that ``accuracy=`` allows: absolute, relative, in units in the last place."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+            raise ValueError(f"lax.Tolerance: bounds must not be negative, got {self}.")
+
+
+def _one_plus(x: Any) -> Any:
+    return add(x, const(x, 1))
+
+
+def _one_minus(x: Any) -> Any:
+    return sub(const(x, 1), x)
+
+
+def transcendental(
+    template: str | dict[str, str],
+    *,
+    eval: Callable[..., Any],
+    slope: Callable[[Any, Any, Any], Any],
+    dtypes: str = INEXACT,
+    cost: int = 12,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare an elementwise function that takes ``accuracy``.
+
+    There is one version of each, good to the bound in ``fnarray_kernels.vmath``, so every request
+    is served by it; the argument is checked all the same. ``slope(g, out, x)`` is the tangent of
+    ``out`` for the tangent ``g`` of ``x``.
+    """
+
+    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+        label = signature.__name__
+        prim = elementwise(
+            template, eval=eval, dtypes=dtypes, cost=cost, jvp=partials(slope), name=label
+        )(lambda x: x).primitive
+
+        @wraps(signature)
+        def face(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+            if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
+                raise TypeError(
+                    f"lax.{label}: accuracy must be a Tolerance, an AccuracyMode or None, "
+                    f"got {accuracy!r}."
+                )
+            return bind(prim, x)
+
+        face.primitive = prim  # type: ignore[attr-defined]
+        return face
+
+    return declare
+
+
+def _everywhere(name: str) -> dict[str, str]:
+    """Templates of a function that exists for real and complex operands."""
+    return {"f": f"vm.{name}({{0}})", "c": f"fk.complexmath.{name}({{0}})"}
+
+
+@transcendental(
+    {"f": "sc.sqrt({0})", "c": "fk.complexmath.sqrt({0})"},
+    eval=np.sqrt,
+    cost=6,
+    slope=lambda g, out, x: mul(g, div(const(x, 0.5), out)),
+)
+def sqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """Square root, correctly rounded for real operands; NaN below zero."""
+
+
+@transcendental(
+    _everywhere("rsqrt"),
+    eval=in_single(lambda x: 1 / np.sqrt(x)),
+    slope=lambda g, out, x: mul(g, mul(div(out, x), -0.5)),
+)
+def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
+    """``1 / sqrt(x)``."""
+
+
+@transcendental(
+    "vm.cbrt({0})",
+    eval=np.cbrt,
+    dtypes=FLOAT,
+    cost=20,
+    slope=lambda g, out, x: mul(g, mul(integer_pow(out, -2), 1 / 3)),
+)
+def cbrt(x: Any, *, accuracy: Any = None) -> Any:
+    """Cube root, real for negative operands."""
+
+
+@transcendental(
+    _everywhere("exp"),
+    eval=np.exp,
+    slope=lambda g, out, x: mul(g, out),
+)
+def exp(x: Any, *, accuracy: Any = None) -> Any:
+    """Exponential."""
+
+
+def _exp2(x: np.ndarray) -> Any:
+    return np.exp2(x) if x.dtype.kind != "c" else np.exp(x * np.log(2).astype(to_real(x.dtype)))
+
+
+@transcendental(
+    _everywhere("exp2"),
+    eval=_exp2,
+    slope=lambda g, out, x: mul(mul(g, out), float(np.log(2))),
+)
+def exp2(x: Any, *, accuracy: Any = None) -> Any:
+    """``2 ** x``."""
+
+
+@transcendental(
+    _everywhere("expm1"),
+    eval=np.expm1,
+    slope=lambda g, out, x: mul(g, _one_plus(out)),
+)
+def expm1(x: Any, *, accuracy: Any = None) -> Any:
+    """``exp(x) - 1``, accurate for small ``x``."""
+
+
+@transcendental(
+    _everywhere("log"),
+    eval=np.log,
+    slope=lambda g, out, x: div(g, x),
+)
+def log(x: Any, *, accuracy: Any = None) -> Any:
+    """Natural logarithm; NaN below zero for real operands."""
+
+
+def _log1p(x: np.ndarray) -> Any:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    re, im = x.real, x.imag
+    # NumPy takes log|1 + x|, which loses what 1 + x rounds away.
+    small = np.hypot(re, im) < 0.5
+    excess = np.where(small, re * (2 + re) + im * im, 0)
+    size = np.where(small, np.log1p(excess) / 2, np.log(np.hypot(1 + re, im)))
+    return join_parts(size, np.arctan2(im, 1 + re))
+
+
+@transcendental(
+    _everywhere("log1p"),
+    eval=_log1p,
+    slope=lambda g, out, x: div(g, _one_plus(x)),
+)
+def log1p(x: Any, *, accuracy: Any = None) -> Any:
+    """Natural logarithm of ``1 + x``, accurate for small ``x``."""
+
+
+@transcendental(
+    _everywhere("logistic"),
+    eval=in_single(lambda x: 1 / (1 + np.exp(-x))),
+    slope=lambda g, out, x: mul(g, mul(out, _one_minus(out))),
+)
+def logistic(x: Any, *, accuracy: Any = None) -> Any:
+    """Logistic function ``1 / (1 + exp(-x))``."""
+
+
+@transcendental(
+    _everywhere("sin"),
+    eval=np.sin,
+    slope=lambda g, out, x: mul(g, cos(x)),
+)
+def sin(x: Any, *, accuracy: Any = None) -> Any:
+    """Sine."""
+
+
+@transcendental(
+    _everywhere("cos"),
+    eval=np.cos,
+    slope=lambda g, out, x: neg(mul(g, sin(x))),
+)
+def cos(x: Any, *, accuracy: Any = None) -> Any:
+    """Cosine."""
+
+
+@transcendental(
+    _everywhere("tan"),
+    eval=np.tan,
+    cost=20,
+    slope=lambda g, out, x: mul(g, _one_plus(square(out))),
+)
+def tan(x: Any, *, accuracy: Any = None) -> Any:
+    """Tangent."""
+
+
+@transcendental(
+    _everywhere("tanh"),
+    eval=np.tanh,
+    slope=lambda g, out, x: mul(add(g, mul(g, out)), _one_minus(out)),
+)
+def tanh(x: Any, *, accuracy: Any = None) -> Any:
+    """Hyperbolic tangent."""
+
+
+@elementwise(
+    _everywhere("asin"),
+    eval=np.arcsin,
+    dtypes=INEXACT,
+    cost=15,
+    jvp=partials(lambda g, out, x: mul(g, rsqrt(_one_minus(square(x))))),
+)
+def asin(x: Any) -> Any:
+    """Inverse sine."""
+
+
+@elementwise(
+    _everywhere("acos"),
+    eval=np.arccos,
+    dtypes=INEXACT,
+    cost=15,
+    jvp=partials(lambda g, out, x: neg(mul(g, rsqrt(_one_minus(square(x)))))),
+)
+def acos(x: Any) -> Any:
+    """Inverse cosine."""
+
+
+@elementwise(
+    _everywhere("atan"),
+    eval=np.arctan,
+    dtypes=INEXACT,
+    cost=15,
+    jvp=partials(lambda g, out, x: div(g, _one_plus(square(x)))),
+)
+def atan(x: Any) -> Any:
+    """Inverse tangent."""
+
+
+@elementwise(
+    _everywhere("sinh"),
+    eval=np.sinh,
+    dtypes=INEXACT,
+    cost=15,
+    jvp=partials(lambda g, out, x: mul(g, cosh(x))),
+)
+def sinh(x: Any) -> Any:
+    """Hyperbolic sine."""
+
+
+@elementwise(
+    _everywhere("cosh"),
+    eval=np.cosh,
+    dtypes=INEXACT,
+    cost=15,
+    jvp=partials(lambda g, out, x: mul(g, sinh(x))),
+)
+def cosh(x: Any) -> Any:
+    """Hyperbolic cosine."""
+
+
+@elementwise(
+    _everywhere("asinh"),
+    eval=np.arcsinh,
+    dtypes=INEXACT,
+    cost=20,
+    jvp=partials(lambda g, out, x: mul(g, rsqrt(_one_plus(square(x))))),
+)
+def asinh(x: Any) -> Any:
+    """Inverse hyperbolic sine."""
+
+
+def _acosh_slope(g: Any, out: Any, x: Any) -> Any:
+    if kind(x.dtype) != "c":
+        return mul(g, rsqrt(sub(square(x), const(x, 1))))
+    # The root of the product is of the other sign left of the imaginary axis.
+    return mul(g, mul(rsqrt(sub(x, const(x, 1))), rsqrt(_one_plus(x))))
+
+
+@elementwise(
+    _everywhere("acosh"),
+    eval=np.arccosh,
+    dtypes=INEXACT,
+    cost=20,
+    jvp=partials(_acosh_slope),
+)
+def acosh(x: Any) -> Any:
+    """Inverse hyperbolic cosine."""
+
+
+@elementwise(
+    _everywhere("atanh"),
+    eval=np.arctanh,
+    dtypes=INEXACT,
+    cost=20,
+    jvp=partials(lambda g, out, x: mul(reciprocal(_one_plus(x)), div(g, _one_minus(x)))),
+)
+def atanh(x: Any) -> Any:
+    """Inverse hyperbolic tangent."""
+
+
+def _atan2(y: np.ndarray, x: np.ndarray) -> Any:
+    if y.dtype.kind != "c":
+        return np.arctan2(y, x)
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+
+
+@elementwise(
+    {"f": "vm.atan2({0}, {1})", "c": "fk.complexmath.atan2({0}, {1})"},
+    eval=_atan2,
+    dtypes=INEXACT,
+    cost=20,
+    jvp=partials(
+        lambda g, out, x, y: mul(g, div(y, add(square(x), square(y)))),
+        lambda g, out, x, y: mul(g, div(neg(x), add(square(x), square(y)))),
+    ),
+)
+def atan2(x: Any, y: Any) -> Any:
+    """Angle of the point ``(y, x)``: the inverse tangent of ``x / y`` in its quadrant."""

@@ -1,0 +1,227 @@
+"""Forward derivatives: functions run on values with tangents.
+
+``jvp`` computes tangents beside the values. ``linearize`` computes the values, and records what
+would be done with tangents on a `Tape`, whose constants are the residuals: what reverse mode
+transposes (Radul et al., *You Only Linearize Once*, 2022). Both run the function itself, so that
+Python code may branch on values that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array, ArrayImpl, asarray
+from ..core.avals import ShapedArray
+from ..core.graph import ClosedGraph, Literal, eval_graph
+from ..core.primitive import Primitive
+from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
+from ..core.trace import GraphTrace, JitTracer, Trace, Tracer, bind, check_alive, tracing, within
+from ..ops._registry import registry
+
+FlatFun = Callable[..., Sequence[Any]]
+
+
+class DerivativeTracer(Tracer):
+    """A value, maybe a tracer of an outer trace, and its tangent.
+
+    What Python asks of the value is asked of the value itself.
+    """
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any):
+        super().__init__(trace, primal.aval, f"a value in {trace.name}")
+        self.primal = primal
+        self.tangent = tangent
+
+    def where_from(self) -> str:
+        """Say where the value came from."""
+        primal = self.primal
+        return primal.where_from() if isinstance(primal, Tracer) else super().where_from()
+
+    def __bool__(self) -> bool:
+        return bool(self.primal)
+
+    def __int__(self) -> int:
+        return int(self.primal)
+
+    def __index__(self) -> int:
+        return self.primal.__index__()
+
+    def item(self, *args: Any) -> Any:
+        """Return the value of one element as a Python number; its derivative is not followed."""
+        return self.primal.item(*args)
+
+
+class JVPTracer(DerivativeTracer):
+    """A tracer of ``jvp``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+
+
+class LinearizeTracer(DerivativeTracer):
+    """A tracer of ``linearize``, and so of ``grad`` and ``vjp``: its tangent is on the tape."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        tangent = self.tangent.aval.str_short(True)
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent})"
+
+
+def lift(x: Any) -> Array:
+    """Return an operand of an operation as an array."""
+    if isinstance(x, Array):
+        return x
+    if type(x) is Literal:
+        return ArrayImpl(np.asarray(x.val, x.aval.dtype), x.aval)
+    return asarray(x)
+
+
+class DerivativeTrace(Trace):
+    """Applies operations to values and tangents.
+
+    Values are computed in the enclosing trace. With a ``tape``, operations on tangents are recorded
+    there; without, they are applied in the enclosing trace too.
+    """
+
+    def __init__(self, name: str, tape: Tape | None = None):
+        super().__init__(name)
+        self.tape = tape
+        self.inner = self.parent if tape is None else tape
+        self.kind = JVPTracer if tape is None else LinearizeTracer
+
+    def dual(self, primal: Any, tangent: Any) -> Any:
+        """Return a value with its tangent; the value itself where that is zero."""
+        return primal if is_zero(tangent) else self.kind(self, primal, tangent)
+
+    def split(self, x: Any) -> tuple[Array, Any]:
+        """Return a value and its tangent."""
+        if isinstance(x, Tracer):
+            if x.trace is self:
+                return x.primal, x.tangent  # type: ignore[attr-defined]
+            check_alive(x)
+        x = lift(x)
+        return x, Zero(tangent_aval(x.aval))
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an operation and its derivative."""
+        pairs = [self.split(x) for x in args]
+        primals = [p for p, _ in pairs]
+        tangents = [t for _, t in pairs]
+        if all(map(is_zero, tangents)):
+            with within(self.parent):
+                return bind(prim, *primals, **params)
+        rule = prim.linearize if self.tape is not None else None
+        with within(self.inner):
+            outs, duals = (rule or prim.rule("jvp"))(primals, tangents, **params)
+        if prim.multiple_results:
+            return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
+        return self.dual(outs, duals)
+
+
+class Tape(GraphTrace):
+    """Records operations on tangents; what does not touch one happens in the enclosing trace."""
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Record an operation on a tangent, or pass it on."""
+        for x in args:
+            if isinstance(x, JitTracer) and x.trace is self:
+                return super().process(prim, args, params)
+        with within(self.parent):
+            return bind(prim, *args, **params)
+
+    def zeros(self, aval: ShapedArray) -> Any:
+        """Record an array of zeros, which is no residual."""
+        zero = Literal(0, aval.update(shape=()))
+        params = {"shape": aval.shape, "broadcast_dimensions": ()}
+        with within(self):
+            return super().process(registry["broadcast_in_dim"], [zero], params)
+
+
+def jvp(
+    fun: FlatFun, primals: Sequence[Any], tangents: Sequence[Any], name: str
+) -> tuple[list[Any], list[Any]]:
+    """Return the results of a flat function and their tangents, `Zero` where known to be."""
+    trace = DerivativeTrace(name)
+    with tracing(trace):
+        outs = fun(*[trace.dual(lift(p), t) for p, t in zip(primals, tangents, strict=True)])
+        pairs = [trace.split(x) for x in outs]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """A linear function of tangents.
+
+    Attributes
+    ----------
+    closed : ClosedGraph
+        Tangents of the active inputs to those of the active results; constants are the residuals.
+    active_in, active_out : tuple of bool
+        Which inputs and results have a tangent that is not known to be zero.
+    out_avals : tuple of ShapedArray
+        Of the values' results.
+    """
+
+    closed: ClosedGraph
+    active_in: tuple[bool, ...]
+    active_out: tuple[bool, ...]
+    out_avals: tuple[ShapedArray, ...]
+
+    def __call__(self, tangents: Sequence[Any]) -> list[Any]:
+        """Return the tangents of all results for tangents of the active inputs."""
+        done = iter(eval_graph(self.closed.jaxpr, self.closed.consts, tangents, bind))
+        return [
+            next(done) if active else Zero(tangent_aval(a))
+            for a, active in zip(self.out_avals, self.active_out, strict=True)
+        ]
+
+
+def linearize(
+    fun: FlatFun,
+    primals: Sequence[Any],
+    name: str,
+    active: Sequence[bool] | None = None,
+    instantiate: Sequence[bool] = (),
+) -> tuple[list[Any], Linear]:
+    """Return the results of a flat function, and the linear function of its tangents there.
+
+    Parameters
+    ----------
+    active : sequence of bool, optional
+        Which inputs have tangents; by default those of float or complex dtypes.
+    instantiate : sequence of bool, optional
+        Which results must have a tangent, if one of zeros.
+    """
+    primals = [lift(p) for p in primals]
+    if active is None:
+        active = [differentiable(p.aval.dtype) for p in primals]
+    tape = Tape(f"the derivative of {name}")
+    trace = DerivativeTrace(name, tape)
+    tangents = [
+        tape.argument(p.aval, f"a tangent of {name}") if a else Zero(tangent_aval(p.aval))
+        for p, a in zip(primals, active, strict=True)
+    ]
+    with tracing(trace):
+        outs = fun(*map(trace.dual, primals, tangents))
+        pairs = [trace.split(x) for x in outs]
+        for k, (p, t) in enumerate(pairs):
+            if instantiate and instantiate[k] and is_zero(t):
+                pairs[k] = p, tape.zeros(p.aval)
+    with tracing(tape):
+        invars = [t.var for t in tangents if not is_zero(t)]
+        closed = tape.close(invars, [t for _, t in pairs if not is_zero(t)])
+    return [p for p, _ in pairs], Linear(
+        closed,
+        tuple(active),
+        tuple(not is_zero(t) for _, t in pairs),
+        tuple(p.aval for p, _ in pairs),
+    )

@@ -1,0 +1,243 @@
+"""Transforms of graphs, by recording what running a graph under a transform does.
+
+Each result is kept with the graph, so that loops, branches and calls differentiated again hold the
+same graphs as before, and what was compiled for them is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..core.avals import ShapedArray
+from ..core.graph import ClosedGraph, Graph, Literal, Var, eqn_effects, eval_graph
+from ..core.tangents import Undefined, Zero, is_zero, tangent_aval
+from ..core.trace import JitTracer, bind, recording
+from ..ops._derive import instantiate as made
+from ..ops._derive import spread
+from .batch import Axis, batch
+from .derivative import jvp, linearize
+from .transpose import backward
+
+Flags = tuple[bool, ...]
+Avals = Sequence[ShapedArray]
+
+
+def runner(closed: ClosedGraph) -> Callable[..., list[Any]]:
+    """Return the graph as a flat function."""
+    return lambda *xs: eval_graph(closed.jaxpr, closed.consts, xs, bind)
+
+
+def closed_over(graph: ClosedGraph) -> ClosedGraph:
+    """Return a graph that holds no arrays: they are its first inputs."""
+    g = graph.jaxpr
+    if not g.constvars:
+        return graph
+    return ClosedGraph(Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Derived:
+    """A graph made of another.
+
+    Attributes
+    ----------
+    graph : ClosedGraph
+        Takes ``consts`` before its other inputs.
+    consts : tuple of Array
+        Arrays that rules made.
+    flags : tuple of bool
+        Of the original's results (of linear inputs, for a transpose): which have a tangent, a
+        cotangent, or the mapped axis.
+    """
+
+    graph: ClosedGraph
+    consts: tuple[Any, ...]
+    flags: Flags
+
+
+def _recorded(fun: Callable[..., Sequence[Any]], avals: Avals, name: str, flags: list) -> Derived:
+    with recording(name) as trace:
+        args = [trace.argument(a, f"an input of {name}") for a in avals]
+        outs = fun(*args)
+        graph = trace.close([a.var for a in args], outs)
+    return Derived(closed_over(graph), graph.consts, tuple(flags))
+
+
+def _chosen(flags: Sequence[bool], items: Sequence[Any]) -> list[Any]:
+    return [x for x, f in zip(items, flags, strict=True) if f]
+
+
+@lru_cache(maxsize=4096)
+def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Derived:
+    """Return the graph ``(inputs, active tangents) -> (results, active tangents)``.
+
+    ``instantiate`` says which results must have a tangent, if one of zeros.
+    """
+    flags: list[bool] = []
+    n = len(active)
+
+    def fun(*args: Any) -> list[Any]:
+        primals, given = args[:n], iter(args[n:])
+        tangents = [
+            next(given) if a else Zero(tangent_aval(x.aval))
+            for x, a in zip(primals, active, strict=True)
+        ]
+        outs, duals = jvp(runner(closed), primals, tangents, closed.jaxpr.debug_name)
+        flags.extend(not is_zero(t) for t in duals)
+        if instantiate:
+            flags[:] = [a or b for a, b in zip(flags, instantiate, strict=True)]
+        return [*outs, *map(made, _chosen(flags, duals))]
+
+    avals = (*closed.in_avals, *_chosen(active, closed.in_avals))
+    return _recorded(fun, avals, closed.jaxpr.debug_name, flags)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linearized:
+    """The two halves of a graph's derivative.
+
+    Attributes
+    ----------
+    primal : ClosedGraph
+        Inputs to results and then the computed residuals.
+    linear : ClosedGraph
+        Residuals and then tangents of active inputs, to tangents of active results.
+    residuals : tuple of (int or Array or None)
+        For each residual: the number of the input it is, the array that a rule made, or None for
+        one that ``primal`` computes.
+    flags : tuple of bool
+        Which results have tangents.
+    """
+
+    primal: Derived
+    linear: ClosedGraph
+    residuals: tuple[Any, ...]
+    flags: Flags
+
+
+@lru_cache(maxsize=4096)
+def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Linearized:
+    """Return a graph's values-with-residuals half and its linear half."""
+    name = closed.jaxpr.debug_name
+    with recording(name) as trace:
+        args = [trace.argument(a, f"an input of {name}") for a in closed.in_avals]
+        outs, linear = linearize(runner(closed), args, name, active, instantiate)
+        place = {id(a.var): k for k, a in enumerate(args)}
+        residuals: list[Any] = []
+        computed = []
+        for value in linear.closed.consts:
+            own = type(value) is JitTracer and value.trace is trace
+            residuals.append(place.get(id(value.var)) if own else value)
+            if residuals[-1] is None:
+                computed.append(value)
+        graph = trace.close([a.var for a in args], [*outs, *computed])
+    primal = Derived(closed_over(graph), graph.consts, (True,) * len(graph.jaxpr.outvars))
+    return Linearized(primal, closed_over(linear.closed), tuple(residuals), linear.active_out)
+
+
+@lru_cache(maxsize=4096)
+def transpose_graph(
+    closed: ClosedGraph, linear: Flags, nonzero: Flags, instantiate: bool = False
+) -> Derived:
+    """Return the graph ``(known inputs, nonzero cotangents) -> cotangents of linear inputs``.
+
+    Cotangents known to be zero are left out, unless ``instantiate``; ``flags`` says which are not.
+    """
+    flags: list[bool] = []
+    known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
+
+    def fun(*args: Any) -> list[Any]:
+        known, given = iter(args[: len(known_avals)]), iter(args[len(known_avals) :])
+        operands = [
+            Undefined(a) if f else next(known) for a, f in zip(closed.in_avals, linear, strict=True)
+        ]
+        cts = [
+            next(given) if f else Zero(a) for a, f in zip(closed.out_avals, nonzero, strict=True)
+        ]
+        found = _chosen(linear, backward(closed.jaxpr, closed.consts, operands, cts))
+        flags.extend(instantiate or not is_zero(c) for c in found)
+        return [made(c) for c, f in zip(found, flags, strict=True) if f]
+
+    avals = (*known_avals, *_chosen(nonzero, closed.out_avals))
+    return _recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
+
+
+@lru_cache(maxsize=4096)
+def _batch_graph(
+    closed: ClosedGraph, batched: Flags, size: int, name: Any, force: Flags
+) -> Derived:
+    flags: list[bool] = []
+
+    def fun(*args: Any) -> list[Any]:
+        outs, found = batch(runner(closed), Axis(size, name), args, batched, f"vmap({name})")
+        wanted = [f or w for f, w in zip(found, force or found, strict=True)]
+        flags.extend(wanted)
+        return [
+            x if f or not w else spread(x, size)
+            for x, f, w in zip(outs, found, wanted, strict=True)
+        ]
+
+    avals = [
+        a.update(shape=(size, *a.shape)) if f else a
+        for a, f in zip(closed.in_avals, batched, strict=True)
+    ]
+    return _recorded(fun, avals, closed.jaxpr.debug_name, flags)
+
+
+def batch_graph(closed: ClosedGraph, batched: Flags, axis: Axis, force: Flags = ()) -> Derived:
+    """Return the graph on batches; ``force`` says which results must have the mapped axis."""
+    return _batch_graph(closed, batched, int(axis), axis.name, force)
+
+
+def dead_code(closed: ClosedGraph, wanted: Sequence[bool]) -> ClosedGraph:
+    """Return a graph of the wanted results alone; its inputs stay."""
+    g = closed.jaxpr
+    outvars = tuple(_chosen(wanted, g.outvars))
+    live = {v for v in outvars if isinstance(v, Var)}
+    kept = []
+    for eqn in reversed(g.eqns):
+        if any(v in live for v in eqn.outvars):
+            kept.append(eqn)
+            live.update(a for a in eqn.invars if isinstance(a, Var))
+    graph = Graph(g.constvars, g.invars, tuple(reversed(kept)), outvars, g.debug_name)
+    return ClosedGraph(graph, closed.consts)
+
+
+@lru_cache(maxsize=4096)
+def rearranged(
+    closed: ClosedGraph, ins: tuple[int | ShapedArray, ...], outs: tuple[int, ...] | None = None
+) -> ClosedGraph:
+    """Return a graph with its inputs and results in another order.
+
+    Parameters
+    ----------
+    ins : tuple
+        For each input of the new graph the number of the old, or the aval of one that is not used.
+    outs : tuple of int, optional
+        For each result of the new graph the number of the old: negative ones, from -1 downwards,
+        are the inputs of the old graph.
+    """
+    g = closed.jaxpr
+    invars = tuple(g.invars[k] if isinstance(k, int) else Var(k) for k in ins)
+    outvars = g.outvars
+    if outs is not None:
+        outvars = tuple(g.outvars[k] if k >= 0 else g.invars[-1 - k] for k in outs)
+    return ClosedGraph(Graph(g.constvars, invars, g.eqns, outvars, g.debug_name), closed.consts)
+
+
+@lru_cache(maxsize=4096)
+def independent(closed: ClosedGraph, first: int) -> tuple[Flags, ClosedGraph]:
+    """Return which results depend on the ``first`` inputs alone, and their graph of those."""
+    g = closed.jaxpr
+    known = set(g.invars[:first])
+    eqns = []
+    for eqn in g.eqns:
+        if all(type(a) is Literal or a in known for a in eqn.invars) and not any(eqn_effects(eqn)):
+            known.update(eqn.outvars)
+            eqns.append(eqn)
+    flags = tuple(type(a) is Literal or a in known for a in g.outvars)
+    part = Graph((), g.invars[:first], tuple(eqns), tuple(_chosen(flags, g.outvars)), g.debug_name)
+    return flags, dead_code(ClosedGraph(part), (True,) * sum(flags))

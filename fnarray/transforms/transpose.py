@@ -1,0 +1,83 @@
+"""Transposition: a linear program run backwards, which is the reverse half of reverse mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.graph import Eqn, Graph, Literal, Var
+from ..core.tangents import Undefined, Zero, is_zero
+from ..core.trace import bind
+from ..ops._derive import add_tangents
+from .derivative import lift
+
+
+def backward(
+    graph: Graph, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]
+) -> list[Any]:
+    """Return the cotangents of a program's linear inputs for those of its results.
+
+    Parameters
+    ----------
+    graph : Graph
+    consts : sequence
+        Values of its ``constvars``.
+    args : sequence
+        Values of its inputs, `Undefined` where linear. What does not depend on a linear input is
+        computed first.
+    cts : sequence
+        Cotangents of the results; may be `Zero`.
+
+    Returns
+    -------
+    list
+        A cotangent for each input: an array or `Zero`; None for inputs that are not linear.
+    """
+    known: dict[Var, Any] = dict(zip(graph.constvars, consts, strict=True))
+    known.update(
+        (v, x) for v, x in zip(graph.invars, args, strict=True) if type(x) is not Undefined
+    )
+    linear = [eqn for eqn in graph.eqns if not _evaluated(eqn, known)]
+
+    found: dict[Var, Any] = {}
+
+    def give(atom: Any, ct: Any) -> None:
+        if ct is None or is_zero(ct) or type(atom) is Literal or atom in known:
+            return
+        found[atom] = add_tangents(found[atom], ct) if atom in found else ct
+
+    for atom, ct in zip(graph.outvars, cts, strict=True):
+        give(atom, ct)
+    for eqn in reversed(linear):
+        outs = [found.pop(v, None) for v in eqn.outvars]
+        if all(ct is None for ct in outs):
+            continue
+        operands = [
+            lift(a) if type(a) is Literal else known[a] if a in known else Undefined(a.aval)
+            for a in eqn.invars
+        ]
+        rule = eqn.primitive.rule("transpose")
+        if eqn.primitive.multiple_results:
+            filled = [
+                Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, outs, strict=True)
+            ]
+            results = rule(filled, *operands, **eqn.params)
+        else:
+            results = rule(outs[0], *operands, **eqn.params)
+        for atom, ct in zip(eqn.invars, results, strict=True):
+            give(atom, ct)
+    return [
+        found.get(v, Zero(v.aval)) if type(x) is Undefined else None
+        for v, x in zip(graph.invars, args, strict=True)
+    ]
+
+
+def _evaluated(eqn: Eqn, known: dict[Var, Any]) -> bool:
+    """Compute an equation that depends on no linear input; say whether it was one."""
+    if not all(type(a) is Literal or a in known for a in eqn.invars):
+        return False
+    outs = bind(
+        eqn.primitive, *[a if type(a) is Literal else known[a] for a in eqn.invars], **eqn.params
+    )
+    known.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True))
+    return True

@@ -1,0 +1,161 @@
+"""Every way into the package gives all of it; the linter's way needs no array library."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pickle
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fnarray
+from fnarray.core.array import _OTHERS, _TWO_SIDED
+from fnarray.numpy import _methods
+
+ROOT = Path(__file__).parents[2]
+BLOCKED = ("numpy", "numba", "llvmlite", "scipy", "optree", "ml_dtypes", "cloudpickle", "rich")
+# What a user may do with any array: operators, methods, properties, eager loops, compiled calls.
+WHOLE = """
+assert str(x + 1) == '[2 3]' and str(2 * x) == '[2 4]' and float(x.sum()) == 3
+assert str(-x) == '[-1 -2]' and bool((x == x).all()) and int(x[1]) == 2 and x.T.shape == (2,)
+assert str(x.at[0].set(5)) == '[5 2]'
+import fnarray, fnarray.lax
+assert int(fnarray.lax.fori_loop(0, 4, lambda i, s: s + i, 0)) == 6
+assert str(fnarray.jit(lambda v: v * 2)(x)) == '[2 4]'
+"""
+
+
+def run(code: str) -> str:
+    """Run a program in a fresh process; return what it prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        "import fnarray as fn; x = fn.numpy.array([1, 2])",
+        "import fnarray; x = fnarray.device_put(__import__('numpy').array([1, 2], 'int32'))",
+        "import fnarray.numpy as jnp; x = jnp.array([1, 2])",
+        "from fnarray import numpy as jnp; x = jnp.array([1, 2])",
+        "from fnarray import *; x = numpy.array([1, 2])",
+        "from fnarray.lax import iota; x = iota('int32', 2); x = x + x // x.max() * 0 + 1",
+        "import fnarray.lax as lax; x = lax.full((2,), 1).cumsum()",
+        "import fnarray.core.array as a, numpy; x = a.asarray(numpy.array([1, 2]))",
+        "from fnarray.api.jit import jit; x = jit(lambda v: v + 0)(__import__('numpy').r_[1, 2])",
+        "from fnarray.random import key; key(0); import fnarray.numpy as n; x = n.arange(1, 3)",
+        "import fnarray.tree_util, fnarray.nn, fnarray.scipy; x = fnarray.lax.iota('int32', 2) + 1",
+    ],
+)  # fmt: skip
+def test_every_door(door):
+    """Whatever is imported first, arrays have operators and methods, and loops run compiled."""
+    run(f"{door}\n{WHOLE}")
+
+
+def test_unpickled_arrays_are_whole():
+    """An array that arrives in a process which has imported nothing behaves as everywhere."""
+    data = pickle.dumps(fnarray.numpy.array([1, 2]))
+    run(f"import pickle\nx = pickle.loads({data!r})\n{WHOLE}")
+
+
+def test_first_use_inside_a_trace():
+    """Operators that arrive while a function is traced leave nothing in its graph."""
+    code = (
+        "import numpy, sys\n"
+        "from fnarray.core.trace import trace_graph\n"
+        "from fnarray.core.avals import ShapedArray\n"
+        "assert 'fnarray.numpy' not in sys.modules\n"
+        "from fnarray.api.tracing import make_jaxpr\n"
+        "print(make_jaxpr(lambda x: x + x)(numpy.float32(1)))\n"
+    )
+    assert run(code).strip() == "{ lambda ; a:f32[]. let b:f32[] = add a a in (b,) }"
+
+
+def test_late_operators_are_those_installed():
+    """The operators that core announces are the ones that the numpy surface brings."""
+    announced = {*_OTHERS.split(), *_TWO_SIDED.split()} | {f"r{n}" for n in _TWO_SIDED.split()}
+    brought = _methods.array_methods(vars(fnarray.numpy))
+    assert {f"__{name}__" for name in announced} == {n for n in brought if n.startswith("__")}
+    left = [n for n in announced if type(vars(fnarray.Array)[f"__{n}__"]).__name__ == "_Late"]
+    assert not left
+    assert "__getattr__" not in vars(fnarray.Array)
+
+
+def test_public_names_are_found_and_declared():
+    """Each public name exists, its module lists it, and type checkers are told of it."""
+    shown = dir(fnarray)
+    for name in fnarray.__all__:
+        assert name in shown
+        assert getattr(fnarray, name) is not None
+    for module, names in fnarray._NAMES.items():
+        listed = getattr(importlib.import_module(f"fnarray.{module}"), "__all__", names.split())
+        assert set(names.split()) <= set(listed), module
+    tree = ast.parse((ROOT / "fnarray/__init__.py").read_text(encoding="utf-8"))
+    block = next(n for n in tree.body if isinstance(n, ast.If))
+    declared: set[str] = set()
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            star = importlib.import_module(f"fnarray.{node.module}") if alias.name == "*" else None
+            declared |= set(star.__all__) if star else {alias.name}
+    missing = set(fnarray.__all__) - declared - {"config", "cache_info"}
+    assert not missing, f"tell type checkers in fnarray/__init__.py of {sorted(missing)}"
+
+
+def test_no_public_name_is_hidden_by_a_submodule():
+    """Importing a submodule binds its name on the package: no late name may share one."""
+    below = {m.name for m in pkgutil.iter_modules(fnarray.__path__)}
+    late = {name for module, names in fnarray._NAMES.items() if module for name in names.split()}
+    assert not below & late
+
+
+def test_unknown_names_are_refused():
+    """A misspelt name is an AttributeError that names the package."""
+    with pytest.raises(AttributeError, match=r"'fnarray' has no attribute 'jitt'"):
+        fnarray.jitt  # noqa: B018
+
+
+LINT = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in {blocked!r}:
+            raise ImportError(name + ' is blocked')
+sys.meta_path.insert(0, Block())
+from fnarray.__main__ import main
+status = main({argv!r})
+assert not {blocked!r}.intersection(sys.modules)
+print('status', status)
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "status"),
+    [
+        (["lint", "a.py", "--color=always"], "FNA601", 1),
+        (["lint", "a.py", "--format", "sarif"], '"version": "2.1.0"', 1),
+        (["rule", "FNA601"], "## Good", 0),
+        (["rule"], "global-write", 0),
+        (["lint", "nowhere.py"], "", 2),
+    ],
+)
+def test_lint_needs_no_library(tmp_path, monkeypatch, argv, said, status):
+    """``fnarray lint`` and ``fnarray rule`` import nothing outside the standard library."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(
+        "import jax\n@jax.jit\ndef f(x):\n    if x > 0:\n        return x\n"
+    )
+    out = run(LINT.format(blocked=set(BLOCKED), argv=argv))
+    assert said in out
+    assert f"status {status}" in out
+
+
+def test_flake8_plugin_needs_no_library():
+    """The plugin's module imports where neither NumPy nor Numba is installed."""
+    code = LINT.replace("from fnarray.__main__ import main", "import fnarray.purity.lint.flake8")
+    run(code.replace("status = main({argv!r})", "status = 0").format(blocked=set(BLOCKED)))

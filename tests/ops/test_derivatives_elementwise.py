@@ -1,0 +1,136 @@
+"""Derivatives and batching of elementwise operations, conversions and choices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax
+from fnarray.core.primitive import PENDING
+from fnarray.errors import MissingRuleError
+from fnarray.ops import bitwise, convert, elementwise, parts, transcendental
+from fnarray.ops._registry import registry
+
+from . import cases
+from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax, smooth
+from .opcase import OpCase
+
+_MISSING = {"nextafter"}
+#: Constant but for steps: what differences see is rounding.
+_STEPS = {"reduce_precision", "bitcast_convert_type", "stop_gradient"}
+_TABLES = (
+    cases.ARITHMETIC, cases.POWERS, cases.TRANSCENDENTAL, cases.ROUNDING, cases.COMPLEX,
+    cases.CONVERSIONS, cases.CHOICES,
+)  # fmt: skip
+
+
+def _named(case: OpCase) -> str:
+    return case.name.split(":")[0]
+
+
+CASES = [case for t in _TABLES for case in t if _named(case) not in _MISSING]
+
+
+def _hard(name: str, *xs, kind=np.float32, **row) -> OpCase:
+    return OpCase(f"{name}:hard", values=tuple(np.asarray(x, kind) for x in xs), **row)
+
+
+def _power(y: int) -> OpCase:
+    return _hard("integer_pow", [0, -0.0, 1, -2, np.inf, np.nan], params={"y": y})
+
+
+_edges = [0, -0.0, 1, -1, 0.5, -2, np.inf, -np.inf, np.nan]
+_pairs = np.repeat(_edges, len(_edges)), np.tile(_edges, len(_edges))
+_small = np.repeat([0.0, -0.0, 1, 2, -3], 5), np.tile([0, 1, 2, -1, -2], 5)
+
+HARD = [
+    *(_hard(name, _edges) for name in (
+        "abs", "sign", "square", "neg", "sqrt", "rsqrt", "cbrt", "exp", "exp2", "expm1", "log",
+        "log1p", "sin", "cos", "atan", "sinh", "cosh", "asinh", "floor", "ceil", "round",
+    )),
+    _hard("tanh", [0, 30, -30, np.inf, -np.inf, np.nan]),
+    _hard("logistic", [0, 30, -30, -200, 200, np.nan]),
+    *(_hard(name, [0, 1, -1, 2, np.nan]) for name in ("asin", "acos", "acosh", "atanh")),
+    *(_hard(name, *_pairs) for name in ("add", "sub", "mul", "max", "min", "pow")),
+    _hard("div", [0, 1, -1, np.inf, np.nan], [2, 0, -0.0, 3, 1]),
+    _hard("rem", [5, -5, 5, -5, 6, 1], [3, 3, -3, -3, 3, np.inf]),
+    _hard("atan2", [0, 1, 0, -1, 0], [1, 0, -1, 0, 0]),
+    OpCase("pow:int", values=(np.float32(_small[0]), np.int32(_small[1]))),
+    *map(_power, (-2, -1, 0, 1, 2, 3)),
+    _hard("clamp", [0, 0, 0, 0, 2], [-1, 0, 1, 3, 1], [1, 1, 1, 1, 0]),
+    _hard("abs", [0, 3 + 4j, -1j], kind=np.complex64),
+    *(_hard(name, [1 + 2j, 1 + 2j, 3], [1 + 2j, 1 + 3j, 2], kind=np.complex64)
+      for name in ("max", "min")),
+    _hard(
+        "select_n",
+        [-1, 0, 4],
+        # The branch not taken has an infinite slope, which stays out of the derivative.
+        fn=lambda lax: lambda x: lax.select(x > 0, lax.sqrt(lax.select(x > 0, x, x * 0 + 1)), x),
+    ),
+]  # fmt: skip
+
+
+def _differs_from_jax(case: OpCase, signature) -> bool:
+    """Whether JAX's derivative is not the function's: there differences alone are the oracle.
+
+    JAX takes the sign of complex numbers for constant, and the slope of ``acosh`` to the left of
+    the imaginary axis with the other sign.
+    """
+    return _named(case) in {"sign", "acosh"} and any("complex" in s for s in signature)
+
+
+@pytest.mark.parametrize(("case", "signature"), runs(CASES + HARD, ("float32", "complex64")))
+def test_derivatives_are_jaxs(case, signature, jax):
+    """Tangents and cotangents are JAX's, at hard points too."""
+    if not _differs_from_jax(case, signature):
+        same_as_jax(jax, case, signature)
+
+
+@pytest.mark.parametrize(("case", "signature"), smooth(c for c in CASES if _named(c) not in _STEPS))
+def test_modes_agree(case, signature):
+    """Forward mode, reverse mode and differences agree, to second order."""
+    modes_agree(case, signature)
+
+
+@pytest.mark.parametrize(
+    ("case", "signature"),
+    runs(
+        [c for t in (*_TABLES, cases.BITS, cases.COMPARISONS) for c in t],
+        ("float32", "complex64", "int32", "bool", "uint8"),
+        active=is_array,
+    ),
+)
+def test_batches_are_loops(case, signature):
+    """A mapped operation gives the stacked results of a loop."""
+    loops_agree(case, signature)
+
+
+def test_no_rule_is_pending():
+    """Every elementwise operation has its three rules, or says why not."""
+    mine = {elementwise.__name__, transcendental.__name__, parts.__name__, bitwise.__name__,
+            convert.__name__}  # fmt: skip
+    for name, prim in registry.items():
+        if prim.eval.__module__ in mine:
+            assert PENDING not in (prim.jvp, prim.transpose, prim.batch), name
+
+
+def test_a_missing_derivative_says_why():
+    """`nextafter` has no slope, and the error says what to do."""
+    with pytest.raises(MissingRuleError, match="the operand in its place"):
+        fnarray.grad(lambda x: lax.nextafter(x, x))(1.0)
+
+
+def test_stop_gradient_stops(jax):
+    """The derivative of what is stopped is zero, in trees too."""
+    grad = fnarray.grad(lambda x: lax.stop_gradient({"a": x})["a"] * x)
+    assert grad(3.0) == jax.grad(lambda x: jax.lax.stop_gradient({"a": x})["a"] * x)(3.0)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "tanh", "sqrt", "max", "logistic"])
+def test_derivatives_keep_weak_types(name, jax):
+    """Derivatives of weakly typed numbers are weakly typed, so that they promote nothing."""
+    args = (1.5, 2.5)[: 2 if name in {"add", "sub", "mul", "div", "max"} else 1]
+    got = fnarray.jvp(getattr(lax, name), args, args)
+    want = jax.jvp(getattr(jax.lax, name), args, args)
+    assert [x.weak_type for x in got] == [x.weak_type for x in want]

@@ -1,0 +1,82 @@
+"""``lint --verify`` runs programs; and both front ends of the analysis say the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fnarray.purity import check
+from fnarray.purity.lint.cli import main
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import read
+from fnarray.purity.rules import RULES
+
+from .corpus import FILES, cases
+
+UNSEEN = """
+import fnarray
+
+def noisy(x):
+    print(x)
+    return x
+
+# The name is computed: no reading of the file can tell what is traced.
+fnarray.jit(globals()["noi" + "sy"])(1.0)
+"""
+RULE = RULES["FNA004"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "expected"),
+    [
+        (RULE.good, 0, []),
+        (RULE.bad, 1, [("FNA004", 7)]),
+        (RULE.bad.replace("rvs()", "rvs()  # fnarray: ignore[FNA004]"), 0, []),
+        (UNSEEN, 1, [("FNA311", 5)]),
+        (UNSEEN.replace("print(x)", "print(x)  # fnarray: ignore[FNA311]"), 0, []),
+        ("import fnarray\nraise ValueError('no data')\n", 2, "does not run: ValueError: no data"),
+        ("import fnarray\nraise SystemExit(3)\n", 2, "does not run: exit status 3"),
+        ("import math\nraise SystemExit(3)\n", 0, []),
+    ],
+    ids=[
+        "pure",
+        "differs",
+        "differs-ignored",
+        "unseen",
+        "ignored",
+        "raises",
+        "exits",
+        "no-fnarray",
+    ],
+)
+def test_verify(tmp_path, monkeypatch, capsys, text, status, expected):
+    """Scripts that use fnarray are run; an effect that ends one is a finding at its line."""
+    monkeypatch.chdir(tmp_path)
+    Path("run.py").write_text(text)
+    Path("test_run.py").write_text("import fnarray\nraise SystemExit(5)\n")  # pytest's to run
+    assert main([".", "--verify", "--format", "json"]) == status
+    out, err = capsys.readouterr()
+    if status == 2:
+        assert expected in err
+    else:
+        assert [(row["code"], row["line"]) for row in json.loads(out)] == expected
+
+
+def test_verify_obeys_settings(tmp_path, monkeypatch):
+    """What is not selected is not reported, although it ended the program."""
+    monkeypatch.chdir(tmp_path)
+    Path("run.py").write_text(UNSEEN)
+    assert main([".", "--verify", "--ignore", "FNA311"]) == 0
+
+
+@pytest.mark.parametrize("module", FILES, ids=lambda m: getattr(m, "__name__", str(m)))
+def test_live_and_static_agree(module):
+    """On every line of the corpus both front ends give the same verdict."""
+    found = list(cases(module))
+    file = found[0].file
+    live = {f.line for case in found for f in check(case.function) if f.file == file}
+    static = {f.line for f in lint([read(Path(file))], Settings()).findings if f.file == file}
+    assert live == static
