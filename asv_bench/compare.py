@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import benchmarks.derivatives  # noqa: F401 - registers its cases
 from benchmarks.cases import CASES, Case
 from benchmarks.process import environment, spawn
 

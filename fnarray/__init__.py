@@ -42,6 +42,7 @@ if _TYPE_CHECKING:
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
+    from .purity.live import assume_pure as assume_pure
 
 #: Public names by the module they come from.
 _NAMES = {
@@ -53,14 +54,15 @@ _NAMES = {
         vjp vmap
     """,
     "config": """
-        check_tracer_leaks checking_leaks debug_infs debug_nans default_matmul_precision
-        disable_jit enable_x64 log_compiles numpy_dtype_promotion numpy_rank_promotion
+        check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
+        default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion numpy_rank_promotion
         threefry_partitionable
     """,
     "control.callback": "io_callback pure_callback",
     "core.array": "Array",
     "core.avals": "ShapeDtypeStruct",
     "core.dtypes": "float0",
+    "purity.live": "assume_pure",
 }
 _MODULES = "debug dtypes errors experimental lax nn numpy purity random scipy stages tree tree_util"
 

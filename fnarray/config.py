@@ -25,6 +25,7 @@ __all__ = [
     "SETTINGS",
     "Config",
     "Setting",
+    "check_determinism",
     "check_tracer_leaks",
     "checking_leaks",
     "config",
@@ -363,6 +364,11 @@ def explain_cache_misses(value: bool = True) -> _Scope:
 def enable_checks(value: bool = True) -> _Scope:
     """Check internal invariants in this thread and block."""
     return _Scope("enable_checks", value)
+
+
+def check_determinism(value: bool = True) -> _Scope:
+    """Trace twice and raise where the two programs differ, in this thread and block."""
+    return _Scope("check_determinism", value)
 
 
 def check_tracer_leaks(value: bool = True) -> _Scope:

@@ -144,7 +144,7 @@ def _batch_pure(
             f"how is {params['callback'].where()} to be called on a batch? Say so by vmap_method: "
             f"one of {', '.join(map(repr, VMAP_METHODS[:-1]))}.",
         )
-    if vmap_method == "sequential":
+    if vmap_method == "sequential" or size == 0:
         return row_by_row(pure_callback_p, args, batched, params)
     avals = params["result_avals"]
     if vmap_method == "sequential_unrolled":

@@ -181,8 +181,7 @@ class ArrayImpl(Array):
         name = self.dtype.name
         tail = f"dtype={name}" + (", weak_type=True" if self.weak_type else "") + ")"
         if self._data.size == 0:
-            shape = f"shape={self.shape}, " if self.ndim > 1 else ""
-            return f"Array([], {shape}{tail}"
+            return f"Array([], shape={self.shape}, {tail}"
         width = np.get_printoptions()["linewidth"]
         body = np.array2string(
             self._data, prefix="Array(", suffix=",", separator=", ", max_line_width=width

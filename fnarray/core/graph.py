@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .array import ArrayImpl
 from .avals import ShapedArray
 from .primitive import Primitive
 from .source import UNKNOWN, Source
@@ -37,6 +38,10 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray):
         self.val = np.asarray(val, aval.dtype)[()]
         self.aval = aval
+
+    def array(self) -> ArrayImpl:
+        """Return the constant as an array."""
+        return ArrayImpl(np.asarray(self.val, self.aval.dtype), self.aval)
 
     def __repr__(self) -> str:
         return f"Literal({self.val}:{self.aval.str_short(True)})"
@@ -184,7 +189,7 @@ def eval_graph(
         if not eqn.primitive.multiple_results:
             outs = (outs,)
         env.update(zip(eqn.outvars, outs, strict=True))
-    return [read(a) for a in graph.outvars]
+    return [a.array() if isinstance(a, Literal) else env[a] for a in graph.outvars]
 
 
 def structure(graph: Graph) -> tuple[Any, ...]:

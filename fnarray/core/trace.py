@@ -347,6 +347,8 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
 
 def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
+    if type(x) is Literal:
+        return x.array()
     try:
         return asarray(x)
     except UnexpectedTracerError:

@@ -1,7 +1,4 @@
-"""Linear algebra as ``jax.numpy.linalg`` names it: norms and products.
-
-Decompositions and solvers come with the primitives that they need.
-"""
+"""Linear algebra as ``jax.numpy.linalg`` names it."""
 
 from __future__ import annotations
 
@@ -12,6 +9,20 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_complex
+from ._linalg_factors import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
+from ._linalg_systems import (
+    det,
+    inv,
+    lstsq,
+    matrix_power,
+    matrix_rank,
+    multi_dot,
+    pinv,
+    slogdet,
+    solve,
+    tensorinv,
+    tensorsolve,
+)
 from ._math import abs as absolute
 from ._products import cross as _cross
 from ._products import diagonal as _diagonal
@@ -21,20 +32,42 @@ from ._products import tensordot as _tensordot
 from ._products import trace as _trace
 from ._products import vecdot as _vecdot
 from ._promote import as_operand, promote_dtypes_inexact
+from ._reductions import any as any_of
 from ._reductions import max as reduce_max
 from ._reductions import min as reduce_min
 from ._reductions import sum as reduce_sum
-from ._shape import array_of, axes_of, expand_dims, matrix_transpose, ravel
+from ._search import where
+from ._shape import array_of, axes_of, expand_dims, matrix_transpose, moveaxis, ravel
 
 __all__ = [
+    "cholesky",
+    "cond",
     "cross",
+    "det",
     "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
     "matmul",
     "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",
@@ -74,9 +107,15 @@ def _of_matrices(x: Array, ord: Any, axes: tuple[int, int], keepdims: bool) -> A
     row, column = axes
     if ord in (None, "f", "fro"):
         return _of_vectors(x, 2, axes, keepdims)
+    if ord in ("nuc", 2, -2):
+        values = svd(moveaxis(x, axes, (-2, -1)), full_matrices=False, compute_uv=False)
+        reduce = {"nuc": reduce_sum, 2: reduce_max, -2: reduce_min}[ord]
+        out = reduce(values, axis=-1, **({"initial": 0} if ord == 2 else {}))
+        return expand_dims(out, tuple(sorted(axes))) if keepdims else out
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(
-            f"numpy.linalg.norm: no order {ord!r} for matrices: use 'fro', 1, -1, inf or -inf."
+            f"numpy.linalg.norm: invalid order {ord!r} for matrices: use 'fro', 'nuc', 1, -1, 2, "
+            "-2, inf or -inf."
         )
     summed, searched = (row, column) if abs(ord) == 1 else (column, row)
     sums = reduce_sum(absolute(x), axis=summed, keepdims=True)
@@ -95,8 +134,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     x : array_like
     ord : optional
         Of vectors: a number (``sum(abs(x) ** ord) ** (1 / ord)``), 0 (how many are not 0), or
-        plus or minus inf. Of matrices: ``"fro"``, plus or minus 1 (sums of columns), plus or minus
-        inf (sums of rows). The root of the sum of squares where omitted.
+        plus or minus inf. Of matrices: ``"fro"``, ``"nuc"`` (sum of singular values), plus or
+        minus 1 (sums of columns), 2 (singular values) or inf (sums of rows). The root of the sum
+        of squares where omitted.
     axis : int or pair of int, optional
         All elements where neither this nor ``ord`` is given.
     keepdims : bool
@@ -126,6 +166,41 @@ def vector_norm(
     """Return the norm of vectors along axes, of all elements where there is no ``axis``."""
     (x,) = promote_dtypes_inexact(as_operand("linalg.vector_norm", x))
     return _of_vectors(x, ord, axes_of("linalg.vector_norm", axis, x.ndim), keepdims)
+
+
+def cond(x: Any, p: Any = None) -> Array:
+    """Return the condition number: the norm of a matrix times that of its inverse.
+
+    Parameters
+    ----------
+    x : array_like
+        Matrices along the last two axes; square ones unless the order is 2 or -2.
+    p : optional
+        Order of the norm, as of `norm`; 2 where omitted.
+
+    Returns
+    -------
+    array
+        Infinite for singular matrices.
+
+    Raises
+    ------
+    ValueError
+        For an order that there is not, or arrays that hold no matrices.
+    """
+    (x,) = promote_dtypes_inexact(as_operand("linalg.cond", x))
+    if x.ndim < 2:
+        raise ValueError(f"numpy.linalg.cond takes matrices (..., m, n), got shape {x.shape}.")
+    if p in (None, 2, -2):
+        s = svd(x, compute_uv=False)
+        largest, smallest = s[..., 0], s[..., -1]
+        r = smallest / largest if p == -2 else largest / smallest
+    else:
+        axis = (-2, -1)
+        r = norm(x, ord=p, axis=axis) * norm(inv(x), ord=p, axis=axis)
+    # Where NaN came of dividing zeros, not of the matrix, the matrix is singular.
+    lost = lax.bitwise_and(r != r, lax.bitwise_not(any_of(x != x, axis=(-2, -1))))
+    return where(lost, np.inf, r)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:

@@ -481,9 +481,12 @@ def _clamp_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
     return Map(f"{m}.minimum({m}.maximum({{1}}, {{0}}), {{2}})", 2)
 
 
-def _inside(low: Any, x: Any, high: Any, g: Any) -> Any:
-    # Nothing passes where x meets a bound: as in JAX, the derivative there is 0.
-    return pick(op("and", op("gt", x, low), op("lt", x, high)), g, 0)
+def _chosen(g: Any, out: Any, x: Any, *others: Any) -> Any:
+    """Tangent where the result is ``x`` and none of the others: where they meet, it is 0."""
+    which = op("eq", out, x)
+    for other in others:
+        which = op("and", which, op("ne", x, other))
+    return pick(which, g, 0)
 
 
 _clamp_p = register(
@@ -493,11 +496,9 @@ _clamp_p = register(
         eval=lambda low, x, high: np.minimum(np.maximum(x, low), high),
         form=_clamp_form,
         jvp=partials(
-            lambda g, out, low, x, high: pick(
-                op("and", op("gt", low, x), op("lt", low, high)), g, 0
-            ),
-            lambda g, out, low, x, high: _inside(low, x, high, g),
-            lambda g, out, low, x, high: pick(op("lt", high, x), g, 0),
+            lambda g, out, low, x, high: _chosen(g, out, low, x, high),
+            lambda g, out, low, x, high: _chosen(g, out, x, low, high),
+            lambda g, out, low, x, high: _chosen(g, out, high, op("max", low, x)),
         ),
         transpose=NOT_LINEAR,
         batch=_scalars_stretched(scalar=(0, 2), full=1),

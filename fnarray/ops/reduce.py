@@ -160,7 +160,8 @@ def _stretch(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 
 def _of_extremes(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     """Average the tangents of the elements that equal the result."""
-    hits = convert(op("eq", x, _stretch(out, x.shape, axes)), g.dtype, g.aval.weak_type)
+    one_each = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    hits = convert(op("eq", x, reshape(out, one_each)), g.dtype, g.aval.weak_type)
     return op("div", summed(mul(g, hits), axes), summed(hits, axes))
 
 

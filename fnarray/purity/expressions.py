@@ -252,6 +252,9 @@ class Expressions:
             return self.unknown(one.level)
         if one.kind in ("tuple", "frozen", "scalar"):
             parts = list(self.resolver.items(one) or ())
+            if hasattr(one.obj, "keys"):
+                keys = list(one.obj)
+                index = keys.index(index) if index in keys else None
             if isinstance(index, int) and -len(parts) <= index < len(parts):
                 parts = [parts[index]]
             if one.kind == "scalar" or not parts:

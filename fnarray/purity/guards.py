@@ -59,6 +59,10 @@ class Guards:
         with suppress(ValueError):
             self._add("cell", cell, name, cell.cell_contents)
 
+    def add_items(self, mapping: Any, name: str) -> None:
+        """Guard the items of a read-only view of a mapping that may change behind it."""
+        self._add("items", mapping, name, _Items(mapping))
+
     def add_attribute(self, holder: Any, name: str, value: Any) -> None:
         """Guard an attribute of a class, or of an object, which is not kept alive by it."""
         if not isinstance(holder, (type, types.ModuleType)):
@@ -87,7 +91,7 @@ class Guards:
         return [
             name
             for (kind, _, name), (holder, value) in self._entries.items()
-            if _now(kind, holder, name) is not value
+            if _now(kind, holder, name, value) is not value
         ]
 
     def _looked_up(self) -> bool:
@@ -122,8 +126,24 @@ class Guards:
         return self.holds
 
 
-def _now(kind: str, holder: Any, name: str) -> Any:
+class _Items:
+    """The keys and values of a mapping, as they were."""
+
+    __slots__ = ("were",)
+
+    def __init__(self, mapping: Any) -> None:
+        self.were = tuple(mapping.items())
+
+    def hold(self, mapping: Any) -> bool:
+        """Say whether a mapping has the same keys, for the same values."""
+        get, were = mapping.get, self.were
+        return len(mapping) == len(were) and all([get(k, _MISSING) is v for k, v in were])
+
+
+def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
     """Return what a guarded name stands for now."""
+    if kind == "items":
+        return value if value.hold(holder) else _MISSING
     if kind == "name":
         return holder.get(name, _MISSING)
     if kind == "cell":
@@ -163,6 +183,9 @@ class _Check:
         elif kind == "cell":
             text = f"{_OWN}_cell{len(self.cells)}"
             self.cells.append(holder)
+        elif kind == "items":
+            self.tests.append(f"{self._hold(value.hold)}({self._hold(holder)})")
+            return
         else:
             owner = f"{self._hold(holder)}{'()' if kind == 'part' else ''}"
             plain = name.isidentifier() and not keyword.iskeyword(name)

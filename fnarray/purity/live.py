@@ -98,9 +98,13 @@ class LiveResolver:
         return self._of_instance(obj, name, found, spelled, value)
 
     def items(self, value: Value) -> Iterator[Value] | None:
-        """Return the elements of a tuple or frozen set."""
-        if isinstance(value.obj, (tuple, frozenset)):
-            return (self.describe(x, value.name, value.holder, value.constant) for x in value.obj)
+        """Return the elements of a tuple or frozen set, or the values of a read-only mapping."""
+        parts = value.obj
+        if isinstance(parts, types.MappingProxyType):
+            self.guards.add_items(parts, value.name)
+            parts = tuple(parts.values())
+        if isinstance(parts, (tuple, frozenset)):
+            return (self.describe(x, value.name, value.holder, value.constant) for x in parts)
         return None
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
@@ -203,6 +207,8 @@ class LiveResolver:
     ) -> Value | None:
         if isinstance(found, classmethod):
             return self.describe(found, spelled, "attribute", True, bound=value)
+        if isinstance(found, (staticmethod, types.FunctionType)):
+            self._guard_method(cls, name)
         if isinstance(found, (staticmethod, types.FunctionType, property)):
             holder = "static" if isinstance(found, staticmethod) else "attribute"
             return self.describe(found, spelled, holder, True)
@@ -227,6 +233,8 @@ class LiveResolver:
                 made = self.describe(found, spelled, "attribute", True, bound=value)
                 if made.function is not None:
                     return made
+            if isinstance(found, (staticmethod, types.FunctionType)):
+                self._guard_method(type(obj), name)
             if isinstance(found, types.FunctionType):
                 return self.describe(found, spelled, "attribute", True, bound=value)
             if isinstance(found, classmethod):
@@ -242,9 +250,14 @@ class LiveResolver:
         constant = frozen or (
             not own and _is_constant(name, getattr(type(obj), "__annotations__", None))
         )
-        if not frozen and constant:
+        made = self.describe(inner, spelled, "attribute", constant)
+        if not frozen and (constant or made.kind in ("function", "class", "module", "partial")):
             self.guards.add_attribute(obj, name, inner)
-        return self.describe(inner, spelled, "attribute", constant)
+        return made
+
+    def _guard_method(self, cls: type, name: str) -> None:
+        if is_user_module(cls.__module__, _trusted):
+            self.guards.add_attribute(cls, name, getattr(cls, name))
 
 
 _NOTHING: Any = object()

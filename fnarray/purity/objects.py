@@ -138,7 +138,7 @@ def _array_kind(obj: Any) -> str | None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         if isinstance(obj, numpy.ndarray):
-            return "ndarray" if obj.flags.writeable else "frozen"
+            return "ndarray" if _is_writable(obj) else "frozen"
         if isinstance(obj, numpy.generic):
             return "scalar"
         if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState)):
@@ -150,6 +150,18 @@ def _array_kind(obj: Any) -> str | None:
         if named and base.__module__.partition(".")[0] in ("fnarray", "jax", "jaxlib"):
             return "array"
     return None
+
+
+def _is_writable(array: Any) -> bool:
+    """Say whether an array can be written: itself, or as another view of its memory."""
+    while not array.flags.writeable:
+        base = array.base
+        # An array that nobody but its view knows, such as one that was reshaped, is out of reach:
+        # the references are the view's, the variable's here, and the call's.
+        if type(base) is not type(array) or sys.getrefcount(base) <= 3:
+            return False
+        array = base
+    return True
 
 
 def is_frozen(cls: type) -> bool:

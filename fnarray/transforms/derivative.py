@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ..core.array import Array, ArrayImpl, asarray
+from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Literal, eval_graph
 from ..core.primitive import Primitive
@@ -81,7 +79,7 @@ def lift(x: Any) -> Array:
     if isinstance(x, Array):
         return x
     if type(x) is Literal:
-        return ArrayImpl(np.asarray(x.val, x.aval.dtype), x.aval)
+        return x.array()
     return asarray(x)
 
 

@@ -85,7 +85,7 @@ def _windows(seed: int) -> list[OpCase]:
     ]
 
 
-WINDOWS = [case for seed in range(27) for case in _windows(seed)]
+WINDOWS = [case for seed in range(18) for case in _windows(seed)]
 
 
 def _line(name: str, **params: Any) -> Callable[[Any], Callable[..., Any]]:

@@ -11,6 +11,7 @@ import fnarray
 from fnarray import lax
 from fnarray.config import enable_x64
 
+from .cases_reduce import _WINDOWS as GEOMETRIES
 from .cases_reduce import GENERAL, REDUCTIONS, RUNNING, WINDOWS
 from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax, smooth
 from .opcase import OpCase
@@ -31,6 +32,19 @@ def _window(name: str, start: float, x: np.ndarray) -> OpCase:
     return OpCase(f"reduce_window:{name} hard", fn, values=(x,))
 
 
+def _maxima(label: str) -> OpCase:
+    """Return windowed maxima that are finite where a window is all padding."""
+
+    def fn(lax: Any) -> Any:
+        def maxima(x):
+            out = lax.reduce_window(x, -np.inf, lax.max, *GEOMETRIES[label])
+            return lax.max(out, lax.full_like(out, -9))
+
+        return maxima
+
+    return OpCase(f"reduce_window:max {label} finite", fn, shapes=((4, 6),), dtypes=("float64",))
+
+
 HARD = [
     *(_at("reduce_prod", x, axes) for x in (_zeros, _none) for axes in ((1,), (0, 1), (0,), ())),
     *(_at(f"reduce_{m}", x, (1,)) for m in ("max", "min") for x in (_ties, _ties.T, _zeros)),
@@ -44,23 +58,27 @@ HARD = [
     ),
 ]
 ROWS = (*REDUCTIONS, *RUNNING, *WINDOWS, *GENERAL, *HARD)
-#: JAX has no reverse mode for windows with holes or cut, nor for windows of any function; its
-#: derivative of a general reduction forgets the initial value.
+#: JAX has no reverse mode for windows of any function, nor for maxima in windows that are dilated
+#: or cut; its derivative of a general reduction forgets the initial value.
 BEYOND_JAX = {
     "reduce:lambda add",
     "reduce:named from 2",
-    "reduce:not associative",
     "reduce:two operands",
-    "reduce_window:max cut",
-    "reduce_window:max holes",
     "reduce_window:mul same",
     "reduce_window:pair",
 }
+NOT_FINITE = {"reduce_window:max cut", "reduce_window:max holes"}
+#: Its derivative is that of another order of combinations.
+NOT_ASSOCIATIVE = "reduce:not associative"
 
 
 @pytest.mark.parametrize(
     ("case", "signature"),
-    runs([row for row in ROWS if row.name not in BEYOND_JAX], ("float32", "complex64")),
+    runs(
+        [r for r in ROWS if r.name not in {*BEYOND_JAX, *NOT_FINITE, NOT_ASSOCIATIVE}],
+        ("float32",),
+    )
+    + runs([*REDUCTIONS, *(r for r in RUNNING if "cumsum" in r.name)], ("complex64",)),
 )
 def test_same_as_jax(jax, case: OpCase, signature: tuple[str, ...]) -> None:
     """Tangents and cotangents are JAX's."""
@@ -69,8 +87,8 @@ def test_same_as_jax(jax, case: OpCase, signature: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("case", "signature"),
-    smooth(ROWS)
-    + runs([r for r in ROWS if r.name in BEYOND_JAX and r.name != "reduce:not associative"]),
+    smooth([*ROWS, *map(_maxima, GEOMETRIES)])
+    + runs([r for r in ROWS if r.name in BEYOND_JAX or r.name == "cumlogsumexp:complex"]),
 )
 def test_modes_agree(case: OpCase, signature: tuple[str, ...]) -> None:
     """Forward mode, reverse mode and differences agree, to second order."""

@@ -7,7 +7,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
-from fnarray.ops.random_bits import random_bits, random_fold_in, random_split
+from fnarray.ops.random_bits import random_bits, random_fold_in, random_split, threefry2x32
 from fnarray.ops.random_floats import (
     multiply_add,
     sample_erf_inv,
@@ -72,7 +72,7 @@ def test_loops_agree(case: OpCase, signature: tuple[str, ...]) -> None:
 _WORDS = np.array([7, 2**31], np.uint32)
 _DATA = np.array(5, np.uint32)
 KEYED = [
-    OpCase("threefry2x32", lambda lax: lambda *xs: lax.threefry2x32(*xs),
+    OpCase("threefry2x32", lambda lax: threefry2x32,
            values=(np.uint32([1]), np.uint32([2]), np.uint32([[3, 4]])[0], np.uint32([5, 6]))),
     OpCase("random_bits", lambda lax: lambda key: random_bits(key, 32, (2, 3)), values=(_WORDS,)),
     OpCase("random_bits:narrow", lambda lax: lambda key: random_bits(key, 8, (5,)),

@@ -272,6 +272,52 @@ def test_configuration(project, capsys, table, status):
     assert run(capsys, ".", "--isolated")[0] == 1
 
 
+HELPED = """
+import jax, tools, wandb
+
+@jax.jit
+def step(x):
+    wandb.log({"loss": x})
+    return tools.count(x)
+"""
+COUNTER = "calls = 0\ndef count(x):\n    global calls\n    calls += 1\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("", ["FNA101"]),
+        ("trusted = ['tools']", []),
+        ("trusted = ['tool']", ["FNA101"]),
+        ("impure = ['wandb']", ["FNA101", "FNA316"]),
+        ("impure = ['wandb.log', 'tools.count']", ["FNA316", "FNA316"]),
+    ],
+)
+def test_trusted_and_impure(project, capsys, table, expected):
+    """Packages named as trusted are not entered; functions named as impure are refused."""
+    project(a_py=HELPED, tools_py=COUNTER, pyproject_toml=f"[tool.fnarray.lint]\n{table}\n")
+    assert sorted(codes(run(capsys, ".", "--format", "json")[1])) == expected
+
+
+def test_settings_hold_from_any_folder(project, capsys, monkeypatch):
+    """Patterns are relative to the settings' folder, wherever the linter is started."""
+    table = "[tool.fnarray.lint.per-file-ignores]\n'src/**' = ['FNA601']\n"
+    root = project(src__a_py=BRANCH, pyproject_toml=table)
+    monkeypatch.chdir(root / "src")
+    assert run(capsys, ".")[0] == run(capsys, "a.py")[0] == 0
+    monkeypatch.chdir(root)
+    assert run(capsys, "src")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("library", "said"), [("jax", "jax.debug.print"), ("fnarray", "fnarray.debug.print")]
+)
+def test_repairs_speak_of_the_library_in_use(project, capsys, library, said):
+    """Who uses JAX is shown JAX's repair."""
+    project(a_py=f"import {library}\n@{library}.jit\ndef f(x):\n    print(x)\n")
+    assert f" {said}," in run(capsys, "a.py")[1]
+
+
 # --- suppressions --------------------------------------------------------------------------------
 
 

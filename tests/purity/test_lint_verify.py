@@ -36,7 +36,7 @@ RULE = RULES["FNA004"]
         (RULE.bad, 1, [("FNA004", 7)]),
         (RULE.bad.replace("rvs()", "rvs()  # fnarray: ignore[FNA004]"), 0, []),
         (UNSEEN, 1, [("FNA311", 5)]),
-        (UNSEEN.replace("print(x)", "print(x)  # fnarray: ignore[FNA311]"), 0, []),
+        (UNSEEN.replace("print(x)", "print(x)  # fnarray: ignore[FNA311,FNA002]"), 0, []),
         ("import fnarray\nraise ValueError('no data')\n", 2, "does not run: ValueError: no data"),
         ("import fnarray\nraise SystemExit(3)\n", 2, "does not run: exit status 3"),
         ("import math\nraise SystemExit(3)\n", 0, []),
@@ -75,7 +75,12 @@ def test_verify_obeys_settings(tmp_path, monkeypatch):
 @pytest.mark.parametrize("module", FILES, ids=lambda m: getattr(m, "__name__", str(m)))
 def test_live_and_static_agree(module):
     """On every line of the corpus both front ends give the same verdict."""
-    found = list(cases(module))
+    # What the corpus hands to `check` itself, no transform in the file names.
+    found = [
+        case
+        for case in cases(module)
+        if type(case.function).__name__ == "Jitted" or case.name.startswith("make_")
+    ]
     file = found[0].file
     live = {f.line for case in found for f in check(case.function) if f.file == file}
     static = {f.line for f in lint([read(Path(file))], Settings()).findings if f.file == file}

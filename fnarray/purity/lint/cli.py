@@ -7,11 +7,12 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from ..findings import Finding
 from ..rules import RULES, rule
 from . import baseline as base
 from . import discover, notebook, suppress
@@ -162,14 +163,10 @@ def _run(args: argparse.Namespace) -> int:
     gc.disable()
     try:
         sources = sources_of(args, settings)
-        result = lint(sources, settings)
+        result = lint(sources, settings, _verified(sources, settings) if args.verify else None)
     finally:
         if collecting:
             gc.enable()
-    if args.verify:
-        from .verify import verify
-
-        result.add(verify(sources, settings), settings)
     for crash in result.crashes:
         _err(f"fnarray lint: internal error: {crash}")
     path = args.baseline or (settings.root / settings.baseline if settings.baseline else None)
@@ -197,6 +194,12 @@ def _run(args: argparse.Namespace) -> int:
     if result.crashes:
         return 2
     return 1 if result.findings and not args.exit_zero else 0
+
+
+def _verified(sources: list[Source], settings: Settings) -> Iterator[Finding]:
+    from .verify import verify
+
+    return verify(sources, settings)
 
 
 def _write(args: argparse.Namespace, settings: Settings, report: Report) -> None:

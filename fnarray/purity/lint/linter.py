@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..findings import Finding, Place
+from ..known import EFFECTS
 from ..rules import RULES, rule
 from .config import Settings
 from .effects import Effects
@@ -37,24 +39,43 @@ class Result:
     traced: int = 0
     crashes: list[str] = field(default_factory=list)
 
-    def add(self, more: Iterable[Finding], settings: Settings) -> None:
-        """Take in what was found in another way, if it is new."""
-        known = {(f.file, f.code, f.line) for f in self.findings}
-        on = _switch(settings)
-        self.findings += [f for f in more if on(f) and (f.file, f.code, f.line) not in known]
 
+def lint(
+    sources: Iterable[Source], settings: Settings, seen: Iterable[Finding] | None = None
+) -> Result:
+    """Check sources and the helpers that they import.
 
-def lint(sources: Iterable[Source], settings: Settings) -> Result:
-    """Check sources and the helpers that they import."""
+    Parameters
+    ----------
+    sources
+        What to check.
+    settings
+        What to look for, and where.
+    seen
+        What was found in another way (by running the files), to be selected from with the rest.
+    """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION))
     try:
-        return _lint(list(sources), settings)
+        with _declared(settings.impure):
+            return _lint(list(sources), settings, seen)
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _lint(given: list[Source], settings: Settings) -> Result:
+@contextmanager
+def _declared(names: Iterable[str]) -> Iterator[None]:
+    """Know further functions and packages to be impure, for one run."""
+    new = dict.fromkeys(set(names) - EFFECTS.keys(), RULES["FNA316"].code)
+    EFFECTS.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            del EFFECTS[name]
+
+
+def _lint(given: list[Source], settings: Settings, seen: Iterable[Finding] | None) -> Result:
     marks = _MARKS + tuple(t.partition(".")[0] for t in settings.transforms)
     relevant = [s for s in given if any(m in line for line in s.lines for m in marks)]
     crashes: list[str] = []
@@ -87,7 +108,9 @@ def _lint(given: list[Source], settings: Settings) -> Result:
         lambda traced: _Survive(crashes, f"{traced.scope.module.path}: {traced.label}"),
     )
     known = {s.path: s for s in given} | project.extra
-    findings = _select(raw, given, known, settings)
+    places = {(f.file, f.code, f.line) for f in raw}
+    raw += [f for f in seen or () if (f.file, f.code, f.line) not in places]
+    findings = _select(raw, given, known, settings, ran=seen is not None)
     return Result(findings, known, len(roots), crashes)
 
 
@@ -119,8 +142,9 @@ def _fault(source: Source) -> Finding:
 
 
 def _select(
-    raw: Iterable[Finding], given: list[Source], known: dict[str, Source], settings: Settings
-) -> list[Finding]:
+    raw: Iterable[Finding], given: list[Source], known: dict[str, Source], settings: Settings,
+    *, ran: bool,
+) -> list[Finding]:  # fmt: skip
     """Return what configuration and comments leave, each place and code once, in order."""
     order = {source.path: i for i, source in enumerate(given)}
     silencers: dict[str, Suppressions] = {}
@@ -144,7 +168,7 @@ def _select(
         comments = silencer(source.path)
         kept |= {
             (f.file, f.code, f.line, f.column): f
-            for f in _upkeep(source, comments, settings)
+            for f in _upkeep(source, comments, settings, ran)
             if on(f) and not comments.covers(f.code, f.name, f.line)
         }
     spoken = _spoken(known, given)
@@ -183,7 +207,9 @@ def _imported(source: Source) -> frozenset[str]:
     return frozenset(m[1] for line in source.lines if (m := _IMPORT.match(line)))
 
 
-def _upkeep(source: Source, comments: Suppressions, settings: Settings) -> Iterator[Finding]:
+def _upkeep(
+    source: Source, comments: Suppressions, settings: Settings, ran: bool
+) -> Iterator[Finding]:
     """Yield the suppression comments that suppress nothing, or name nothing."""
     unused, unknown = RULES["FNA002"], RULES["FNA003"]
 
@@ -200,7 +226,7 @@ def _upkeep(source: Source, comments: Suppressions, settings: Settings) -> Itera
         except KeyError:
             yield at(comment, unknown, entry)
             continue
-        on = settings.enabled(named.code, named.name)
+        on = settings.enabled(named.code, named.name) and (ran or named.code != "FNA004")
         if on and named is not unused and not settings.ignored_in(
             source.path, named.code, named.name
         ):  # fmt: skip

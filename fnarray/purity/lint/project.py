@@ -88,9 +88,15 @@ class Project:
             known = self._exists[path] = path.is_file()
         return known
 
+    def is_closed(self, dotted: str) -> bool:
+        """Say whether a name is known, or trusted, without looking into its files."""
+        return dotted.partition(".")[0] in FRAMEWORKS or any(
+            f"{dotted}.".startswith(f"{name}.") for name in self.settings.trusted
+        )
+
     def module(self, dotted: str, importer: Module) -> Module | None:
         """Return the project's module of that name as seen from a file, or None."""
-        if not dotted or dotted.split(".", 1)[0] in FRAMEWORKS:
+        if not dotted or self.is_closed(dotted):
             return None
         folder = Path(importer.path).parent
         key = (dotted, str(folder))
@@ -121,9 +127,9 @@ class Project:
 
     def follow(self, dotted: str, importer: Module, depth: int = _DEPTH) -> Target | None:
         """Return what a dotted name stands for, seen from a module."""
-        parts = dotted.split(".")
-        if parts[0] in FRAMEWORKS:
+        if self.is_closed(dotted):
             return External(dotted)
+        parts = dotted.split(".")
         for n in range(len(parts), 0, -1):
             module = self.module(".".join(parts[:n]), importer)
             if module is not None:

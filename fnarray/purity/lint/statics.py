@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..known import RESULTS
+from ..known import RESULTS, effect_of
 from ..values import OUTSIDE, Function, Value, join
 from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
@@ -104,6 +104,8 @@ class StaticResolver:
             if found is not None:
                 return self._member(value, found, name, spelled)
             return self._instance_attribute(value, owner, name, spelled)
+        if value.kind == "class" and value.ref and effect_of(f"{value.ref}.{name}"):
+            return self.of_target(External(f"{value.ref}.{name}"), spelled)  # Path(p).read_text
         if value.ref and value.kind in ("module", ""):
             target = self._of_ref(value.ref, name)
             if isinstance(target, Scope) and value.kind == "module":
