@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .control.debugging import debug_breakpoint as breakpoint
 from .control.debugging import debug_callback as callback
 from .control.debugging import debug_log as log
 from .control.debugging import debug_print as print
 
-__all__ = ["callback", "log", "print"]
+__all__ = ["breakpoint", "callback", "log", "print"]

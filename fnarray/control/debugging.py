@@ -5,8 +5,10 @@ Both act in the order of the program, once per execution; no derivative sees the
 
 from __future__ import annotations
 
+import bdb
 import copy
 import logging
+import pdb
 import string
 import sys
 from collections.abc import Callable, Sequence
@@ -113,6 +115,44 @@ def _check_alone(where: str, args: tuple, kwargs: dict[str, Any]) -> None:
             f"{where}: got the arguments {args} and {kwargs} and nothing to call them with. Pass "
             f"it first, or in two steps: {where}(ordered=True)(...)."
         )
+
+
+# ---- breakpoint ----------------------------------------------------------------------------------
+
+
+def debug_breakpoint(
+    *,
+    ordered: bool = False,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    token: Any = None,
+    **kwargs: Any,
+) -> None:
+    """Open the Python debugger each time this point is reached, from a compiled program too.
+
+    It shows the line and the local variables of the function that calls this one, with the values
+    they have at run time. ``c`` goes on, ``q`` ends the program with ``bdb.BdbQuit``.
+
+    Parameters
+    ----------
+    ordered, backend, filter_frames, num_frames, token, **kwargs
+        Accepted for compatibility.
+    """
+    frame = sys._getframe(1)
+    file, line, names = frame.f_code.co_filename, frame.f_lineno, frame.f_globals
+    # A call at the user's line of the user's file: what the debugger shows as its place.
+    code = compile("\n" * (line - 1) + "_stop()", file, "exec")
+
+    def stop(**values: Any) -> None:
+        debugger = pdb.Pdb()
+        debugger.reset()
+        exec(code, {**names, "_stop": lambda: debugger.interaction(sys._getframe(1), None)}, values)
+        if debugger.quitting:
+            raise bdb.BdbQuit
+
+    options = {"effect": "OrderedDebug" if ordered else "Debug", "partitioned": False}
+    _record_callback(options, stop, **frame.f_locals)
 
 
 # ---- debug_print ---------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ class _Contexts(threading.local):
     def __init__(self) -> None:
         self.free: contextvars.Context | None = _quiet_context()
         self.outer = contextvars.copy_context()
+        self.spare: list[contextvars.Context] = []  # for operations inside `aloud`
 
 
 _contexts = _Contexts()
@@ -52,9 +53,10 @@ def aloud(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if _contexts.free is not None:
         return function(*args, **kwargs)
-    outer = _contexts.outer
-    _contexts.free = _quiet_context()  # for operations that the function calls
+    outer, spare = _contexts.outer, _contexts.spare
+    _contexts.free = inner = spare.pop() if spare else _quiet_context()
     try:
         return outer.run(function, *args, **kwargs)
     finally:
         _contexts.free, _contexts.outer = None, outer
+        spare.append(inner)

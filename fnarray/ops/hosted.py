@@ -171,8 +171,6 @@ def _polar_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
         size = sqrt(mul(sub(n, k), add(n, _plus(k, 1))))
         turn = complex(cos(phi), mul(sin(phi), -sign))
         other = bind(_sph_harm_y_p, n, _plus(m, sign), theta, phi)
-        # Beyond the last order there is nothing, whatever SciPy says.
-        other = select(broadcast(lt(k, n), out.shape), other, 0)
         return mul(mul(convert(size, out.dtype), turn), other)
 
     return mul(convert(g, out.dtype), mul(sub(neighbour(1), neighbour(-1)), 0.5))

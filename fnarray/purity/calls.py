@@ -9,6 +9,7 @@ from . import rules
 from .known import (
     ARRAY_MUTATORS,
     DRAWING,
+    FILTERS,
     INDIFFERENT,
     MUTATING_FUNCTIONS,
     MUTATING_FUNCTIONS_ATTR,
@@ -173,7 +174,11 @@ class Calls:
         if ref in MUTATING_FUNCTIONS_ATTR and args:
             self.mutate(args[0], frame, node, ref.rpartition(".")[2], attribute=True)
             return self.unknown(frame.level)
+        if ref == "warnings.catch_warnings":
+            return Value("catching", frame.level)
         code = effect_of(ref)
+        if self.catching and ref in FILTERS:
+            code = ""
         if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
             if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
                 shown = ref.removeprefix("builtins.")

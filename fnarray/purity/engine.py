@@ -49,6 +49,7 @@ class Engine(Statements, Expressions, Calls):
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
         self.branches = 0
+        self.catching = False
         self._locals: dict[int, Value] = {}
 
     def unknown(self, level: int) -> Value:

@@ -76,7 +76,7 @@ EFFECTS: Final[dict[str, str]] = {
             "httpx", "smtplib", "ftplib", "threading.Thread", "threading.Timer", "threading.Event",
             "multiprocessing", "concurrent.futures", "asyncio.run", "asyncio.sleep", "signal",
             "atexit", "gc.collect", "webbrowser", "ctypes", "queue.Queue",
-            "warnings.filterwarnings", "warnings.simplefilter",
+            "warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings",
             "numpy.seterr", "numpy.set_printoptions", "builtins.exit", "builtins.quit",
         ),
         "FNA316",
@@ -254,6 +254,10 @@ DRAWING: Final = frozenset(
 )  # fmt: skip
 #: Functions that wrap an iterator in another: the result is as much outside as what it wraps.
 WRAPPING: Final = frozenset(k for k, kind in RESULTS.items() if kind == "iterator")
+#: Functions whose effect ``warnings.catch_warnings`` undoes.
+FILTERS: Final = frozenset(
+    {"warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings"}
+)
 #: Functions that never look at the contents of an argument.
 INDIFFERENT: Final = frozenset(
     {f"builtins.{k}" for k in ("isinstance", "type", "callable", "issubclass")}
@@ -320,7 +324,7 @@ TRACERS: Final[dict[str, tuple[tuple[int | str, ...], bool]]] = {
 }
 #: The transforms of the table that are loops, branches: their callbacks are traced on their own.
 HOST_CALLS: Final = frozenset(
-    {"callback", "debug_callback", "pure_callback", "io_callback", "breakpoint"}
+    {"breakpoint", "callback", "debug_breakpoint", "debug_callback", "io_callback", "pure_callback"}
 )
 #: Names of the table that mean something else outside of these modules.
 _IN_LAX: Final = frozenset({"map", "scan", "cond", "switch", "while_loop", "fori_loop"})

@@ -217,7 +217,11 @@ class LiveResolver:
             obj = getattr(cls, name)
         except AttributeError:
             return None
-        constant = not user or _is_constant(name, getattr(cls, "__annotations__", None))
+        constant = (
+            not user
+            or _is_constant(name, getattr(cls, "__annotations__", None))
+            or name in getattr(cls, "__dataclass_fields__", ())  # the default of a field
+        )
         self.guards.add_attribute(cls, name, obj)
         made = self.describe(obj, spelled, "attribute", constant)
         if not user:

@@ -168,12 +168,15 @@ class Statements:
         self.block(node.finalbody, frame)
 
     def _do_With(self: Any, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+        catching = self.catching
         for item in node.items:
             value = self.expr(item.context_expr, frame)
+            self.catching = self.catching or value.kind == "catching"
             entered = self.manage(value, frame, item.context_expr)
             if item.optional_vars is not None:
                 self.store(item.optional_vars, entered, frame)
         self.block(node.body, frame)
+        self.catching = catching
 
     def _do_Match(self: Any, node: ast.Match, frame: Frame) -> None:
         subject = self.read(node.subject, frame)

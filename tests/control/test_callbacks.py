@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bdb
+import io
 import os
 import subprocess
 import sys
@@ -199,6 +201,25 @@ def test_callbacks_run_in_the_callers_context(capsys, loop):
     assert capsys.readouterr().out == "[0.33 0.33 0.33] raise\n"
 
 
+def test_breakpoint_shows_values(capsys, monkeypatch):
+    """The debugger stands at the user's line, with the values of the run; ``q`` stops it."""
+
+    @fnarray.jit
+    def f(x):
+        y = x + 1
+        debug.breakpoint()  # here
+        return y
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("p float(y), S\nc\nq\n"))
+    assert float(f(S)) == 2.5
+    out = capsys.readouterr().out
+    assert "test_callbacks.py(" in out
+    assert "debug.breakpoint()  # here" in out
+    assert "(2.5, np.float32(1.5))" in out
+    with pytest.raises(bdb.BdbQuit):
+        f(S)
+
+
 def test_log_goes_to_the_logger(caplog):
     """``debug.log`` makes a log record at the user's line."""
     with caplog.at_level("INFO", logger="fnarray.debug"):
@@ -358,7 +379,7 @@ def test_equal_functions_are_not_the_same_function():
         return one, two, pure_callback(a.method, x, x), pure_callback(a.method, x, x)
 
     assert [float(y) for y in f(S)] == [3.0, 4.5, 3.0, 3.0]
-    assert str(f.lower(S).as_text()).count("pure_callback (library)") == 3
+    assert str(f.lower(S).as_text()).count("pure_callback (host)") == 3
     # Programs that differ in nothing else are two programs.
     apart = [fnarray.jit(lambda x, s=s: pure_callback(s, x, x)) for s in (a, b)]
     assert [float(g(S)) for g in apart] == [3.0, 4.5]

@@ -6,12 +6,14 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.cli import parser
+from fnarray.purity.lint.config import FORMATS, Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.pages import reference
 from fnarray.purity.lint.report import REPORTERS, Report
@@ -168,3 +170,13 @@ def test_reference_is_up_to_date():
     assert {p.name for p in folder.glob("*.md")} == made.keys()
     stale = [n for n, text in made.items() if (folder / n).read_text(encoding="utf-8") != text]
     assert not stale, "run: python -m fnarray.purity.lint.pages docs/reference/rules"
+
+
+def test_reference_names_every_setting():
+    """Each setting, command-line option and format has its place in the reference."""
+    text = (ROOT / "docs/reference/linter.md").read_text(encoding="utf-8")
+    names = {f.name.replace("_", "-") for f in fields(Settings)} - {"root"}
+    options = {o for a in parser()._actions for o in a.option_strings if o.startswith("--")}
+    missing = [n for n in names | set(FORMATS) if f"`{n}`" not in text]
+    missing += [o for o in options - {"--help", "--output-format"} if f"`{o}" not in text]
+    assert not missing

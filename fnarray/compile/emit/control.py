@@ -41,6 +41,8 @@ class Control(Blocks):
     def __init__(self, sizes: frozenset[int] = frozenset()):
         super().__init__(sizes)
         self._blocks: dict[int, tuple[Any, Block]] = {}
+        #: Whether a loop has been emitted whose turns depend on those before.
+        self.sequential = False
 
     # -- graphs ------------------------------------------------------------------------------
 
@@ -352,6 +354,7 @@ class Control(Blocks):
                 self.carry(pair[1][1], node.ins[nc + nb + j], node.outs[j], plan, memory=memory)
             )
         flag = self._spares(body, carries, body.outputs)
+        self.sequential = True
         with self.block("while True:", barrier=True):
             for c, var in zip(carries, cond.inputs[nc:], strict=True):
                 self.enter(c, var)
@@ -379,6 +382,7 @@ class Control(Blocks):
         flag = self._spares(body, carries, body.outputs[:nc])
         name = self.fresh("s")
         self.counted.add(name)
+        self.sequential |= nc > 0
         with self.block(f"for {name} in range({self.number(form.length)}):", barrier=True):
             self.declare(name)
             t = variable(name, form.length)

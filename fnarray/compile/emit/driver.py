@@ -173,7 +173,7 @@ class DriverWriter:
         for var in node.outs:
             self.names[var] = f"t{len(self.names)}"
             outs.append(self.names[var])
-        self.lines.append(f"# {node.eqn.primitive.name} (library)")
+        self.lines.append(f"# {node.eqn.primitive.name} (host)")
         results = "".join(f"{name}, " for name in outs)
         self.lines.append(f"{results}{'= ' if outs else ''}h{len(self.hosts)}({args})")
         self.hosts.append(host_function(node, self.compiled))
