@@ -47,6 +47,12 @@ class Held:
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self.value!r} is part of a traced program that calls it: such a program cannot be "
+            "pickled, since a function of the same name may be another one elsewhere."
+        )
+
     def __repr__(self) -> str:
         return repr(self.value)
 

@@ -60,6 +60,8 @@ class Tracer(Array):
         return origin_text(self)
 
     def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
+        if not self.trace.alive:
+            check_alive(self)
         return error(
             f"{asked} of traced array {self.aval.str_short()} while tracing "
             f"{self.trace.name}, at {user_source()}: its value is not known when the function "
@@ -151,6 +153,52 @@ class Trace:
         """Apply a primitive; return its result, or list of results."""
         raise TypeError(f"{type(self).__name__} does not say what operations do")
 
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call a function that has a derivative of its own; by default it is like any other."""
+        return call.run(*args)
+
+    def owns(self, tracer: Tracer) -> bool:
+        """Whether a tracer is one of this run's."""
+        return tracer.trace is self
+
+
+class CustomCall:
+    """A call of a function of flat arrays whose derivative is given beside it.
+
+    Its methods run in whatever trace is current, on values of that trace.
+    """
+
+    __slots__ = ()
+
+    name: str
+
+    def run(self, *args: Any) -> Sequence[Any]:
+        """Call the function."""
+        raise TypeError(f"{type(self).__name__} does not say what it runs")
+
+    def derive(
+        self, primals: Sequence[Any], tangents: Sequence[Any], forward: bool
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Apply its derivative: results and tangents, of which some may be `Zero`.
+
+        ``forward`` says that tangents are values; else they are recorded on a tape.
+        """
+        raise TypeError(f"{type(self).__name__} has no derivative")
+
+    def batched(self, axis: Any, flags: Sequence[bool], of: Any = None) -> Any:
+        """Return the call on batches; once run, its ``flags`` say which results are batches."""
+        raise TypeError(f"{type(self).__name__} does not say how it is batched")
+
+    def recorded(self, graph: ClosedGraph, num_consts: int) -> tuple[Primitive, dict[str, Any]]:
+        """Return the equation that holds the call, once the function is a graph."""
+        raise TypeError(f"{type(self).__name__} cannot be recorded")
+
+
+def call_custom(call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+    """Call a function that has a derivative of its own, as the trace in progress wants it."""
+    trace = state.trace
+    return call.run(*args) if trace is None else trace.custom(call, args)
+
 
 class GraphTrace(Trace):
     """Records the operations of one run of a function.
@@ -205,6 +253,14 @@ class GraphTrace(Trace):
         tracers = [JitTracer(self, v, source) for v in outvars]
         return tracers if many else tracers[0]
 
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Record a call with the graph of its function."""
+        closed = trace_graph(call.run, [self.atom(x).aval for x in args], call.name)
+        g = closed.jaxpr
+        inner = Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name)
+        prim, params = call.recorded(ClosedGraph(inner), len(closed.consts))
+        return self.process(prim, [*closed.consts, *args], params)
+
     def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:
         """Return the graph of what was recorded, with ``outs`` as its results."""
         outvars = tuple(map(self.atom, outs))
@@ -218,8 +274,15 @@ class GraphTrace(Trace):
 def check_alive(tracer: Tracer) -> None:
     """Raise `UnexpectedTracerError` for a tracer whose trace has ended or is not enclosing."""
     trace = state.trace
-    while trace is not None and trace is not tracer.trace:
+    while trace is not None and trace is not tracer.trace and not trace.owns(tracer):
         trace = trace.parent
+    if trace is None and tracer.trace.alive:
+        raise UnexpectedTracerError(
+            f"A tracer {tracer.aval.str_short()} of {tracer.trace.name} is used at "
+            f"{user_source()}, outside of it.\n  It is {origin_text(tracer)}.\n"
+            "  Functions with derivatives of their own, and their rules, may not close over what "
+            "is being differentiated: pass it as an argument."
+        )
     if trace is None:
         raise UnexpectedTracerError(
             f"A tracer {tracer.aval.str_short()} of {tracer.trace.name} is used at "

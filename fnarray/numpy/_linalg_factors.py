@@ -162,7 +162,7 @@ def svd(
     sign = lax.convert_element_type(lax.sign(w), v.dtype)
     # A zero's vectors have the sign they have.
     sign = sign + (sign == 0)
-    return SVDResult(v * sign[..., None, :], s, adjoint(v))
+    return SVDResult(v, s, sign[..., None] * adjoint(v))
 
 
 def svdvals(x: Any, /) -> Array:

@@ -147,13 +147,13 @@ def lstsq(
     if a.size:
         u, s, vh = svd(a, full_matrices=False)
         kept = s >= np.asarray(cut, real) * s[0]
-        rank = reduce_sum(kept, dtype=np.int32)
+        rank = reduce_sum(kept)
         scale = where(kept, 1 / where(kept, s, 1), 0)
         inner = scale[:, None] * matmul(u.conj().T, columns)
         x = matmul(vh.conj().T, inner)
     else:
         s = lax.full((0,), 0, real)
-        rank = lax.full((), 0, np.int32)
+        rank = lax.full((), 0, int)
         x = lax.full((n, columns.shape[1]), 0, a.dtype)
     if numpy_resid and (n == 0 or m <= n or bool(rank < n)):
         residuals = lax.full((0,), 0, real)
@@ -273,7 +273,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     """
     (M,) = inexact("matrix_rank", M)
     if M.ndim < 2:
-        return lax.convert_element_type(any_of(M != 0), np.int32)
+        return lax.convert_element_type(any_of(M != 0), int)
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if tol is None:
         if rtol is None:
@@ -281,7 +281,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         largest = reduce_max(s, axis=-1, initial=0)
         tol = as_operand("linalg.matrix_rank", rtol) * largest
     bound = lax.expand_dims(array_of("linalg.matrix_rank", tol), (-1,)) if np.ndim(tol) else tol
-    return reduce_sum(s > bound, axis=-1, dtype=np.int32)
+    return reduce_sum(s > bound, axis=-1)
 
 
 def matrix_power(a: Any, n: int) -> Array:

@@ -168,7 +168,8 @@ def _polar_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
     # By ladder operators: no division by sin(theta), so that it holds at the poles.
     def neighbour(sign: int) -> Any:
         k = mul(m, sign)
-        size = sqrt(mul(sub(n, k), add(n, _plus(k, 1))))
+        # Negative past the last order, where the functions are 0.
+        size = sqrt(max(mul(sub(n, k), add(n, _plus(k, 1))), const(n, 0)))
         turn = complex(cos(phi), mul(sin(phi), -sign))
         other = bind(_sph_harm_y_p, n, _plus(m, sign), theta, phi)
         return mul(mul(convert(size, out.dtype), turn), other)

@@ -129,6 +129,14 @@ def _first_line(node: Any) -> int:
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
+def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
+    """Yield the instructions of a code object and of the functions made in it."""
+    yield from dis.get_instructions(code)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _instructions(inner)
+
+
 def from_bytecode(code: CodeType) -> FunctionNode:
     """Return a function that reads, calls and writes the names that a code object does.
 
@@ -147,7 +155,7 @@ def from_bytecode(code: CodeType) -> FunctionNode:
             body.append(ast.Expr(value=ast.copy_location(called, chain)))
         chain = None
 
-    for step in dis.get_instructions(code):
+    for step in _instructions(code):
         at = step.positions
         spot = {
             "lineno": (at and at.lineno) or code.co_firstlineno,
@@ -156,7 +164,7 @@ def from_bytecode(code: CodeType) -> FunctionNode:
             "end_col_offset": (at and at.end_col_offset) or 0,
         }
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") or (
-            step.opname == "LOAD_DEREF" and step.argval in code.co_freevars
+            step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in code.co_freevars
         ):
             flush()
             chain = ast.Name(id=step.argval, ctx=ast.Load(), **spot)

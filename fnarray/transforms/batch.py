@@ -11,7 +11,17 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..core.primitive import Primitive
-from ..core.trace import Trace, Tracer, bind, check_alive, tracing, within
+from ..core.source import user_source
+from ..core.trace import (
+    CustomCall,
+    Trace,
+    Tracer,
+    bind,
+    call_custom,
+    check_alive,
+    tracing,
+    within,
+)
 from .derivative import FlatFun, lift
 
 
@@ -22,7 +32,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: Trace, batch: Any):
         aval = batch.aval.update(shape=batch.aval.shape[1:])
-        super().__init__(trace, aval, f"an example in {trace.name}")
+        super().__init__(trace, aval, user_source())
         self.batch = batch
 
     def __repr__(self) -> str:
@@ -43,16 +53,31 @@ class Axis(int):
 
 
 class BatchTrace(Trace):
-    """Applies operations to batches."""
+    """Applies operations to batches.
 
-    def __init__(self, name: str, axis: Axis):
+    Parameters
+    ----------
+    of : BatchTrace, optional
+        Whose batches are known here, too: part of what runs there was put off, such as the rule of
+        a custom derivative.
+    """
+
+    def __init__(self, name: str, axis: Axis, of: BatchTrace | None = None):
         super().__init__(name)
         self.axis = axis
+        self.of = of if of is None or of.of is None else of.of
+
+    def owns(self, tracer: Tracer) -> bool:
+        """Whether a tracer stands for an example of this batch."""
+        other = tracer.trace
+        if other is self:
+            return True
+        return self.of is not None and (other is self.of or getattr(other, "of", None) is self.of)
 
     def split(self, x: Any) -> tuple[Any, bool]:
         """Return a batch or a value, and which of them it is."""
         if isinstance(x, Tracer):
-            if x.trace is self:
+            if x.trace is self or self.owns(x):
                 return x.batch, True  # type: ignore[attr-defined]
             check_alive(x)
         return lift(x), False
@@ -76,9 +101,24 @@ class BatchTrace(Trace):
             return BatchTracer(self, outs)
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
 
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call the function that works on batches."""
+        pairs = [self.split(x) for x in args]
+        mapped = call.batched(self.axis, tuple(b for _, b in pairs), self)
+        with within(self.parent):
+            outs = call_custom(mapped, [v for v, _ in pairs])
+        return [
+            BatchTracer(self, lift(o)) if b else o for o, b in zip(outs, mapped.flags, strict=True)
+        ]
+
 
 def batch(
-    fun: FlatFun, axis: Axis, args: Sequence[Any], batched: Sequence[bool], name: str
+    fun: FlatFun,
+    axis: Axis,
+    args: Sequence[Any],
+    batched: Sequence[bool],
+    name: str,
+    of: BatchTrace | None = None,
 ) -> tuple[list[Any], tuple[bool, ...]]:
     """Run a flat function of examples on batches.
 
@@ -88,13 +128,15 @@ def batch(
         Batches, the mapped axis in front, or values that are the same for all examples.
     batched : sequence of bool
         Which they are.
+    of : BatchTrace, optional
+        As of `BatchTrace`.
 
     Returns
     -------
     outs, flags : list, tuple of bool
         Results, and which of them are batches.
     """
-    trace = BatchTrace(name, axis)
+    trace = BatchTrace(name, axis, of)
     with tracing(trace):
         outs = fun(
             *[BatchTracer(trace, lift(x)) if b else x for x, b in zip(args, batched, strict=True)]

@@ -17,7 +17,19 @@ from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Literal, eval_graph
 from ..core.primitive import Primitive
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
-from ..core.trace import GraphTrace, JitTracer, Trace, Tracer, bind, check_alive, tracing, within
+from ..core.source import user_source
+from ..core.trace import (
+    CustomCall,
+    GraphTrace,
+    JitTracer,
+    Trace,
+    Tracer,
+    bind,
+    call_custom,
+    check_alive,
+    tracing,
+    within,
+)
 from ..ops._registry import registry
 
 FlatFun = Callable[..., Sequence[Any]]
@@ -32,7 +44,7 @@ class DerivativeTracer(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any):
-        super().__init__(trace, primal.aval, f"a value in {trace.name}")
+        super().__init__(trace, primal.aval, user_source())
         self.primal = primal
         self.tangent = tangent
 
@@ -41,18 +53,23 @@ class DerivativeTracer(Tracer):
         primal = self.primal
         return primal.where_from() if isinstance(primal, Tracer) else super().where_from()
 
+    def _value(self) -> Any:
+        if not self.trace.alive:
+            check_alive(self)
+        return self.primal
+
     def __bool__(self) -> bool:
-        return bool(self.primal)
+        return bool(self._value())
 
     def __int__(self) -> int:
-        return int(self.primal)
+        return int(self._value())
 
     def __index__(self) -> int:
-        return self.primal.__index__()
+        return self._value().__index__()
 
     def item(self, *args: Any) -> Any:
         """Return the value of one element as a Python number; its derivative is not followed."""
-        return self.primal.item(*args)
+        return self._value().item(*args)
 
 
 class JVPTracer(DerivativeTracer):
@@ -124,6 +141,18 @@ class DerivativeTrace(Trace):
             return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
         return self.dual(outs, duals)
 
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Apply the derivative that a function brings along."""
+        pairs = [self.split(x) for x in args]
+        primals = [p for p, _ in pairs]
+        tangents = [t for _, t in pairs]
+        if all(map(is_zero, tangents)):
+            with within(self.parent):
+                return call_custom(call, primals)
+        with within(self.inner):
+            outs, duals = call.derive(primals, tangents, self.tape is None)
+        return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
+
 
 class Tape(GraphTrace):
     """Records operations on tangents; what does not touch one happens in the enclosing trace."""
@@ -135,6 +164,14 @@ class Tape(GraphTrace):
                 return super().process(prim, args, params)
         with within(self.parent):
             return bind(prim, *args, **params)
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Run a function on tangents, in which it is linear, or pass the call on."""
+        for x in args:
+            if isinstance(x, JitTracer) and x.trace is self:
+                return call.run(*args)
+        with within(self.parent):
+            return call_custom(call, args)
 
     def zeros(self, aval: ShapedArray) -> Any:
         """Record an array of zeros, which is no residual."""

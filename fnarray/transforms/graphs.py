@@ -58,7 +58,10 @@ class Derived:
     flags: Flags
 
 
-def _recorded(fun: Callable[..., Sequence[Any]], avals: Avals, name: str, flags: list) -> Derived:
+def recorded(
+    fun: Callable[..., Sequence[Any]], avals: Avals, name: str, flags: Sequence[bool] = ()
+) -> Derived:
+    """Return the graph of a flat function; ``flags`` may be filled while it runs."""
     with recording(name) as trace:
         args = [trace.argument(a, f"an input of {name}") for a in avals]
         outs = fun(*args)
@@ -92,7 +95,7 @@ def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> De
         return [*outs, *map(made, _chosen(flags, duals))]
 
     avals = (*closed.in_avals, *_chosen(active, closed.in_avals))
-    return _recorded(fun, avals, closed.jaxpr.debug_name, flags)
+    return recorded(fun, avals, closed.jaxpr.debug_name, flags)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +165,7 @@ def transpose_graph(
         return [made(c) for c, f in zip(found, flags, strict=True) if f]
 
     avals = (*known_avals, *_chosen(nonzero, closed.out_avals))
-    return _recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
+    return recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
 
 
 @lru_cache(maxsize=4096)
@@ -184,7 +187,7 @@ def _batch_graph(
         a.update(shape=(size, *a.shape)) if f else a
         for a, f in zip(closed.in_avals, batched, strict=True)
     ]
-    return _recorded(fun, avals, closed.jaxpr.debug_name, flags)
+    return recorded(fun, avals, closed.jaxpr.debug_name, flags)
 
 
 def batch_graph(closed: ClosedGraph, batched: Flags, axis: Axis, force: Flags = ()) -> Derived:

@@ -44,16 +44,13 @@ def same(got, want) -> None:
 
 def agrees(oracle, text: str, wide: bool = False, **values) -> None:
     """An expression over ``np`` and ``lax`` gives JAX's result, op by op and compiled."""
-    code = compile(text, text, "eval")
-
-    def run(names):
-        return lambda arrays: eval(code, {**names, **arrays})
-
+    code = f"lambda np, lax: lambda values: (lambda {', '.join(values)}: {text})(**values)"
+    run = eval(code)
     with oracle.enable_x64(wide), enable_x64(wide):
-        want = run({"np": oracle.numpy, "lax": oracle.lax})(
+        want = run(oracle.numpy, oracle.lax)(
             {k: oracle.numpy.asarray(v) for k, v in values.items()}
         )
-        ours = run({"np": fnp, "lax": lax})
+        ours = run(fnp, lax)
         same(ours({k: fnp.asarray(v) for k, v in values.items()}), want)
         same(fa.jit(ours)(values), want)
 
@@ -405,7 +402,7 @@ def test_what_is_no_array_is_refused_by_name(kind, jax):
     with pytest.raises(TypeError, match=r"lax\.add"):
         lax.add(bad, bad)
     with pytest.raises(TypeError, match=r"lax\.mul"):
-        fa.jit(lambda x: lax.mul(x, bad))(1.0)
+        fa.jit(lambda x: lax.mul(x, bad), effects="off")(1.0)
 
 
 @pytest.mark.parametrize("bad", [[1, 2], [[1, 2], [3]], None, (1.0,), {"a": 1}], ids=str)
@@ -555,15 +552,13 @@ WRONG = [
 @pytest.mark.parametrize(("text", "error", "words"), WRONG, ids=[row[0] for row in WRONG])
 def test_wrong_arguments(text, error, words, jax):
     """Both libraries refuse, op by op and while tracing; ours says what it got."""
-
-    def run(np_, lax_):
-        mask = np.ones(2, bool)
-        return lambda x, i: eval(text, {"np": np_, "lax": lax_, "x": x, "i": i, "mask": mask})
-
+    mask = np.ones(2, bool)
+    mask.flags.writeable = False
+    run = eval(f"lambda np, lax, mask: lambda x, i: {text}")
     i = np.arange(4, dtype=np.int32)
     with pytest.raises(error):
-        run(jax.numpy, jax.lax)(jax.numpy.asarray(X), jax.numpy.asarray(i))
-    ours = run(fnp, lax)
+        run(jax.numpy, jax.lax, mask)(jax.numpy.asarray(X), jax.numpy.asarray(i))
+    ours = run(fnp, lax, mask)
     for call in (lambda: ours(fnp.asarray(X), fnp.asarray(i)), lambda: fa.jit(ours)(X, i)):
         with pytest.raises(error) as caught:
             call()

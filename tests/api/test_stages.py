@@ -113,6 +113,7 @@ def test_make_jaxpr_options(jax):
 def test_make_jaxpr_hoists_captured_arrays(jax):
     """Arrays that are captured show before the semicolon, with their values in ``consts``."""
     c = np.arange(3, dtype=np.float32)
+    c.flags.writeable = False
     graph = fnarray.make_jaxpr(lambda x: lax.add(x, asarray(c)))(c)
     assert str(graph) == str(jax.make_jaxpr(lambda x: jax.lax.add(x, jax.numpy.asarray(c)))(c))
     np.testing.assert_array_equal(np.asarray(graph.consts[0]), c)

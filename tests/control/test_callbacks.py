@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bdb
+import functools
 import io
 import os
+import pickle
 import subprocess
 import sys
 import traceback
@@ -16,6 +18,7 @@ import fnarray
 from fnarray import debug, io_callback, lax, pure_callback
 from fnarray import numpy as fnp
 from fnarray.errors import JaxRuntimeError, UnsupportedOnTarget
+from fnarray.purity import check
 
 ONES = np.ones(3, np.float32)
 ROWS = np.arange(4, dtype=np.float32)
@@ -43,6 +46,76 @@ def oracle():
 
     Jax.pure_callback, Jax.io_callback = staticmethod(jax.pure_callback), staticmethod(io_callback)
     return Jax
+
+
+# ---- purity --------------------------------------------------------------------------------------
+
+COUNTS: list = []
+
+
+def lambda_in_io(x):
+    return io_callback(lambda a: (COUNTS.append(a), a)[1], x, x)
+
+
+def inner_function(x):
+    def note(a):
+        COUNTS.append(a)
+        print(a)
+
+    debug.callback(note, x)
+
+
+def two_steps(x):
+    def note(a):
+        COUNTS.append(a)
+
+    debug.callback(ordered=True)(note, x)
+    debug.print(ordered=True)("x {}", x)
+
+
+def bound_method(x):
+    debug.callback(COUNTS.append, x)
+
+
+def partly_applied(x):
+    def note(k, a):
+        COUNTS.append((k, a))
+
+    debug.callback(functools.partial(note, "k"), x)
+
+
+def random_on_the_host(x):
+    return pure_callback(lambda a: np.float32(np.random.rand()), x, x)  # noqa: NPY002
+
+
+def calls_it_too(x):
+    def note(a):
+        COUNTS.append(a)
+
+    debug.callback(note, x)
+    note(x)
+
+
+def reads_for_print(x):
+    debug.print("{} {}", COUNTS, x)
+
+
+PURE = (
+    lambda_in_io, inner_function, two_steps, bound_method, partly_applied, random_on_the_host,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PURE, ids=lambda f: f.__name__)
+def test_what_runs_on_the_host_may_be_impure(function):
+    """The checker does not look into what is handed to a callback."""
+    assert check(function) == []
+
+
+@pytest.mark.parametrize("function", [calls_it_too, reads_for_print], ids=lambda f: f.__name__)
+def test_what_runs_while_tracing_may_not(function):
+    """Calling the same function directly, or reading a list for it, is found as ever."""
+    (finding,) = check(function)
+    assert "COUNTS" in finding.message
 
 
 # ---- what is printed -----------------------------------------------------------------------------
@@ -421,6 +494,37 @@ def test_loops_run_from_python_own_their_results():
         a, b = f(ONES, turns)
         assert (a.tolist(), b.tolist()) == ([9, 1, 1], [1, 1, 1])
     assert ONES.tolist() == [1, 1, 1]
+
+
+def test_a_rebound_function_is_the_new_one():
+    """Rebinding a name is seen by the next call; what a callback reads, it reads at run time."""
+    said = []
+    scale = [2]
+
+    def show(x):
+        said.append(float(x) * scale[0])
+
+    def new(x):
+        said.append("new")
+
+    @fnarray.jit
+    def f(x):
+        debug.callback(show, x)
+        return x
+
+    f(S)
+    scale[0] = 3
+    f(S)
+    show = new
+    f(S)
+    assert said == [3.0, 4.5, "new"]
+
+
+def test_programs_with_callbacks_are_not_pickled():
+    """The error says why."""
+    graph = fnarray.make_jaxpr(lambda x: pure_callback(np.sin, x, x))(S)
+    with pytest.raises(TypeError, match=r"'sin'.*cannot be pickled"):
+        pickle.dumps(graph.eqns[0].params["callback"])
 
 
 # ---- errors --------------------------------------------------------------------------------------

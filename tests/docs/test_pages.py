@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fnarray.config import effects
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md"])
 
@@ -15,7 +17,8 @@ PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md"])
 def test_examples_print_what_they_say(page: Path) -> None:
     """Every ``>>>`` example of a page gives the printed result."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=flags)
+    with effects("error"):
+        failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     assert failed == 0
 
 

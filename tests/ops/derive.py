@@ -1,8 +1,9 @@
 """Checks of operations' derivative and batching rules, row by row of the tables of `OpCase`.
 
 `same_as_jax` compares with the oracle, `modes_agree` forward with reverse mode and both with
-differences, to second order, `loops_agree` a mapped operation with the stacked loop. What a check
-expects is in its docstring; a family's test file gives them its rows::
+differences, to second order, `halves_agree` the modes in half types, `loops_agree` a mapped
+operation with the stacked loop. What a check expects is in its docstring; a family's test file
+gives them its rows::
 
     @pytest.mark.parametrize(("case", "signature"), smooth(CASES))
     def test_modes_agree(case, signature):
@@ -175,7 +176,7 @@ def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> float:
     """Pair tangents with cotangents: the real part of the sum of products, nothing conjugated."""
     total = 0.0
     for x, y in zip(xs, ys, strict=True):
-        total += np.sum(np.asarray(x) * np.asarray(y)).real
+        total += np.sum(np.asarray(x).astype(complex) * np.asarray(y).astype(complex)).real
     return float(total)
 
 
@@ -189,7 +190,7 @@ def _meets(f: Callable[..., list[Any]], xs: list[Any], rng: Any, rtol: float, wh
         assert (g.shape, g.dtype) == (x.shape, x.dtype), where
     reverse = pairing(back, ts)
     scale = sum(np.abs(np.asarray(t)).sum() for t in tangents) + 1.0
-    limit = max([1e-11, *(64 * epsilon(y.dtype) for y in outs)]) * scale
+    limit = max([1e-11, *(64 * epsilon(y.dtype) for y in (*outs, *xs))]) * scale
     assert abs(forward - reverse) <= limit, f"{where}: modes: {forward} and {reverse}"
     if any(y.dtype not in _WIDE.values() for y in outs):
         return
@@ -221,6 +222,12 @@ def modes_agree(
         for k in range(order):
             _meets(f, xs, rng, rtol * 10**k, f"order {k + 1}")
             f = _along(f, [_like(rng, x) for x in xs])
+
+
+def halves_agree(case: OpCase, signature: tuple[str, ...]) -> None:
+    """In half types too the modes are each other's transposes, and dtypes are the operands'."""
+    f, xs = _function(case, lax, _args(case, signature), is_inexact)
+    _meets(_inexact_only(f), xs, np.random.default_rng(3), 0, "in half types")
 
 
 def _along(f: Callable[..., list[Any]], ts: list[Any]) -> Callable[..., list[Any]]:

@@ -13,7 +13,7 @@ from fnarray.ops import bitwise, convert, elementwise, parts, transcendental
 from fnarray.ops._registry import registry
 
 from . import cases
-from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax, smooth
+from .derive import halves_agree, is_array, loops_agree, modes_agree, runs, same_as_jax, smooth
 from .opcase import OpCase
 
 _MISSING = {"nextafter"}
@@ -30,6 +30,9 @@ def _named(case: OpCase) -> str:
 
 
 CASES = [case for t in _TABLES for case in t if _named(case) not in _MISSING]
+
+
+_DRAWN = [c for c in CASES if c.values is None and _named(c) not in _STEPS]
 
 
 def _hard(name: str, *xs, kind=np.float32, **row) -> OpCase:
@@ -106,10 +109,16 @@ def test_derivatives_are_jaxs(case, signature, jax):
         same_as_jax(jax, case, signature)
 
 
-@pytest.mark.parametrize(("case", "signature"), smooth(c for c in CASES if _named(c) not in _STEPS))
+@pytest.mark.parametrize(("case", "signature"), smooth(_DRAWN))
 def test_modes_agree(case, signature):
     """Forward mode, reverse mode and differences agree, to second order."""
     modes_agree(case, signature)
+
+
+@pytest.mark.parametrize(("case", "signature"), runs(_DRAWN, ("float16", "bfloat16")))
+def test_half_types(case, signature):
+    """Derivatives of half types are of those types, and the modes agree."""
+    halves_agree(case, signature)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,6 @@ HOSTED = [
     _scipy("fresnel", ulp=1e3),
     _scipy("owens_t", shapes=_TWO, domain=(-2, 2), ulp=100),
     _scipy("sici", domain=(0.2, 9), ulp=100),
-    _scipy("spence", domain=(0.1, 4), ulp=100),
     _scipy("wofz", dtypes="c", domain=(-2, 2), ulp=1e3),
 ]
 
@@ -93,10 +92,14 @@ def test_derivatives_are_jaxs(case, signature, jax):
 
 #: Beyond JAX's reach, or its precision.
 _MORE = [
-    OpCase("zeta", lambda lax: lambda q: lax.zeta(q * 0 + 2.5, q), domain=(0.5, 8)),
-    _scipy("sph_harm_y", np.int32([0, 1, 2, 3]), np.int32([0, -1, 2, -2]), shapes=_TWO),
+    _fixed("zeta", 2.5, domain=(0.5, 8)),
+    # JAX's is NaN at some points.
+    _scipy("spence", domain=(0.1, 4)),
+    _scipy(
+        "sph_harm_y", np.int32([0, 1, 2, 3]), np.int32([0, -1, 2, -2]), shapes=_TWO, domain=(0.1, 3)
+    ),
     OpCase("bessel_jn", lambda lax: lambda x: jsp.bessel_jn(x, v=3), domain=(-9, 9)),
-    _scipy("sici", domain=(-1e-2, 1e-2)),
+    OpCase("sici:near", lambda lax: lambda x: jsp.sici(x)[0], domain=(-1e-2, 1e-2)),
 ]
 _PARAMETERS = [
     OpCase("hyp1f1", lambda lax: jsp.hyp1f1, shapes=_THREE, domain=(0.5, 3)),

@@ -43,6 +43,8 @@ class Control(Blocks):
         self._blocks: dict[int, tuple[Any, Block]] = {}
         #: Whether a loop has been emitted whose turns depend on those before.
         self.sequential = False
+        #: The loop over independent rows that runs in chunks, from ``start`` to ``stop``.
+        self.chunked: Node | None = None
 
     # -- graphs ------------------------------------------------------------------------------
 
@@ -383,7 +385,8 @@ class Control(Blocks):
         name = self.fresh("s")
         self.counted.add(name)
         self.sequential |= nc > 0
-        with self.block(f"for {name} in range({self.number(form.length)}):", barrier=True):
+        span = "start, stop" if node is self.chunked else self.number(form.length)
+        with self.block(f"for {name} in range({span}):", barrier=True):
             self.declare(name)
             t = variable(name, form.length)
             t = form.length - 1 - t if form.reverse else t

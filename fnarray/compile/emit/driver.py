@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.forms import Call, Contract
-from ...core.graph import ClosedGraph, Literal, Var
+from ...core.forms import Call, Contract, Scan
+from ...core.graph import ClosedGraph, Graph, Literal, Var, subgraphs
 from ...core.quiet import quietly
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, Step
@@ -63,9 +63,30 @@ def work(item: Item) -> int:
 
 def is_parallel(item: Item) -> bool:
     """Whether an item's outermost loop is worth running in chunks."""
+    if isinstance(item, Step):
+        form = item.node.form
+        return isinstance(form, Scan) and form.num_carry == 0 and row_work(form) >= PARALLEL_WORK
     if not isinstance(item, Tree) or work(item) < PARALLEL_WORK:
         return False
     return all(m.parallel_depth > 0 or is_foldable(m) for m in item.members)
+
+
+#: Turns that a ``while`` is taken to have.
+_TURNS = 16
+
+
+def row_work(form: Scan) -> int:
+    """Estimate the element operations of a loop over independent rows."""
+
+    def of(graph: Graph) -> int:
+        total = 0
+        for eqn in graph.eqns:
+            total += max((v.aval.size for v in eqn.outvars), default=1)
+            turns = eqn.params.get("length", _TURNS if "cond_jaxpr" in eqn.params else 1)
+            total += turns * sum(map(of, subgraphs(eqn.params)))
+        return total
+
+    return form.length * of(form.body.jaxpr)
 
 
 def segments_of(plan: Plan) -> list[_Segment]:

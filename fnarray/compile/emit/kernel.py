@@ -8,7 +8,7 @@ from typing import Any
 
 from ...core.graph import ClosedGraph, Var
 from ..schedule.fuse import Tree
-from ..schedule.nests import Nest, reduction_of
+from ..schedule.nests import Nest, Step, reduction_of
 from ..schedule.plan import Item, Plan
 from .body import HALF, SHORT, Storage, row_major
 from .control import Control
@@ -86,11 +86,16 @@ def emit_kernel(
     body.assign_storage(part, targets, in_loop=False)
     extent = None
     if parallel:
-        tree = items[0]
-        assert isinstance(tree, Tree)
-        _, extent, _ = body._collapse(tree)
-        body.inlined.update(plan.inlined)
-        body.emit_tree(tree, (), span="start, stop")
+        item = items[0]
+        if isinstance(item, Tree):
+            _, extent, _ = body._collapse(item)
+            body.inlined.update(plan.inlined)
+            body.emit_tree(item, (), span="start, stop")
+        else:
+            assert isinstance(item, Step)
+            extent = item.node.form.length
+            body.chunked = item.node
+            body.emit_plan(part)
         heads[:0] = [("start", "i64"), ("stop", "i64")]
     else:
         body.emit_plan(part)

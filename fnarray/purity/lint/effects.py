@@ -29,7 +29,6 @@ class Effects:
         self.resolver = StaticResolver(finder)
         self.roots = {t.scope for t in traced}
         self.entered: set[ast.AST] = set()
-        self.hosted: dict[Module, list[tuple[int, int, str]]] = {}
 
     def run(
         self, traced: Iterable[Traced], survive: Callable[[Traced], object]
@@ -72,7 +71,7 @@ class Effects:
             found += analysis.findings
         if traced.transform.name not in _KEPT:
             found = [f for f in found if not self.is_fleeting(f, traced.scope)]
-        return [_in_characters(f) for f in found if not self.is_hosted(f)]
+        return [_in_characters(f) for f in found]
 
     def note_late(self, traced: Traced) -> None:
         """Note the loop variables that a function made in a loop will see the last values of."""
@@ -126,24 +125,6 @@ class Effects:
         """Return the functions that the project's own decorators put around a function."""
         return [self.resolver.function(s) for s in self.resolver.wrappers(scope)]
 
-    def is_hosted(self, finding: Finding) -> bool:
-        """Say whether a finding is in a function that runs on the host, given to a callback."""
-        module = self.resolver.project.at(finding.file)
-        if module is None:
-            return False
-        if module not in self.hosted:
-            self.hosted[module] = [
-                (s.node.lineno, s.node.end_lineno or s.node.lineno, s.name)
-                for site in module.calls
-                if "callback" in _last(site.node.func) and site.node.args
-                for s, *_ in self.resolver.finder.functions(site.node.args[0], site.scope)
-                if s.module is module and not isinstance(s.node, (ast.Module, ast.ClassDef))
-            ]
-        return any(
-            first <= finding.line <= last or name in finding.path[1:]
-            for first, last, name in self.hosted[module]
-        )
-
     def is_fleeting(self, finding: Finding, scope: Scope) -> bool:
         """Say whether a read is of a local of the function that made, and calls, the traced one."""
         name = _NAME.search(finding.message)
@@ -151,10 +132,6 @@ class Effects:
             return False
         found = scope.lookup(name[1])
         return found is not None and found[0].is_function and found[0] is not scope
-
-
-def _last(func: ast.expr) -> str:
-    return getattr(func, "attr", getattr(func, "id", ""))
 
 
 def _in_characters(finding: Finding) -> Finding:
