@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.forms import Inline, Map
+from ..core.forms import Contract, Inline, Map, Reindex
 from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
 
 
@@ -142,7 +142,62 @@ def drop_dead(block: Block) -> Block:
     return Block(block.inputs, tuple(reversed(kept)), block.outputs)
 
 
+class _Step:
+    """Stands for the primitive of a step that the compiler adds."""
+
+    effects = ()
+    multiple_results = False
+    eval = staticmethod(np.multiply)
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+_SPREAD: Any = _Step("spread")
+_TIMES: Any = _Step("times")
+_FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
+
+
+def multiply_outer(block: Block) -> Block:
+    """Make contractions over a single element products, which are written into their readers."""
+    nodes: list[Node] = []
+    for node in block.nodes:
+        form = node.form
+        if not isinstance(form, Contract) or not _is_outer(node):
+            nodes.append(node)
+            continue
+        wide = []
+        free = len(form.lhs_batch)
+        for side, contract, batch in (
+            (0, form.lhs_contract, form.lhs_batch),
+            (1, form.rhs_contract, form.rhs_batch),
+        ):
+            # Where each of the operand's axes is in the result: batch, left's own, right's own.
+            place: dict[int, int] = {a: j for j, a in enumerate(batch)}
+            for a in range(node.ins[side].aval.ndim):
+                if a not in place and a not in contract:
+                    place[a], free = free, free + 1
+            reads = tuple(place.get(a) for a in range(node.ins[side].aval.ndim))
+            var = Var(node.out.aval)
+            index = Reindex(lambda i, read, at=reads: tuple(0 if p is None else i[p] for p in at))
+            eqn = Eqn(_SPREAD, (node.ins[side],), (var,), {"axes": reads}, node.eqn.source)
+            nodes.append(Node(eqn, index))
+            wide.append(var)
+        eqn = Eqn(_TIMES, tuple(wide), node.outs, {}, node.eqn.source)
+        nodes.append(Node(eqn, Map("({0} * {1})", 1)))
+    return Block(block.inputs, tuple(nodes), block.outputs)
+
+
+def _is_outer(node: Node) -> bool:
+    lhs, rhs = (a.aval for a in node.ins[:2])
+    dtypes = {lhs.dtype.name, rhs.dtype.name, node.out.aval.dtype.name}
+    single = all(lhs.shape[a] == 1 for a in node.form.lhs_contract)
+    arrays = all(isinstance(a, Var) for a in node.ins)
+    return single and arrays and len(dtypes) == 1 and dtypes <= _FLOATS
+
+
 SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
+    ("multiply outer products", multiply_outer),
     ("fold constants", fold_constants),
     ("share equal equations", share_equal),
     ("drop dead equations", drop_dead),

@@ -273,7 +273,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     """
     (M,) = inexact("matrix_rank", M)
     if M.ndim < 2:
-        return lax.convert_element_type(any_of(M != 0), int)
+        return lax.convert_element_type(any_of(M != 0), np.int32)
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if tol is None:
         if rtol is None:

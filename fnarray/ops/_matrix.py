@@ -89,6 +89,22 @@ def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
     return get_blas_funcs(name, dtype=dtype)
 
 
+@cache
+def workspace(name: str, dtype: np.dtype, *sizes: int, **flags: int) -> tuple[int, ...]:
+    """Return the lengths of the working arrays with which a routine is fastest."""
+    *lengths, _ = lapack(f"{name}_lwork", dtype)(*sizes, **flags)
+    return tuple(int(n.real) for n in lengths)
+
+
+def check_finite(x: np.ndarray) -> None:
+    """Raise `numpy.linalg.LinAlgError` for a matrix that holds NaN or infinities.
+
+    LAPACK's iterations need not end on them.
+    """
+    if not np.isfinite(x).all():
+        raise np.linalg.LinAlgError
+
+
 def per_matrix(
     f: Callable[..., Sequence[np.ndarray]],
     operands: Sequence[np.ndarray],
@@ -110,21 +126,6 @@ def per_matrix(
         for result, value in zip(results, values, strict=True):
             result[i] = value
     return results
-
-
-def by_numpy(
-    f: Callable[..., Any], x: np.ndarray, outs: Sequence[tuple[tuple[int, ...], Any]]
-) -> tuple[np.ndarray, ...]:
-    """Evaluate one of NumPy's decompositions on a stack; NaN for matrices on which it fails."""
-
-    def tupled(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        value = f(a)
-        return tuple(value) if isinstance(value, tuple) else (value,)
-
-    try:
-        return tupled(x)
-    except np.linalg.LinAlgError:
-        return per_matrix(tupled, (x,), (2,), outs)
 
 
 def native(function: str, size: int, statics: Sequence[Any], host: Callable[..., Any]) -> Call:

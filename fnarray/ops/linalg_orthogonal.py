@@ -21,7 +21,7 @@ from ._derive import Tangents, const, full, one_more_axis, op
 from ._matrix import (
     add,
     adjoint,
-    by_numpy,
+    check_finite,
     check_matrix,
     convert_like,
     cut,
@@ -38,6 +38,7 @@ from ._matrix import (
     take_along,
     tril,
     where_entries,
+    workspace,
 )
 from ._rules import check_same_dtypes, kernel_call
 
@@ -361,21 +362,36 @@ def _svd_eval(
     x: np.ndarray, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any
 ) -> tuple[np.ndarray, ...]:
     m, n = x.shape[-2:]
-    k = min(m, n)
-    real = np.empty(0, x.dtype).real.dtype
+    k, real = min(m, n), to_real(x.dtype)
     low, high = subset_by_index or (0, k)
-    if not compute_uv:
-        (s,) = by_numpy(lambda a: np.linalg.svd(a, compute_uv=False), x, [((k,), real)])
-        return (s[..., low:high],)
     rows, columns = (m, n) if full_matrices else (k, k)
-    u, s, vh = by_numpy(
-        lambda a: np.linalg.svd(a, full_matrices),
-        x,
-        [((m, rows), x.dtype), ((k,), real), ((columns, n), x.dtype)],
-    )
-    if subset_by_index:
-        return s[..., low:high], u[..., low:high], vh[..., low:high, :]
-    return s, u, vh
+    outs = [((k,), real), ((m, rows), x.dtype), ((columns, n), x.dtype)]
+    if not x.size:
+        return tuple(_empty_svd(x.shape[:-2], outs)[: 3 if compute_uv else 1])
+    flags = {"compute_uv": compute_uv, "full_matrices": full_matrices}
+    routine = lapack("gesdd", x.dtype)
+    (lwork,) = workspace("gesdd", x.dtype, m, n, **flags)
+
+    def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        check_finite(a)
+        u, s, vh, info = routine(a, lwork=lwork, **flags)
+        if info:
+            raise np.linalg.LinAlgError
+        return (s, u, vh) if compute_uv else (s,)
+
+    s, *vectors = per_matrix(one, (x,), (2,), outs if compute_uv else outs[:1])
+    if not (compute_uv and subset_by_index):
+        return s[..., low:high], *vectors
+    u, vh = vectors
+    return s[..., low:high], u[..., low:high], vh[..., low:high, :]
+
+
+def _empty_svd(batch: tuple[int, ...], outs: Any) -> list[np.ndarray]:
+    """Factors of matrices without elements: orthonormal bases of what there is."""
+    results = [np.zeros((*batch, *shape), dtype) for shape, dtype in outs]
+    for vectors in results[1:]:
+        vectors[...] = np.eye(*vectors.shape[-2:])
+    return results
 
 
 def _reciprocals(s: Any) -> Any:

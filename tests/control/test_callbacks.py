@@ -17,6 +17,7 @@ import pytest
 import fnarray
 from fnarray import debug, io_callback, lax, pure_callback
 from fnarray import numpy as fnp
+from fnarray.config import effects
 from fnarray.errors import JaxRuntimeError, UnsupportedOnTarget
 from fnarray.purity import check
 
@@ -501,22 +502,25 @@ def test_a_rebound_function_is_the_new_one():
     said = []
     scale = [2]
 
-    def show(x):
+    def old(x):
         said.append(float(x) * scale[0])
 
     def new(x):
         said.append("new")
+
+    show = old
 
     @fnarray.jit
     def f(x):
         debug.callback(show, x)
         return x
 
-    f(S)
-    scale[0] = 3
-    f(S)
-    show = new
-    f(S)
+    with effects("error"):
+        f(S)
+        scale[0] = 3
+        f(S)
+        show = new
+        f(S)
     assert said == [3.0, 4.5, "new"]
 
 

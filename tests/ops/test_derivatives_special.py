@@ -82,9 +82,12 @@ HOSTED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("case", "signature"), runs(SMOOTH + ONCE + HARD + HOSTED, ("float32", "complex64"))
-)
+#: JAX takes seconds to compile these: differences alone are their oracle.
+_SLOW = {"igammac", "exp1", "expi", "expn"}
+_AGAINST_JAX = [c for c in (*SMOOTH, *ONCE, *HARD, *HOSTED) if c.name.split(":")[0] not in _SLOW]
+
+
+@pytest.mark.parametrize(("case", "signature"), runs(_AGAINST_JAX, ("float32", "complex64")))
 def test_derivatives_are_jaxs(case, signature, jax):
     """Tangents and cotangents are JAX's, at hard points too."""
     same_as_jax(jax, case, signature)

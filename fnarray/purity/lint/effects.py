@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..engine import analyse
 from ..findings import Finding
 from ..values import Function, Value
-from .index import FUNCTIONS, Module, Scope
+from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import Finder, Traced
