@@ -18,7 +18,7 @@ from ..core.dtypes import float0
 from ..core.tangents import Undefined, Zero, differentiable, tangent_aval
 from ..core.trace import trace_graph
 from ..ops._canonical import as_array
-from ..ops._derive import instantiate
+from ..ops._derive import full, instantiate
 from ..transforms.derivative import Linear
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
@@ -529,8 +529,7 @@ def _value_and_grad(
             f"{fun_text(fun)} had shape: {out.shape}. Sum it, or use jacrev or vjp."
         )
     _check_output(what, fun, out.dtype, holomorphic)
-    one = np.ones((), out.dtype)
-    found = _spread(backward_of(linear, [as_array(one)]), leaves, linear)
+    found = _spread(backward_of(linear, [full(out.aval, 1)]), leaves, linear)
     gradient = spec.unflatten([_tangents(c) for c in found])[0]
     if isinstance(argnums, int):
         (gradient,) = gradient

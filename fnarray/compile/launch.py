@@ -124,13 +124,13 @@ def launch(
             start = starts[k]
             kernel(start, min(start + step, extent), *own[k], *buffers, *scalars)
 
-    _together(work, min(count, len(starts)))
+    together(work, min(count, len(starts)))
     for position, combine in folds:
         for mine in own[1:]:
             combine(arrays[position], mine[position], arrays[position].size)
 
 
-def _together(work: Callable[[int], None], count: int) -> None:
+def together(work: Callable[[int], None], count: int) -> None:
     """Run ``work(0) ... work(count - 1)`` at the same time; raise the first error."""
     if count <= 1:
         work(0)

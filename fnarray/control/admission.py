@@ -60,6 +60,7 @@ class Admission:
 
 
 _UNCHECKED = Admission(None)
+_KEY = ("admission",)
 
 
 def admit(
@@ -92,11 +93,11 @@ def admit(
     while type(fun) is types.FunctionType and _is_ours(fun):
         fun = fun.__wrapped__
     kept = kept_with(fun)
-    found = None if statics else kept.get(Admission)
+    found = None if statics else kept.get(_KEY)
     if found is None or _progress.verdicts or not found.guards.holds():
         found = _judge(fun, statics)
         if not statics and not _progress.verdicts:
-            kept[Admission] = found
+            kept[_KEY] = found
     if found.verdict.findings:
         found.verdict.enforce(fun, transform, mode)
     if _progress.guards is not None:

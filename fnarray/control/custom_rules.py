@@ -13,10 +13,10 @@ from typing import Any
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.tangents import Zero, differentiable, is_undefined, is_zero
+from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
 from ..core.trace import CustomCall, bind, call_custom
 from ..errors import UnexpectedTracerError
-from ..ops._derive import instantiate, reduce_sum, spread
+from ..ops._derive import reduce_sum, spread
 from ..ops._rules import register
 from ..transforms.batch import Axis, BatchTrace, batch
 from ..transforms.derivative import lift
@@ -369,7 +369,13 @@ class MappedVJPCall(MappedCall):
         """Run forward on batches, and record on the tape what the way back will be."""
         if forward:
             return self.inner.derive(primals, tangents, True)
+        check_consts(self.name, tangents[: self.own])
         return _recorded(self.forward, primals, tangents, self.innermost)
+
+    @property
+    def own(self) -> int:
+        """Number of operands that the function closes over."""
+        return 0 if isinstance(self.inner, MappedVJPCall) else self.inner.num_consts
 
     @property
     def innermost(self) -> VJPCall:
@@ -379,24 +385,23 @@ class MappedVJPCall(MappedCall):
 
     def forward(self, primals: Values, perturbed: Flags) -> tuple[Values, Values, Backward]:
         """Run forward on batches."""
-        mapped, inner = self.mapped, self.inner
-        own = 0 if isinstance(inner, MappedVJPCall) else inner.num_consts
+        mapped, own = self.mapped, self.own
         found: list[Any] = []
 
         def run(values: Values) -> Values:
-            outs, residuals, back = inner.forward(values[own:], perturbed[own:])
-            found[:] = len(outs), back
+            outs, residuals, back = self.inner.forward(values[own:], perturbed[own:])
+            found[:] = len(outs), back, [Zero(lift(x).aval) for x in values[:own]]
             return [*outs, *residuals]
 
         pairs = mapped(run, primals, mapped.batched)
-        n, back = found
+        n, back, of_consts = found
         wanted = mapped.settle(pairs[:n])
         of_residuals = tuple(f for _, f in pairs[n:])
         k = len(of_residuals)
 
         def backwards(residuals: Values, cts: Values) -> Values:
             cotangents = mapped(
-                lambda xs: [*_zeros(primals[:own]), *back(xs[:k], xs[k:])],
+                lambda xs: [*of_consts, *back(xs[:k], xs[k:])],
                 [*residuals, *cts],
                 (*of_residuals, *wanted),
             )
@@ -419,10 +424,6 @@ class MappedVJPCall(MappedCall):
             "bwd": Named(self.forward, call.bwd_name),
             "num_consts": num_consts,
         }
-
-
-def _zeros(xs: Values) -> list[Zero]:
-    return [Zero(lift(x).aval) for x in xs]
 
 
 def _call_of_vjp(params: dict[str, Any]) -> VJPCall:
@@ -464,7 +465,7 @@ def _transposed(
     symbolic_zeros: bool,
 ) -> list[Any]:
     given = [
-        Zero(c.aval) if is_zero(c) or not differentiable(a.dtype) else c
+        Zero(tangent_aval(a)) if is_zero(c) or not differentiable(a.dtype) else c
         for c, a in zip(cts, out_avals, strict=True)
     ]
     found = bwd.rule(operands[:num_res], given)

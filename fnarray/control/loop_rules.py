@@ -168,7 +168,9 @@ def _in_lanes(
     params = {
         "cond_jaxpr": cond, "cond_nconsts": nc, "body_jaxpr": body, "body_nconsts": nb,
     }  # fmt: skip
-    if sum(a.size for a in body.out_avals) > _SMALL:
+    # Lanes at rest, and those that fill the last group up, must not act.
+    acts = bool(cond.effects or body.effects)
+    if acts or sum(a.size for a in body.out_avals) > _SMALL:
         return lanes(prim, axis, operands, batched, **params)
     # All of the carry differs between lanes, from the first turn or the second on.
     first = nc + nb

@@ -127,12 +127,14 @@ class Contract:
     """``dot_general``: sum of products over contracted axes, batched; result batch, lhs, rhs axes.
 
     The scheduler makes a library call of a large one and a `Reduce` of a small one.
+    ``host(lhs, rhs, matmul)`` evaluates it by products of stacks of matrices.
     """
 
     lhs_contract: tuple[int, ...]
     rhs_contract: tuple[int, ...]
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
+    host: Callable[..., Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

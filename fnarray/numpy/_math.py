@@ -20,6 +20,7 @@ from ..core.dtypes import (
     to_inexact,
     to_real,
 )
+from ..ops import log_sums
 from ..ops._canonical import as_array
 from ..ops.convert import convert
 from ._composed import composed
@@ -180,34 +181,28 @@ def reciprocal(x: Any, /) -> Array:
 @composed
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """``log(exp(x) + exp(y))``, without overflow."""
-    return _log_add("logaddexp", x1, x2, lax.exp, 1.0)
+    x, y = promote_args_inexact("logaddexp", x1, x2)
+    if not is_complex(x.dtype):
+        return log_sums.logaddexp(x, y)
+    return _log_add(x, y, lax.exp, 1.0)
 
 
 @ufunc_of(identity=-math.inf)
 @composed
 def logaddexp2(x1: Any, x2: Any, /) -> Array:
     """``log2(2 ** x + 2 ** y)``, without overflow."""
-    return _log_add("logaddexp2", x1, x2, lax.exp2, 1 / math.log(2))
+    x, y = strengthen(promote_args_inexact("logaddexp2", x1, x2), x1, x2)
+    if not is_complex(x.dtype):
+        return log_sums.logaddexp2(x, y)
+    return _log_add(x, y, lax.exp2, 1 / math.log(2))
 
 
-def _log_add(name: str, x1: Any, x2: Any, power: Any, unit: float) -> Array:
-    x, y = promote_args_inexact(name, x1, x2)
-    if unit != 1.0:
-        x, y = strengthen([x, y], x1, x2)
+def _log_add(x: Array, y: Array, power: Any, unit: float) -> Array:
+    """Logarithm of a sum of powers of complex numbers."""
     larger = lax.max(x, y)
-    if is_complex(x.dtype):
-        rest = lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))
-    else:
-        rest = lax.neg(lax.abs(lax.sub(x, y)))
-    term = lax.log1p(power(rest))
-    if unit != 1.0:
-        term = lax.mul(_const(term, unit), term)
-    out = lax.add(larger, term)
-    if is_complex(x.dtype):
-        return _wrap_angle(out, math.pi * unit)
-    # Infinities of one sign differ by NaN: their sum is the answer, and keeps a NaN too.
-    difference = lax.sub(x, y)
-    return lax.select_n(lax.ne(difference, difference), out, lax.add(x, y))
+    term = lax.log1p(power(lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))))
+    out = lax.add(larger, lax.mul(_const(term, unit), term))
+    return _wrap_angle(out, math.pi * unit)
 
 
 def _wrap_angle(z: Array, half: float) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -322,6 +322,7 @@ def host_dot_general(
     lhs_batch: Axes,
     rhs_batch: Axes,
     dtype: np.dtype,
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
 ) -> np.ndarray:
     """Contract NumPy arrays by BLAS, without copies where strides allow.
 
@@ -333,6 +334,8 @@ def host_dot_general(
         As in `core.forms.Contract`.
     dtype : numpy.dtype
         Of the result.
+    product : callable
+        Multiplies stacks of float matrices.
 
     Returns
     -------
@@ -341,7 +344,7 @@ def host_dot_general(
     """
     if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
         a, b = _widened(lhs, rhs, dtype)  # a plain product, as most are
-        return narrow(matmul(a, b), dtype)
+        return narrow(matmul(a, b, product), dtype)
     free_lhs = _free(lhs.ndim, lhs_contract, lhs_batch)
     free_rhs = _free(rhs.ndim, rhs_contract, rhs_batch)
     shape = (
@@ -352,7 +355,7 @@ def host_dot_general(
     lhs, rhs = _widened(lhs, rhs, dtype)
     a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
     b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
-    return narrow(matmul(a, b).reshape(shape), dtype)
+    return narrow(matmul(a, b, product).reshape(shape), dtype)
 
 
 def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
@@ -360,9 +363,9 @@ def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndar
     return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
 
 
-def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
     """Multiply stacks of matrices of one working dtype."""
-    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else np.matmul(lhs, rhs)
+    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else product(lhs, rhs)
 
 
 def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -402,7 +405,13 @@ def _printed(params: dict[str, Any]) -> dict[str, Any]:
 
 def _dot_general_form(ins: Any, outs: Any, *, dimension_numbers: Any, **params: Any) -> Contract:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    return Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
+    axes = (lhs_contract, rhs_contract, lhs_batch, rhs_batch)
+    dtype = outs[0].dtype
+
+    def host(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any]) -> np.ndarray:
+        return host_dot_general(lhs, rhs, *axes, dtype, product)
+
+    return Contract(*axes, host)
 
 
 # --- derivatives and batches --------------------------------------------------------------------

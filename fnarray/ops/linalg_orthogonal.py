@@ -40,13 +40,19 @@ from ._matrix import (
     where_entries,
     workspace,
 )
-from ._rules import check_same_dtypes, kernel_call
+from ._rules import NOT_LINEAR, check_same_dtypes, kernel_call
 
 __all__ = ["SvdAlgorithm", "householder_product", "ormqr", "qr", "svd"]
 
 
 def by_library(
-    name: str, aval: Any, evaluate: Any, *, many: bool = True, jvp: Any, batch: Any = None
+    name: str,
+    aval: Any,
+    evaluate: Any,
+    *,
+    many: bool = True,
+    jvp: Any,
+    transpose: Any = NOT_LINEAR,
 ) -> Primitive:
     """Declare a decomposition that LAPACK alone computes, on stacks of matrices."""
 
@@ -64,7 +70,8 @@ def by_library(
         call=call,
         multiple_results=many,
         jvp=jvp,
-        batch=batch or one_more_axis(),
+        transpose=transpose,
+        batch=one_more_axis(),
     )
 
 

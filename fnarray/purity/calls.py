@@ -68,6 +68,12 @@ class Calls:
                              used=used, level=level)  # fmt: skip
         if callee.kind == "traced":
             return self.unknown(level)
+        if callee.kind == "getter" and args:
+            value = args[0]
+            for attr in callee.name.split("."):
+                value = self.attribute(value, attr, frame, node)
+            self.use(value, frame, node)
+            return value
         if callee.kind == "member" and callee.bound is not None:
             return self.call_method(callee, args or [], keywords, frame, node, used)
         if callee.ref and (found := self.call_known(callee, args or [], keywords, frame, node)):
@@ -195,8 +201,17 @@ class Calls:
     ) -> Value | None:  # fmt: skip
         """Call a function of the standard library that moves objects around."""
         level = frame.level
+        if ref == "builtins.type" and len(args) == 1:
+            return self.attribute(args[0], "__class__", frame, node)
         if ref in INDIFFERENT:
             return self.unknown(level)
+        if ref == "operator.attrgetter" and (path := _text_of(node)):
+            return Value("getter", level, name=path)
+        if ref in ("copy.copy", "copy.deepcopy") and args:
+            self.use(args[0], frame, node)
+            inner = self.unknown(level) if ref == "copy.deepcopy" else self.element(args[0], frame)
+            known = args[0].kind in CONTAINERS or args[0].kind == "ndarray"
+            return Value(args[0].kind if known else "", level, fields={None: inner})
         if ref == "builtins.next" and args:
             self.draw(args[0], frame, node, explicit=True)
             return self.element(args[0], frame)
@@ -496,6 +511,12 @@ def is_trusted_by_mark(function: Function) -> bool:
 
 def _is_context_manager(function: Function) -> bool:
     return "contextmanager" in _marks(function)
+
+
+def _text_of(node: ast.AST) -> str:
+    """Return the only argument of a call, where it is a string; else ""."""
+    arg = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+    return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
 
 
 def _to_local(file: Value | None) -> bool:

@@ -280,6 +280,8 @@ class Expressions:
 
     def _attribute(self: Any, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
         name = f"{one.name}.{attr}" if one.name else attr
+        if attr == "__class__" and one.kind == "instance" and one.bound is not None:
+            return one.bound
         if one.level != OUTSIDE or one.argument:
             return self._local_attribute(one, attr, name, frame, node)
         if attr == "__dict__":

@@ -84,6 +84,8 @@ class LiveResolver:
             if obj is None:
                 return None
         spelled = f"{value.name}.{name}" if value.name else name
+        if name == "__class__":
+            return self.describe(type(obj), type(obj).__name__, "attribute", True)
         if isinstance(obj, types.ModuleType):
             return self._of_module(obj, name, spelled)
         if name.startswith("__") and not name.endswith("__"):
@@ -123,6 +125,10 @@ class LiveResolver:
             obj = obj.__wrapped__
         kind = kind_of(obj)
         ref = name_of(obj) if kind in ("function", "class", "module") else ""
+        if kind == "function" and not ref and isinstance(obj, _BOUND):
+            # A method of a list, or another object in C, kept under a name of its own.
+            receiver = self.describe(obj.__self__, name, holder)
+            return Value("member", OUTSIDE, name=f"{name}.{obj.__name__}", bound=receiver)
         value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
                       bound=bound)  # fmt: skip
         if kind == "partial":
@@ -265,6 +271,7 @@ class LiveResolver:
 
 
 _NOTHING: Any = object()
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
 def _static(obj: Any, name: str) -> Any:

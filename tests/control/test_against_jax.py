@@ -24,6 +24,7 @@ class Row:
 
 
 X = np.arange(5, dtype=np.float32)
+X.flags.writeable = False  # branches capture it
 F = np.float32(2.5)
 TABLE = (X * 1.5, np.arange(10, dtype=np.int32).reshape(5, 2))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .opcase import OpCase
@@ -18,7 +20,7 @@ _positive = {"domain": (0.1, 2)}
 def _row(name, *args, shapes=((3, 4),), dtypes=("float32",), **rest):
     """Return a case whose static arguments follow its arrays; ``params`` are its keywords."""
     label = name.split(":")[0]
-    params = rest.pop("params", {})
+    params = MappingProxyType(rest.pop("params", {}))
     return OpCase(
         name,
         lambda lax: lambda *xs: getattr(lax, label)(*xs, *args, **params),
@@ -134,9 +136,13 @@ _WINDOWS = {
 }
 
 
+_HOLES = _WINDOWS["holes"]
+
+
 def _windows(label, monoid, init, **rest):
     def fn(lax):
-        return lambda x: lax.reduce_window(x, init, getattr(lax, monoid), *_WINDOWS[label])
+        geometry = _WINDOWS[label]
+        return lambda x: lax.reduce_window(x, init, getattr(lax, monoid), *geometry)
 
     name = f"reduce_window:{monoid} {label}"
     return OpCase(name, fn, **{"shapes": ((4, 6),), "dtypes": ("float32",), **rest})
@@ -157,7 +163,7 @@ WINDOWS = [
                 (x, y),
                 (0.0, 1.0),
                 lambda a, b: (lax.add(a[0], b[0]), lax.mul(a[1], b[1])),
-                *_WINDOWS["holes"],
+                *_HOLES,
             )
         ),
         shapes=((4, 6), (4, 6)),

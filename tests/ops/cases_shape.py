@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .opcase import OpCase
@@ -13,6 +15,7 @@ _n = np.arange(12, dtype=np.int32).reshape(3, 4)
 def _row(name, *args, shapes=((3, 4),), dtypes=("float32",), **params):
     """Return a case whose static arguments follow its arrays."""
     label = name.split(":")[0]
+    params = MappingProxyType(params)
     return OpCase(
         name,
         lambda lax: lambda *xs: getattr(lax, label)(*xs, *args, **params),

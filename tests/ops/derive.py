@@ -95,9 +95,19 @@ def _like(rng: np.random.Generator, x: Any) -> np.ndarray:
     return np.asarray(t, x.dtype)
 
 
+def frozen(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Return operands that cannot change: a function that captures them is pure."""
+    args = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in args)
+    for x in args:
+        if isinstance(x, np.ndarray):
+            x.flags.writeable = False
+    return args
+
+
 def _function(case: OpCase, module: Any, args: Sequence[Any], keep: Callable[[Any], bool]) -> Any:
     """Return the operation as a function of the operands to ``keep``, and the list of those."""
-    places = [k for k, x in enumerate(args) if keep(x)]
+    args = frozen(args)
+    places = tuple(k for k, x in enumerate(args) if keep(x))
 
     def f(*kept: Any) -> list[Any]:
         full = list(args)
@@ -231,7 +241,8 @@ def halves_agree(case: OpCase, signature: tuple[str, ...]) -> None:
 
 
 def _along(f: Callable[..., list[Any]], ts: list[Any]) -> Callable[..., list[Any]]:
-    return lambda *xs: fnarray.jvp(f, xs, tuple(ts))[1]
+    ts = frozen(ts)
+    return lambda *xs: fnarray.jvp(f, xs, ts)[1]
 
 
 # ---- batching ------------------------------------------------------------------------------------

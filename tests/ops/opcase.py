@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -76,6 +77,10 @@ class OpCase:
     match: str = ""
     values: tuple[Any, ...] | None = None
     bench: str = ""
+
+    def __post_init__(self) -> None:
+        """Freeze the parameters: the functions under test read them, and are to be pure."""
+        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
 
     def call(self, lax: Any, *args: Any) -> Any:
         """Apply the operation of a ``lax`` module."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import pytest
 
 from .cases_reduce import CONVOLUTIONS
@@ -10,6 +12,8 @@ from .opcase import OpCase
 
 
 def _conv(label: str, shapes: tuple, **params) -> OpCase:
+    params = MappingProxyType(params)
+
     def fn(lax):
         return lambda x, w: lax.conv_general_dilated(x, w, **params)
 

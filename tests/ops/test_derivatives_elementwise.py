@@ -162,3 +162,5 @@ def test_derivatives_keep_weak_types(name, jax):
     got = fnarray.jvp(getattr(lax, name), args, args)
     want = jax.jvp(getattr(jax.lax, name), args, args)
     assert [x.weak_type for x in got] == [x.weak_type for x in want]
+    slope = fnarray.grad(getattr(lax, name))(*args)
+    assert slope.weak_type == jax.grad(getattr(jax.lax, name))(*args).weak_type

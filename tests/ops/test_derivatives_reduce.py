@@ -35,9 +35,11 @@ def _window(name: str, start: float, x: np.ndarray) -> OpCase:
 def _maxima(label: str) -> OpCase:
     """Return windowed maxima that are finite where a window is all padding."""
 
+    geometry = GEOMETRIES[label]
+
     def fn(lax: Any) -> Any:
         def maxima(x):
-            out = lax.reduce_window(x, -np.inf, lax.max, *GEOMETRIES[label])
+            out = lax.reduce_window(x, -np.inf, lax.max, *geometry)
             return lax.max(out, lax.full_like(out, -9))
 
         return maxima

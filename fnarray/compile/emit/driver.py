@@ -11,6 +11,7 @@ import numpy as np
 from ...core.forms import Call, Contract, Scan
 from ...core.graph import ClosedGraph, Graph, Literal, Var, subgraphs
 from ...core.quiet import quietly
+from ..blas import matmul
 from ..schedule.fuse import Tree
 from ..schedule.nests import Nest, Step
 from ..schedule.plan import Item, Plan
@@ -117,6 +118,13 @@ def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
         return host_control(node, compiled)
     form, prim, params = node.form, node.eqn.primitive, node.eqn.params
     own = form.host if isinstance(form, Call) else None
+    if isinstance(form, Contract) and form.host is not None:
+        contract, dtype = form.host, node.out.aval.dtype
+
+        def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+            return (np.asarray(quietly(contract, lhs, rhs, matmul), dtype, order="C"),)
+
+        return product
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -14,7 +14,7 @@ from .source import Source, read
 
 #: Packages whose functions are known by name; their files are never opened.
 FRAMEWORKS = ("jax", "fnarray", "numpy", "jaxlib")
-_DEPTH = 12
+_DEPTH = 24
 _BUILTINS = frozenset(dir(builtins))
 
 
@@ -42,6 +42,7 @@ class Project:
         self._exists: dict[Path, bool] = {}
         self._spelled: dict[str, Module | None] = {}
         self._offered: dict[str, Source] = {}
+        self._following: set[str] = set()
         for source in sources:
             self.add(source)
 
@@ -129,15 +130,39 @@ class Project:
         """Return what a dotted name stands for, seen from a module."""
         if self.is_closed(dotted):
             return External(dotted)
+        if dotted in self._following:  # modules that import from each other in a circle
+            return None
+        self._following.add(dotted)
+        try:
+            return self._follow(dotted, importer, depth)
+        finally:
+            self._following.discard(dotted)
+
+    def _follow(self, dotted: str, importer: Module, depth: int) -> Target | None:
         parts = dotted.split(".")
-        for n in range(len(parts), 0, -1):
+        # As Python does: what a package binds to a name hides a submodule of that name.
+        for n in range(len(parts) - 1, 0, -1):
             module = self.module(".".join(parts[:n]), importer)
             if module is not None:
                 found: Target | None = module.scope
                 for part in parts[n:]:
                     found = self.member(found, part, depth - 1) if found else None
                 return found
-        return External(dotted)
+        module = self.module(dotted, importer)
+        return module.scope if module is not None else External(dotted)
+
+    def binder(self, module: Module, name: str) -> Scope | None:
+        """Return the module scope that binds a global name, through ``import *`` too."""
+        seen: set[str] = set()
+        waiting = [module]
+        while waiting:
+            module = waiting.pop()
+            if name in module.scope.names:
+                return module.scope
+            seen.add(module.path)
+            below = (self.module(star, module) for star in module.stars)
+            waiting += [m for m in below if m is not None and m.path not in seen]
+        return None
 
     def member(self, owner: Target, name: str, depth: int = _DEPTH) -> Target | None:
         """Return an attribute of a module, a class, or something outside."""
@@ -151,7 +176,9 @@ class Project:
         if owner.is_function:
             return None
         if name in owner.names:
-            return self.bound(owner.names[name], owner, depth - 1)
+            target = self.bound(owner.names[name], owner, depth - 1)
+            if target is not None:
+                return target
         below = self.module(f"{owner.module.name}.{name}", owner.module)
         if below is not None:
             return below.scope

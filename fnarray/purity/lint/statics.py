@@ -84,6 +84,9 @@ class StaticResolver:
             return Value("", OUTSIDE, name=name, holder="cell", rebound="a loop rebinds")
         if found is not None:
             return self.named(found[0], name)
+        binder = self.project.binder(scope.module, name)
+        if binder is not None:
+            return self.named(binder, name)
         for star in scope.module.stars:
             target = self.project.star(star, name, scope.module, _DEPTH)
             if target is not None:
@@ -194,7 +197,9 @@ class StaticResolver:
         if value.kind == "ndarray" and name in scope.frozen:
             value = value.but(kind="frozen")
         constant = bool(_CAPITALS.match(name)) or any(_final(b) for b in bindings)
-        constant = constant or all(isinstance(b, (Import, Defined)) for b in bindings)
+        constant = constant or all(isinstance(b, Defined) for b in bindings)
+        # Imported from the project it is what it is there; from elsewhere, a constant.
+        constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
         rebound = ""
         if holder == "cell" and name in scope.writes:
             rebound = "another function rebinds"
@@ -215,8 +220,9 @@ class StaticResolver:
         head, _, last = dotted.rpartition(".")
         if head:
             module = self.project.module(head, scope.module)
-            if module is not None and last in module.scope.names:
-                return self.named(module.scope, last, name)
+            binder = self.project.binder(module, last) if module is not None else None
+            if binder is not None:
+                return self.named(binder, last, name)
         target = self.project.follow(dotted, scope.module)
         return self.of_target(target, name) if target is not None else None
 

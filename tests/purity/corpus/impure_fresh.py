@@ -106,6 +106,7 @@ TRACED = {
     "f_bump": (trainer.bump, ()),
     "f_deep": (trainer.deep, ()),
     "f_classmethod": (Trainer.count, ()),
+    "f_partial_dict": (functools.partial(lambda p, x: p["w"] * x, {"w": 1.0}), ()),  # ! f_partial_dict
     "f_partial_append": (functools.partial(lambda log, x: log.append(x) or x, history), ()),  # ! f_partial_append
 }
 
@@ -181,7 +182,7 @@ def f_short_circuit(x):
 
 @jit
 def f_defaultdict(x):
-    groups = nested["a"]  # !
+    groups = nested["a"]
     groups["c"] = x  # !
     return x
 
@@ -434,7 +435,7 @@ def f_matrix_iadd(x):
 
 @jit
 def f_view_write(x):
-    row = matrix[0]  # !
+    row = matrix[0]
     row[1] = 5.0  # !
     return x
 

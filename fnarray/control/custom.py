@@ -1,0 +1,683 @@
+"""Functions whose derivatives their authors give: ``custom_jvp``, ``custom_vjp``, and what is built
+on them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from ..core import tree
+from ..core.array import Array, aval_of
+from ..core.graph import ClosedGraph, eval_graph
+from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
+from ..core.trace import Tracer, bind, call_custom, trace_graph
+from ..errors import UnexpectedTracerError
+from ..ops._canonical import as_array
+from ..ops._derive import add_tangents, instantiate
+from ..ops.convert import stop_gradient
+from .admission import admit
+from .call import abstract, closed_over_nothing, fun_name, fun_text
+from .custom_rules import JVPCall, JVPRule, VJPCall
+
+__all__: list[str] = []
+
+#: A tangent or cotangent known to be zero, as rules with ``symbolic_zeros`` get and may return it.
+SymbolicZero = Zero
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of a value: symbolic, or as an array."""
+    zero = zero_of(as_array(val))
+    return zero if symbolic_zeros else instantiate(zero)
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+class _Arguments:
+    """Arguments of one call as flat operands, and back.
+
+    Those that are not differentiated stay as they are, but for tracers in them, which are operands
+    too, ``held`` ones: rules that run later see them as they run.
+    """
+
+    def __init__(self, args: Sequence[Any], nondiff: Sequence[int]):
+        self.args = list(args)
+        self.nondiff = nondiff
+        self.diff = [i for i in range(len(args)) if i not in nondiff]
+        self.statics, self.static_specs = [], []
+        for i in nondiff:
+            leaves, spec = tree.flatten_spec(args[i])
+            self.statics.append(leaves)
+            self.static_specs.append(spec)
+        self.places = [
+            (k, j)
+            for k, leaves in enumerate(self.statics)
+            for j, x in enumerate(leaves)
+            if isinstance(x, Tracer)
+        ]
+        held = [stop_gradient(self.statics[k][j]) for k, j in self.places]
+        self.held = len(held)
+        leaves, self.spec = tree.flatten_spec(tuple(args[i] for i in self.diff))
+        self.operands = [*held, *leaves]
+
+    def nondiff_args(self, held: Sequence[Any]) -> list[Any]:
+        """Return the arguments that are not differentiated."""
+        rows = [list(leaves) for leaves in self.statics]
+        for (k, j), x in zip(self.places, held, strict=True):
+            rows[k][j] = x
+        return [s.unflatten(row) for s, row in zip(self.static_specs, rows, strict=True)]
+
+    def diff_args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the differentiated arguments, or trees like them, from leaves."""
+        return self.spec.unflatten(leaves)
+
+    def all(self, operands: Sequence[Any]) -> list[Any]:
+        """Return all arguments from operands."""
+        args: list[Any] = [None] * len(self.args)
+        for i, x in zip(self.nondiff, self.nondiff_args(operands[: self.held]), strict=True):
+            args[i] = x
+        for i, x in zip(self.diff, self.diff_args(operands[self.held :]), strict=True):
+            args[i] = x
+        return args
+
+
+class _Custom:
+    """What the two kinds of functions share."""
+
+    kind = ""
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ):
+        if not callable(fun):
+            raise TypeError(
+                f"{self.kind}: Expected a callable value, got {fun!r} of type {type(fun)}."
+            )
+        functools.update_wrapper(self, fun)
+        self.__wrapped__ = self.fun = fun
+        try:
+            self._signature = inspect.signature(fun)
+        except (ValueError, TypeError):
+            self._signature = None
+        self.nondiff_argnums = self._nondiff(nondiff_argnums, nondiff_argnames)
+        self.symbolic_zeros = False
+
+    def _nondiff(self, nums: Any, names: Any) -> tuple[int, ...]:
+        places = set(map(index, (nums,) if isinstance(nums, int) else nums))
+        known = list(self._signature.parameters) if self._signature else []
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in known:
+                raise ValueError(
+                    f"{self.kind}: nondiff_argnames={name!r} is no parameter of "
+                    f"{fun_text(self.fun)}, which takes {', '.join(known)}."
+                )
+            places.add(known.index(name))
+        return tuple(sorted(places))
+
+    def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """Return all arguments by position, defaults included, as rules take them."""
+        if self._signature is None and not kwargs:
+            return args
+        text = (
+            f"The input arguments to the {self.kind}-decorated function {fun_name(self.fun)} could "
+            "not be resolved to positional-only arguments. Binding failed with the error:\n"
+        )
+        if self._signature is None:
+            raise TypeError(f"{text}its signature is not known, so call it by position.")
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{text}{error}") from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            left = ", ".join(bound.kwargs)
+            raise TypeError(
+                f"{text}The following keyword arguments could not be resolved to positions: {left}"
+            )
+        return bound.args
+
+    def _arguments(self, args: tuple, kwargs: dict[str, Any]) -> _Arguments:
+        args = self._positional(args, kwargs)
+        n = len(args)
+        if any(not -n <= i < n for i in self.nondiff_argnums):
+            raise ValueError(
+                f"{self.kind}: nondiff_argnums={self.nondiff_argnums} do not fit the {n} arguments "
+                f"of {fun_text(self.fun)}."
+            )
+        given = _Arguments(args, [i % n for i in self.nondiff_argnums])
+        for k, x in enumerate(given.operands[given.held :]):
+            if not isinstance(x, Array):
+                self._check_argument(x, given, k)
+        return given
+
+    def _check_argument(self, x: Any, given: _Arguments, k: int) -> None:
+        try:
+            aval_of(x)
+        except TypeError as error:
+            value = tuple(given.args[i] for i in given.diff)
+            path = tree.keystr(tree.leaves_with_path(value)[k][0])
+            raise TypeError(
+                f"{self.kind}: the argument args{path} of {fun_text(self.fun)} is {x!r} of type "
+                f"{type(x)}, not a valid fnarray type. Pass arrays, or list the argument in "
+                "nondiff_argnums."
+            ) from error
+
+
+class _Call:
+    """One call of a custom function, and what is known of its results."""
+
+    def __init__(self, custom: _Custom, given: _Arguments):
+        self.custom = custom
+        self.given = given
+        self.out_spec: Any = None
+        self.out_avals: list[Any] | None = None
+
+    def run(self, *operands: Any) -> list[Any]:
+        """Call the function on flat operands."""
+        fun = self.custom.fun
+        with admit(fun, self.custom.kind):
+            out = fun(*self.given.all(operands))
+        outs, spec = tree.flatten_spec(out)
+        outs = [_result(x, k, out, fun) for k, x in enumerate(outs)]
+        self.out_spec = spec
+        self.out_avals = [x.aval for x in outs]
+        return outs
+
+    def check_primals(self, kind: str, rule: Any, outs: Sequence[Any], spec: Any) -> None:
+        """Raise `TypeError` unless a rule's results are like the function's, where it has run."""
+        if self.out_spec is None:
+            self.out_spec = spec
+        if self.out_avals is None:
+            return
+        text = (
+            f"Custom {kind} rule {fun_text(rule)} for function {fun_text(self.custom.fun)} must "
+            "produce a pair (list or tuple of length two) where the first element represents the "
+            "primal output (equal in value to the output of the custom-decorated function, and in "
+            "particular "
+        )
+        if spec != self.out_spec:
+            raise TypeError(
+                f"{text}of the same container/pytree structure), but its structure is "
+                f"{tree.PyTreeDef(spec)} while the function's is {tree.PyTreeDef(self.out_spec)}."
+            )
+        for k, (x, a) in enumerate(zip(outs, self.out_avals, strict=True)):
+            if (x.shape, x.dtype) != (a.shape, a.dtype):
+                raise TypeError(
+                    f"{text}with leaves of the same shape/dtype), but at result{_path(spec, k)} it "
+                    f"is {_short(x.aval)} while the function's is {_short(a)}."
+                )
+
+
+def _path(spec: Any, k: int) -> str:
+    return tree.keystr(tree.leaves_with_path(spec.unflatten([0] * spec.num_leaves))[k][0])
+
+
+def _short(aval: Any) -> str:
+    return aval.str_short().lstrip("~")
+
+
+def _result(x: Any, k: int, out: Any, fun: Callable[..., Any]) -> Array:
+    try:
+        return as_array(x)
+    except TypeError as error:
+        path = tree.keystr(tree.leaves_with_path(out)[k][0])
+        raise TypeError(
+            f"{x!r} of type {type(x)} is not a valid fnarray type: it is returned by "
+            f"{fun_text(fun)} at result{path}. Return arrays, numbers, and containers of them."
+        ) from error
+
+
+def _pair(kind: str, rule: Any, custom: _Custom, out: Any, second: str) -> tuple[Any, Any]:
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeError(
+            f"Custom {kind} rule {fun_text(rule)} for function {fun_text(custom.fun)} must produce "
+            f"a pair (list or tuple of length two) representing primal output and {second}, but "
+            f"got {out!r}."
+        )
+    return tuple(out)
+
+
+# ---- custom_jvp ----------------------------------------------------------------------------------
+
+
+class custom_jvp(_Custom):  # noqa: N801, JAX's name
+    """A function with a rule for its derivative in forward mode, and so in reverse mode too.
+
+    Parameters
+    ----------
+    fun : callable
+    nondiff_argnums, nondiff_argnames : sequences of int, of str
+        Arguments that are not differentiated, such as functions; the rule takes them first.
+
+    Raises
+    ------
+    AttributeError
+        When called: no rule is defined.
+    TypeError
+        When differentiated: the rule's results are not of the structure, shapes and dtypes of the
+        function's.
+
+    Examples
+    --------
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return jnp.log(1.0 + jnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), (1.0 - 1.0 / (1.0 + jnp.exp(x))) * t
+    """
+
+    kind = "custom_jvp"
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable[..., Any] | None = None
+
+    def defjvp(
+        self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False
+    ) -> Callable[..., tuple[Any, Any]]:
+        """Set the rule: ``jvp(*nondiff_args, primals, tangents) -> (result, tangent)``.
+
+        ``symbolic_zeros`` hands the rule `SymbolicZero` in place of zeros that are known.
+        Returns the rule, so that it may be used as a decorator.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Set a rule for each argument: ``rule(tangent, result, *args)``, None for zero."""
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        @functools.wraps(self.fun)
+        def jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+            out = self(*primals)
+            parts = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule]
+            if not parts:
+                return out, tree.map(zero_from_primal, out)
+            return out, functools.reduce(functools.partial(tree.map, add_tangents), parts)
+
+        self.defjvp(jvp)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.jvp is None:
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {fun_text(self.fun)} using defjvp."
+            )
+        given = self._arguments(args, kwargs)
+        call = _Call(self, given)
+        rule = _JVPRule(self, call)
+        outs = call_custom(
+            JVPCall(call.run, rule, fun_name(self.fun), self.symbolic_zeros), given.operands
+        )
+        return call.out_spec.unflatten([as_array(x) for x in outs])
+
+
+class _JVPRule(JVPRule):
+    """The user's rule of one call."""
+
+    def __init__(self, custom: custom_jvp, call: _Call):
+        self.custom = custom
+        self.call = call
+        self.held = call.given.held
+
+    def __str__(self) -> str:
+        return fun_name(self.custom.jvp)  # type: ignore[arg-type]
+
+    def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """Apply the rule; check what it returns."""
+        custom, given, rule = self.custom, self.call.given, self.custom.jvp
+        assert rule is not None
+        n = given.held
+        duals = tangents[n:] if custom.symbolic_zeros else map(instantiate, tangents[n:])
+        with admit(rule, "custom_jvp"):
+            out = rule(
+                *given.nondiff_args(primals[:n]),
+                given.diff_args(primals[n:]),
+                given.diff_args(list(duals)),
+            )
+        out, dual = _pair("JVP", rule, custom, out, "tangent output")
+        outs, spec = tree.flatten_spec(out)
+        found, dual_spec = tree.flatten_spec(dual)
+        if spec != dual_spec:
+            raise TypeError(
+                f"Custom JVP rule {fun_text(rule)} for function {fun_text(custom.fun)} must "
+                "produce primal and tangent outputs with equal container (pytree) structures, but "
+                f"got {tree.PyTreeDef(spec)} and {tree.PyTreeDef(dual_spec)} respectively."
+            )
+        outs = [_result(x, k, out, rule) for k, x in enumerate(outs)]
+        self.call.check_primals("JVP", rule, outs, spec)
+        return outs, [self._tangent(x, t, k, dual) for k, (x, t) in enumerate(zip(outs, found, strict=True))]
+
+    def _tangent(self, x: Any, t: Any, k: int, dual: Any) -> Any:
+        wanted = tangent_aval(x.aval)
+        if is_zero(t):
+            return Zero(wanted)
+        got = abstract(t) if hasattr(t, "dtype") else _result(t, k, dual, self.custom.jvp).aval
+        if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
+            path = tree.keystr(tree.leaves_with_path(dual)[k][0])
+            raise TypeError(
+                f"Custom JVP rule {fun_text(self.custom.jvp)} must produce primal and tangent "
+                f"outputs with corresponding shapes and dtypes. At result{path}, expected "
+                f"{_short(wanted)} (tangent type of {_short(x.aval)}) but got {_short(got)}."
+            )
+        return as_array(t) if differentiable(x.aval.dtype) else Zero(wanted)
+
+
+# ---- custom_vjp ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of a forward rule with symbolic zeros.
+
+    Attributes
+    ----------
+    value : Array
+    perturbed : bool
+        Whether it is differentiated.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp(_Custom):  # noqa: N801, JAX's name
+    """A function with a rule for its derivative in reverse mode.
+
+    Parameters
+    ----------
+    fun : callable
+    nondiff_argnums, nondiff_argnames : sequences of int, of str
+        Arguments that are not differentiated, such as functions, and are no tracers: the forward
+        rule takes them where they are, the backward rule first.
+
+    Raises
+    ------
+    AttributeError
+        When called: no rules are defined.
+    TypeError
+        When differentiated in forward mode, or a rule's results are of the wrong structure.
+    ValueError
+        A cotangent is of the wrong shape or dtype.
+    """
+
+    kind = "custom_vjp"
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        nondiff_argnums: Sequence[int] | int = (),
+        nondiff_argnames: Sequence[str] | str = (),
+    ):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable[..., Any] | None = None
+        self.bwd: Callable[..., Any] | None = None
+
+    def defvjp(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., tuple[Any, ...]],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set the rules.
+
+        Parameters
+        ----------
+        fwd : callable
+            ``fwd(*args) -> (result, residuals)``, which may be any tree of arrays.
+        bwd : callable
+            ``bwd(*nondiff_args, residuals, cotangent) -> cotangents``, a tuple with one for each
+            argument; None, for an argument or a part of it, stands for zeros.
+        symbolic_zeros : bool
+            Whether ``fwd`` gets `CustomVJPPrimal` in place of arrays, and ``bwd`` `SymbolicZero`
+            for cotangents known to be zero.
+        optimize_remat : bool
+            Accepted for compatibility: what is not needed of ``fwd`` is always dropped.
+        """
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {fun_text(self.fun)} using defvjp."
+            )
+        given = self._arguments(args, kwargs)
+        if given.held:
+            raise UnexpectedTracerError(
+                f"custom_vjp: {fun_text(self.fun)} is called with a tracer in an argument of "
+                f"nondiff_argnums={self.nondiff_argnums}, {given.operands[0].where_from()}. These "
+                "are for arguments that hold no arrays, such as functions: pass arrays as other "
+                "arguments, and return None for their cotangents."
+            )
+        call = _VJPCall(self, given)
+        names = fun_name(self.fun), fun_name(self.fwd), fun_name(self.bwd)
+        outs = call_custom(
+            VJPCall(call.run, call.forward, names, self.symbolic_zeros), given.operands
+        )
+        return call.out_spec.unflatten([as_array(x) for x in outs])
+
+
+class _VJPCall(_Call):
+    """One call of a ``custom_vjp`` function."""
+
+    custom: custom_vjp
+
+    def forward(self, primals: Sequence[Any], perturbed: Sequence[bool]) -> Any:
+        """Run the forward rule; return results, residuals, and the way back."""
+        custom, given, fwd = self.custom, self.given, self.custom.fwd
+        leaves: Sequence[Any] = primals
+        if custom.symbolic_zeros:
+            leaves = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
+        with admit(fwd, "custom_vjp"):
+            both = fwd(*given.all(leaves))
+        out, held = _pair("VJP fwd", fwd, custom, both, "residuals")
+        outs, spec = tree.flatten_spec(out)
+        outs = [_result(x, k, out, fwd) for k, x in enumerate(outs)]
+        self.check_primals("VJP fwd", fwd, outs, spec)
+        residuals, res_spec = tree.flatten_spec(held)
+        residuals = [_result(x, k, held, fwd) for k, x in enumerate(residuals)]
+        avals = [as_array(x).aval for x in primals]
+
+        def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            return self.back(res_spec.unflatten(residuals), spec, cts, avals)
+
+        return outs, residuals, back
+
+    def back(self, residuals: Any, spec: Any, cts: Sequence[Any], avals: Sequence[Any]) -> Any:
+        """Run the backward rule; return a cotangent for each operand."""
+        custom, given, bwd = self.custom, self.given, self.custom.bwd
+        ct = spec.unflatten(cts if custom.symbolic_zeros else [instantiate(c) for c in cts])
+        with admit(bwd, "custom_vjp"):
+            out = bwd(*given.nondiff_args(()), residuals, ct)
+        if isinstance(out, list):
+            out = tuple(out)
+        found = _filled(out, given.spec)
+        if found is None:
+            raise TypeError(
+                f"Custom VJP bwd rule {fun_text(bwd)} must produce an output with the same "
+                "container (pytree) structure as the args tuple of the primal function, and in "
+                "particular must produce a tuple of length equal to the number of arguments to the "
+                f"primal function, but got bwd output structure {tree.structure(out)} for primal "
+                f"input structure {tree.PyTreeDef(given.spec)}."
+            )
+        return [self._cotangent(c, a, k) for k, (c, a) in enumerate(zip(found, avals, strict=True))]
+
+    def _cotangent(self, c: Any, aval: Any, k: int) -> Any:
+        wanted = tangent_aval(aval)
+        if c is None or is_zero(c) or not differentiable(aval.dtype):
+            return Zero(wanted)
+        path = _path(self.given.spec, k)
+        try:
+            c = as_array(c)
+        except TypeError as error:
+            raise TypeError(
+                f"Custom VJP bwd rule {fun_text(self.custom.bwd)} returned {c!r} of type {type(c)} "
+                f"at output{path}, which is not a valid fnarray type."
+            ) from error
+        for what in "shape", "dtype":
+            if getattr(c, what) != getattr(aval, what):
+                raise ValueError(
+                    f"Custom VJP bwd rule {fun_text(self.custom.bwd)} must produce an output with "
+                    "the same type as the args tuple of the primal function, but at "
+                    f"output{path} the bwd rule produced an output of type {_short(c.aval)} "
+                    f"corresponding to an input of type {_short(aval)}, so the {what}s do not match"
+                )
+        return c
+
+
+def _filled(found: Any, spec: Any) -> list[Any] | None:
+    """Return the leaves of a tree of a structure, None for those below a None; None if not of it."""
+    leaves, got = tree.flatten_spec(found)
+    if got == spec:
+        return leaves
+    tops, prefix = tree.flatten_spec(found, is_leaf=lambda x: x is None)
+    try:
+        parts = prefix.flatten_up_to(spec.unflatten([0] * spec.num_leaves))
+    except ValueError:
+        return None
+    filled = []
+    for top, part in zip(tops, parts, strict=True):
+        n = len(tree.leaves(part))
+        if top is not None and not tree.all_leaves([part]):
+            return None
+        filled += [top] * n
+    return filled
+
+
+# ---- what is built on them -----------------------------------------------------------------------
+
+
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
+    """Return a function that takes what is differentiated in its closure as arguments.
+
+    Parameters
+    ----------
+    fun : callable
+    *example_args : pytrees
+        Arguments like those it will be called with.
+
+    Returns
+    -------
+    converted : callable
+        ``converted(*args, *hoisted)``.
+    hoisted : list of Array
+        The tracers of float or complex dtypes that ``fun`` is closed over.
+    """
+    leaves, spec = tree.flatten_spec(example_args)
+    specs: list[Any] = []
+    with admit(fun, "closure_convert"):
+        graph = trace_graph(_flat(fun, spec, specs), [abstract(x) for x in leaves], fun_name(fun))
+    closed, consts = closed_over_nothing(graph)
+    hoist = [isinstance(c, Tracer) and differentiable(c.dtype) for c in consts]
+    hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
+
+    @functools.wraps(fun)
+    def converted(*args_and_hoisted: Any) -> Any:
+        n = len(args_and_hoisted) - len(hoisted)
+        args, given = args_and_hoisted[:n], iter(args_and_hoisted[n:])
+        leaves, got = tree.flatten_spec(args)
+        if got != spec:
+            raise TypeError(
+                f"closure_convert: {fun_text(fun)} was converted for arguments of structure "
+                f"{tree.PyTreeDef(spec)}, got {tree.PyTreeDef(got)}."
+            )
+        values = [next(given) if h else c for c, h in zip(consts, hoist, strict=True)]
+        return specs[0].unflatten(_applied(closed, [*values, *leaves]))
+
+    return converted, hoisted
+
+
+def _flat(fun: Callable[..., Any], spec: Any, specs: list[Any]) -> Callable[..., list[Any]]:
+    """Return a function of leaves; the structure of its result is appended to ``specs``."""
+
+    def flat(*leaves: Any) -> list[Any]:
+        out = fun(*spec.unflatten(leaves))
+        outs, out_spec = tree.flatten_spec(out)
+        specs.append(out_spec)
+        return [_result(x, k, out, fun) for k, x in enumerate(outs)]
+
+    return flat
+
+
+def _applied(closed: ClosedGraph, args: Sequence[Any]) -> list[Any]:
+    return eval_graph(closed.jaxpr, closed.consts, args, bind)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Residuals of ``custom_gradient``: a graph, and what it is closed over."""
+
+    closed: ClosedGraph
+    in_spec: Any
+    out_spec: Any
+    consts: tuple[Any, ...]
+
+
+tree.register_pytree_node(
+    _Held,
+    lambda held: (held.consts, (held.closed, held.in_spec, held.out_spec)),
+    lambda fixed, consts: _Held(*fixed, tuple(consts)),
+)
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with a reverse rule that it returns itself.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(*args) -> (result, vjp)``, where ``vjp`` takes a cotangent of the result to those of
+        the arguments: a tuple of them, or the one of the only argument.
+    """
+
+    @custom_vjp
+    @functools.wraps(fun)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)[0]
+
+    def fwd(*args: Any) -> tuple[Any, _Held]:
+        out, rule = fun(*args)
+        outs, in_spec = tree.flatten_spec(out)
+        avals = [tangent_aval(abstract(x)) for x in outs]
+        specs: list[Any] = []
+        graph = trace_graph(
+            _flat(rule, in_spec_of_one(in_spec), specs), avals, f"the vjp of {fun_name(fun)}"
+        )
+        closed, consts = closed_over_nothing(graph)
+        return out, _Held(closed, in_spec, specs[0], consts)
+
+    def bwd(held: _Held, ct: Any) -> Any:
+        leaves = tree.leaves(ct)
+        found = held.out_spec.unflatten(_applied(held.closed, [*held.consts, *leaves]))
+        return found if isinstance(found, tuple) else (found,)
+
+    wrapped.defvjp(fwd, bwd)
+    return wrapped
+
+
+def in_spec_of_one(spec: Any) -> Any:
+    """Return the structure of a tuple of one tree."""
+    return tree.flatten_spec((spec.unflatten([0] * spec.num_leaves),))[1]

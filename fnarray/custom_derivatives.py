@@ -1,0 +1,21 @@
+"""Functions whose derivatives their authors give, named as in ``jax.custom_derivatives``."""
+
+from __future__ import annotations
+
+from .control.custom import CustomVJPPrimal as CustomVJPPrimal
+from .control.custom import SymbolicZero as SymbolicZero
+from .control.custom import closure_convert as closure_convert
+from .control.custom import custom_gradient as custom_gradient
+from .control.custom import custom_jvp as custom_jvp
+from .control.custom import custom_vjp as custom_vjp
+from .control.custom import zero_from_primal as zero_from_primal
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "zero_from_primal",
+]

@@ -1,0 +1,229 @@
+"""Functions of matrices: exponential, square root, and the Sylvester equation.
+
+Each tangent is linear by one of two primitives that are closed under differentiation: the Frechet
+derivative of the exponential, and the solution of ``A X + X B = C``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array
+from ..core.avals import ShapedArray
+from ..core.dtypes import to_complex
+from ..core.tangents import is_zero
+from ..core.trace import bind
+from ._derive import Tangents, full, instantiate, op
+from ._matrix import (
+    check_finite,
+    check_square,
+    convert_like,
+    cut,
+    join,
+    matmul,
+    per_matrix,
+    sub,
+    swap,
+)
+from ._rules import check_same_dtypes
+from .linalg_orthogonal import by_library
+
+__all__: list[str] = []
+
+
+# ---- exponential ---------------------------------------------------------------------------------
+
+#: Norms up to which Pade's approximants serve without scaling (Higham 2005), by precision.
+_UNSCALED = {4: 3.925724783138660, 8: 5.371920351148152}
+
+
+def _too_large(a: np.ndarray, max_squarings: int) -> bool:
+    """Whether a matrix needs more squarings than allowed."""
+    norm = abs(a).sum(axis=-2).max(initial=0)
+    itemsize = a.real.dtype.itemsize
+    return not norm <= _UNSCALED[itemsize] * 2.0**max_squarings
+
+
+def _expm_aval(a: ShapedArray, *, max_squarings: int) -> ShapedArray:
+    check_square("expm", a)
+    return a
+
+
+def _expm_eval(a: np.ndarray, *, max_squarings: int) -> np.ndarray:
+    from scipy import linalg
+
+    def one(x: np.ndarray) -> tuple[np.ndarray]:
+        if _too_large(x, max_squarings):
+            raise np.linalg.LinAlgError
+        return (linalg.expm(x),)
+
+    return per_matrix(one, (a,), (2,), [(a.shape[-2:], a.dtype)])[0] if a.size else a
+
+
+def _expm_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+    (a,) = primals
+    return bind(expm_p, a, **params), bind(expm_frechet_p, a, tangents[0], **params)
+
+
+expm_p = by_library("expm", _expm_aval, _expm_eval, many=False, jvp=_expm_jvp)
+
+
+def expm(a: Any, max_squarings: int) -> Array:
+    """Return exponentials of square matrices; NaN where more squarings would be needed."""
+    return bind(expm_p, a, max_squarings=max_squarings)
+
+
+def _same_squares(name: str, *avals: ShapedArray) -> None:
+    check_same_dtypes(f"linalg.{name}", avals)
+    check_square(name, avals[0])
+    if any(a.shape != avals[0].shape for a in avals):
+        got = ", ".join(str(a.shape) for a in avals)
+        raise ValueError(f"scipy.linalg.{name}: the matrices must have one shape, got {got}.")
+
+
+def _frechet_aval(a: ShapedArray, e: ShapedArray, *, max_squarings: int) -> ShapedArray:
+    _same_squares("expm_frechet", a, e)
+    return a
+
+
+def _frechet_eval(a: np.ndarray, e: np.ndarray, *, max_squarings: int) -> np.ndarray:
+    from scipy import linalg
+
+    n = a.shape[-1]
+
+    def one(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray]:
+        if _too_large(x, max_squarings) or not np.isfinite(y).all():
+            raise np.linalg.LinAlgError
+        # The direction is brought to the matrix's size, which its own scaling then serves.
+        size = max(abs(y).max(), np.finfo(y.dtype).tiny)
+        block = np.block([[x, y / size], [np.zeros_like(x), x]])
+        return (linalg.expm(block)[:n, n:] * size,)
+
+    return per_matrix(one, (a, e), (2, 2), [(a.shape[-2:], a.dtype)])[0] if a.size else e
+
+
+def _block(x: Any, y: Any) -> Any:
+    """Return ``[[x, y], [0, x]]``."""
+    zero = full(x.aval, 0)
+    return join([join([x, y], -1), join([zero, x], -1)], -2)
+
+
+def _frechet_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+    """The derivative is of the same kind, of matrices of twice the size (Higham & Relton 2014)."""
+    (a, e), (da, de) = primals, tangents
+    out = bind(expm_frechet_p, a, e, **params)
+    if is_zero(da):
+        return out, bind(expm_frechet_p, a, de, **params)
+    n, axis = a.shape[-1], a.ndim - 1
+    large = bind(expm_frechet_p, _block(a, e), _block(da, instantiate(de)), **params)
+    return out, cut(cut(large, axis, n, 2 * n), axis - 1, 0, n)
+
+
+def _frechet_transpose(ct: Any, a: Any, e: Any, **params: Any) -> list[Any]:
+    return [None, bind(expm_frechet_p, swap(a), ct, **params)]
+
+
+expm_frechet_p = by_library(
+    "expm_frechet",
+    _frechet_aval,
+    _frechet_eval,
+    many=False,
+    jvp=_frechet_jvp,
+    transpose=_frechet_transpose,
+)
+
+
+def expm_frechet(a: Any, e: Any, max_squarings: int = 1024) -> Array:
+    """Return the derivative of the exponential at ``a`` in the direction ``e``."""
+    return bind(expm_frechet_p, a, e, max_squarings=max_squarings)
+
+
+# ---- Sylvester equation --------------------------------------------------------------------------
+
+
+def _sylvester_aval(a: ShapedArray, b: ShapedArray, c: ShapedArray) -> ShapedArray:
+    check_same_dtypes("linalg.solve_sylvester", (a, b, c))
+    batch, m = check_square("solve_sylvester", a)
+    _, n = check_square("solve_sylvester", b)
+    if b.shape[:-2] != batch or c.shape != (*batch, m, n):
+        raise ValueError(
+            "scipy.linalg.solve_sylvester takes matrices (m, m), (n, n) and (m, n), got shapes "
+            f"{a.shape}, {b.shape} and {c.shape}."
+        )
+    return c
+
+
+def _sylvester_eval(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    from scipy import linalg
+
+    def one(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray]:
+        for matrix in (x, y, z):
+            check_finite(matrix)
+        return (linalg.solve_sylvester(x, y, z),)
+
+    return per_matrix(one, (a, b, c), (2, 2, 2), [(c.shape[-2:], c.dtype)])[0] if c.size else c
+
+
+def _sylvester_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
+    (a, b, _), (da, db, change) = primals, tangents
+    x = bind(sylvester_p, *primals)
+    terms = [] if is_zero(da) else [matmul(da, x)]
+    terms += [] if is_zero(db) else [matmul(x, db)]
+    for term in terms:
+        change = op("neg", term) if is_zero(change) else sub(change, term)
+    return x, bind(sylvester_p, a, b, change)
+
+
+def _sylvester_transpose(ct: Any, a: Any, b: Any, c: Any) -> list[Any]:
+    return [None, None, bind(sylvester_p, swap(a), swap(b), ct)]
+
+
+sylvester_p = by_library(
+    "solve_sylvester",
+    _sylvester_aval,
+    _sylvester_eval,
+    many=False,
+    jvp=_sylvester_jvp,
+    transpose=_sylvester_transpose,
+)
+
+
+def solve_sylvester(a: Any, b: Any, c: Any) -> Array:
+    """Solve ``a @ x + x @ b = c`` (Bartels & Stewart 1972)."""
+    return bind(sylvester_p, a, b, c)
+
+
+# ---- square root ---------------------------------------------------------------------------------
+
+
+def _sqrtm_aval(a: ShapedArray) -> ShapedArray:
+    check_square("sqrtm", a)
+    return a.update(dtype=to_complex(a.dtype))
+
+
+def _sqrtm_eval(a: np.ndarray) -> np.ndarray:
+    from scipy import linalg
+
+    dtype = to_complex(a.dtype)
+
+    def one(x: np.ndarray) -> tuple[np.ndarray]:
+        check_finite(x)
+        return (linalg.sqrtm(x),)
+
+    return per_matrix(one, (a,), (2,), [(a.shape[-2:], dtype)])[0] if a.size else a.astype(dtype)
+
+
+def _sqrtm_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
+    """``S dS + dS S = dA``."""
+    root = bind(sqrtm_p, primals[0])
+    return root, bind(sylvester_p, root, root, convert_like(tangents[0], root))
+
+
+sqrtm_p = by_library("sqrtm", _sqrtm_aval, _sqrtm_eval, many=False, jvp=_sqrtm_jvp)
+
+
+def sqrtm(a: Any) -> Array:
+    """Return principal square roots of square matrices, complex."""
+    return bind(sqrtm_p, a)
