@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,28 @@ class Block:
     """A straight-line program of nodes: a graph whose calls are inlined.
 
     Every `Var` of a block is its own: two blocks of one graph share none.
+
+    ``aliases`` are other names of values, by which equations that are to stay apart know their
+    operands until equal ones have been shared.
     """
 
     inputs: tuple[Var, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Atom, ...]
+    aliases: dict[Var, Atom] = field(default_factory=dict)
 
 
 def inline_calls(graph: Graph) -> Block:
     """Return the graph as a block, nested calls replaced by their equations, vars renamed."""
     nodes: list[Node] = []
+    aliases: dict[Var, Atom] = {}
+
+    def alias(atom: Atom) -> Atom:
+        if isinstance(atom, Literal):
+            return atom
+        name = Var(atom.aval)
+        aliases[name] = atom
+        return name
 
     def walk(inner: Graph, args: Sequence[Atom]) -> list[Atom]:
         env: dict[Var, Atom] = dict(zip((*inner.constvars, *inner.invars), args, strict=True))
@@ -61,6 +73,8 @@ def inline_calls(graph: Graph) -> Block:
             form = eqn.form()
             ins = tuple(map(read, eqn.invars))
             if isinstance(form, Inline):
+                if form.apart:
+                    ins = tuple(map(alias, ins))
                 outs = walk(form.graph.jaxpr, ins)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
@@ -71,7 +85,7 @@ def inline_calls(graph: Graph) -> Block:
 
     inputs = tuple(Var(v.aval) for v in (*graph.constvars, *graph.invars))
     outputs = walk(graph, inputs)
-    return Block(inputs, tuple(nodes), tuple(outputs))
+    return Block(inputs, tuple(nodes), tuple(outputs), aliases)
 
 
 def _renamed(node: Node, env: dict[Var, Atom]) -> Node:
@@ -83,8 +97,14 @@ def _renamed(node: Node, env: dict[Var, Atom]) -> Node:
     return Node(Eqn(eqn.primitive, ins, eqn.outvars, eqn.params, eqn.source), node.form)
 
 
-def _outputs(block: Block, env: dict[Var, Atom]) -> tuple[Atom, ...]:
-    return tuple(env.get(a, a) if isinstance(a, Var) else a for a in block.outputs)
+def _rebuilt(block: Block, nodes: Iterable[Node], env: dict[Var, Atom]) -> Block:
+    """Return a block of other nodes, its results and aliases replaced as ``env`` says."""
+
+    def read(a: Atom) -> Atom:
+        return env.get(a, a) if isinstance(a, Var) else a
+
+    aliases = {name: read(a) for name, a in block.aliases.items()}
+    return Block(block.inputs, tuple(nodes), tuple(map(read, block.outputs)), aliases)
 
 
 def fold_constants(block: Block) -> Block:
@@ -101,7 +121,7 @@ def fold_constants(block: Block) -> Block:
             env[node.out] = Literal(value, node.out.aval)
         else:
             nodes.append(node)
-    return Block(block.inputs, tuple(nodes), _outputs(block, env))
+    return _rebuilt(block, nodes, env)
 
 
 def _key(node: Node) -> Any:
@@ -128,7 +148,20 @@ def share_equal(block: Block) -> Block:
             nodes.append(node)
         else:
             env.update(zip(node.outs, first.outs, strict=True))
-    return Block(block.inputs, tuple(nodes), _outputs(block, env))
+    return _rebuilt(block, nodes, env)
+
+
+def resolve_aliases(block: Block) -> Block:
+    """Call every value by its one name."""
+    if not block.aliases:
+        return block
+    env: dict[Var, Atom] = {}
+    for name, atom in block.aliases.items():
+        while isinstance(atom, Var) and atom in block.aliases:
+            atom = block.aliases[atom]
+        env[name] = atom
+    named = _rebuilt(block, (_renamed(node, env) for node in block.nodes), env)
+    return replace(named, aliases={})
 
 
 def drop_dead(block: Block) -> Block:
@@ -185,7 +218,7 @@ def multiply_outer(block: Block) -> Block:
             wide.append(var)
         eqn = Eqn(_TIMES, tuple(wide), node.outs, {}, node.eqn.source)
         nodes.append(Node(eqn, Map("({0} * {1})", 1)))
-    return Block(block.inputs, tuple(nodes), block.outputs)
+    return _rebuilt(block, nodes, {})
 
 
 def _is_outer(node: Node) -> bool:
@@ -200,6 +233,7 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("multiply outer products", multiply_outer),
     ("fold constants", fold_constants),
     ("share equal equations", share_equal),
+    ("resolve aliases", resolve_aliases),
     ("drop dead equations", drop_dead),
 )
 

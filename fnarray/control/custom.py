@@ -514,7 +514,7 @@ class _VJPCall(_Call):
             out = bwd(*given.nondiff_args(()), residuals, ct)
         if isinstance(out, list):
             out = tuple(out)
-        found = _filled(out, given.spec)
+        found = _filled(out, given.spec) if isinstance(out, tuple) else None
         if found is None:
             raise TypeError(
                 f"Custom VJP bwd rule {fun_text(bwd)} must produce an output with the same "

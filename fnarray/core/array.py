@@ -310,9 +310,15 @@ def asarray(x: Any) -> ArrayImpl:
     if isinstance(x, ArrayImpl):
         return x
     if isinstance(x, Array):
+        advice = "Return values from traced functions; do not store them."
+        if getattr(x, "trace", None) is not None and x.trace.alive:
+            advice = (
+                "A function with a derivative of its own, and its rule, may not close over what is "
+                "being differentiated: pass it as an argument."
+            )
         raise UnexpectedTracerError(
             f"{x!r} is used outside the function whose tracing made it. "
-            f"It is {x.where_from()}. Return values from traced functions; do not store them."
+            f"It is {x.where_from()}. {advice}"
         )
     aval = aval_of(x)
     if isinstance(x, np.ndarray):

@@ -187,9 +187,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """A nested graph whose equations stand in for this one: a call, a custom-derivative call."""
+    """A nested graph whose equations stand in for this one: a call, a custom-derivative call.
+
+    ``apart`` keeps them from being taken for equal ones elsewhere: what they compute is computed
+    again, as `checkpoint` asks.
+    """
 
     graph: ClosedGraph
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,13 +47,15 @@ def identity(x: Any) -> Array:
 
 
 def relu(x: Any) -> Array:
-    """``max(x, 0)``."""
-    return jnp.maximum(x, 0)
+    """``max(x, 0)``; its derivative at 0 is 0."""
+    x = jnp.asarray(x)
+    return jnp.where(x <= 0, 0, x)
 
 
 def relu6(x: Any) -> Array:
-    """``min(max(x, 0), 6)``."""
-    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0."""
+    x = jnp.asarray(x)
+    return jnp.where(x <= 0, 0.0, jnp.where(x >= 6, 6.0, x))
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:

@@ -138,16 +138,16 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     scaled = choose_where(small, lax.mul(x, _const(x, 2.0**fraction_bits)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
     exponent_mask = (2 * bias + 1) << fraction_bits
-    exponent = lax.shift_right_logical(
-        lax.bitwise_and(bits, convert(exponent_mask, integer)), convert(fraction_bits, integer)
-    )
+    exponent_mask = convert(exponent_mask, integer)
+    biased = lax.bitwise_and(bits, exponent_mask)
+    exponent = lax.shift_right_logical(biased, convert(fraction_bits, integer))
     exponent = lax.sub(convert(exponent, int32), convert(bias - 1, int32))
     down = convert(-fraction_bits, int32)
     exponent = lax.add(exponent, choose_where(small, down, convert(0, int32)))
-    half = convert((bias - 1) << fraction_bits, integer)
-    bits = lax.bitwise_or(lax.bitwise_and(bits, convert(~exponent_mask, integer)), half)
+    # The power whose bits complement the exponent's, which is always normal: 2 ** (2 - exponent).
+    power = lax.bitcast_convert_type(lax.bitwise_xor(biased, exponent_mask), x.dtype)
     itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
-    fraction = choose_where(itself, x, lax.bitcast_convert_type(bits, x.dtype))
+    fraction = choose_where(itself, x, lax.mul(lax.mul(scaled, power), _const(x, 0.25)))
     return fraction, choose_where(itself, convert(0, int32), exponent)
 
 

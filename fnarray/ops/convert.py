@@ -534,7 +534,7 @@ def copy(x: Any) -> Any:
 
 def _barrier_form(ins: tuple[ShapedArray, ...], outs: Any) -> Inline:
     variables = tuple(map(Var, ins))
-    return Inline(ClosedGraph(Graph((), variables, (), variables)))
+    return Inline(ClosedGraph(Graph((), variables, (), variables)), apart=True)
 
 
 def _barred(xs: Sequence[Any]) -> list[Any]:

@@ -137,12 +137,16 @@ def slice(
     TypeError
         For bounds outside the array: they are neither clamped nor counted from the end.
     """
+    if strides is not None:
+        strides = canonical_ints("slice", "strides", strides)
+        if all(step == 1 for step in strides) and len(strides) == len(start_indices):
+            strides = None
     return bind(
         slice_p,
         operand,
         start_indices=canonical_ints("slice", "start_indices", start_indices),
         limit_indices=canonical_ints("slice", "limit_indices", limit_indices),
-        strides=None if strides is None else canonical_ints("slice", "strides", strides),
+        strides=strides,
     )
 
 
@@ -519,9 +523,10 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig
     dx = dvalue = None
     if is_undefined(x):
         bare = tuple((-low, -high, 0) for low, high, _ in padding_config)
-        rows = bind(pad_p, ct, const(ct, 0), padding_config=bare)
+        dx = bind(pad_p, ct, const(ct, 0), padding_config=bare)
         steps = [interior + 1 for _, _, interior in padding_config]
-        dx = slice(rows, (0,) * rows.ndim, rows.shape, steps)
+        if any(step > 1 for step in steps):
+            dx = slice(dx, (0,) * dx.ndim, dx.shape, steps)
     if is_undefined(value):
         dvalue = reduce_sum(select(_gaps(x.shape, padding_config), ct, 0), range(ct.ndim))
     return [dx, dvalue]

@@ -9,9 +9,14 @@ from typing import Any
 from .values import Function, Value
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_INNER_TYPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 _LEAVES = frozenset({ast.Load, ast.Store, ast.Del, ast.Constant, *ast.operator.__subclasses__()})
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_TELLING = frozenset({
+    ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.AsyncFunctionDef,
+    ast.ClassDef, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
+    ast.MatchMapping,
+})  # fmt: skip
+_COMPREHENSION_TYPES = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 
 
 class Facts:
@@ -26,24 +31,27 @@ class Facts:
         self.yields = False
         self.awaits = isinstance(node, ast.AsyncFunctionDef)
         for one in walk_body(node):
-            if isinstance(one, ast.Name):
-                if not isinstance(one.ctx, ast.Load):
+            # Most nodes bind nothing: one look-up tells.
+            if type(one) is ast.Name:
+                if type(one.ctx) is not ast.Load:
                     self.bound.add(one.id)
-            elif isinstance(one, (ast.Yield, ast.YieldFrom)):
-                self.yields = True
-            elif isinstance(one, ast.Global):
-                self.globals.update(one.names)
-            elif isinstance(one, ast.Nonlocal):
-                self.nonlocals.update(one.names)
-            elif isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                self.bound.add(one.name)
-            elif isinstance(one, (ast.Import, ast.ImportFrom)):
-                self.bound.update((a.asname or a.name).partition(".")[0] for a in one.names)
-            elif isinstance(one, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and one.name:
-                self.bound.add(one.name)
-            elif isinstance(one, ast.MatchMapping) and one.rest:
-                self.bound.add(one.rest)
+            elif type(one) in _TELLING:
+                self._take(one)
         self.bound -= self.globals | self.nonlocals
+
+    def _take(self, one: Any) -> None:
+        if isinstance(one, (ast.Yield, ast.YieldFrom)):
+            self.yields = True
+        elif isinstance(one, ast.Global):
+            self.globals.update(one.names)
+        elif isinstance(one, ast.Nonlocal):
+            self.nonlocals.update(one.names)
+        elif isinstance(one, (ast.Import, ast.ImportFrom)):
+            self.bound.update((a.asname or a.name).partition(".")[0] for a in one.names)
+        elif isinstance(one, ast.MatchMapping):
+            self.bound.update([one.rest] if one.rest else ())
+        elif one.name:
+            self.bound.add(one.name)
 
 
 def walk_body(node: FunctionNode) -> Iterator[ast.AST]:
@@ -56,9 +64,10 @@ def walk_body(node: FunctionNode) -> Iterator[ast.AST]:
     while stack:
         one = stack.pop()
         yield one
-        if isinstance(one, _INNER):
+        kind = type(one)
+        if kind in _INNER_TYPES:
             stack.extend(getattr(one, "decorator_list", ()))
-        elif isinstance(one, _COMPREHENSIONS):
+        elif kind in _COMPREHENSION_TYPES:
             stack.extend(
                 inner
                 for child in ast.iter_child_nodes(one)

@@ -104,8 +104,11 @@ def test_lanes_at_rest_print_nothing(capsys):
 
         return lax.while_loop(lambda c: c < 3, body, x)
 
-    assert fnarray.vmap(count)(ROWS).tolist() == [3, 3, 3]
-    assert sorted(capsys.readouterr().out.split()) == ["0.0", *["1.0"] * 2, *["2.0"] * 3]
+    for times in (1, 50):  # lanes of many rows turn in groups where nothing acts
+        rows = np.tile(ROWS, times)
+        assert fnarray.vmap(count)(rows).tolist() == [3] * len(rows)
+        said = sorted(capsys.readouterr().out.split())
+        assert said == [*["0.0"] * times, *["1.0"] * 2 * times, *["2.0"] * 3 * times]
 
 
 # ---- pure_callback and io_callback ---------------------------------------------------------------

@@ -11,6 +11,7 @@ from fnarray.errors import ConcretizationTypeError
 
 A = np.arange(3, dtype=np.float32)
 B = np.ones(4, np.float32)
+A.flags.writeable = B.flags.writeable = False  # functions here capture them
 S = np.float32(2)
 
 

@@ -11,10 +11,10 @@ from fnarray.purity import check
 from fnarray.purity.lint.cli import main
 from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
-from fnarray.purity.lint.source import read
 from fnarray.purity.rules import RULES
 
 from .corpus import FILES, cases
+from .test_lint_corpus import traced_source
 
 UNSEEN = """
 import fnarray
@@ -75,13 +75,9 @@ def test_verify_obeys_settings(tmp_path, monkeypatch):
 @pytest.mark.parametrize("module", FILES, ids=lambda m: getattr(m, "__name__", str(m)))
 def test_live_and_static_agree(module):
     """On every line of the corpus both front ends give the same verdict."""
-    # What the corpus hands to `check` itself, no transform in the file names.
-    found = [
-        case
-        for case in cases(module)
-        if type(case.function).__name__ == "Jitted" or case.name.startswith("make_")
-    ]
+    found = list(cases(module))
     file = found[0].file
     live = {f.line for case in found for f in check(case.function) if f.file == file}
-    static = {f.line for f in lint([read(Path(file))], Settings()).findings if f.file == file}
+    result = lint([traced_source(Path(file))], Settings())
+    static = {f.line for f in result.findings if f.file == file}
     assert live == static

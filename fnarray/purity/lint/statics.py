@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..known import RESULTS, effect_of
-from ..values import OUTSIDE, Function, Value, join
+from ..values import CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .project import External, Target
@@ -33,7 +33,10 @@ _MADE = RESULTS | {
          "typing.TypeVar", "builtins.hash"), "frozen"),
     **dict.fromkeys(("builtins.globals", "builtins.locals", "builtins.vars"), "dict"),
     "builtins.tuple": "tuple",
+    "collections.UserList": "list",
+    "collections.UserDict": "dict",
 }  # fmt: skip
+_NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 _NDARRAYS = words(
     """
     array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
@@ -83,7 +86,10 @@ class StaticResolver:
         if found is not None and name in self.late.get(scope, ()):
             return Value("", OUTSIDE, name=name, holder="cell", rebound="a loop rebinds")
         if found is not None:
-            return self.named(found[0], name)
+            value = self.named(found[0], name)
+            if value is not None and value.rebound and name in scope.elsewhere:
+                return value.but(rebound="")  # by the function itself: that is another finding
+            return value
         binder = self.project.binder(scope.module, name)
         if binder is not None:
             return self.named(binder, name)
@@ -233,6 +239,8 @@ class StaticResolver:
         inner = self.named(owner, name, spelled)
         if inner is None:
             return None
+        if inner.kind == "scalar" and self.is_enum(owner):
+            return Value("frozen", OUTSIDE, name=spelled, holder="attribute", constant=True)
         scope = next((b.scope for b in bindings if isinstance(b, Defined)), None)
         if scope is not None and scope.is_function:
             marks = {ast.unparse(d) for d in scope.node.decorator_list}  # type: ignore[union-attr]
@@ -275,6 +283,11 @@ class StaticResolver:
         made = self.of_target(owner, name)
         assert made is not None
         return Value(self.instance_kind(owner), OUTSIDE, name=name, ref=made.ref, holder="cell")
+
+    def is_enum(self, owner: Scope) -> bool:
+        """Say whether a class is an enumeration: what it binds are its members."""
+        bases = self.project.bases(owner)
+        return any(isinstance(b, External) and b.name.startswith("enum.") for b in bases)
 
     def wrappers(self, scope: Scope) -> list[Scope]:
         """Return the inner functions by which the project's decorators replace a function."""
@@ -354,7 +367,9 @@ class StaticResolver:
                 target = self.project.resolve(node, scope)
                 if target is not None:
                     return self.of_target(target, name)
-                base = self.of(node.value, scope)
+                base = self.of(node.value, scope, ast.unparse(node.value))
+                if base is not None and base.kind in (*CONTAINERS, "ndarray"):
+                    return Value("member", OUTSIDE, name=f"{base.name}.{node.attr}", bound=base)
                 return self.attribute(base, node.attr) if base is not None else None
             case ast.Call():
                 return self._called(node, scope, name)
@@ -497,6 +512,8 @@ def _external_kind(dotted: str) -> str:
         return "list"
     if dotted in ("os.environ", "sys.modules"):
         return ""
+    if _NUMBERS.match(dotted):
+        return "scalar"
     if head == "builtins":
         made = getattr(builtins, last, None)
         return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
