@@ -21,6 +21,9 @@ from .core import hooks as _hooks
 if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
+        ad_checkpoint,
+        checkpoint_policies,
+        custom_derivatives,
         debug,
         dtypes,
         errors,
@@ -47,10 +50,11 @@ if _TYPE_CHECKING:
 #: Public names by the module they come from.
 _NAMES = {
     "api": """
-        Device block_until_ready clear_caches default_backend device_count device_get device_put
+        Device block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
+        custom_vjp default_backend device_count device_get device_put
         devices effects_barrier ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
         jacrev jit jvp linear_transpose linearize local_device_count local_devices make_jaxpr
-        named_call named_scope process_count process_index process_indices typeof value_and_grad
+        named_call named_scope process_count process_index process_indices remat typeof value_and_grad
         vjp vmap
     """,
     "config": """
@@ -64,7 +68,7 @@ _NAMES = {
     "core.dtypes": "float0",
     "purity.live": "assume_pure",
 }
-_MODULES = "debug dtypes errors experimental lax nn numpy purity random scipy stages tree tree_util"
+_MODULES = "ad_checkpoint checkpoint_policies custom_derivatives debug dtypes errors experimental lax nn numpy purity random scipy stages tree tree_util"
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _HOME |= dict.fromkeys(_MODULES.split(), "")

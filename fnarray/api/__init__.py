@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..control.checkpoint import checkpoint
+from ..control.checkpoint import checkpoint as remat
+from ..control.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from ..runtime.device import Device, devices
 from .arrays import (
     block_until_ready,
@@ -33,7 +36,12 @@ from .tracing import (
 __all__ = [
     "Device",
     "block_until_ready",
+    "checkpoint",
     "clear_caches",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "default_backend",
     "device_count",
     "device_get",
@@ -59,6 +67,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "remat",
     "typeof",
     "value_and_grad",
     "vjp",

@@ -74,6 +74,8 @@ class Jitted:
         self._statics = statics
         self._inline = inline
         self._effects = effects
+        if effects == "off":  # neither is it checked as part of other functions
+            self.__fnarray_pure__ = True
         self._options = kept
         self._cache = calls.cache_of(fun)
         self._programs = self._cache.setdefault(("calls", statics, inline, effects), Programs())

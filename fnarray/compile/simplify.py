@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.forms import Contract, Inline, Map, Reindex
 from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
+from ..core.symbolic import variable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +189,7 @@ class _Step:
 
 _SPREAD: Any = _Step("spread")
 _TIMES: Any = _Step("times")
+_TURNED: Any = _Step("turned")
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
@@ -229,8 +231,59 @@ def _is_outer(node: Node) -> bool:
     return single and arrays and len(dtypes) == 1 and dtypes <= _FLOATS
 
 
+def turn_products(block: Block) -> Block:
+    """Exchange the factors of a product of matrices that is only read transposed.
+
+    Reverse mode makes ``(g.T @ x).T``, which is ``x.T @ g``: BLAS reads transposed factors as fast
+    as others, and nothing is left to transpose.
+    """
+    users = users_of(block.nodes)
+    outputs = {a for a in block.outputs if isinstance(a, Var)}
+    turned: dict[Var, Node] = {}
+    for node in block.nodes:
+        readers = users.get(node.out, []) if node.outs else []
+        if isinstance(node.form, Contract) and len(readers) == 1 and node.out not in outputs:
+            f = node.form
+            if not f.lhs_batch and node.out.aval.ndim == 2 and _is_turn(readers[0]):
+                turned[node.out] = node
+    nodes: list[Node] = []
+    for node in block.nodes:
+        if node.outs and node.out in turned:
+            continue
+        source = turned.get(node.ins[0]) if node.ins and isinstance(node.ins[0], Var) else None
+        if source is None:
+            nodes.append(node)
+            continue
+        f, (lhs, rhs) = source.form, source.ins
+        host = f.host
+
+        def exchanged(a: Any, b: Any, product: Any, host: Any = host) -> Any:
+            return host(b, a, lambda x, y: product(y.T, x.T).T).T
+
+        form = Contract(f.rhs_contract, f.lhs_contract, (), (), None if host is None else exchanged)
+        params = {"of": source.eqn.primitive, **source.eqn.params}
+        nodes.append(Node(Eqn(_TURNED, (rhs, lhs), node.outs, params, source.eqn.source), form))
+    return Block(block.inputs, tuple(nodes), block.outputs)
+
+
+def _is_turn(node: Node) -> bool:
+    """Whether a node is the transpose of a matrix."""
+    if not isinstance(node.form, Reindex) or node.form.valid is not None or len(node.ins) != 1:
+        return False
+    rows, columns = node.out.aval.shape if node.out.aval.ndim == 2 else (0, 0)
+    if rows < 2 or columns < 2:
+        return False
+    i = variable("i", rows), variable("j", columns)
+    return node.form.index(i, _unread) == (i[1], i[0])
+
+
+def _unread(operand: int, index: Any) -> Any:
+    raise AssertionError("a transposition reads no indices")
+
+
 SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("multiply outer products", multiply_outer),
+    ("turn products", turn_products),
     ("fold constants", fold_constants),
     ("share equal equations", share_equal),
     ("resolve aliases", resolve_aliases),

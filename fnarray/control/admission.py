@@ -90,8 +90,10 @@ def admit(
     mode = mode or config.effects
     if mode == "off":
         return _UNCHECKED
-    while type(fun) is types.FunctionType and _is_ours(fun):
-        fun = fun.__wrapped__
+    while type(fun) is types.FunctionType and fun.__code__.co_filename.startswith(PACKAGE):
+        if "__wrapped__" not in fun.__dict__:
+            return _UNCHECKED  # the package's own
+        fun = fun.__wrapped__  # a transform's, around one of the user's
     kept = kept_with(fun)
     found = None if statics else kept.get(_KEY)
     if found is None or _progress.verdicts or not found.guards.holds():
@@ -103,11 +105,6 @@ def admit(
     if _progress.guards is not None:
         _progress.guards.update(found.guards)
     return found
-
-
-def _is_ours(fun: types.FunctionType) -> bool:
-    """Say whether a function is a transform's, around one of the user's."""
-    return "__wrapped__" in fun.__dict__ and fun.__code__.co_filename.startswith(PACKAGE)
 
 
 def _judge(fun: Any, statics: Statics) -> Admission:

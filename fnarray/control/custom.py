@@ -364,7 +364,9 @@ class _JVPRule(JVPRule):
             )
         outs = [_result(x, k, out, rule) for k, x in enumerate(outs)]
         self.call.check_primals("JVP", rule, outs, spec)
-        return outs, [self._tangent(x, t, k, dual) for k, (x, t) in enumerate(zip(outs, found, strict=True))]
+        return outs, [
+            self._tangent(x, t, k, dual) for k, (x, t) in enumerate(zip(outs, found, strict=True))
+        ]
 
     def _tangent(self, x: Any, t: Any, k: int, dual: Any) -> Any:
         wanted = tangent_aval(x.aval)

@@ -88,9 +88,7 @@ class Mapped:
 
     def fit(self, pairs: Sequence[tuple[Any, bool]], wanted: Flags) -> list[Any]:
         """Give results the mapped axis where it is wanted."""
-        return [
-            x if f or not w else self._wide(x) for (x, f), w in zip(pairs, wanted, strict=True)
-        ]
+        return [x if f or not w else self._wide(x) for (x, f), w in zip(pairs, wanted, strict=True)]
 
     def _wide(self, x: Any) -> Any:
         if is_zero(x):

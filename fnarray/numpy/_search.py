@@ -62,7 +62,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if not a.ndim:
         raise ValueError("numpy.nonzero: a scalar has no axes. Use atleast_1d(a).nonzero().")
     if size is None:
-        concrete("nonzero", "a", a, "Give the number of results: size.")
+        a = concrete("nonzero", "a", a, "Give the number of results: size.")
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
     if len(fills) != a.ndim:
         raise ValueError(

@@ -91,11 +91,15 @@ def axes_of(name: str, axes: Axes, ndim: int) -> tuple[int, ...]:
 def concrete(name: str, what: str, x: Any, advice: str = "") -> np.ndarray:
     """Return an argument on which a result's shape depends, as a NumPy array.
 
+    Where derivatives are taken of values that are known, that is their value.
+
     Raises
     ------
     ConcretizationTypeError
-        For a tracer.
+        For a tracer whose value is not known.
     """
+    if isinstance(x, Tracer):
+        x = lax.stop_gradient(x)
     if isinstance(x, Tracer):
         raise ConcretizationTypeError(
             f"numpy.{name}: {what} must be concrete, got traced array {x.aval.str_short()}.\n"

@@ -17,6 +17,7 @@ from typing import Any
 from .. import errors
 from ..config import config
 from ..core.keep import forget_all, kept_with
+from ..core.trace import Tracer
 from .cells import rebound
 from .engine import Analysis, analyse
 from .findings import Finding, in_characters, render
@@ -58,7 +59,8 @@ class LiveResolver:
                 obj = cell.cell_contents
             except ValueError:
                 return None
-            self.guards.add_cell(cell, name)
+            if not isinstance(obj, Tracer):  # it is of this trace, and gone with it
+                self.guards.add_cell(cell, name)
             value = self.describe(obj, name, "cell")
             if value.kind not in ("function", "class", "module", "partial"):
                 value.rebound = _rebound(fun, name)
@@ -544,10 +546,16 @@ def error_of(findings: tuple[Finding, ...], head: str) -> errors.EffectError:
     if any(f.code in _TYPE_ERRORS for f in findings):
         bases = (*bases, TypeError)
     if bases not in _errors:
-        _errors[bases] = bases[0] if len(bases) == 1 else type(bases[0].__name__, bases, {})
+        body = {"__module__": errors.__name__, "__reduce__": _reduce}
+        _errors[bases] = bases[0] if len(bases) == 1 else type(bases[0].__name__, bases, body)
     error = _errors[bases](f"{head}\n\n{render(findings)}")
     error.findings = findings
     return error
+
+
+def _reduce(error: Any) -> Any:
+    # A class made for some groups has no name to be found by.
+    return error_of, (error.findings, str(error).partition("\n\n")[0])
 
 
 def verify(

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray import lax
+from fnarray.errors import MissingRuleError
 
 from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax
 from .opcase import OpCase
@@ -137,3 +139,49 @@ def test_modes_agree(case: OpCase, signature: tuple[str, ...]) -> None:
 def test_loops_agree(case: OpCase, signature: tuple[str, ...]) -> None:
     """A map is the stacked loop."""
     loops_agree(case, signature)
+
+
+def test_slices_with_one_start_stay_slices():
+    """A mapped slice whose start lanes share is a slice; only starts of their own make gathers."""
+    x, u, i = np.ones((3, 5, 4), np.float32), np.ones((3, 2, 4), np.float32), np.int32(1)
+
+    def both(x, u, i):
+        return lax.dynamic_slice(x, (i, 0), (2, 4)), lax.dynamic_update_slice(x, u, (i, 0))
+
+    def used(in_axes, i):
+        mapped = fnarray.vmap(both, in_axes=in_axes)
+        return {eqn.primitive.name for eqn in fnarray.make_jaxpr(mapped)(x, u, i).eqns}
+
+    shared = used((0, 0, None), i)
+    assert {"dynamic_slice", "dynamic_update_slice"} <= shared
+    assert not {"gather", "scatter"} & shared
+    assert {"gather", "scatter"} <= used((0, 0, 0), np.arange(3, dtype=np.int32))
+
+
+def test_what_has_no_rule_says_so():
+    """Factors that multiply each other, and functions applied again, have no derivative rule."""
+    x, at, u = _f(1, 2, 3), np.array([[0], [0]], np.int32), _f(4, 5)
+    dims = lax.ScatterDimensionNumbers((), (0,), (0,))
+    with pytest.raises(MissingRuleError, match="unique_indices=True"):
+        fnarray.jvp(lambda u: lax.scatter_mul(x, at, u, dims), (u,), (u,))
+    with pytest.raises(MissingRuleError, match="Gather the elements"):
+        fnarray.jvp(
+            lambda x: lax.scatter_apply(x, at, lax.sin, dims, update_shape=(2,)), (x,), (x,)
+        )
+    # One window cannot meet another: no promise is needed.
+    one = fnarray.jvp(lambda u: lax.scatter_mul(x, at[0], u, dims), (u[0],), (u[0],))[1]
+    np.testing.assert_array_equal(one, [4, 0, 0])
+
+
+def test_compiled_as_evaluated():
+    """Batched derivatives of gather, scatter, slices and sorts, compiled, agree with eager mode."""
+    x = rng.normal(size=(3, 6)).astype(np.float32)
+    i = np.array([[1, 4, 1], [0, -1, 9], [5, 5, 5]], np.int32)
+
+    def loss(x, i):
+        picked = fnarray.numpy.sort(x.at[i].add(x[i] ** 2).at[i].set(x[:3] ** 2).at[i].max(x[i]))
+        cut = lax.dynamic_slice(picked, (i[0],), (4,)) * lax.top_k(x, 4)[0]
+        return fnarray.numpy.sum(lax.dynamic_update_slice(picked, cut, (i[2],)) ** 2)
+
+    slopes = fnarray.vmap(fnarray.grad(loss))
+    np.testing.assert_allclose(fnarray.jit(slopes)(x, i), slopes(x, i), rtol=1e-5)

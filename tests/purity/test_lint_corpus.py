@@ -28,7 +28,7 @@ def traced_source(path: Path) -> Source:
             lines.append(f"_fnarray.jit({node.name}())")
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TRACED":
             assert isinstance(node.value, ast.Dict)
-            for pair in node.value.values:  # in its place, so that the line stays the same
+            for pair in reversed(node.value.values):  # in its place: the line stays the same
                 at, start, end = pair.elts[0], pair.elts[0].col_offset, pair.elts[0].end_col_offset
                 line = lines[at.lineno - 1]
                 jitted = f"_fnarray.jit({line[start:end]})"

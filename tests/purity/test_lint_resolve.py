@@ -115,7 +115,7 @@ def resolver():
         ("short", "function", False),
         ("bound", "partial", False),
         ("math", "module", True),
-        ("pi", "", True),
+        ("pi", "scalar", True),
     ],
 )
 def test_kinds(resolver, name, kind, constant):

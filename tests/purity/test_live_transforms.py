@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 import warnings
 
 import numpy as np
@@ -349,6 +350,25 @@ def test_the_option_holds_for_what_is_inside():
     log.clear()
     with pytest.raises(errors.EffectError):
         lax.scan(body, X, ROW)
+
+
+def test_off_holds_inside_other_functions():
+    """A function jitted with ``effects="off"`` may be called by checked ones."""
+    f, calls = counting()
+    inner = fnarray.jit(f, effects="off")
+    assert fnarray.jit(lambda x: inner(x) + 1)(X) == 4
+    assert calls == [1]
+
+
+def test_errors_can_be_pickled():
+    """Also where they are of several groups at once."""
+    with pytest.raises(errors.EffectError) as caught:
+        fnarray.jit(lambda x: log.append(x) or x * rate)(X)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert isinstance(again, errors.WriteEffectError)
+    assert isinstance(again, errors.ReadEffectError)
+    assert again.findings == caught.value.findings
 
 
 def test_warn_traces_once_and_says_where():

@@ -77,7 +77,8 @@ class Effects:
         """Note the loop variables that a function made in a loop will see the last values of."""
         scope, loop = traced.scope, traced.scope.loop
         decorated = traced.site in getattr(scope.node, "decorator_list", ())
-        if loop is None or not (decorated or traced.site in scope.module.kept):
+        kept = traced.site in scope.module.kept or scope.name in scope.module.kept_names
+        if loop is None or not (decorated or kept):
             return
         targets = [getattr(loop, "target", None)]
         targets += [g.target for g in getattr(loop, "generators", ())]

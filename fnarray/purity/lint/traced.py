@@ -159,8 +159,40 @@ class Finder:
                 yield from self.functions(node.orelse, scope, depth - 1)
             case ast.Name() | ast.Attribute():
                 yield from self._named(node, scope, depth)
+            case ast.Subscript(value=ast.Name(id=name)):
+                for item, holder in self._items(name, node.slice, scope):
+                    yield from self.functions(item, holder, depth - 1)
             case ast.Call():
                 yield from self._made(node, scope, depth)
+
+    def _items(self, name: str, key: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """Yield what a list, tuple or dict may hold under a key: its literal and what is appended.
+
+        All of it where the key is no constant.
+        """
+        found = scope.lookup(name)
+        if found is None:
+            return
+        holder, bindings = found
+        for binding in bindings:
+            match getattr(binding, "value", None):
+                case ast.List(elts=items) | ast.Tuple(elts=items):
+                    exact = isinstance(key, ast.Constant) and isinstance(key.value, int)
+                    chosen = items[key.value : key.value + 1] if exact else items  # type: ignore
+                    yield from ((item, holder) for item in chosen or items)
+                case ast.Dict(keys=keys, values=values):
+                    same = [
+                        value for k, value in zip(keys, values, strict=True)
+                        if isinstance(k, ast.Constant) and isinstance(key, ast.Constant)
+                        and k.value == key.value
+                    ]  # fmt: skip
+                    yield from ((value, holder) for value in same or values)
+        for site in holder.module.calls:
+            match site.node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[item]
+                ) if owner == name and site.scope is holder:
+                    yield item, holder
 
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, depth: int
@@ -218,7 +250,7 @@ class Finder:
                 yield method, 1, frozenset(), False
         elif isinstance(target, Scope) and target.is_function:  # a factory: what it returns
             for value in target.returns:
-                if isinstance(value, (ast.Lambda, ast.Name, ast.Call)):
+                if isinstance(value, (ast.Lambda, ast.Name, ast.Call, ast.Subscript)):
                     for inner, *rest in self.functions(value, target, depth - 2):
                         if inner.parent is not None and inner is not target:
                             yield inner, *rest  # type: ignore[misc]

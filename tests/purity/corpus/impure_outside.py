@@ -519,12 +519,12 @@ def o_two(x):
     return y
 
 
-def spell(x):
+def spell(x):  # ! o_generator
     for i in range(3):
         yield x * i
 
 
-async def fetch(x):
+async def fetch(x):  # ! o_coroutine
     return x
 
 

@@ -1,0 +1,265 @@
+"""Checkpointing: what a function computes on the way is computed again for its derivative.
+
+Reverse mode keeps values of the forward pass. Of a checkpointed function it keeps the arguments,
+and what a policy names, and computes the rest a second time (Griewank & Walther, *Evaluating
+Derivatives*, ch. 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from operator import index
+from typing import Any
+
+from ..core import tree
+from ..core.forms import Inline, Map
+from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
+from ..core.primitive import Primitive
+from ..core.tangents import differentiable
+from ..core.trace import bind, trace_graph
+from ..ops._canonical import as_array
+from ..ops._derive import ELEMENTWISE_BATCH
+from ..ops._rules import register
+from ..transforms.graphs import linearize_graph
+from . import checkpoint_rules
+from .admission import admit
+from .call import (
+    abstract,
+    argument_paths,
+    closed_over_nothing,
+    fun_name,
+    fun_text,
+    merged,
+    parameters_of,
+    traced,
+)
+
+__all__: list[str] = []
+
+Policy = Callable[..., Any]
+
+
+def _eval(*xs: Any, jaxpr: ClosedGraph, **params: Any) -> tuple[Any, ...]:
+    return tuple(x._data for x in eval_graph(jaxpr.jaxpr, jaxpr.consts, xs, bind))
+
+
+def _form(
+    ins: Any, outs: Any, *, jaxpr: ClosedGraph, prevent_cse: Any, differentiated: bool, policy: Any
+) -> Inline:
+    apart = any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
+    return Inline(jaxpr, apart=differentiated and apart)
+
+
+remat_p = register(
+    Primitive(
+        "remat2",
+        aval=lambda *avals, jaxpr, **params: jaxpr.out_avals,
+        eval=_eval,
+        form=_form,
+        jvp=checkpoint_rules.JVP,
+        linearize=checkpoint_rules.LINEARIZE,
+        transpose=checkpoint_rules.TRANSPOSE,
+        batch=checkpoint_rules.BATCH,
+        multiple_results=True,
+    )
+)
+
+name_p = register(
+    Primitive(
+        "name",
+        aval=lambda x, *, name: x,
+        eval=lambda x, *, name: x,
+        form=lambda ins, outs, *, name: Map("{0}", 0),
+        jvp=lambda primals, tangents, *, name: (bind(name_p, *primals, name=name), tangents[0]),
+        transpose=lambda ct, x, *, name: [ct],
+        batch=ELEMENTWISE_BATCH,
+    )
+)
+
+
+def checkpoint(
+    fun: Callable[..., Any],
+    *,
+    prevent_cse: bool | Sequence[bool] = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    concrete: bool = False,
+) -> Callable[..., Any]:
+    """Return a function that keeps less for its derivative, and computes it again.
+
+    Parameters
+    ----------
+    fun : callable
+        Traced when called: no branching on values of arguments that are not static.
+    prevent_cse : bool
+        Whether what is computed again is kept apart from the equal first time: else the compiler
+        may share them, and keep what was to be dropped. In the body of a `scan` it makes no
+        difference.
+    policy : callable, optional
+        ``policy(primitive, *avals, **params) -> bool``, whether a value may be kept; see
+        `checkpoint_policies`. By default none but the arguments.
+    static_argnums, static_argnames : int or sequence of int, str or sequence of str
+        Arguments that are not traced.
+    concrete : False
+        Not supported: use ``static_argnums``.
+
+    Raises
+    ------
+    ValueError
+        When called: ``static_argnums`` that the arguments do not have.
+    """
+    if not callable(fun):
+        raise TypeError(f"checkpoint: Expected a callable value, got {fun!r} of type {type(fun)}.")
+    if concrete:
+        raise TypeError(
+            "checkpoint: concrete=True is not supported, as in JAX: mark the arguments whose "
+            "values fun needs static (static_argnums, static_argnames)."
+        )
+    if policy is not None and not callable(policy):
+        raise TypeError(f"checkpoint: policy must be a callable or None, got {policy!r}.")
+    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    params = {
+        "policy": policy,
+        "prevent_cse": prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse),
+        "differentiated": False,
+    }
+    return _checkpointed(fun, tuple(map(index, nums)), names, params)
+
+
+def _checkpointed(
+    fun: Callable[..., Any], nums: tuple[int, ...], names: tuple[str, ...], params: dict[str, Any]
+) -> Callable[..., Any]:
+    @wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        dyn, dyn_kw, statics = _split(fun, nums, names, args, kwargs)
+        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+        try:
+            avals = tuple(abstract(x) for x in leaves)
+        except TypeError:
+            _reject(fun, args, kwargs)
+            raise
+        try:
+            t = traced(fun, spec, avals, statics=statics, user="checkpoint")
+        except TypeError as error:
+            if "unhashable" not in str(error) or not statics:
+                raise
+            # Traced anew at each call: there is nothing to know the values by.
+            whole = wraps(fun)(lambda *a, **k: _merged_call(fun, a, k, statics))
+            t = traced(fun, spec, avals, user="checkpoint", cache={}, call=whole)
+        outs = bind(remat_p, *t.consts, *leaves, jaxpr=t.closed, **params)
+        return t.out_spec.unflatten(outs)
+
+    return checkpointed
+
+
+def _merged_call(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], statics: Any) -> Any:
+    full, named = merged(args, kwargs, statics)
+    return fun(*full, **named)
+
+
+def _split(
+    fun: Callable[..., Any],
+    nums: tuple[int, ...],
+    names: tuple[str, ...],
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> tuple[tuple, dict[str, Any], tuple]:
+    """Return traced arguments, by position and by name, and static ones with where they are."""
+    n = len(args)
+    if any(not -n <= i < n for i in nums):
+        raise ValueError(
+            f"checkpoint of {fun_text(fun)}: the `static_argnums` argument can only take integer "
+            "values greater than or equal to `-len(args)` and less than `len(args)`, but got "
+            f"{nums}, while `len(args)` = {n}."
+        )
+    places = sorted({i % n for i in nums})
+    if names and (parameters := parameters_of(fun)):
+        order = list(parameters)
+        places = sorted({*places, *(order.index(k) for k in names if k in order[:n])})
+    statics = [(i, type(args[i]), args[i]) for i in places]
+    statics += [(k, type(kwargs[k]), kwargs[k]) for k in names if k in kwargs]
+    left = tuple(x for i, x in enumerate(args) if i not in places)
+    return left, {k: x for k, x in kwargs.items() if k not in names}, tuple(statics)
+
+
+def _reject(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+    """Raise the error of the first argument that is no array, by name."""
+    for path, x in zip(
+        argument_paths(fun, args, kwargs), tree.leaves((args, kwargs)), strict=False
+    ):
+        try:
+            abstract(x)
+        except TypeError as error:
+            raise TypeError(
+                f"checkpoint: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, "
+                "not a valid fnarray type. Pass arrays, or mark it static (static_argnums)."
+            ) from error
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """Return an array, or a tree of them, as values of a name that policies know."""
+    return tree.map(lambda leaf: bind(name_p, as_array(leaf), name=name), x)
+
+
+# ---- what is kept --------------------------------------------------------------------------------
+
+
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
+    """Return what reverse mode keeps of a function's forward pass.
+
+    Returns
+    -------
+    list of (ShapedArray, str)
+        The type of each value, and where it comes from.
+    """
+    leaves, spec = tree.flatten_spec((args, kwargs))
+
+    def flat(*xs: Any) -> list[Any]:
+        a, k = spec.unflatten(xs)
+        return tree.leaves(f(*a, **k))
+
+    with admit(f, "saved_residuals"):
+        graph = trace_graph(flat, [abstract(x) for x in leaves], fun_name(f))
+    closed, consts = closed_over_nothing(graph)
+    active = tuple(
+        k >= len(consts) and differentiable(a.dtype) for k, a in enumerate(closed.in_avals)
+    )
+    d = linearize_graph(closed, active)
+    g = d.primal.graph.jaxpr
+    given = len(d.primal.consts) + len(consts)
+    texts: dict[Var, str] = dict.fromkeys(g.invars[:given], "from a constant")
+    paths = argument_paths(f, args, kwargs)
+    texts |= {v: f"from the argument {p}" for v, p in zip(g.invars[given:], paths, strict=True)}
+    texts |= {v: _origin(eqn) for eqn in g.eqns for v in eqn.outvars}
+    computed = iter(g.outvars[len(closed.out_avals) :])
+    found: list[tuple[Any, str]] = []
+    held: set[Var] = set()
+    for r in d.residuals:
+        if r is None:
+            atom = next(computed)
+        elif isinstance(r, int):
+            atom = g.invars[len(d.primal.consts) + r]
+        else:
+            atom = None
+            found.append((r.aval, "from a constant"))
+        if isinstance(atom, Var):
+            held.add(atom)
+    ordered = [v for v in texts if v in held]
+    return found + [(v.aval, texts[v]) for v in ordered]
+
+
+def _origin(eqn: Eqn) -> str:
+    name = eqn.primitive.name
+    what = f"named '{eqn.params['name']}'" if name == "name" else f"output of {name}"
+    if name == "jit":
+        what = f"output of jitted function '{eqn.params['name']}'"
+    return f"{what} from {eqn.source}"
+
+
+def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode keeps of a function's forward pass, a line for each value."""
+    for aval, text in saved_residuals(f, *args, **kwargs):
+        print(aval.str_short(short_dtypes=True).lstrip("~"), text)  # noqa: T201
