@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
         random,
         scipy,
         stages,
+        test_util,
         tree,
         tree_util,
     )  # fmt: skip
@@ -51,11 +52,11 @@ if _TYPE_CHECKING:
 _NAMES = {
     "api": """
         Device block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
-        custom_vjp default_backend device_count device_get device_put
-        devices effects_barrier ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
+        custom_vjp default_backend device_count device_get device_put devices effects_barrier
+        ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
         jacrev jit jvp linear_transpose linearize local_device_count local_devices make_jaxpr
-        named_call named_scope process_count process_index process_indices remat typeof value_and_grad
-        vjp vmap
+        named_call named_scope process_count process_index process_indices remat typeof
+        value_and_grad vjp vmap
     """,
     "config": """
         check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
@@ -68,7 +69,10 @@ _NAMES = {
     "core.dtypes": "float0",
     "purity.live": "assume_pure",
 }
-_MODULES = "ad_checkpoint checkpoint_policies custom_derivatives debug dtypes errors experimental lax nn numpy purity random scipy stages tree tree_util"
+_MODULES = """
+    ad_checkpoint checkpoint_policies custom_derivatives debug dtypes errors experimental lax nn
+    numpy purity random scipy stages test_util tree tree_util
+"""
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _HOME |= dict.fromkeys(_MODULES.split(), "")

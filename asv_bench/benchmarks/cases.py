@@ -286,7 +286,7 @@ class Unseen:
 
     def __call__(self) -> Callable:
         names = self.draw.sample(UNARY, len(UNARY))
-        return self.m.jit(chain(self.m, names, self.draw.uniform(1, 2)))
+        return self.m.jit(chain(self.m, tuple(names), self.draw.uniform(1, 2)))
 
 
 @case(target=0.33, kind="fresh")

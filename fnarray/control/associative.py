@@ -10,8 +10,11 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array
 from ..ops._canonical import as_array, canonical_axis
-from ..ops._combine import prefixes
-from .call import admit, fun_text
+from ..ops._rules import kind
+from ..ops.bitwise import bitwise_or
+from ..ops.elementwise import add
+from ..ops.slicing import concatenate, pad, rev, slice_in_dim
+from .call import fun_text
 from .flow import check_callable, operands
 
 __all__ = ["associative_scan"]
@@ -58,16 +61,20 @@ def associative_scan(
         )
 
     combine = _on_leaves(fn, spec)
-    return spec.unflatten(prefixes(combine, [as_array(x) for x in leaves], axis, reverse))
+    arrays = [as_array(x) for x in leaves]
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    arrays = _prefixes(combine, arrays, axis)
+    if reverse:
+        arrays = [rev(x, (axis,)) for x in arrays]
+    return spec.unflatten(arrays)
 
 
 def _on_leaves(fn: Callable[[Any, Any], Any], spec: Any) -> Callable[..., list[Array]]:
     """Return ``fn`` as a function of two lists of leaves, its results checked."""
 
     def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-        with admit(fn, "associative_scan"):
-            out = fn(spec.unflatten(xs), spec.unflatten(ys))
-        outs, out_spec = tree.flatten_spec(out)
+        outs, out_spec = tree.flatten_spec(fn(spec.unflatten(xs), spec.unflatten(ys)))
         if out_spec != spec:
             raise ValueError(
                 f"lax.associative_scan: {fun_text(fn)} returned {tree.PyTreeDef(out_spec)} for "
@@ -82,3 +89,38 @@ def _on_leaves(fn: Callable[[Any, Any], Any], spec: Any) -> Callable[..., list[A
         return [as_array(out) for out in outs]
 
     return combine
+
+
+def _prefixes(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:
+    """Return all prefix combinations of arrays along an axis."""
+    n = xs[0].shape[axis]
+    if n < 2:
+        return xs
+
+    def take(arrays: Sequence[Array], start: int, stop: int, stride: int = 1) -> list[Array]:
+        return [slice_in_dim(x, start, stop, stride, axis) for x in arrays]
+
+    pairs = combine(take(xs, 0, n - 1, 2), take(xs, 1, n, 2))
+    odd = _prefixes(combine, pairs, axis)
+    # Prefix 2k ends with element 2k, after the prefix of the k pairs before it.
+    known = take(odd, 0, n // 2 - 1) if n % 2 == 0 else odd
+    later = combine(known, take(xs, 2, n, 2))
+    even = [
+        concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
+        for x, y in zip(xs, later, strict=True)
+    ]
+    return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
+
+
+def _interleave(even: Array, odd: Array, axis: int) -> Array:
+    """Return the array whose elements alternate between two, the first longer by at most one."""
+    longer = even.shape[axis] - odd.shape[axis]
+    zero = np.zeros((), even.dtype)[()]
+
+    def spread(x: Array, low: int, high: int) -> Array:
+        config = [(0, 0, 0)] * x.ndim
+        config[axis] = (low, high, 1)
+        return pad(x, zero, config)
+
+    join = bitwise_or if kind(even.dtype) == "b" else add
+    return join(spread(even, 0, 1 - longer), spread(odd, 1, longer))

@@ -341,6 +341,7 @@ def call_eagerly(graph: ClosedGraph, args: Sequence[Any]) -> tuple[Any, ...]:
 jit_p = register(
     Primitive(
         "jit",
+        quiet=False,
         aval=lambda *avals, jaxpr, name: jaxpr.out_avals,
         eval=lambda *xs, jaxpr, name: call_eagerly(jaxpr, xs),
         form=lambda ins, outs, *, jaxpr, name: Inline(jaxpr),

@@ -171,6 +171,7 @@ def _batch_pure(
 pure_callback_p = register(
     Primitive(
         "pure_callback",
+        quiet=False,
         aval=lambda *avals, result_avals, **params: result_avals,
         eval=_evaluate_pure,
         form=lambda ins, outs, **params: Call(None),
@@ -268,6 +269,7 @@ def _batch_io(
 io_callback_p = register(
     Primitive(
         "io_callback",
+        quiet=False,
         aval=lambda *avals, result_avals, **params: result_avals,
         eval=_evaluate_io,
         form=lambda ins, outs, **params: Call(None),

@@ -13,6 +13,7 @@ from operator import index
 from typing import Any
 
 from ..core import tree
+from ..core.array import asarray
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
 from ..core.primitive import Primitive
@@ -41,7 +42,8 @@ Policy = Callable[..., Any]
 
 
 def _eval(*xs: Any, jaxpr: ClosedGraph, **params: Any) -> tuple[Any, ...]:
-    return tuple(x._data for x in eval_graph(jaxpr.jaxpr, jaxpr.consts, xs, bind))
+    outs = eval_graph(jaxpr.jaxpr, jaxpr.consts, list(map(asarray, xs)), bind)
+    return tuple(x._data for x in outs)
 
 
 def _form(
@@ -54,6 +56,7 @@ def _form(
 remat_p = register(
     Primitive(
         "remat2",
+        quiet=False,
         aval=lambda *avals, jaxpr, **params: jaxpr.out_avals,
         eval=_eval,
         form=_form,
@@ -68,6 +71,7 @@ remat_p = register(
 name_p = register(
     Primitive(
         "name",
+        quiet=False,
         aval=lambda x, *, name: x,
         eval=lambda x, *, name: x,
         form=lambda ins, outs, *, name: Map("{0}", 0),

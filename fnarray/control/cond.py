@@ -36,6 +36,7 @@ def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple
 cond_p = register(
     Primitive(
         "cond",
+        quiet=False,
         # Where results are weakly typed in some branches only, the first decides, as in JAX.
         aval=lambda *avals, branches: branches[0].out_avals,
         eval=_cond_eval,

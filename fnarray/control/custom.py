@@ -14,6 +14,7 @@ from typing import Any
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.source import located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
 from ..core.trace import Tracer, bind, call_custom, trace_graph
 from ..errors import UnexpectedTracerError
@@ -347,7 +348,7 @@ class _JVPRule(JVPRule):
         assert rule is not None
         n = given.held
         duals = tangents[n:] if custom.symbolic_zeros else map(instantiate, tangents[n:])
-        with admit(rule, "custom_jvp"):
+        with located(None), admit(rule, "custom_jvp"):
             out = rule(
                 *given.nondiff_args(primals[:n]),
                 given.diff_args(primals[n:]),
@@ -493,7 +494,7 @@ class _VJPCall(_Call):
         leaves: Sequence[Any] = primals
         if custom.symbolic_zeros:
             leaves = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
-        with admit(fwd, "custom_vjp"):
+        with located(None), admit(fwd, "custom_vjp"):
             both = fwd(*given.all(leaves))
         out, held = _pair("VJP fwd", fwd, custom, both, "residuals")
         outs, spec = tree.flatten_spec(out)
@@ -512,7 +513,7 @@ class _VJPCall(_Call):
         """Run the backward rule; return a cotangent for each operand."""
         custom, given, bwd = self.custom, self.given, self.custom.bwd
         ct = spec.unflatten(cts if custom.symbolic_zeros else [instantiate(c) for c in cts])
-        with admit(bwd, "custom_vjp"):
+        with located(None), admit(bwd, "custom_vjp"):
             out = bwd(*given.nondiff_args(()), residuals, ct)
         if isinstance(out, list):
             out = tuple(out)
@@ -551,7 +552,7 @@ class _VJPCall(_Call):
 
 
 def _filled(found: Any, spec: Any) -> list[Any] | None:
-    """Return the leaves of a tree of a structure, None for those below a None; None if not of it."""
+    """Return the leaves of a tree, None for all below a None; None if it is not of a structure."""
     leaves, got = tree.flatten_spec(found)
     if got == spec:
         return leaves

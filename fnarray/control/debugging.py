@@ -43,6 +43,7 @@ def _declare_debug(name: str, evaluate: Callable[..., Any]) -> Primitive:
     """Declare an operation that looks on: no results, tangents ignored, once per row."""
     prim = Primitive(
         name,
+        quiet=False,
         aval=lambda *avals, **params: (),
         eval=evaluate,
         form=lambda ins, outs, **params: Call(None),

@@ -16,7 +16,6 @@ from ..core import tree
 from ..core.array import ArrayImpl, asarray, aval_of
 from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
-from ..core.quiet import aloud
 from ..core.source import user_source
 from ..core.trace import bind, no_trace, state, wrap
 from .call import fun_text
@@ -108,7 +107,7 @@ class FlatCallback:
         args, kwargs = arguments(self.in_tree, self.statics, leaves)
         with no_trace():
             try:
-                return aloud(self.callback.value, *args, **kwargs)
+                return self.callback.value(*args, **kwargs)
             except Exception as error:
                 error.add_note(f"Raised by the callback {self.where()}")
                 raise

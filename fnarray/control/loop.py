@@ -27,6 +27,7 @@ __all__ = ["fori_loop", "while_loop"]
 while_p = register(
     Primitive(
         "while",
+        quiet=False,
         aval=lambda *avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: (
             body_jaxpr.out_avals
         ),

@@ -37,6 +37,7 @@ def _scan_aval(
 scan_p = register(
     Primitive(
         "scan",
+        quiet=False,
         aval=_scan_aval,
         eval=lambda *xs, **params: run_native(scan_p, xs, params),
         form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(

@@ -311,7 +311,7 @@ def asarray(x: Any) -> ArrayImpl:
         return x
     if isinstance(x, Array):
         advice = "Return values from traced functions; do not store them."
-        if getattr(x, "trace", None) is not None and x.trace.alive:
+        if getattr(getattr(x, "trace", None), "alive", False):
             advice = (
                 "A function with a derivative of its own, and its rule, may not close over what is "
                 "being differentiated: pass it as an argument."

@@ -15,7 +15,7 @@ import numpy as np
 from .array import ArrayImpl
 from .avals import ShapedArray
 from .primitive import Primitive
-from .source import UNKNOWN, Source
+from .source import UNKNOWN, Source, located
 
 
 class Var:
@@ -185,7 +185,8 @@ def eval_graph(
         return atom if isinstance(atom, Literal) else env[atom]
 
     for eqn in graph.eqns:
-        outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
+        with located(eqn.source if eqn.source is not UNKNOWN else None):
+            outs = bind(eqn.primitive, *map(read, eqn.invars), **eqn.params)
         if not eqn.primitive.multiple_results:
             outs = (outs,)
         env.update(zip(eqn.outvars, outs, strict=True))

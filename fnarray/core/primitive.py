@@ -67,6 +67,10 @@ class Primitive:
         What it does beside computing its results; an operation with effects is never dropped.
     multiple_results : bool
         Whether ``aval`` and ``eval`` give tuples.
+    quiet : bool
+        Whether ``eval`` runs with NumPy's floating-point warnings off. Not where it runs graphs,
+        whose operations see to it themselves, or the user's Python, which is to see the
+        caller's context.
     weak : bool
         Whether results are weakly typed when every operand is.
     print_params : callable, optional
@@ -85,6 +89,7 @@ class Primitive:
         "multiple_results",
         "name",
         "print_params",
+        "quiet",
         "transpose",
     )
 
@@ -102,6 +107,7 @@ class Primitive:
         collective: Callable[..., Any] | None = None,
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
+        quiet: bool = True,
         print_params: Callable[[dict], dict] | None = None,
     ):
         self.name = name
@@ -115,6 +121,7 @@ class Primitive:
         self.collective = collective
         self.effects = effects
         self.multiple_results = multiple_results
+        self.quiet = quiet
         self.print_params = print_params
 
     def rule(self, slot: str) -> Callable[..., Any]:

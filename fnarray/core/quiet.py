@@ -25,8 +25,6 @@ class _Contexts(threading.local):
 
     def __init__(self) -> None:
         self.free: contextvars.Context | None = _quiet_context()
-        self.outer = contextvars.copy_context()
-        self.spare: list[contextvars.Context] = []  # for operations inside `aloud`
 
 
 _contexts = _Contexts()
@@ -38,25 +36,7 @@ def quietly(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if context is None:  # inside another call: the warnings are off already
         return function(*args, **kwargs)
     _contexts.free = None
-    _contexts.outer = contextvars.copy_context()
     try:
         return context.run(function, *args, **kwargs)
     finally:
         _contexts.free = context
-
-
-def aloud(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the user's as if from outside of `quietly`, in the caller's context.
-
-    The quiet context is a copy from long ago: ``numpy.printoptions`` and the context variables of
-    other libraries have had other values since.
-    """
-    if _contexts.free is not None:
-        return function(*args, **kwargs)
-    outer, spare = _contexts.outer, _contexts.spare
-    _contexts.free = inner = spare.pop() if spare else _quiet_context()
-    try:
-        return outer.run(function, *args, **kwargs)
-    finally:
-        _contexts.free, _contexts.outer = None, outer
-        spare.append(inner)

@@ -7,7 +7,7 @@ once; inside a trace it records an equation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -142,7 +142,15 @@ def origin_text(tracer: Tracer) -> str:
 
 
 class Trace:
-    """What operations do during one run of a function, within the trace that was current before."""
+    """What operations do during one run of a function, within the trace that was current before.
+
+    Attributes
+    ----------
+    axes : tuple of (name, size)
+        The mapped axes that it binds, which collectives may name.
+    """
+
+    axes: tuple[tuple[Hashable, int], ...] = ()
 
     def __init__(self, name: str):
         self.name = name
@@ -402,7 +410,8 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
             if len(_aval_memo) > 8192:
                 _aval_memo.clear()
             _aval_memo[key] = avals
-    outs = quietly(prim.eval, *[a._data for a in arrays], **params)
+    data = [a._data for a in arrays]
+    outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)

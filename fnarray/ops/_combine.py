@@ -17,10 +17,7 @@ from ..core.tangents import differentiable, is_zero, zero_of
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import MissingRuleError
 from ._derive import broadcast, instantiate, reshape
-from ._rules import kind
-from .bitwise import bitwise_or
-from .elementwise import add
-from .slicing import concatenate, pad, rev, slice_in_dim
+from .slicing import concatenate, slice_in_dim
 
 Arrays = Sequence[Any]
 #: Combines two lists of equally shaped arrays into one.
@@ -199,52 +196,3 @@ def fold(combine: Combine, arrays: Arrays) -> Arrays:
             ]
         arrays = pairs
     return [reshape(x, x.shape[1:]) for x in arrays]
-
-
-# --- prefixes -----------------------------------------------------------------------------------
-
-
-def prefixes(combine: Combine, arrays: Arrays, axis: int, reverse: bool) -> Arrays:
-    """Return all prefix combinations of arrays along an axis; with ``reverse``, from its end.
-
-    Neighbours are combined in pairs, the sequence of pairs is scanned, and the elements between
-    are filled in (Blelloch, *Prefix Sums and Their Applications*, 1990).
-    """
-    if not reverse:
-        return _prefixes(combine, arrays, axis)
-    turned = _prefixes(combine, [rev(x, (axis,)) for x in arrays], axis)
-    return [rev(x, (axis,)) for x in turned]
-
-
-def _prefixes(combine: Combine, xs: Arrays, axis: int) -> Arrays:
-    n = xs[0].shape[axis]
-    if n < 2:
-        return xs
-
-    def take(arrays: Arrays, start: int, stop: int, stride: int = 1) -> Arrays:
-        return [slice_in_dim(x, start, stop, stride, axis) for x in arrays]
-
-    pairs = combine(take(xs, 0, n - 1, 2), take(xs, 1, n, 2))
-    odd = _prefixes(combine, pairs, axis)
-    # Prefix 2k ends with element 2k, after the prefix of the k pairs before it.
-    known = take(odd, 0, n // 2 - 1) if n % 2 == 0 else odd
-    later = combine(known, take(xs, 2, n, 2))
-    even = [
-        concatenate([slice_in_dim(x, 0, 1, 1, axis), y], axis)
-        for x, y in zip(xs, later, strict=True)
-    ]
-    return [_interleave(e, o, axis) for e, o in zip(even, odd, strict=True)]
-
-
-def _interleave(even: Any, odd: Any, axis: int) -> Any:
-    """Return the array whose elements alternate between two, the first longer by at most one."""
-    longer = even.shape[axis] - odd.shape[axis]
-    zero = np.zeros((), even.dtype)[()]
-
-    def spread(x: Any, low: int, high: int) -> Any:
-        config = [(0, 0, 0)] * x.ndim
-        config[axis] = (low, high, 1)
-        return pad(x, zero, config)
-
-    join = bitwise_or if kind(even.dtype) == "b" else add
-    return join(spread(even, 0, 1 - longer), spread(odd, 1, longer))

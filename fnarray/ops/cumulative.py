@@ -16,11 +16,11 @@ from ..core.forms import Call
 from ..core.primitive import Primitive
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._combine import prefixes
 from ._derive import (
     LINEAR,
     add_tangents,
     const,
+    convert,
     mul,
     one_more_axis,
     op,
@@ -28,7 +28,6 @@ from ._derive import (
     select,
     shifted,
 )
-from ._registry import registry
 from ._rules import INEXACT, NOT_LINEAR, NUMBER, check_kind, check_same_dtypes, kernel_call, kind
 from .reduce import HALVES
 
@@ -205,24 +204,20 @@ def _of_log_sums(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     return linear_recurrence(kept, new, axis, reverse)
 
 
-def _of_extremes(name: str) -> Any:
-    """Derivative of a running extreme: equals share, pair by pair, as in the tree of pairs."""
-
-    def part(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
-        def combine(a: Any, b: Any) -> Any:
-            return registry[name].rule("jvp")((a[0], b[0]), (a[1], b[1]))
-
-        return prefixes(combine, [x, g], axis, reverse)[1]
-
-    return partials(part)
+def _of_extremes(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
+    """Average the tangents of the elements so far that equal the extreme, as reductions do."""
+    kept, hit = (convert(op("eq", y, out), g.dtype) for y in (_moved_on(out, 0, axis, reverse), x))
+    count = linear_recurrence(kept, hit, axis, reverse)
+    total = linear_recurrence(kept, mul(g, hit), axis, reverse)
+    return op("div", total, op("max", count, const(count, 1)))
 
 
 # --- the operations -----------------------------------------------------------------------------
 
 cumsum_p = _cumulative("cumsum", _running(np.add), jvp=LINEAR, transpose=_cumsum_transpose)
 cumprod_p = _cumulative("cumprod", _running(np.multiply), jvp=partials(_of_products))
-cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf", jvp=_of_extremes("max"))
-cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf", jvp=_of_extremes("min"))
+cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf", jvp=partials(_of_extremes))
+cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf", jvp=partials(_of_extremes))
 cumlogsumexp_p = _cumulative(
     "cumlogsumexp", _log_sum_exp, dtypes=INEXACT, native="f", jvp=partials(_of_log_sums)
 )

@@ -61,37 +61,15 @@ def _parity(pivots: Any, dtype: Any) -> Any:
     return _product(factor)
 
 
-def _product(x: Any) -> Any:
-    return op("reduce_prod", x, axes=(x.ndim - 1,))
+def _product(x: Any, axis: int = -1) -> Any:
+    return op("reduce_prod", x, axes=(x.ndim + axis,))
 
 
 def _det_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
-    """``d det = trace(adj(A) dA)``, finite where only the last pivot is zero.
-
-    With ``X = L^-1 P dA`` and ``d`` the last pivot, ``adj(A) dA`` is ``det(A) / d`` times the
-    solution for ``U``, its last pivot 1, of ``X`` with the rows but the last scaled by ``d``.
-    """
-    factors, pivots, order = bind(lu_p, primals[0])
-    n = factors.shape[-1]
-    pivot = diagonal(factors)
-    axis = pivot.ndim - 1
-    last = cut(pivot, axis, n - 1, n)
-    others = op("mul", _parity(pivots, factors.dtype), _product(cut(pivot, axis, 0, n - 1)))
-    out = op("mul", others, reshape(last, last.shape[:-1]))
-    change = take_along(tangents[0], order, -2)
-    flags = {"left_side": True, "transpose_a": False, "conjugate_a": False}
-    x = op("triangular_solve", factors, change, lower=True, unit_diagonal=True, **flags)
-    rows = x.ndim - 2
-    scale = broadcast(expand(last, last.ndim), (*x.shape[:-2], n - 1, n))
-    scaled = op("mul", cut(x, rows, 0, n - 1), scale)
-    x = join([scaled, cut(x, rows, n - 1, n)], -2)
-    ones = full(last.aval, 1)
-    safe = join([cut(pivot, axis, 0, n - 1), ones], -1)
-    high = where_entries("eq", broadcast(expand(safe, axis), factors.shape), other=triu(factors))
-    y = op("triangular_solve", high, x, lower=False, unit_diagonal=False, **flags)
-    trace = reduce_sum(diagonal(y), (axis,))
-    lost = op("eq", others, full(others.aval, 0))
-    return out, select(lost, full(others.aval, 0), op("mul", others, trace))
+    """``d det = trace(adj(A) dA)`` (Jacobi), whatever the rank."""
+    out = bind(det_p, *primals)
+    terms = op("mul", swap(bind(adjugate_p, *primals)), tangents[0])
+    return out, reduce_sum(terms, (terms.ndim - 2, terms.ndim - 1))
 
 
 det_p = kernel_call(

@@ -135,7 +135,7 @@ expm_frechet_p = by_library(
 )
 
 
-def expm_frechet(a: Any, e: Any, max_squarings: int = 1024) -> Array:
+def expm_frechet(a: Any, e: Any, max_squarings: int = 1000) -> Array:
     """Return the derivative of the exponential at ``a`` in the direction ``e``."""
     return bind(expm_frechet_p, a, e, max_squarings=max_squarings)
 

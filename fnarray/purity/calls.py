@@ -324,8 +324,8 @@ class Calls:
             )
             self.report(rule, frame, node, base.name)
             return self.unknown(frame.level)
-        if base.kind in ("iterator", "generator") and name in ("__next__", "send"):
-            self.draw(base, frame, node)
+        if name in ("__next__", "send") and (base.kind in DRAWN or base.argument):
+            self.draw(base, frame, node, explicit=True)
         if base.kind == "traced" and name.startswith(("def", "custom")):
             for value in args:
                 self.trace(value, name, frame, node)

@@ -37,7 +37,8 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
             return "another function rebinds"
     loop = parents.get(inner)
     while loop is not None and loop is not around:
-        if isinstance(loop, (ast.For, ast.AsyncFor)) and name in _names(loop.target):
+        turns = isinstance(loop, (ast.For, ast.AsyncFor)) and name in _names(loop.target)
+        if turns or (isinstance(loop, ast.While) and _assigns(loop, name)):
             return "its loop rebinds" if _outlives(inner, loop, around, parents) else ""
         loop = parents.get(loop)
     return ""
@@ -60,6 +61,14 @@ def _function_at(tree: ast.Module, line: int, column: int) -> Any:
 
 def _names(target: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _assigns(loop: ast.While, name: str) -> bool:
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        for statement in loop.body
+        for n in ast.walk(statement)
+    )
 
 
 def _binds(comprehension: Any, name: str) -> bool:

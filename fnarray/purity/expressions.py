@@ -8,7 +8,7 @@ from typing import Any
 from .known import EFFECT_OBJECTS, effect_of
 from .rules import RULES
 from .scopes import Frame
-from .values import CONTAINERS, DRAWN, OUTSIDE, Value, join
+from .values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Value, join
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
@@ -109,6 +109,16 @@ class Expressions:
         for one in (*left.each(), *right.each()):
             if one.kind in ("list", "ndarray"):
                 return Value(one.kind, frame.level, fields={})
+        return self.unknown(frame.level)
+
+    def _expr_Compare(self: Any, node: ast.Compare, frame: Frame) -> Value:
+        self.read(node.left, frame)
+        for way, right in zip(node.ops, node.comparators, strict=True):
+            value = self.expr(right, frame)
+            if isinstance(way, (ast.In, ast.NotIn)):
+                self.draw(value, frame, right)
+            else:
+                self.use(value, frame, right)
         return self.unknown(frame.level)
 
     def _expr_Lambda(self: Any, node: ast.Lambda, frame: Frame) -> Value:
@@ -267,6 +277,9 @@ class Expressions:
             return self.unknown(frame.level)
         if one.kind in ("iterator", "generator", "file"):
             return self.unknown(frame.level)
+        known = self.resolver.item(one, index) if index is not None else None
+        if known is not None and (known.kind in CHANGING):
+            return known.but(name=one.name, origin=one.origin)
         return Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
 
     def _expr_Attribute(self: Any, node: ast.Attribute, frame: Frame) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections
 import inspect
 import linecache
 import re
@@ -109,6 +110,15 @@ class LiveResolver:
             parts = tuple(parts.values())
         if isinstance(parts, (tuple, frozenset)):
             return (self.describe(x, value.name, value.holder, value.constant) for x in parts)
+        return None
+
+    def item(self, value: Value, index: Any) -> Value | None:
+        """Return what a list or dict holds now; no code of the user's runs."""
+        if type(value.obj) in _PLAIN:
+            try:
+                return self.describe(value.obj[index], value.name, value.holder)
+            except (LookupError, TypeError):
+                return None
         return None
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
@@ -273,6 +283,7 @@ class LiveResolver:
 
 
 _NOTHING: Any = object()
+_PLAIN = frozenset({list, dict, collections.OrderedDict, collections.deque})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 

@@ -78,6 +78,8 @@ class Statements:
             known = one.kind in CONTAINERS or one.kind == "ndarray"
             if known or (one.argument and not one.kind and kinds & CONTAINERS):
                 self.mutate(one, frame, node, "in place")
+            else:
+                self.use(one, frame, target)
         if not any(v.kind in CONTAINERS or v.kind == "ndarray" for v in current.each()):
             self.bind(target.id, self.unknown(frame.level), frame, target)
 
@@ -307,6 +309,8 @@ class Statements:
         elif isinstance(target, ast.Starred):
             self.store(target.value, Value("list", frame.level, fields={None: value}), frame)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            if any(one.kind in ("iterator", "generator", "file") for one in value.each()):
+                self.draw(value, frame, target)
             for i, part in enumerate(target.elts):
                 self.store(part, self.part(value, frame, i), frame)
         elif isinstance(target, ast.Attribute):

@@ -14,6 +14,8 @@ ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "ABSENT"})()
 CONTAINERS = frozenset({"list", "dict", "set", "bytearray", "deque", "container"})
 #: Objects with an inner state that every use advances.
 DRAWN = frozenset({"iterator", "generator", "file", "rng"})
+#: Objects that are known to change, whatever holds them.
+CHANGING = CONTAINERS | DRAWN | {"ndarray"}
 #: Immutable values without identity: numbers, text, None, tuples of them.
 SCALARS = frozenset({"scalar"})
 
@@ -195,6 +197,9 @@ class Resolver(Protocol):
 
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of an immutable container that is not local, such as a tuple."""
+
+    def item(self, value: Value, index: Any) -> Value | None:
+        """Return what a container that is not local holds now, at a constant index."""
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code, and the receiver it is bound to.

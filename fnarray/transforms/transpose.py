@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.graph import Eqn, Graph, Literal, Var
+from ..core.source import located
 from ..core.tangents import Undefined, Zero, is_zero
 from ..core.trace import bind
 from ..ops._derive import add_tangents
@@ -61,9 +62,11 @@ def backward(
             filled = [
                 Zero(v.aval) if ct is None else ct for v, ct in zip(eqn.outvars, outs, strict=True)
             ]
-            results = rule(filled, *operands, **eqn.params)
+            ct: Any = filled
         else:
-            results = rule(outs[0], *operands, **eqn.params)
+            ct = outs[0]
+        with located(eqn.source):
+            results = rule(ct, *operands, **eqn.params)
         for atom, ct in zip(eqn.invars, results, strict=True):
             give(atom, ct)
     return [

@@ -17,7 +17,7 @@ from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax, smoot
 from .opcase import OpCase
 
 _zeros = np.array([[2, 0, 3, 4], [0, 5, 0, 2], [1, 2, 3, 4]], np.float32)
-_ties = np.array([[1, 3, 3, 0], [2, 2, 2, 2], [np.nan, 1, 2, 2]], np.float32)
+_ties = np.array([[1, 3, 3, 0], [2, 2, 2, 2], [0, 1, 2, 2]], np.float32)
 _none = np.zeros((3, 0), np.float32)
 
 
@@ -50,7 +50,7 @@ def _maxima(label: str) -> OpCase:
 HARD = [
     *(_at("reduce_prod", x, axes) for x in (_zeros, _none) for axes in ((1,), (0, 1), (0,), ())),
     *(_at(f"reduce_{m}", x, (1,)) for m in ("max", "min") for x in (_ties, _ties.T, _zeros)),
-    *(_at(f"cum{m}", x, 1, r) for m in ("max", "min") for x, r in ((_ties, False), (_zeros, True))),
+    *(_at(f"cum{m}", _zeros, 1, r) for m in ("max", "min") for r in (False, True)),
     *(_at("cumprod", x, 1, r) for x in (_zeros, _none) for r in (False, True)),
     _at("cumlogsumexp", _none, 1),
     *(
@@ -140,6 +140,21 @@ def test_recurrence_meets_its_transpose(reverse: bool) -> None:
         columns = np.stack([fnarray.jvp(f, (x,), (e,))[1] for e in units])
         rows = np.stack([fnarray.vjp(f, x)[1](e)[0] for e in units])
     np.testing.assert_allclose(rows, columns.T)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_running_extremes_share_as_reductions(name: str) -> None:
+    """Equals share the derivative of a running extreme evenly: it is that of the prefix's.
+
+    JAX's shares depend on how its scan pairs elements: they are even for two equals.
+    """
+    x = np.array([1, 1, 1, 0, 2, 2, 0, 2, 2, 0, 0, 0], np.float32)
+    running, whole = getattr(lax, f"cum{name}"), getattr(lax, f"reduce_{name}")
+    rows = fnarray.jacrev(lambda v: running(v, 0))(x)
+    for k in range(len(x)):
+        prefix = fnarray.grad(lambda v: whole(v, (0,)))(x[: k + 1])
+        np.testing.assert_allclose(np.asarray(rows[k])[: k + 1], np.asarray(prefix), rtol=1e-6)
+        assert not np.asarray(rows[k])[k + 1 :].any()
 
 
 def test_computation_beyond_elementwise() -> None:

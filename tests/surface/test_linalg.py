@@ -26,14 +26,18 @@ def draw(word: str, shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray
         x = x + 1j * rng.normal(size=shape)
     if np.dtype(dtype).kind in "iu":
         x = rng.integers(-4, 5, shape)
+    if word == "singular":
+        x = x * (np.arange(shape[-1]) > 0)
+    if shape[-1:] != shape[-2:-1]:
+        return np.asarray(x).astype(dtype)
     if word == "hermitian":
         x = (x + x.conj().swapaxes(-1, -2)) / 2
     elif word == "positive":
         x = x @ x.conj().swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])
-    elif word == "dominant" and shape[-1:] == shape[-2:-1]:
+    elif word == "triangular":
+        x = np.triu(x)
+    elif word == "dominant":
         x = x + 2 * np.eye(shape[-1])
-    elif word == "singular":
-        x = x * (np.arange(shape[-1]) > 0)
     return x.astype(dtype)
 
 

@@ -128,7 +128,12 @@ def host_function(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        outs = quietly(own, *arrays) if own is not None else quietly(prim.eval, *arrays, **params)
+        if own is not None:
+            outs = quietly(own, *arrays)
+        elif prim.quiet:
+            outs = quietly(prim.eval, *arrays, **params)
+        else:
+            outs = prim.eval(*arrays, **params)
         if own is None and not prim.multiple_results:
             outs = (outs,)
         return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))

@@ -14,9 +14,13 @@ from .place import place_of
 from .project import Project
 from .taint import ARRAY, NONE, STATIC_FUNCTIONS, TREE, Taint
 from .traced import Traced
+from .unroll import trips
 
 _TEXTUAL = re.compile(r"\b(str|Callable|type|Literal|dtype|DTypeLike|Sequence\[int\])\b")
 _GUARD = re.compile(r"Concretization|Tracer|ConcreteError")
+_NUMBER_FORMAT = re.compile(r"%[-+ #0\d.]*[diouxXeEfFgG]")
+#: How many helpers deep traced values are followed.
+_DEEPEST = 4
 _LITERALS = (ast.Constant, ast.UnaryOp)
 
 
@@ -39,6 +43,8 @@ class _Pitfalls:
         self.taint = Taint(project, traced.scope)
         self.found: list[Finding] = []
         self.guarded = 0
+        self.path: tuple[str, ...] = (traced.label,)
+        self.followed: set[tuple[ast.AST, tuple[tuple[str, int], ...]]] = set()
 
     def run(self) -> list[Finding]:
         """Return the findings in the function and the functions inside it."""
@@ -48,7 +54,9 @@ class _Pitfalls:
 
     # --- functions ---
 
-    def enter(self, scope: Scope, traced: Traced | None) -> None:
+    def enter(
+        self, scope: Scope, traced: Traced | None, given: dict[str, int] | None = None
+    ) -> None:
         """Walk a function's body with its parameters bound."""
         outer, outer_scope = dict(self.taint.env), self.taint.scope
         self.taint.scope = scope
@@ -59,6 +67,7 @@ class _Pitfalls:
         if traced is not None:
             for name in self.traced_parameters(traced):
                 self.taint.env[name] = ARRAY if _is_number(node, name) else TREE
+        self.taint.env |= given or {}
         if isinstance(node, ast.Lambda):
             self.expression(node.body)
         else:
@@ -81,7 +90,7 @@ class _Pitfalls:
                 continue
             if unmapped is None or i - traced.bound in unmapped or arg.arg in inspected:
                 continue
-            if arg.annotation is not None and _TEXTUAL.search(ast.unparse(arg.annotation)):
+            if _is_textual(arg):
                 continue
             yield arg.arg
 
@@ -293,7 +302,7 @@ class _Pitfalls:
             inner = self.roots.get(node)
             self.enter(scope, inner if inner and inner.transform.abstract else None)
 
-    def comprehension(self, node: ast.ListComp) -> None:
+    def comprehension(self, node: ast.expr, asked: str = "") -> None:
         outer = dict(self.taint.env)
         for generator in node.generators:
             self.expression(generator.iter)
@@ -304,8 +313,26 @@ class _Pitfalls:
         if not isinstance(node, ast.GeneratorExp):
             self.unrolled(node.generators[0].iter, parts, node)
         for part in parts:
-            self.expression(part)
+            if asked:
+                self.decide(part, asked)
+            else:
+                self.expression(part)
         self.taint.env = outer
+
+    def formatted(self, node: ast.FormattedValue) -> None:
+        self.expression(node.value)
+        if node.format_spec is not None and self.taint.of(node.value) and node.conversion < 0:
+            self.report("FNA602", node.value, name=_short(node.value), what="a number's format")
+
+    def binary(self, node: ast.BinOp) -> None:
+        self.expression(node.left)
+        self.expression(node.right)
+        match node:
+            case ast.BinOp(left=ast.Constant(value=str() as text), op=ast.Mod()):
+                parts = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+                number = next((p for p in parts if self.taint.of(p)), None)
+                if number is not None and _NUMBER_FORMAT.search(text):
+                    self.report("FNA602", number, name=_short(number), what="a number's format")
 
     def named(self, node: ast.NamedExpr) -> None:
         self.expression(node.value)
@@ -315,6 +342,8 @@ class _Pitfalls:
         self.expression(node.value)
         self.expression(node.slice)
         at = isinstance(node.value, ast.Attribute) and node.value.attr == "at"
+        if isinstance(node.value, (ast.List, ast.Tuple)) and self.taint.of(node.slice):
+            self.report("FNA602", node, name=_short(node.slice), what="an index")
         if at or not isinstance(node.ctx, ast.Load) or not self.taint.of(node.value):
             return
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -341,23 +370,25 @@ class _Pitfalls:
                     return False
                 value = getattr(found[1][0], "value", None)
                 exact = getattr(found[1][0], "exact", False)
-                return exact and isinstance(value, ast.Compare) and self.is_mask(value)
+                return exact and not isinstance(value, ast.Name) and self.is_mask(value)
             case _:
                 return False
 
     def call(self, node: ast.Call) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.expression(child)
         func = node.func
+        if not self.asks_each(node):
+            for child in ast.iter_child_nodes(node):
+                self.expression(child)
         if isinstance(func, ast.Attribute) and func.attr in ("item", "tolist"):
             if self.taint.of(func.value) and not node.args:
                 self.report("FNA602", node, name=_short(func.value), what=f".{func.attr}()")
             return
-        name = self.taint.callee(func)
-        if name is None:
-            return
         strengths = [self.taint.of(arg) for arg in node.args]
         if not any(strengths):
+            return
+        name = self.taint.callee(func)
+        if name is None:
+            self.follow(node, strengths)
             return
         first = node.args[next(i for i, s in enumerate(strengths) if s)]
         last = name.rpartition(".")[2]
@@ -372,11 +403,57 @@ class _Pitfalls:
         elif name.startswith("numpy.") and last not in STATIC_FUNCTIONS | _NUMPY_SAFE:
             self.report("FNA603", node, name=_short(first), what=f"{spelled}()")
 
-    # --- unrolled loops ---
+    def asks_each(self, node: ast.Call) -> bool:
+        """Check the items of ``any(...)`` and ``all(...)``; say whether it was one of these."""
+        if len(node.args) != 1 or node.keywords:
+            return False
+        name = self.taint.callee(node.func)
+        if name not in ("builtins.any", "builtins.all"):
+            return False
+        match node.args[0]:
+            case ast.GeneratorExp() | ast.ListComp() as each:
+                self.comprehension(each, asked=f"{name.removeprefix('builtins.')}()")
+            case ast.List() | ast.Tuple() as items:
+                for item in items.elts:
+                    self.decide(item, f"{name.removeprefix('builtins.')}()")
+            case _:
+                return False
+        return True
+
+    def follow(self, node: ast.Call, strengths: list[int]) -> None:
+        """Walk a helper of the project with the parameters that are given traced values."""
+        if not isinstance(node.func, (ast.Name, ast.Attribute)) or len(self.path) > _DEEPEST:
+            return
+        helper = self.project.resolve(node.func, self.taint.scope)  # type: ignore[arg-type]
+        if not isinstance(helper, Scope) or not isinstance(helper.node, ast.FunctionDef):
+            return
+        plain = not helper.node.decorator_list and helper.node not in self.roots
+        if not plain or any(isinstance(arg, ast.Starred) for arg in node.args):
+            return
+        names = [*helper.node.args.posonlyargs, *helper.node.args.args]
+        if helper.parent is not None and helper.parent.is_class:
+            names = names[1:]
+        inspected = _inspected(helper.node)
+        given = {
+            arg.arg: strength
+            for arg, strength in zip(names, strengths, strict=False)
+            if strength and arg.arg not in inspected and not _is_textual(arg)
+        }
+        key = helper.node, tuple(sorted(given.items()))
+        if not given or key in self.followed:
+            return
+        self.followed.add(key)
+        env, module, guarded = self.taint.env, self.module, self.guarded
+        inside = helper.parent is not None and helper.parent.is_function
+        self.taint.env, self.module = dict(env) if inside else {}, helper.module
+        self.path = (*self.path, helper.name)
+        self.enter(helper, None, given)
+        self.taint.env, self.module, self.guarded = env, module, guarded
+        self.path = self.path[:-1]
 
     def unrolled(self, iterated: ast.expr, body: list[ast.AST], node: ast.AST) -> None:
         """Report a long ``range`` whose body computes with traced values."""
-        count = self.trips(iterated)
+        count = trips(self.taint, iterated)
         if count is None or count < self.project.settings.max_unrolled:
             return
         computes = any(
@@ -387,34 +464,6 @@ class _Pitfalls:
         if computes:
             place = iterated if isinstance(node, ast.For) else node
             self.report("FNA607", place, name=str(count), what=str(count))
-
-    def trips(self, node: ast.expr) -> int | None:
-        """Return how many iterations a ``range`` of constants has."""
-        if not (isinstance(node, ast.Call) and node.args and not node.keywords):
-            return None
-        if self.taint.callee(node.func) != "builtins.range":
-            return None
-        numbers = [self.integer(arg) for arg in node.args]
-        if any(n is None for n in numbers) or len(numbers) > 3:
-            return None
-        try:
-            return len(range(*numbers))  # type: ignore[arg-type]
-        except (ValueError, OverflowError):
-            return None
-
-    def integer(self, node: ast.expr) -> int | None:
-        if isinstance(node, ast.Name):
-            found = self.taint.scope.lookup(node.id)  # type: ignore[attr-defined]
-            if found is None or len(found[1]) != 1:
-                return None
-            node = getattr(found[1][0], "value", None) if found[1][0].exact else None  # type: ignore
-        if node is None:
-            return None
-        try:
-            value = ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError):
-            return None
-        return value if isinstance(value, int) else None
 
     # --- reports ---
 
@@ -429,7 +478,7 @@ class _Pitfalls:
                 name=name,
                 what=what,
                 source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
-                path=(self.traced.label,),
+                path=self.path,
             )
         )
 
@@ -471,6 +520,8 @@ _EXPRESSIONS: dict[type, Callable] = {
     ast.DictComp: _Pitfalls.comprehension,
     ast.GeneratorExp: _Pitfalls.comprehension,
     ast.NamedExpr: _Pitfalls.named,
+    ast.FormattedValue: _Pitfalls.formatted,
+    ast.BinOp: _Pitfalls.binary,
     ast.Subscript: _Pitfalls.subscript,
     ast.Call: _Pitfalls.call,
 }
@@ -505,16 +556,23 @@ def _leaves(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
+def _is_textual(arg: ast.arg) -> bool:
+    """Say whether a parameter's annotation promises no array."""
+    return arg.annotation is not None and bool(_TEXTUAL.search(ast.unparse(arg.annotation)))
+
+
 def _inspected(node: ast.AST) -> set[str]:
     """Return the names whose type a function asks for: it may expect other than arrays."""
     asked = set()
     for child in ast.walk(node):
-        if (
-            isinstance(child, ast.Call)
-            and isinstance(child.func, ast.Name)
-            and child.func.id in ("isinstance", "callable", "type", "is_array", "issubclass")
-            and child.args
-            and isinstance(child.args[0], ast.Name)
-        ):
-            asked.add(child.args[0].id)
+        match child:
+            case ast.Call(func=ast.Name(id=asks) | ast.Attribute(attr=asks), args=[first, *_]):
+                if asks in _ASKS and isinstance(first, ast.Name):
+                    asked.add(first.id)
     return asked
+
+
+_ASKS = words("""
+    isinstance callable type is_array issubclass hasattr is_concrete is_constant isscalar
+    is_inexact_array is_traced
+""")

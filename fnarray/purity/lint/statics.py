@@ -132,6 +132,10 @@ class StaticResolver:
             return iter(list(value.fields.values()))
         return None
 
+    def item(self, value: Value, index: object) -> Value | None:
+        """Return what a container holds at a constant index, when its text shows it."""
+        return value.fields.get(("item", index)) if value.fields else None
+
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable, and the receiver that it is bound to."""
         if value.function is not None:

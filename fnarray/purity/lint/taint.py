@@ -105,6 +105,8 @@ class Taint:
         func = node.func
         if isinstance(func, ast.Attribute) and self.of(func.value):
             return ARRAY if func.attr in ARRAY_METHODS else NONE
+        if self.is_control(func):
+            return TREE  # whatever it is given, its result is computed at run time
         strengths = [self.of(a.value if isinstance(a, ast.Starred) else a) for a in node.args]
         strengths += [self.of(k.value) for k in node.keywords if k.arg not in _STATIC_KEYWORDS]
         strongest = max(strengths, default=NONE)
@@ -121,8 +123,14 @@ class Taint:
         if target.startswith(_FRAMEWORK):
             if last in _SAME_TREE:
                 return strongest
-            return ARRAY if ".lax." in target and last not in _CONTROL else NONE
+            return ARRAY if ".lax." in target else NONE
         return ARRAY if target.removeprefix("builtins.") in _ARITHMETIC else NONE
+
+    def is_control(self, func: ast.expr) -> bool:
+        """Say whether a function is a loop or branch of the frameworks."""
+        last = getattr(func, "attr", getattr(func, "id", ""))
+        target = self.callee(func) if last in _CONTROL else None
+        return target is not None and target.startswith(_FRAMEWORK) and ".lax." in target
 
     def callee(self, func: ast.expr) -> str | None:
         """Return the dotted name of a function outside the project."""
