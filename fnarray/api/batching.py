@@ -58,6 +58,11 @@ def vmap(
         raise TypeError(f"vmap: Expected a callable value, got {fun!r} of type {type(fun)}.")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)  # to be a prefix of the arguments' tuple
+    if not isinstance(in_axes, int | tuple | None):
+        raise TypeError(
+            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
+            f"positional arguments passed to the function, but got {in_axes!r}."
+        )
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         check_axes("vmap", what, axes)
 

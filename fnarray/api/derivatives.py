@@ -1,10 +1,10 @@
-"""Derivatives of functions: ``jvp``, ``vjp``, ``linearize``, and ``grad`` upon them."""
+"""Derivatives of functions: ``jvp``, ``vjp`` and ``linearize``, and transposes of linear ones."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from operator import index
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
+from ..core.graph import ClosedGraph, structure
 from ..core.tangents import Undefined, Zero, differentiable, tangent_aval
 from ..core.trace import trace_graph
 from ..ops._canonical import as_array
-from ..ops._derive import full, instantiate
+from ..ops._derive import instantiate
 from ..transforms.derivative import Linear
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
@@ -52,7 +53,7 @@ class Flat:
         with admit(self.fun, self.what):
             out = self.fun(*args, **kwargs)
         if self.has_aux:
-            if not isinstance(out, tuple) or len(out) != 2:
+            if not isinstance(out, tuple | list) or len(out) != 2:
                 raise TypeError(
                     f"{self.what}: expected {fun_text(self.fun)}, with has_aux=True, to return a "
                     f"two-element tuple (result, aux), but got type {type(out)} with value {out}."
@@ -60,7 +61,7 @@ class Flat:
             out, self.aux = out
         outs, self.out_spec = tree.flatten_spec(out)
         for k, leaf in enumerate(outs):
-            _check_array(leaf, lambda k=k: f"returned by {fun_text(self.fun)}{_path(out, k)}")
+            check_array(leaf, lambda k=k: f"returned by {fun_text(self.fun)}{_path(out, k)}")
         return outs
 
 
@@ -70,7 +71,8 @@ def _path(value: Any, k: int) -> str:
     return f" at result{path}" if path else ""
 
 
-def _check_array(x: Any, where: Callable[[], str]) -> None:
+def check_array(x: Any, where: Callable[[], str]) -> None:
+    """Raise `TypeError` unless a value is an array or a number; ``where`` says what it is."""
     if isinstance(x, Array):
         return
     try:
@@ -82,47 +84,43 @@ def _check_array(x: Any, where: Callable[[], str]) -> None:
         ) from error
 
 
-def _inputs(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[list, Any]:
+def inputs(what: str, fun: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[list, Any]:
     """Return the leaves of arguments as arrays, and their structure."""
     leaves, spec = tree.flatten_spec((args, kwargs))
     arrays = []
     for k, x in enumerate(leaves):
-        _check_array(
-            x, lambda k=k: f"the argument {argument_paths(fun, args, kwargs)[k]} of {what}"
-        )
+        check_array(x, lambda k=k: f"the argument {argument_paths(fun, args, kwargs)[k]} of {what}")
         arrays.append(as_array(x))
     return arrays, spec
 
 
-def _check_callable(what: str, fun: Any) -> None:
+def check_callable(what: str, fun: Any) -> None:
+    """Raise `TypeError` for what should be a function and is none."""
     if not callable(fun):
         raise TypeError(f"{what}: Expected a callable value, got {fun!r} of type {type(fun)}.")
 
 
-def _tangents(t: Any) -> Any:
-    """Return a tangent or cotangent that a user may hold: an array, of ``float0`` for integers."""
-    return instantiate(t)
-
-
-def _given(what: str, k: int, x: Any, t: Any, name: str = "tangent") -> Any:
-    """Return a tangent of ``x`` given by the user; raise the errors of one that does not fit."""
-    wanted = tangent_aval(x.aval)
+def _given(
+    what: str, k: int, primal: ShapedArray, t: Any, misfit: type[Exception] = TypeError
+) -> Any:
+    """Return a tangent given by the user; raise the errors of one that does not fit."""
+    wanted = tangent_aval(primal)
     dtype = getattr(t, "dtype", None)
     if dtype is not None and np.dtype(dtype) == float0:
         got = ShapedArray(np.shape(t), float0)
     else:
-        _check_array(t, lambda: f"{name} {k} of {what}")
+        check_array(t, lambda: f"tangent {k} of {what}")
         got = aval_of(t)
     if got.dtype != wanted.dtype:
-        raise TypeError(
+        raise misfit(
             f"primal and tangent arguments to {what} do not match: dtypes must be equal, and of "
-            f"int or bool primals float0. Argument {k} has dtype {x.dtype} and so expects "
-            f"{name} dtype {_dtype(wanted)}, but got {_dtype(got)}."
+            f"int or bool primals float0. Argument {k} has dtype {primal.dtype} and so expects "
+            f"tangent dtype {_dtype(wanted)}, but got {_dtype(got)}."
         )
     if got.shape != wanted.shape:
         raise ValueError(
-            f"{what} called with different primal and {name} shapes: argument {k} has shape "
-            f"{wanted.shape} and its {name} {got.shape}."
+            f"{what} called with different primal and tangent shapes: argument {k} has shape "
+            f"{wanted.shape} and its tangent {got.shape}."
         )
     return Zero(wanted) if wanted.dtype == float0 else as_array(t)
 
@@ -172,26 +170,28 @@ def jvp(
     ValueError
         Shapes differ.
     """
-    _check_callable("jvp", fun)
+    check_callable("jvp", fun)
     _check_active((primals, tangents), "jvp")
-    leaves, spec = _inputs("jvp", fun, tuple(primals), {})
+    leaves, spec = inputs("jvp", fun, tuple(primals), {})
     given, t_spec = tree.flatten_spec((tuple(tangents), {}))
-    if t_spec != spec:
+    if t_spec != spec or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
             "primal and tangent arguments to jvp must have the same tree structure; primals have "
-            f"tree structure {tree.structure(tuple(primals))} whereas tangents have tree "
-            f"structure {tree.structure(tuple(tangents))}."
+            f"tree structure {tree.structure(primals)} whereas tangents have tree "
+            f"structure {tree.structure(tangents)}."
         )
-    given = [_given("jvp", k, x, t) for k, (x, t) in enumerate(zip(leaves, given, strict=True))]
+    given = [
+        _given("jvp", k, x.aval, t) for k, (x, t) in enumerate(zip(leaves, given, strict=True))
+    ]
     flat = Flat(fun, spec, "jvp", has_aux)
     with admit(fun, "jvp"):
         outs, duals = jvp_flat(flat, leaves, given, f"jvp({fun_name(fun)})")
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
-    tangent = flat.out_spec.unflatten([_tangents(t) for t in duals])
-    return (out, tangent, _without_tracers(flat.aux)) if has_aux else (out, tangent)
+    tangent = flat.out_spec.unflatten([instantiate(t) for t in duals])
+    return (out, tangent, without_tracers(flat.aux)) if has_aux else (out, tangent)
 
 
-def _without_tracers(aux: Any) -> Any:
+def without_tracers(aux: Any) -> Any:
     """Return auxiliary data with values in place of the tracers of a derivative that is done."""
 
     def value(x: Any) -> Any:
@@ -215,32 +215,18 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     Returns
     -------
     out : pytree
-    fun_jvp : callable
+    fun_jvp : Partial
         Tangents of the arguments to that of the result; what does not depend on the tangents has
-        been computed. And ``aux``, where it has it.
+        been computed, and is the leaves of ``fun_jvp``, a pytree. And ``aux``, where it has it.
     """
-    _check_callable("linearize", fun)
-    leaves, spec = _inputs("linearize", fun, primals, {})
+    check_callable("linearize", fun)
+    leaves, spec = inputs("linearize", fun, primals, {})
     flat = Flat(fun, spec, "linearize", has_aux)
     with admit(fun, "linearize"):
         outs, linear = linearize_flat(flat, leaves, f"linearize({fun_name(fun)})")
-
-    def fun_jvp(*tangents: Any) -> Any:
-        given, t_spec = tree.flatten_spec((tangents, {}))
-        if t_spec != spec:
-            raise TypeError(
-                f"linearize: the linear function of {fun_text(fun)} takes tangents of structure "
-                f"{tree.structure(primals)}, got {tree.structure(tangents)}."
-            )
-        given = [
-            _given("linearize's function", k, x, t)
-            for k, (x, t) in enumerate(zip(leaves, given, strict=True))
-        ]
-        duals = linear([t for t, a in zip(given, linear.active_in, strict=True) if a])
-        return flat.out_spec.unflatten([_tangents(t) for t in duals])
-
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
-    return (out, fun_jvp, _without_tracers(flat.aux)) if has_aux else (out, fun_jvp)
+    push = _Push(fun, spec, flat.out_spec, leaves, linear).bound(linear)
+    return (out, push, without_tracers(flat.aux)) if has_aux else (out, push)
 
 
 def vjp(
@@ -260,38 +246,118 @@ def vjp(
     Returns
     -------
     out : pytree
-    fun_vjp : callable
+    fun_vjp : Partial
         A cotangent, of the structure, shapes and dtypes of ``out``, to the tuple of cotangents of
-        the arguments; those of integers are of dtype ``float0``. And ``aux``, where it has it.
+        the arguments; those of integers are of dtype ``float0``. A pytree, whose leaves are the
+        residuals. And ``aux``, where it has it.
     """
-    _check_callable("vjp", fun)
-    leaves, spec = _inputs("vjp", fun, primals, {})
+    check_callable("vjp", fun)
+    leaves, spec = inputs("vjp", fun, primals, {})
     flat = Flat(fun, spec, "vjp", has_aux)
     with admit(fun, "vjp"):
         outs, linear = linearize_flat(flat, leaves, f"vjp({fun_name(fun)})")
-    outs = [as_array(x) for x in outs]
-    out = flat.out_spec.unflatten(outs)
+    out = flat.out_spec.unflatten([as_array(x) for x in outs])
+    pull = _Pull(fun, spec, flat.out_spec, leaves, linear).bound(linear)
+    return (out, pull, without_tracers(flat.aux)) if has_aux else (out, pull)
 
-    def fun_vjp(ct: Any) -> Any:
-        cts, ct_spec = tree.flatten_spec(ct)
-        if ct_spec != flat.out_spec:
+
+class _Derivative:
+    """A function's derivative at a point, without the residuals that belong to the point.
+
+    Bound to residuals by a `Partial` it is what users get: a function, and a pytree whose leaves
+    are the residuals, so that it can be returned from compiled functions and passed to them. It
+    equals those that compute the same.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], in_spec: Any, out_spec: Any, leaves: Any, linear: Linear
+    ):
+        self.fun = fun
+        self.in_spec = in_spec
+        self.out_spec = out_spec
+        self.in_avals = tuple(x.aval for x in leaves)
+        self.linear = replace(linear, closed=ClosedGraph(linear.closed.jaxpr))
+
+    def bound(self, linear: Linear) -> tree.Partial:
+        """Return the function with its residuals."""
+        return tree.Partial(self, linear.closed.consts)
+
+    def at(self, residuals: Sequence[Any]) -> Linear:
+        """Return the linear function of residuals."""
+        closed = ClosedGraph(self.linear.closed.jaxpr, tuple(residuals))
+        return replace(self.linear, closed=closed)
+
+    @functools.cached_property
+    def _key(self) -> Any:
+        linear = self.linear
+        try:
+            program = structure(linear.closed.jaxpr)
+            hash(program)
+        except TypeError:  # a param has no hash
+            program = id(linear)
+        actives = linear.active_in, linear.active_out
+        return type(self), program, *actives, self.in_avals, self.in_spec, self.out_spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Derivative) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).what} of {fun_name(self.fun)}>"
+
+
+class _Push(_Derivative):
+    what = "linear function"
+
+    def __call__(self, residuals: Sequence[Any], *tangents: Any) -> Any:
+        given, spec = tree.flatten_spec((tangents, {}))
+        if spec != self.in_spec:
+            raise TypeError(
+                f"linearize: the linear function of {fun_text(self.fun)} takes tangents of "
+                f"structure {tree.PyTreeDef(self.in_spec.child(0))}, got "
+                f"{tree.structure(tangents)}."
+            )
+        given = [
+            _given("linearize's function", k, a, t, ValueError)
+            for k, (a, t) in enumerate(zip(self.in_avals, given, strict=True))
+        ]
+        linear = self.at(residuals)
+        duals = linear([t for t, a in zip(given, linear.active_in, strict=True) if a])
+        return self.out_spec.unflatten([instantiate(t) for t in duals])
+
+
+class _Pull(_Derivative):
+    what = "vjp function"
+
+    def __call__(self, residuals: Sequence[Any], *given: Any) -> Any:
+        if len(given) != 1:
+            raise TypeError(
+                f"vjp: the function that vjp returned for {fun_text(self.fun)} takes one "
+                f"cotangent, of the structure of its result, but got {len(given)} arguments."
+            )
+        cts, spec = tree.flatten_spec(given[0])
+        if spec != self.out_spec:
             raise ValueError(
                 "unexpected tree structure: the argument to the function that vjp returned for "
-                f"{fun_text(fun)} must have the structure of its result, "
-                f"{tree.PyTreeDef(flat.out_spec)}, but got {tree.PyTreeDef(ct_spec)}."
+                f"{fun_text(self.fun)} must have the structure of its result, "
+                f"{tree.PyTreeDef(self.out_spec)}, but got {tree.PyTreeDef(spec)}."
             )
-        cts = [_cotangent(fun, k, x, c) for k, (x, c) in enumerate(zip(outs, cts, strict=True))]
-        found = backward_of(linear, cts)
-        return spec.unflatten([_tangents(c) for c in _spread(found, leaves, linear)])[0]
+        linear = self.at(residuals)
+        cts = [
+            _cotangent(self.fun, k, a, c)
+            for k, (a, c) in enumerate(zip(linear.out_avals, cts, strict=True))
+        ]
+        found = cotangents(backward_of(linear, cts), self.in_avals, linear)
+        return self.in_spec.unflatten(found)[0]
 
-    return (out, fun_vjp, _without_tracers(flat.aux)) if has_aux else (out, fun_vjp)
 
-
-def _cotangent(fun: Callable[..., Any], k: int, out: Any, ct: Any) -> Any:
-    wanted = tangent_aval(out.aval)
+def _cotangent(fun: Callable[..., Any], k: int, out: ShapedArray, ct: Any) -> Any:
+    wanted = tangent_aval(out)
     if wanted.dtype == float0:
         return Zero(wanted)
-    _check_array(ct, lambda: f"cotangent {k} of {fun_text(fun)}")
+    check_array(ct, lambda: f"cotangent {k} of {fun_text(fun)}")
     got = aval_of(ct)
     if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
         raise ValueError(
@@ -309,12 +375,12 @@ def backward_of(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     return backward(graph, linear.closed.consts, [Undefined(a) for a in graph.in_avals], wanted)
 
 
-def _spread(found: Sequence[Any], leaves: Sequence[Any], linear: Linear) -> list[Any]:
+def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:
     """Return a cotangent for every input, zeros for the inactive."""
     given = iter(found)
     return [
-        next(given) if a else Zero(tangent_aval(x.aval))
-        for x, a in zip(leaves, linear.active_in, strict=True)
+        instantiate(next(given) if active else Zero(tangent_aval(a)))
+        for a, active in zip(in_avals, linear.active_in, strict=True)
     ]
 
 
@@ -342,7 +408,7 @@ def linear_transpose(
     TypeError
         Arguments or results are not of float or complex dtypes, or ``fun`` is not linear.
     """
-    _check_callable("linear_transpose", fun)
+    check_callable("linear_transpose", fun)
     leaves, spec = tree.flatten_spec((primals, {}))
     avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "dtype") else aval_of(x) for x in leaves]
     flat = Flat(fun, spec, "linear_transpose")
@@ -372,202 +438,6 @@ def linear_transpose(
         found = backward(
             closed.jaxpr, closed.consts, [Undefined(a) for a in avals], [as_array(c) for c in cts]
         )
-        return spec.unflatten([_tangents(c) for c in found])[0]
+        return spec.unflatten([instantiate(c) for c in found])[0]
 
     return transposed
-
-
-# ---- grad ----------------------------------------------------------------------------------------
-
-
-def value_and_grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., tuple[Any, Any]]:
-    """Return the function of ``fun``'s value and gradient.
-
-    Parameters
-    ----------
-    fun : callable
-        Returns a scalar, or ``(scalar, aux)`` with ``has_aux``.
-    argnums : int or sequence of int
-        Arguments to differentiate with respect to.
-    has_aux : bool
-    holomorphic : bool
-        Whether ``fun`` is complex-differentiable; then arguments and result must be complex.
-    allow_int : bool
-        Whether integer arguments are accepted: their gradients are of dtype ``float0``.
-    reduce_axes : ()
-        Accepted for compatibility.
-
-    Returns
-    -------
-    callable
-        Takes what ``fun`` takes; returns ``(value, gradient)``, or ``((value, aux), gradient)``.
-        The gradient has the structure of the argument, a tuple of them for several ``argnums``.
-
-    Raises
-    ------
-    TypeError
-        When called: the result is no scalar of a real dtype, an argument of an integer dtype, or
-        there is no such argument.
-    """
-    _check_callable("value_and_grad", fun)
-    argnums = _argnums("value_and_grad", argnums)
-
-    @functools.wraps(fun)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        return _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs)
-
-    return value_and_gradient
-
-
-def grad(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
-    """Return the gradient of ``fun``, a function of what it takes.
-
-    Parameters are those of `value_and_grad`; with ``has_aux`` it returns ``(gradient, aux)``.
-    Outside ``jit``, ``fun`` may branch on values of its arguments.
-    """
-    _check_callable("grad", fun)
-    argnums = _argnums("grad", argnums)
-
-    @functools.wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, g = _value_and_grad(
-            "grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs
-        )
-        return (g, value[1]) if has_aux else g
-
-    return gradient
-
-
-def _argnums(what: str, argnums: Any) -> int | tuple[int, ...]:
-    try:
-        return index(argnums)
-    except TypeError:
-        pass
-    try:
-        return tuple(index(i) for i in argnums)
-    except TypeError:
-        raise TypeError(
-            f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}."
-        ) from None
-
-
-def _selected(
-    what: str, fun: Callable[..., Any], argnums: int | tuple[int, ...], args: tuple
-) -> tuple[tuple[int, ...], tuple]:
-    """Return the positions meant, not negative, and the arguments there."""
-    n = len(args)
-    numbers = (argnums,) if isinstance(argnums, int) else argnums
-    for i in numbers:
-        if not -n <= i < n:
-            needed = i + 1 if i >= 0 else -i
-            raise TypeError(
-                f"{what} of {fun_text(fun)}: differentiating with respect to argnums={i} requires "
-                f"at least {needed} positional arguments to be passed by the caller, but got only "
-                f"{n} positional arguments."
-            )
-    places = tuple(i % n for i in numbers)
-    return places, tuple(args[i] for i in places)
-
-
-def partial_in(
-    fun: Callable[..., Any], places: tuple[int, ...], args: tuple, kwargs: dict[str, Any]
-) -> Callable[..., Any]:
-    """Return ``fun`` as a function of the arguments at some places, the others as given."""
-    if places == (0,) and len(args) == 1 and not kwargs:
-        return fun
-
-    @functools.wraps(fun)
-    def chosen(*some: Any) -> Any:
-        full = list(args)
-        for i, x in zip(places, some, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
-
-    return chosen
-
-
-def _value_and_grad(
-    what: str,
-    fun: Callable[..., Any],
-    argnums: int | tuple[int, ...],
-    has_aux: bool,
-    holomorphic: bool,
-    allow_int: bool,
-    args: tuple,
-    kwargs: dict[str, Any],
-) -> tuple[Any, Any]:
-    places, some = _selected(what, fun, argnums, args)
-    leaves, spec = _inputs(what, fun, some, {})
-    for x in leaves:
-        _check_input(what, fun, x.dtype, holomorphic, allow_int)
-    flat = Flat(partial_in(fun, places, args, kwargs), spec, what, has_aux)
-    with admit(fun, what):
-        outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
-    if len(outs) != 1 or not flat.out_spec.is_leaf():
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output of "
-            f"{fun_text(fun)} was {flat.out_spec.unflatten(outs)}."
-        )
-    out = as_array(outs[0])
-    if out.shape:
-        raise TypeError(
-            "Gradient only defined for scalar-output functions. Output of "
-            f"{fun_text(fun)} had shape: {out.shape}. Sum it, or use jacrev or vjp."
-        )
-    _check_output(what, fun, out.dtype, holomorphic)
-    found = _spread(backward_of(linear, [full(out.aval, 1)]), leaves, linear)
-    gradient = spec.unflatten([_tangents(c) for c in found])[0]
-    if isinstance(argnums, int):
-        (gradient,) = gradient
-    return ((out, _without_tracers(flat.aux)) if has_aux else out), gradient
-
-
-def _check_input(
-    what: str, fun: Callable[..., Any], dtype: np.dtype, holomorphic: bool, allow_int: bool
-) -> None:
-    if holomorphic:
-        if dtype.kind != "c":
-            raise TypeError(
-                f"{what} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name} for {fun_text(fun)}."
-            )
-    elif not differentiable(dtype) and not allow_int:
-        raise TypeError(
-            f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-            f"np.inexact), but got {dtype.name} for {fun_text(fun)}. If you want to use Boolean- "
-            "or integer-valued inputs, use vjp or set allow_int to True."
-        )
-
-
-def _check_output(what: str, fun: Callable[..., Any], dtype: np.dtype, holomorphic: bool) -> None:
-    if holomorphic:
-        if dtype.kind != "c":
-            raise TypeError(
-                f"{what} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype.name} from {fun_text(fun)}."
-            )
-    elif not differentiable(dtype) or dtype.kind == "c":
-        advice = (
-            "For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-            "non-holomorphic functions involving complex outputs, use vjp directly."
-            if dtype.kind == "c"
-            else "For differentiation of functions with integer outputs, use vjp directly."
-        )
-        raise TypeError(
-            f"{what} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {dtype.name} from {fun_text(fun)}. {advice}"
-        )

@@ -9,20 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.dtypes import float0
 from ..ops._canonical import as_array
-from ..ops._derive import moveaxis, reshape
+from ..ops._derive import convert, full, moveaxis, reshape
 from .batching import vmap
-from .derivatives import (
-    _argnums,
-    _check_array,
-    _check_callable,
-    _check_input,
-    _check_output,
-    _selected,
-    jvp,
-    partial_in,
-    vjp,
-)
+from .derivatives import check_array, check_callable, jvp, vjp
+from .gradients import check_input, check_output, checked_argnums, partial_in, selected
 
 
 def jacfwd(
@@ -49,12 +41,12 @@ def jacfwd(
         Of what ``fun`` takes. For each array in the result a tree of the argument's structure,
         whose leaves have the result's axes and then the argument's.
     """
-    _check_callable("jacfwd", fun)
-    argnums = _argnums("jacfwd", argnums)
+    check_callable("jacfwd", fun)
+    argnums = checked_argnums("jacfwd", argnums)
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        places, some = _selected("jacfwd", fun, argnums, args)
+        places, some = selected("jacfwd", fun, argnums, args)
         chosen = partial_in(fun, places, args, kwargs)
         leaves, arg_spec = _arrays("jacfwd", some)
         for x in leaves:
@@ -65,9 +57,14 @@ def jacfwd(
             return jvp(chosen, some, arg_spec.unflatten(tangents), has_aux)
 
         out, tangents, *aux = vmap(push, out_axes=(None, 0, *([None] * has_aux)))(*_basis(leaves))
-        for o in tree.leaves(out):
-            _check_output("jacfwd", fun, o.dtype, holomorphic) if holomorphic else None
-        columns = tree.map(lambda t: _unstacked(t, leaves, arg_spec, argnums, -1), tangents)
+        outs, out_spec = tree.flatten_spec(out)
+        if holomorphic:
+            for o in outs:
+                check_output("jacfwd", fun, o.dtype, holomorphic)
+        pairs = zip(tree.leaves(tangents), outs, strict=True)
+        columns = out_spec.unflatten(
+            [_unstacked(t, o, leaves, arg_spec, argnums) for t, o in pairs]
+        )
         return (columns, *aux) if has_aux else columns
 
     return jacobian
@@ -84,25 +81,28 @@ def jacrev(
 
     Parameters and result are those of `jacfwd`; ``allow_int`` is that of `grad`.
     """
-    _check_callable("jacrev", fun)
-    argnums = _argnums("jacrev", argnums)
+    check_callable("jacrev", fun)
+    argnums = checked_argnums("jacrev", argnums)
 
     @functools.wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        places, some = _selected("jacrev", fun, argnums, args)
+        places, some = selected("jacrev", fun, argnums, args)
         leaves, arg_spec = _arrays("jacrev", some)
         for x in leaves:
-            _check_input("jacrev", fun, x.dtype, holomorphic, allow_int)
+            check_input("jacrev", fun, x.dtype, holomorphic, allow_int)
         out, pull, *aux = vjp(partial_in(fun, places, args, kwargs), *some, has_aux=has_aux)
         outs, out_spec = tree.flatten_spec(out)
         for o in outs:
-            _check_output("jacrev", fun, o.dtype, holomorphic)
+            check_output("jacrev", fun, o.dtype, holomorphic)
         rows = vmap(lambda *cts: pull(out_spec.unflatten(cts)))(*_basis(outs))
         # Each row is a tree of arguments; the result is a tree of results of them.
         flat = [_split(r, outs) for r in tree.leaves(rows)]
         trees = [
             arg_spec.unflatten(
-                [reshape(row[k], (*o.shape, *x.shape)) for row, x in zip(flat, leaves, strict=True)]
+                [
+                    _typed(reshape(row[k], (*o.shape, *x.shape)), x)
+                    for row, x in zip(flat, leaves, strict=True)
+                ]
             )
             for k, o in enumerate(outs)
         ]
@@ -136,13 +136,13 @@ def hessian(
 def _arrays(what: str, some: tuple) -> tuple[list[Any], Any]:
     leaves, spec = tree.flatten_spec(some)
     for k, x in enumerate(leaves):
-        _check_array(x, lambda k=k: f"leaf {k} of the arguments of {what}")
+        check_array(x, lambda k=k: f"leaf {k} of the arguments of {what}")
     return [as_array(x) for x in leaves], spec
 
 
 def _check_forward_input(fun: Callable[..., Any], dtype: np.dtype, holomorphic: bool) -> None:
     if holomorphic or dtype.kind not in "biuc":
-        _check_input("jacfwd", fun, dtype, holomorphic, False)
+        check_input("jacfwd", fun, dtype, holomorphic, False)
         return
     raise TypeError(
         "jacfwd requires real-valued inputs (input dtype that is a sub-dtype of np.floating), but "
@@ -159,9 +159,16 @@ def _basis(arrays: Sequence[Any]) -> list[Any]:
     for x in arrays:
         rows = np.zeros((total, x.size), x.dtype)
         rows[np.arange(start, start + x.size), np.arange(x.size)] = 1
-        out.append(reshape(as_array(rows), (total, *x.shape)))
+        out.append(_typed(as_array(rows.reshape(total, *x.shape)), x))
         start += x.size
     return out
+
+
+def _typed(x: Any, like: Any) -> Any:
+    """Return derivatives in the dtype, and as weak, as what they are of or with respect to."""
+    if x.dtype == float0:
+        return full(like.aval.update(shape=x.shape), 0)
+    return convert(x, like.dtype, like.aval.weak_type)
 
 
 def _split(batch: Any, arrays: Sequence[Any]) -> list[Any]:
@@ -173,10 +180,10 @@ def _split(batch: Any, arrays: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _unstacked(batch: Any, arrays: Sequence[Any], spec: Any, argnums: Any, axis: int) -> Any:
+def _unstacked(batch: Any, out: Any, arrays: Sequence[Any], spec: Any, argnums: Any) -> Any:
     """Return a batch of a result's tangents as a tree of arguments, the batch's axis last."""
     pieces = [
-        reshape(moveaxis(part, 0, part.ndim - 1), (*part.shape[1:], *x.shape))
+        _typed(reshape(moveaxis(part, 0, part.ndim - 1), (*part.shape[1:], *x.shape)), out)
         for part, x in zip(_split(batch, arrays), arrays, strict=True)
     ]
     found = spec.unflatten(pieces)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
+from ..core.shards import here
 
 #: Chunks begin at multiples of this many iterations, so that no two threads write one cache line.
 GRAIN = 64
@@ -72,8 +73,11 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def threads() -> int:
-    """Return how many threads a parallel kernel uses: the setting, or the available cores."""
-    return config.num_threads or _cores
+    """Return how many threads a parallel kernel uses: the setting, or the available cores.
+
+    Shards that run at the same time divide them among each other.
+    """
+    return max(1, (config.num_threads or _cores) // here.sharing)
 
 
 def _workers(count: int) -> _Pool:

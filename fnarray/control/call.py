@@ -20,6 +20,7 @@ from ..config import config
 from ..core import hooks, tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
+from ..core.axes import axis_env
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, Graph
@@ -225,7 +226,7 @@ def traced(
         A leaf of the result is no array.
     """
     cache = cache_of(fun) if cache is None else cache
-    key = (user, in_spec, in_avals, statics, config.trace_token)
+    key = (user, in_spec, in_avals, statics, config.trace_token, axis_env())
     found = cache.get(key)
     cells = _cells(fun)
     if found is not None and found.fits(cells):

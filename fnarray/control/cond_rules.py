@@ -8,6 +8,7 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from ..core.avals import ShapedArray
+from ..core.axes import collective_axes
 from ..core.forms import Branch, Call, Scan, While
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
@@ -193,7 +194,8 @@ def _transpose(prim: Primitive) -> Any:
 def _batch(prim: Primitive) -> Any:
     def batch(axis: Axis, operands: Sequence[Any], batched: Flags, *, branches: Branches) -> Any:
         if batched[0]:
-            if any(map(_heavy, branches)):
+            meets = any(axis.name in collective_axes(b.jaxpr) for b in branches)
+            if any(map(_heavy, branches)) and not meets:
                 return lanes(prim, axis, operands, batched, branches=branches)
             return _selected(axis, operands, batched, branches)
         derived, flags = alike(lambda b, force: batch_graph(b, batched[1:], axis, force), branches)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.avals import ShapedArray
+from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, tangent_aval
@@ -170,6 +171,13 @@ def _in_lanes(
     }  # fmt: skip
     # Lanes at rest, and those that fill the last group up, must not act.
     acts = bool(cond.effects or body.effects)
+    if axis.name in collective_axes(cond.jaxpr) | collective_axes(body.jaxpr):
+        # Lanes that exchange values turn together; those at rest take part with their last state.
+        first = nc + nb
+        operands = [*operands[:first], *all_spread(axis, operands[first:], batched[first:])]
+        flags = (*batched[:first], *(True,) * (len(batched) - first))
+        outs = _together(prim, axis, operands, flags, **params)
+        return outs, (True,) * len(outs)
     if acts or sum(a.size for a in body.out_avals) > _SMALL:
         return lanes(prim, axis, operands, batched, **params)
     # All of the carry differs between lanes, from the first turn or the second on.

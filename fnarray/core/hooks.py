@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _bind: Callable[[], None] | None = None
 _compiled_call: Callable[[ClosedGraph, Sequence[Any]], list[Any]] | None = None
+_prepare: Callable[[ClosedGraph], None] | None = None
 
 
 def bind_with(bind: Callable[[], None]) -> None:
@@ -41,10 +42,20 @@ def install_array_methods(methods: dict[str, Any]) -> None:
         del Array.__getattr__
 
 
-def install_compiled_call(call: Callable[[ClosedGraph, Sequence[Any]], list[Any]]) -> None:
-    """Set what runs a graph on NumPy arrays as machine code."""
-    global _compiled_call
-    _compiled_call = call
+def install_compiled_call(
+    call: Callable[[ClosedGraph, Sequence[Any]], list[Any]], prepare: Callable[[ClosedGraph], None]
+) -> None:
+    """Set what runs a graph on NumPy arrays as machine code, and what compiles it beforehand."""
+    global _compiled_call, _prepare
+    _compiled_call, _prepare = call, prepare
+
+
+def prepare(graph: ClosedGraph) -> None:
+    """Compile a closed graph, unless it is: threads that run it then need not wait for one."""
+    if _prepare is None:
+        bind()
+    assert _prepare is not None
+    _prepare(graph)
 
 
 def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> list[Any]:

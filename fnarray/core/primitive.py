@@ -61,8 +61,8 @@ class Primitive:
         does the result.
     collective : callable, optional
         Of operations between the examples of a mapped axis, which have a param ``axis_name``, a
-        tuple: ``collective(axis, operands, batched, **params)``, as ``batch``, where ``axis`` is
-        one of those named.
+        tuple: ``collective(axis, operands, batched, **params) -> (out, whether it has the axis)``,
+        where ``axis`` is one of those named.
     effects : tuple of str
         What it does beside computing its results; an operation with effects is never dropped.
     multiple_results : bool

@@ -308,8 +308,16 @@ def run_shards(work: Callable[[Coordinates], None], axes: Axes, name: str) -> No
     with run.world.lock:
         run.pending = len(places) - 1
         run.world.active += len(places) - 1
-    for index, at in enumerate(places[1:], 1):
-        run.start(index, at)
+    started = 1
+    try:
+        while started < len(places):
+            run.start(started, places[started])
+            started += 1
+    except BaseException as error:  # no more threads
+        with run.world.lock:
+            run.pending -= len(places) - started
+            run.world.active -= len(places) - started
+            run.world.fail(error)
     if places:
         run.shard(0, places[0])
     run.join()

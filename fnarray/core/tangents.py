@@ -45,6 +45,12 @@ class Undefined:
         """Element type."""
         return self.aval.dtype
 
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(
+            "the program is not linear: this operand depends on the values it should be linear "
+            "in, as does another operand."
+        )
+
     def __repr__(self) -> str:
         return f"Undefined({self.aval.str_short()})"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..control import *
 from ..ops._rules import registry as _registry
 from ..ops.bitwise import *
+from ..ops.collective import *
 from ..ops.contract import *
 from ..ops.conv import *
 from ..ops.convert import *

@@ -48,14 +48,13 @@ def identity(x: Any) -> Array:
 
 def relu(x: Any) -> Array:
     """``max(x, 0)``; its derivative at 0 is 0."""
-    x = jnp.asarray(x)
-    return jnp.where(x <= 0, 0, x)
+    return jnp.where(jnp.less_equal(x, 0), 0, x)
 
 
 def relu6(x: Any) -> Array:
     """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0."""
-    x = jnp.asarray(x)
-    return jnp.where(x <= 0, 0.0, jnp.where(x >= 6, 6.0, x))
+    below_six = jnp.where(jnp.greater_equal(x, 6), 6.0, x)
+    return jnp.where(jnp.less_equal(x, 0), 0.0, below_six)
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:

@@ -1,4 +1,4 @@
-"""Determinants, with derivatives that share the factors and hold at singular matrices."""
+"""Determinants, with derivatives that hold at singular matrices."""
 
 from __future__ import annotations
 
@@ -12,32 +12,23 @@ from ..core.dtypes import int32, is_complex, to_real
 from ..core.forms import Call
 from ..core.tangents import zero_of
 from ..core.trace import bind
-from ._derive import (
-    Tangents,
-    broadcast,
-    convert,
-    expand,
-    full,
-    mul,
-    one_more_axis,
-    op,
-    reduce_sum,
-    reshape,
-    select,
-)
+from ._derive import Tangents, convert, expand, full, mul, one_more_axis, op, reduce_sum, select
 from ._matrix import (
+    adjoint,
     check_square,
+    convert_like,
     count,
-    cut,
     diagonal,
-    join,
+    matmul,
     native,
-    take_along,
-    triu,
+    scale_columns,
+    sub,
+    swap,
     where_entries,
 )
 from ._rules import kernel_call
 from .linalg_factor import lu_p
+from .linalg_orthogonal import svd_p
 from .linalg_solve import factored_solve_p
 
 __all__: list[str] = []
@@ -61,8 +52,8 @@ def _parity(pivots: Any, dtype: Any) -> Any:
     return _product(factor)
 
 
-def _product(x: Any, axis: int = -1) -> Any:
-    return op("reduce_prod", x, axes=(x.ndim + axis,))
+def _product(x: Any) -> Any:
+    return op("reduce_prod", x, axes=(x.ndim - 1,))
 
 
 def _det_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -85,6 +76,88 @@ det_p = kernel_call(
 def det(a: Any) -> Array:
     """Return the determinants of square matrices; their derivatives hold at singular ones."""
     return bind(det_p, a)
+
+
+# ---- adjugates -----------------------------------------------------------------------------------
+
+_THIN = {"full_matrices": False, "compute_uv": True, "subset_by_index": None, "algorithm": None}
+
+
+def _adjugate_aval(a: ShapedArray) -> ShapedArray:
+    check_square("adjugate", a)
+    return a
+
+
+def _adjugate_eval(a: np.ndarray) -> np.ndarray:
+    if not a.size:
+        return a
+    s, u, vh = svd_p.eval(a, **_THIN)
+    # Well-conditioned matrices lose nothing by their inverses; NaN goes through either way.
+    if (s[..., -1] > 1e-3 * s[..., 0]).all():
+        return np.linalg.inv(a) * np.linalg.det(a)[..., None, None]
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(axis=-1)
+    scale = others * (np.linalg.det(u) * np.linalg.det(vh))[..., None]
+    v = np.swapaxes(vh, -1, -2).conj()
+    return (v * scale[..., None, :]) @ np.swapaxes(u, -1, -2).conj()
+
+
+def _adjugate_call(ins: Any, outs: Any) -> Call:
+    batch, n = ins[0].shape[:-2], ins[0].shape[-1]
+    return native("adjugate", n, (count(batch), n), lambda a: (_adjugate_eval(a),))
+
+
+def _adjugate_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
+    """Derivative in the basis of singular vectors, where the adjugate is diagonal.
+
+    ``adj(S + B)`` has to first order ``-b_ij`` times all values but two off the diagonal, and on
+    it the sums of ``b_jj`` times all values but two.
+    """
+    (a,), (da,) = primals, tangents
+    s, u, vh = bind(svd_p, a, **_THIN)
+    inner = matmul(matmul(adjoint(u), da), adjoint(vh))
+    pairs = convert_like(_all_but_two(s), a)
+    on = matmul(pairs, expand(diagonal(inner), s.ndim))
+    on = where_entries("eq", op("broadcast_in_dim", on, **_stretched(on, inner)))
+    phase = op("mul", bind(det_p, u), bind(det_p, vh))
+    change = scale_columns(sub(on, op("mul", pairs, inner)), _along_last(phase, s))
+    out = bind(adjugate_p, a)
+    return out, matmul(matmul(adjoint(vh), change), adjoint(u))
+
+
+def _stretched(x: Any, like: Any) -> dict[str, Any]:
+    return {"shape": like.shape, "broadcast_dimensions": tuple(range(x.ndim))}
+
+
+def _along_last(x: Any, like: Any) -> Any:
+    return op("broadcast_in_dim", x, shape=like.shape, broadcast_dimensions=tuple(range(x.ndim)))
+
+
+def _all_but_two(s: Any) -> Any:
+    """Return, at ``(i, j)``, the product of all values but the i-th and j-th; 0 where they meet."""
+    n, lead = s.shape[-1], s.ndim - 1
+    shape = (*s.shape[:-1], n, n, n)
+    row, column, place = (
+        op("iota", dtype=int32, shape=shape, dimension=lead + axis) for axis in range(3)
+    )
+    left_out = op("or", op("eq", row, place), op("eq", column, place))
+    axes = (*range(lead), lead + 2)
+    values = op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=axes)
+    products = _product(select(left_out, 1, values))
+    return sub(products, where_entries("eq", products))
+
+
+adjugate_p = kernel_call(
+    "adjugate",
+    aval=_adjugate_aval,
+    eval=_adjugate_eval,
+    call=_adjugate_call,
+    jvp=_adjugate_jvp,
+    batch=one_more_axis(),
+)
+
+
+# ---- logarithms ----------------------------------------------------------------------------------
 
 
 def _slogdet_aval(a: ShapedArray) -> tuple[ShapedArray, ShapedArray]:

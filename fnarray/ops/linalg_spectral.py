@@ -16,7 +16,7 @@ from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
 from ._canonical import as_array
-from ._derive import Tangents, op, reduce_sum
+from ._derive import Tangents, op, reduce_sum, select
 from ._matrix import (
     adjoint,
     check_finite,
@@ -230,19 +230,29 @@ def _eig_eval(
 
 
 def _turns(w: Any, v: Any, change: Any) -> tuple[Any, Any]:
-    """Return derivatives of eigenvalues, and of vectors of length 1.
+    """Return derivatives of eigenvalues and vectors (Giles 2008, section 3.1).
 
-    ``V^-1 dA V`` holds the former on its diagonal. Vectors keep their length and, of all phases,
-    the one that makes their change least.
+    ``V^-1 dA V`` holds the former on its diagonal. LAPACK's vectors have length 1 and a real
+    largest entry, which settles what multiple of itself each vector changes by.
     """
-    n = v.ndim
+    rows = v.ndim - 2
     inner = bind(linear_solve_p, v, matmul(change, v))
-    inverse = inverse_off_diagonal(differences(w))
-    dv = matmul(v, op("mul", inverse, inner))
-    along = reduce_sum(op("mul", conj(v), dv), (n - 2,))
-    axes = (*range(n - 2), n - 1)
-    back = op("broadcast_in_dim", along, shape=v.shape, broadcast_dimensions=axes)
-    return diagonal(inner), sub(dv, op("mul", v, back))
+    dv = matmul(v, op("mul", inverse_off_diagonal(differences(w)), inner))
+    along = op("real", reduce_sum(op("mul", conj(v), dv), (rows,)))
+    largest = op("argmax", op("abs", v), axes=(rows,), index_dtype=np.dtype(np.int32))
+    places = op("iota", dtype=np.dtype(np.int32), shape=v.shape, dimension=rows)
+    here = op("eq", places, _rows(largest, v))
+    turned, held = (
+        reduce_sum(op(part, select(here, x, 0)), (rows,)) for part, x in (("imag", dv), ("real", v))
+    )
+    factor = op("complex", along, op("div", turned, held))
+    return diagonal(inner), sub(dv, op("mul", v, _rows(factor, v)))
+
+
+def _rows(x: Any, like: Any) -> Any:
+    """Repeat vectors as the rows of matrices."""
+    axes = (*range(like.ndim - 2), like.ndim - 1)
+    return op("broadcast_in_dim", x, shape=like.shape, broadcast_dimensions=axes)
 
 
 def _eig_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]:

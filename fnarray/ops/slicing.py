@@ -137,16 +137,12 @@ def slice(
     TypeError
         For bounds outside the array: they are neither clamped nor counted from the end.
     """
-    if strides is not None:
-        strides = canonical_ints("slice", "strides", strides)
-        if all(step == 1 for step in strides) and len(strides) == len(start_indices):
-            strides = None
     return bind(
         slice_p,
         operand,
         start_indices=canonical_ints("slice", "start_indices", start_indices),
         limit_indices=canonical_ints("slice", "limit_indices", limit_indices),
-        strides=strides,
+        strides=None if strides is None else canonical_ints("slice", "strides", strides),
     )
 
 

@@ -392,7 +392,9 @@ class Calls:
         """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
         if callee.kind == "wraps":
             return args[0] if args else self.unknown(frame.level)
-        self.use(callee, frame, node)
+        if callee.kind or callee.holder != "attribute":
+            # An attribute that is called is a function, whatever else is not known of it.
+            self.use(callee, frame, node)
         if "out" in keywords:
             self.mutate(keywords["out"], frame, node, "out=")
         everything = [*args, *keywords.values()]

@@ -130,6 +130,8 @@ RESULTS: Final[dict[str, str]] = {
         "iterator",
     ),
     "csv.reader": "iterator",
+    **dict.fromkeys(("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary"), "dict"),
+    **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "contextvars.ContextVar"), "container"),
     **dict.fromkeys(
         (
             "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",

@@ -16,6 +16,7 @@ from ..compile.pipeline import Executable, compile_graph
 from ..config import config
 from ..core.array import Array, ArrayImpl, asarray, native
 from ..core.avals import ShapedArray
+from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph, Literal, Var
 from ..core.source import Source
 
@@ -26,6 +27,11 @@ Buffers = Sequence[np.ndarray]
 def executable(graph: ClosedGraph) -> Executable:
     """Return the compiled form of a graph, which is known by identity."""
     return compile_graph(graph)
+
+
+def prepare(graph: ClosedGraph) -> None:
+    """Compile a graph, unless it is."""
+    executable(graph).load()
 
 
 def compiled_call(graph: ClosedGraph, args: Buffers) -> tuple[np.ndarray, ...]:
@@ -113,6 +119,8 @@ def _offence(x: np.ndarray) -> str:
 def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str] | None:
     """Evaluate op by op; return where and how the first bad value arose, None if not known."""
     if "io" in graph.effects:  # must not happen twice
+        return None
+    if collective_axes(graph.jaxpr):  # the other shards would not come again
         return None
     env: dict[Var, Any] = dict(zip(graph.jaxpr.invars, args, strict=True))
     with np.errstate(all="ignore"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..core.axes import axes_named
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import (
@@ -65,6 +66,8 @@ class BatchTrace(Trace):
     def __init__(self, name: str, axis: Axis, of: BatchTrace | None = None):
         super().__init__(name)
         self.axis = axis
+        if axis.name is not None:
+            self.axes = ((axis.name, int(axis)),)
         self.of = of if of is None or of.of is None else of.of
 
     def owns(self, tracer: Tracer) -> bool:
@@ -88,15 +91,15 @@ class BatchTrace(Trace):
         values = [v for v, _ in pairs]
         batched = tuple(b for _, b in pairs)
         # Collectives name the axes they run along; one along this axis ends here.
-        along = prim.collective is not None and self.axis.name in params["axis_name"]
+        along = self.axis.name is not None and self.axis.name in axes_named(prim, params)
         if not along and not any(batched):
             with within(self.parent):
                 return bind(prim, *values, **params)
         with within(self.parent):
-            if along:
-                outs = prim.collective(self.axis, values, batched, **params)
-            else:
-                outs = prim.rule("batch")(self.axis, values, batched, **params)
+            if along and prim.collective is not None:
+                out, differs = prim.collective(self.axis, values, batched, **params)
+                return BatchTracer(self, out) if differs else out
+            outs = prim.rule("batch")(self.axis, values, batched, **params)
         if not prim.multiple_results:
             return BatchTracer(self, outs)
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]

@@ -9,6 +9,7 @@ from ..core.graph import Eqn, Graph, Literal, Var
 from ..core.source import located
 from ..core.tangents import Undefined, Zero, is_zero
 from ..core.trace import bind
+from ..errors import MissingRuleError
 from ..ops._derive import add_tangents
 from .derivative import lift
 
@@ -67,7 +68,11 @@ def backward(
             ct = outs[0]
         with located(eqn.source):
             results = rule(ct, *operands, **eqn.params)
-        for atom, ct in zip(eqn.invars, results, strict=True):
+        for k, (atom, x, ct) in enumerate(zip(eqn.invars, operands, results, strict=True)):
+            if ct is None and type(x) is Undefined:
+                raise MissingRuleError(
+                    "transpose", eqn.primitive.name, f"it is not linear in operand {k}"
+                )
             give(atom, ct)
     return [
         found.get(v, Zero(v.aval)) if type(x) is Undefined else None

@@ -157,6 +157,35 @@ def test_rebinding_is_seen():
     assert [f.code for f in check(space["f"])] == ["FNA202"]
 
 
+def test_variables_bound_late():
+    """Functions kept from a loop of any form share its last values."""
+
+    def by_while():
+        k, kept = 0, []
+        while k < 3:
+            kept.append(lambda x: x * k)
+            k += 1
+        return kept
+
+    by_comprehension = [lambda x: x * k for k in range(3)]
+    bound = [lambda x, k=k: x * k for k in range(3)]
+    for fun in (*by_while(), *by_comprehension):
+        assert [f.code for f in check(fun)] == ["FNA205"]
+    assert [check(fun) for fun in bound] == [[], [], []]
+
+
+def test_an_array_in_a_dict_is_changed_in_place():
+    """What a container holds now tells that ``m *= 0.9`` writes into it."""
+    buffers = {"m": np.zeros(3)}
+
+    def step(x):
+        m = buffers["m"]
+        m *= 0.9
+        return x
+
+    assert [f.code for f in check(step)] == ["FNA107"]
+
+
 def test_mutual_recursion_ends():
     """Functions that call each other are entered once each."""
 

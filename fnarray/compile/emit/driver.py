@@ -90,18 +90,41 @@ def row_work(form: Scan) -> int:
     return form.length * of(form.body.jaxpr)
 
 
+#: A kernel is closed once it holds this many operations: LLVM's time grows faster than its
+#: function does (300 operations and their gradient in one kernel took 15 s to compile).
+LONG = 100
+
+
+def length(item: Item, plan: Plan) -> int:
+    """Count the operations of an item, those written into its loops included."""
+    stack = [m.node for m in _nodes([item])]
+    seen = set(stack)
+    while stack:
+        for atom in stack.pop().ins:
+            node = plan.inlined.get(atom) if isinstance(atom, Var) else None
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return len(seen)
+
+
 def segments_of(plan: Plan) -> list[_Segment]:
     """Split a plan into kernels and host steps."""
     segments: list[_Segment] = []
+    open_length = 0
     for item in plan.items:
         if is_host(item):
             segments.append(_Segment([item], host=True))
         elif is_parallel(item):
             segments.append(_Segment([item], parallel=True))
-        elif segments and not (segments[-1].host or segments[-1].parallel):
+        elif (
+            segments and not (segments[-1].host or segments[-1].parallel) and open_length < LONG
+        ):
             segments[-1].items.append(item)
+            open_length += length(item, plan)
         else:
             segments.append(_Segment([item]))
+            open_length = length(item, plan)
     return segments
 
 

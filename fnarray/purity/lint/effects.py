@@ -63,7 +63,6 @@ class Effects:
     def check(self, traced: Traced) -> list[Finding]:
         """Return the findings in one traced function, its decorators, and what they call."""
         found: list[Finding] = []
-        self.note_late(traced)
         self.resolver.budget = BUDGET
         for function in (self.function(traced), *self.wrappers(traced.scope)):
             analysis = analyse(function, self.resolver, (traced.label,))
@@ -72,19 +71,6 @@ class Effects:
         if traced.transform.name not in _KEPT:
             found = [f for f in found if not self.is_fleeting(f, traced.scope)]
         return [_in_characters(f) for f in found]
-
-    def note_late(self, traced: Traced) -> None:
-        """Note the loop variables that a function made in a loop will see the last values of."""
-        scope, loop = traced.scope, traced.scope.loop
-        decorated = traced.site in getattr(scope.node, "decorator_list", ())
-        kept = traced.site in scope.module.kept or scope.name in scope.module.kept_names
-        if loop is None or not (decorated or kept):
-            return
-        targets = [getattr(loop, "target", None)]
-        targets += [g.target for g in getattr(loop, "generators", ())]
-        self.resolver.late[scope] = {
-            n.id for t in targets if t is not None for n in ast.walk(t) if isinstance(n, ast.Name)
-        }
 
     def function(self, traced: Traced) -> Function:
         """Return the record of a traced function, with what is fixed about its parameters."""

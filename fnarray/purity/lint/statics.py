@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..cells import rebound
 from ..known import RESULTS, effect_of
 from ..values import CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
@@ -23,7 +24,9 @@ _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 
 _NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
 # Objects that take any attribute, at any time.
-_OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
+_OPEN = frozenset(
+    {"types.SimpleNamespace", "argparse.Namespace", "threading.local"}
+)
 
 # Calls that make objects which can change, or are drawn from, by the name of the callee.
 _MADE = RESULTS | {
@@ -35,6 +38,9 @@ _MADE = RESULTS | {
     "builtins.tuple": "tuple",
     "collections.UserList": "list",
     "collections.UserDict": "dict",
+    "weakref.WeakValueDictionary": "dict",
+    "weakref.WeakKeyDictionary": "dict",
+    "weakref.WeakSet": "set",
 }  # fmt: skip
 _NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 _NDARRAYS = words(
@@ -63,8 +69,7 @@ class StaticResolver:
         self._classes: dict[str, Scope] = {}
         self._functions: dict[Scope, Function] = {}
         self._values: dict[tuple[Scope, str], Value | None] = {}
-        #: Functions made in a loop and kept, with the loop's variables.
-        self.late: dict[Scope, set[str]] = {}
+        self._rebound: dict[tuple[Scope, str], str] = {}
         self.budget = BUDGET
         self._busy: set[tuple[Scope, str]] = set()
 
@@ -83,12 +88,13 @@ class StaticResolver:
         while start.is_class and start.parent is not None:
             start = start.parent
         found = start.lookup(name)
-        if found is not None and name in self.late.get(scope, ()):
-            return Value("", OUTSIDE, name=name, holder="cell", rebound="a loop rebinds")
         if found is not None:
             value = self.named(found[0], name)
-            if value is not None and value.rebound and name in scope.elsewhere:
-                return value.but(rebound="")  # by the function itself: that is another finding
+            fixed = value is not None and value.kind in ("function", "class", "module", "partial")
+            inner = found[0].is_function or hasattr(scope.loop, "generators")
+            if inner and not fixed and (by := self.rebound(scope, name)):
+                value = value or Value("", OUTSIDE, name=name, holder="cell")
+                return value.but(rebound=by)
             return value
         binder = self.project.binder(scope.module, name)
         if binder is not None:
@@ -99,6 +105,16 @@ class StaticResolver:
                 return self.of_target(target, name)
         builtin = self.project.resolve(ast.Name(name, ast.Load()), scope.module.scope)
         return self.of_target(builtin, name) if builtin is not None else None
+
+    def rebound(self, scope: Scope, name: str) -> str:
+        """Say what rebinds a variable behind the back of a closure; "" if nothing does."""
+        key = scope, name
+        if key not in self._rebound:
+            tree, node = scope.module.source.tree, scope.node
+            assert tree is not None
+            assert isinstance(node, FUNCTIONS)
+            self._rebound[key] = rebound(tree, node.lineno, node.col_offset, name)
+        return self._rebound[key]
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
@@ -113,7 +129,8 @@ class StaticResolver:
             if found is not None:
                 return self._member(value, found, name, spelled)
             return self._instance_attribute(value, owner, name, spelled)
-        if value.kind == "class" and value.ref and effect_of(f"{value.ref}.{name}"):
+        outside = value.kind in ("class", "frozen") and value.ref not in self._classes
+        if outside and value.ref and effect_of(f"{value.ref}.{name}"):
             return self.of_target(External(f"{value.ref}.{name}"), spelled)  # Path(p).read_text
         if value.ref and value.kind in ("module", ""):
             target = self._of_ref(value.ref, name)
@@ -200,8 +217,8 @@ class StaticResolver:
             # A placeholder (None, an empty text) for what is bound to the name elsewhere.
             found = [v for v in found if v is not None and v.kind != "scalar"]
         value = join(found)
-        if value is None and holder == "cell" and name in scope.writes:
-            value = Value("", OUTSIDE)
+        if holder == "global" and name in scope.writes and _is_number(bindings):
+            value = Value("scalar", OUTSIDE)
         if value is None:
             return None
         if value.kind == "ndarray" and name in scope.frozen:
@@ -210,10 +227,7 @@ class StaticResolver:
         constant = constant or all(isinstance(b, Defined) for b in bindings)
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
-        rebound = ""
-        if holder == "cell" and name in scope.writes:
-            rebound = "another function rebinds"
-        return value.but(name=name, holder=holder, constant=constant, rebound=rebound)
+        return value.but(name=name, holder=holder, constant=constant)
 
     def _binding(self, binding: Binding, scope: Scope, name: str) -> Value | None:
         match binding:
@@ -311,6 +325,15 @@ class StaticResolver:
                               if s.parent is maker]  # fmt: skip
         return found
 
+    def replacing(self, scope: Scope) -> list[Scope]:
+        """Return the project's classes that decorate a function: an object takes its place."""
+        decorators = getattr(scope.node, "decorator_list", ())
+        found = [
+            self.project.resolve(d.func if isinstance(d, ast.Call) else d, scope.parent)
+            for d in decorators
+        ]
+        return [s for s in found if isinstance(s, Scope) and s.is_class]
+
     def of_target(self, target: Target, name: str) -> Value | None:
         """Return the value of a function, class, module or outside name."""
         if isinstance(target, External):
@@ -322,6 +345,7 @@ class StaticResolver:
                 Value("function", OUTSIDE, name=name, function=self.function(s), constant=True)
                 for s in self.wrappers(target)
             )
+            around += tuple(self.instance(s, name) for s in self.replacing(target))
             return Value("function", OUTSIDE, name=name, ref=ref, function=self.function(target),
                          holder="global", constant=True, others=around)  # fmt: skip
         if target.is_class:
@@ -469,6 +493,8 @@ class StaticResolver:
             kind = "array"
         elif dotted in self.finder.table and node.args:
             return self.of(node.args[0], scope, name)
+        if not kind and _external_kind(dotted) == "class":
+            return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
 
     def instance_kind(self, owner: Scope) -> str:
@@ -522,6 +548,17 @@ def _external_kind(dotted: str) -> str:
         made = getattr(builtins, last, None)
         return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
     return "class" if last[:1].isupper() and not last.isupper() else ""
+
+
+def _is_number(bindings: list[Binding]) -> bool:
+    """Say whether a name is first bound to a number: no placeholder, then, but a variable."""
+    match getattr(bindings[0], "value", None) if bindings else None:
+        case ast.Constant(value=int() | float() | complex()):
+            return True
+        case ast.Call(func=ast.Name(id="float" | "int")) | ast.UnaryOp(operand=ast.Constant()):
+            return True
+        case _:
+            return False
 
 
 def _final(binding: Binding) -> bool:

@@ -162,6 +162,8 @@ class Finder:
             case ast.Subscript(value=ast.Name(id=name)):
                 for item, holder in self._items(name, node.slice, scope):
                     yield from self.functions(item, holder, depth - 1)
+            case ast.Subscript(value=ast.ListComp(elt=item)):
+                yield from self.functions(item, scope, depth - 1)
             case ast.Call():
                 yield from self._made(node, scope, depth)
 

