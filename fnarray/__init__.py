@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
         purity,
         random,
         scipy,
+        sharding,
         stages,
         test_util,
         tree,
@@ -52,10 +53,12 @@ if _TYPE_CHECKING:
 _NAMES = {
     "api": """
         Device block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
-        custom_vjp default_backend device_count device_get device_put devices effects_barrier
+        custom_vjp default_backend device_count device_get device_put
+        device_put_replicated device_put_sharded devices effects_barrier
         ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
         jacrev jit jvp linear_transpose linearize local_device_count local_devices make_jaxpr
-        named_call named_scope process_count process_index process_indices remat typeof
+        make_mesh named_call named_scope pmap process_count process_index process_indices remat
+        shard_map typeof
         value_and_grad vjp vmap
     """,
     "config": """
@@ -71,7 +74,7 @@ _NAMES = {
 }
 _MODULES = """
     ad_checkpoint checkpoint_policies custom_derivatives debug dtypes errors experimental lax nn
-    numpy purity random scipy stages test_util tree tree_util
+    numpy purity random scipy sharding stages test_util tree tree_util
 """
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -6,6 +6,7 @@ from ..control.checkpoint import checkpoint
 from ..control.checkpoint import checkpoint as remat
 from ..control.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from ..runtime.device import Device, devices
+from ..runtime.mesh import make_mesh
 from .arrays import (
     block_until_ready,
     clear_caches,
@@ -13,6 +14,8 @@ from .arrays import (
     device_count,
     device_get,
     device_put,
+    device_put_replicated,
+    device_put_sharded,
     effects_barrier,
     local_device_count,
     local_devices,
@@ -25,6 +28,7 @@ from .derivatives import jvp, linear_transpose, linearize, vjp
 from .gradients import grad, value_and_grad
 from .jacobians import hessian, jacfwd, jacobian, jacrev
 from .jit import jit
+from .parallel import pmap, shard_map
 from .tracing import (
     ensure_compile_time_eval,
     eval_shape,
@@ -47,6 +51,8 @@ __all__ = [
     "device_count",
     "device_get",
     "device_put",
+    "device_put_replicated",
+    "device_put_sharded",
     "devices",
     "effects_barrier",
     "ensure_compile_time_eval",
@@ -63,12 +69,15 @@ __all__ = [
     "local_device_count",
     "local_devices",
     "make_jaxpr",
+    "make_mesh",
     "named_call",
     "named_scope",
+    "pmap",
     "process_count",
     "process_index",
     "process_indices",
     "remat",
+    "shard_map",
     "typeof",
     "value_and_grad",
     "vjp",

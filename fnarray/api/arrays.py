@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..control.call import clear_graphs
 from ..core import tree
-from ..core.array import Array, asarray
+from ..core.array import Array, ArrayImpl, asarray
 from ..runtime import dispatch
 from ..runtime.device import Device, devices
+from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, put
 
 
 def device_put(
     x: Any,
-    device: Device | None = None,
+    device: Any = None,
     *,
     src: Any = None,
     donate: Any = False,
     may_alias: Any = None,
 ) -> Any:
-    """Return a tree with every leaf an `Array`; tracers and arrays stay as they are.
+    """Return a tree with every leaf an `Array`; tracers stay as they are.
 
     Parameters
     ----------
     x : pytree of array-likes
-    device : Device, optional
-        All devices share the host's memory, so nothing moves.
+    device : Device or Sharding, or a tree of them that is a prefix of ``x``, optional
+        Where the arrays are to be. All devices share the host's memory: nothing moves.
     src, donate, may_alias
         Accepted for compatibility.
 
@@ -35,12 +37,60 @@ def device_put(
     ------
     TypeError
         A leaf is no array and no number, or ``device`` is none.
+    ValueError
+        A sharding does not divide an array evenly.
     """
-    if device is not None and not isinstance(device, Device):
-        raise TypeError(
-            f"device_put: device must be a Device of fnarray.devices() or None, got {device!r}."
+    leaves, spec = tree.flatten_spec(x)
+    if device is None or isinstance(device, Device | Sharding):
+        where = [device] * len(leaves)
+    else:
+        where = tree.broadcast_prefix(device, x, is_leaf=lambda d: d is None)
+    return spec.unflatten([_put(leaf, d) for leaf, d in zip(leaves, where, strict=True)])
+
+
+def _put(x: Any, where: Any) -> Any:
+    if isinstance(x, Array) and not isinstance(x, ArrayImpl):
+        return x
+    return put(asarray(x), where)
+
+
+def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
+    """Return a tree with a copy of every leaf for each device, stacked along a new first axis.
+
+    Raises
+    ------
+    ValueError
+        ``devices`` is empty.
+    """
+    if not devices:
+        raise ValueError("device_put_replicated: `devices` must be a non-empty sequence.")
+    return tree.map(lambda leaf: _on_rows([leaf] * len(devices), devices), x)
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
+    """Return a tree with the leaves of all shards, one for each device, stacked on a first axis.
+
+    Raises
+    ------
+    ValueError
+        There are not as many shards as devices, or they differ in structure or shapes.
+    """
+    if len(shards) != len(devices) or not devices:
+        raise ValueError(
+            f"device_put_sharded: len(shards) = {len(shards)} must equal len(devices) = "
+            f"{len(devices)}, and not be 0."
         )
-    return tree.map(lambda leaf: leaf if isinstance(leaf, Array) else asarray(leaf), x)
+    return tree.map(lambda *leaves: _on_rows(leaves, devices), *shards)
+
+
+def _on_rows(leaves: Sequence[Any], devices: Sequence[Device]) -> ArrayImpl:
+    rows = [asarray(leaf) for leaf in leaves]
+    if len({row.aval.update(weak_type=False) for row in rows}) != 1:
+        got = ", ".join(row.aval.str_short() for row in rows)
+        raise ValueError(f"device_put_sharded: shards must have one shape and dtype, got {got}.")
+    data = np.stack([row._data for row in rows])
+    sharding = NamedSharding(Mesh(list(devices), ("_device_put",)), PartitionSpec("_device_put"))
+    return put(ArrayImpl(data, rows[0].aval.update(shape=data.shape)), sharding)
 
 
 def device_get(x: Any) -> Any:

@@ -130,10 +130,6 @@ def checked_arrays(
     return out
 
 
-def _none_is_leaf(x: Any) -> bool:
-    return x is None
-
-
 def axes_of_arguments(
     what: str, in_axes: Any, args: tuple, kwargs: dict[str, Any], count: int
 ) -> list[int | None]:
@@ -152,12 +148,14 @@ def _prefixed(what: str, axes: Any, full: Any) -> list[int | None]:
     if axes is None or isinstance(axes, int):
         return [axes] * len(tree.leaves(full))
     try:
-        return tree.broadcast_prefix(axes, full, is_leaf=_none_is_leaf)
+        tops, spec = tree.flatten(axes, lambda x: x is None)
+        parts = spec.flatten_up_to(full)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{what} specification must be a tree prefix of the corresponding value, got "
             f"specification {axes!r} for value tree {tree.structure(full)}. {error}"
         ) from None
+    return [top for top, part in zip(tops, parts, strict=True) for _ in tree.leaves(part)]
 
 
 def axes_of_results(what: str, out_axes: Any, spec: Any) -> list[int | None]:

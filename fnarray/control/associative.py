@@ -14,7 +14,7 @@ from ..ops._rules import kind
 from ..ops.bitwise import bitwise_or
 from ..ops.elementwise import add
 from ..ops.slicing import concatenate, pad, rev, slice_in_dim
-from .call import fun_text
+from .call import admit, fun_text
 from .flow import check_callable, operands
 
 __all__ = ["associative_scan"]
@@ -74,7 +74,9 @@ def _on_leaves(fn: Callable[[Any, Any], Any], spec: Any) -> Callable[..., list[A
     """Return ``fn`` as a function of two lists of leaves, its results checked."""
 
     def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-        outs, out_spec = tree.flatten_spec(fn(spec.unflatten(xs), spec.unflatten(ys)))
+        with admit(fn, "associative_scan"):
+            out = fn(spec.unflatten(xs), spec.unflatten(ys))
+        outs, out_spec = tree.flatten_spec(out)
         if out_spec != spec:
             raise ValueError(
                 f"lax.associative_scan: {fun_text(fn)} returned {tree.PyTreeDef(out_spec)} for "

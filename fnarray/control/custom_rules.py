@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.array import asarray
 from ..core.forms import Inline
-from ..core.graph import ClosedGraph
+from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
 from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
 from ..core.trace import CustomCall, bind, call_custom
@@ -22,7 +23,6 @@ from ..transforms.batch import Axis, BatchTrace, batch
 from ..transforms.derivative import lift
 from ..transforms.graphs import runner
 from ..transforms.transpose import backward
-from .call import call_eagerly
 from .call_rules import chosen, nonzero, with_zeros
 
 __all__: list[str] = []
@@ -255,7 +255,8 @@ def _call_rules(call_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     """Return the rules of an equation that holds a call."""
 
     def eval(*xs: Any, call_jaxpr: ClosedGraph, **params: Any) -> Any:
-        return call_eagerly(call_jaxpr, xs)
+        outs = eval_graph(call_jaxpr.jaxpr, call_jaxpr.consts, list(map(asarray, xs)), bind)
+        return tuple(x._data for x in outs)
 
     def form(ins: Any, outs: Any, *, call_jaxpr: ClosedGraph, **params: Any) -> Inline:
         return Inline(call_jaxpr)

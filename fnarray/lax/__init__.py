@@ -17,6 +17,7 @@ from ..ops.dynamic import *
 from ..ops.elementwise import *
 from ..ops.fill import *
 from ..ops.gather import *
+from ..ops.log_sums import *
 from ..ops.parts import *
 from ..ops.reduce import *
 from ..ops.scatter import *

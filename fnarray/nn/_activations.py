@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..control.custom import custom_jvp
 from ..core.array import Array
 from ._args import inexact
 
@@ -46,15 +47,22 @@ def identity(x: Any) -> Array:
     return jnp.asarray(x)
 
 
+@custom_jvp
 def relu(x: Any) -> Array:
     """``max(x, 0)``; its derivative at 0 is 0."""
-    return jnp.where(jnp.less_equal(x, 0), 0, x)
+    return jnp.maximum(x, 0)
 
 
+relu.defjvps(lambda t, out, x: jnp.where(x > 0, t, jnp.zeros_like(t)))
+
+
+@custom_jvp
 def relu6(x: Any) -> Array:
-    """``min(max(x, 0), 6)``; its derivative at 0 and 6 is 0."""
-    below_six = jnp.where(jnp.greater_equal(x, 6), 6.0, x)
-    return jnp.where(jnp.less_equal(x, 0), 0.0, below_six)
+    """``min(max(x, 0), 6)``; its derivative at 0 and at 6 is 0."""
+    return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+relu6.defjvps(lambda t, out, x: jnp.where((x > 0) & (x < 6), t, jnp.zeros_like(t)))
 
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
@@ -187,6 +195,7 @@ def tanh(x: Any, /) -> Array:
     return jnp.tanh(x)
 
 
+@custom_jvp
 def log1mexp(x: Any) -> Array:
     """``log(1 - exp(-x))`` for positive ``x``, accurate at both ends.
 
@@ -199,6 +208,9 @@ def log1mexp(x: Any) -> Array:
         jnp.log(-jnp.expm1(-jnp.where(small, x, 1.0))),
         jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, x))),
     )
+
+
+log1mexp.defjvps(lambda t, out, x: t / jnp.expm1(x))
 
 
 def glu(x: Any, axis: int = -1) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api.arrays import device_put, devices
+from ..api.arrays import device_put
+from ..runtime.mesh import sharding_of, shards_of
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype
 from ..core.trace import Tracer
@@ -196,7 +197,7 @@ def _methods(names: Mapping[str, Any]) -> dict[str, Any]:
         "__array_namespace__": _namespace_of(names),
         "on_device_size_in_bytes": lambda self: self.nbytes,
         "copy_to_host_async": lambda self: None,
-        "addressable_data": lambda self, index: self,
+        "addressable_data": lambda self, index: shards_of(self)[index].data,
     }
 
 
@@ -225,8 +226,9 @@ def _matrix_transposed(x: Array) -> Array:
 
 
 def _device(x: Array) -> Any:
-    """The device the array is on."""
-    return devices()[0]
+    """The device the array is on; of several, the sharding."""
+    where = sharding_of(x)
+    return where if where.num_devices > 1 else next(iter(where.device_set))
 
 
 def _properties(names: Mapping[str, Any]) -> dict[str, property]:
@@ -238,10 +240,12 @@ def _properties(names: Mapping[str, Any]) -> dict[str, property]:
         "at": property(IndexUpdateHelper),
         "flat": property(lambda x: iter(names["ravel"](x))),
         "device": property(_device),
-        "sharding": property(_device),
+        "sharding": property(sharding_of),
+        "addressable_shards": property(shards_of),
+        "global_shards": property(shards_of),
         "committed": property(lambda x: False),
         "is_fully_addressable": property(lambda x: True),
-        "is_fully_replicated": property(lambda x: True),
+        "is_fully_replicated": property(lambda x: sharding_of(x).is_fully_replicated),
     }
 
 
@@ -254,7 +258,7 @@ def array_methods(names: Mapping[str, Any]) -> dict[str, Any]:
         The namespace of ``fnarray.numpy``.
     """
     table = _operators(names) | _methods(names) | _properties(names)
-    table["devices"] = lambda self: {_device(self)}
+    table["devices"] = lambda self: sharding_of(self).device_set
     for name, member in table.items():
         if callable(member):
             member.__name__ = name

@@ -32,6 +32,8 @@ Sizes = tuple[int, ...]
 
 #: Bytes of window elements gathered at a time: a quarter of a large cache.
 _PATCH_BYTES = 1 << 23
+#: Places of windows below which products of single batch entries have too few columns for BLAS.
+_FEW = 64
 
 
 # --- shape and dtype ----------------------------------------------------------------------------
@@ -185,6 +187,8 @@ def _features_first(view: np.ndarray, w: np.ndarray, features: int, batches: int
     """Multiply windows (batch, feature, places, window), group by group."""
     groups, c, k = features * batches, w.shape[1], (view.ndim - 2) // 2
     n, places = view.shape[0] // batches, view.shape[2 : 2 + k]
+    if groups == 1 and prod(places) < _FEW:
+        return _few_places(view, w)
     # Batch group, batch, feature group, feature, places, window; then both groups side by side.
     view = _split(view, batches, n, features, c)
     view = view.transpose(1, 0, 2, 3, *range(4 + k, 4 + 2 * k), *range(4, 4 + k))
@@ -198,6 +202,25 @@ def _features_first(view: np.ndarray, w: np.ndarray, features: int, batches: int
         product = matmul(np.broadcast_to(weights, (len(part), *weights.shape)), patches)
         out[start : start + rows] = product.reshape(len(part), -1, *places)
     return out
+
+
+def _few_places(view: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Multiply windows with the batch beside the places, for products of more than few columns.
+
+    So it is with derivatives by kernels: the places are the kernel's, the windows whole images.
+    """
+    n, k = view.shape[0], (view.ndim - 2) // 2
+    places = tuple(range(2, 2 + k))
+    view = view.transpose(1, *range(2 + k, 2 + 2 * k), *places, 0)
+    weights = np.ascontiguousarray(w).reshape(w.shape[0], -1)
+    out = np.empty((w.shape[0], *view.shape[1 + k :]), w.dtype)
+    columns = prod(out.shape[1:-1])
+    rows = max(1, 4 * _PATCH_BYTES // (weights.shape[1] * columns * w.itemsize))
+    for start in range(0, n, rows):
+        part = view[..., start : start + rows]
+        product = matmul(weights, part.reshape(weights.shape[1], -1))
+        out[..., start : start + rows] = product.reshape(*out.shape[:-1], -1)
+    return np.moveaxis(out, -1, 0)
 
 
 def _split(view: np.ndarray, batches: int, n: int, features: int, c: int) -> np.ndarray:

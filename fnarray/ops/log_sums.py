@@ -15,6 +15,8 @@ import numpy as np
 from ._derive import const, mul, op, partials, select
 from ._rules import FLOAT, elementwise
 
+__all__: list[str] = []  # not of lax: fnarray.numpy has them, for any dtypes
+
 
 def _template(power: str, unit: float) -> Callable[[np.dtype], str]:
     """Return the expression: infinities of one sign, whose difference is NaN, are their own sum."""

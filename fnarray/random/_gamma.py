@@ -17,9 +17,10 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import finfo
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph
-from ..core.primitive import Missing, Primitive
+from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace, trace_graph
-from ..ops._rules import register
+from ..ops._derive import one_more_axis, partials
+from ..ops._rules import NOT_LINEAR, register
 from ..ops.random_bits import check_keys, random_split, without_order
 from ..ops.shape import reshape
 from ._args import Shape, dtype_of, param, shape_of, spread
@@ -110,6 +111,15 @@ def _eval(keys: np.ndarray, alpha: np.ndarray, **params: bool) -> np.ndarray:
     return hooks.compiled_call(graph, (keys, alpha))[0]
 
 
+def _tangent(g: Any, x: Array, keys: Any, alpha: Array, *, log_space: bool, **_: bool) -> Array:
+    """Follow a sample, or its logarithm, at a fixed place of the distribution."""
+    if not log_space:
+        return g * lax.random_gamma_grad(alpha, x)
+    x = lax.exp(x)
+    x = jnp.where(x == 0, finfo(x.dtype).tiny.astype(x.dtype), x)
+    return g * (lax.random_gamma_grad(alpha, x) / x)
+
+
 random_gamma_p = register(
     Primitive(
         "random_gamma",
@@ -117,18 +127,11 @@ random_gamma_p = register(
         eval=_eval,
         form=lambda ins, outs, **params: Inline(_graph(*ins, **params)),
         print_params=without_order,
-        transpose=Missing("it is not linear"),
+        jvp=partials(None, _tangent),
+        transpose=NOT_LINEAR,
+        batch=one_more_axis(),
     )
 )
-
-
-def gamma_slope(sample: Array, alpha: Array, log_space: bool) -> Array:
-    """Return the derivative of a sample by ``alpha``, at a fixed place of the distribution."""
-    if not log_space:
-        return lax.random_gamma_grad(alpha, sample)
-    x = lax.exp(sample)
-    x = jnp.where(x == 0, finfo(x.dtype).tiny.astype(x.dtype), x)
-    return lax.random_gamma_grad(alpha, x) / x
 
 
 def _gammas(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool) -> Array:

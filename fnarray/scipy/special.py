@@ -6,6 +6,7 @@ All promote integers to floats and broadcast.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from math import comb as choose
 from math import log, pi, sqrt
 from operator import index
@@ -15,6 +16,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
+from ..control.custom import custom_jvp
 from ..core.array import Array
 from ..core.dtypes import finfo
 from ..nn._args import inexact
@@ -132,6 +134,11 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     order = index(series_order)
     if order < 0:
         raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
+    return _log_ndtr(x, order)
+
+
+@partial(custom_jvp, nondiff_argnums=(1,))
+def _log_ndtr(x: Any, order: int) -> Array:
     # Where erfc still has all its digits, and the series already has them.
     low = -20.0 if finfo(x.dtype).bits == 64 else -10.0
     tail = jnp.minimum(x, low)
@@ -144,6 +151,14 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     above = jnp.log1p(-ndtr(-jnp.maximum(x, 0.0)))
     middle = jnp.log(ndtr(jnp.clip(x, low, 0.0)))
     return jnp.where(x > 0, above, jnp.where(x > low, middle, below))
+
+
+@_log_ndtr.defjvp
+def _log_ndtr_jvp(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    """Density over distribution, by their logarithms."""
+    (x,), (t,) = primals, tangents
+    out = _log_ndtr(x, order)
+    return out, t * jnp.exp(-0.5 * jnp.square(x) - 0.5 * log(2 * pi) - out)
 
 
 # Rational functions of Wichura's algorithm AS 241 (Applied Statistics 37, 1988), lowest power
@@ -207,37 +222,71 @@ def expit(x: Any) -> Array:
     return lax.logistic(*inexact("expit", x))
 
 
+@custom_jvp
 def logit(x: Any) -> Array:
     """Inverse of `expit`: ``log(x / (1 - x))``."""
     (x,) = inexact("logit", x)
     return jnp.log(x / (1 - x))
 
 
+logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
+
+
 def xlogy(x: Any, y: Any) -> Array:
     """``x * log(y)``, and 0 where ``x`` is 0."""
-    x, y = inexact("xlogy", x, y)
+    return _xlogy(*inexact("xlogy", x, y))
+
+
+@custom_jvp
+def _xlogy(x: Any, y: Any) -> Array:
     taken = x != 0
     return jnp.where(taken, x * jnp.log(jnp.where(taken, y, 1.0)), 0.0)
 
 
+_xlogy.defjvps(lambda t, out, x, y: t * jnp.log(y), lambda t, out, x, y: t * x / y)
+
+
 def xlog1py(x: Any, y: Any) -> Array:
     """``x * log1p(y)``, and 0 where ``x`` is 0."""
-    x, y = inexact("xlog1py", x, y)
+    return _xlog1py(*inexact("xlog1py", x, y))
+
+
+@custom_jvp
+def _xlog1py(x: Any, y: Any) -> Array:
     taken = x != 0
     return jnp.where(taken, x * jnp.log1p(jnp.where(taken, y, 0.0)), 0.0)
+
+
+_xlog1py.defjvps(lambda t, out, x, y: t * jnp.log1p(y), lambda t, out, x, y: t * x / (1 + y))
+
+
+@custom_jvp
+def _xlogx(x: Any) -> Array:
+    return _xlogy(x, x)
+
+
+_xlogx.defjvps(lambda t, out, x: t * (jnp.log(x) + 1))
 
 
 def entr(x: Any) -> Array:
     """``-x log(x)``: 0 at 0, -inf below."""
     (x,) = inexact("entr", x)
-    return jnp.where(x < 0, -np.inf, -xlogy(x, x))
+    return jnp.where(x < 0, -np.inf, -_xlogx(x))
+
+
+@custom_jvp
+def _relative(p: Any, q: Any) -> Array:
+    return p * jnp.log(p / q)
+
+
+_relative.defjvps(lambda t, out, p, q: t * (jnp.log(p / q) + 1), lambda t, out, p, q: -t * (p / q))
 
 
 def rel_entr(p: Any, q: Any) -> Array:
     """``p log(p / q)``: 0 where ``p`` is 0 and ``q`` is not negative, else inf where undefined."""
     p, q = inexact("rel_entr", p, q)
     both = (p > 0) & (q > 0)
-    value = jnp.where(both, p, 1.0) * jnp.log(jnp.where(both, p, 1.0) / jnp.where(both, q, 1.0))
+    value = _relative(jnp.where(both, p, 1.0), jnp.where(both, q, 1.0))
     return jnp.where(both, value, jnp.where((p == 0) & (q >= 0), 0.0, np.inf))
 
 

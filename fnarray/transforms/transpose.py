@@ -69,7 +69,8 @@ def backward(
         with located(eqn.source):
             results = rule(ct, *operands, **eqn.params)
         for k, (atom, x, ct) in enumerate(zip(eqn.invars, operands, results, strict=True)):
-            if ct is None and type(x) is Undefined:
+            # Of several results some have no cotangent, and so may an operand of theirs.
+            if ct is None and type(x) is Undefined and not eqn.primitive.multiple_results:
                 raise MissingRuleError(
                     "transpose", eqn.primitive.name, f"it is not linear in operand {k}"
                 )

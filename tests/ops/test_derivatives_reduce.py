@@ -142,6 +142,20 @@ def test_recurrence_meets_its_transpose(reverse: bool) -> None:
     np.testing.assert_allclose(rows, columns.T)
 
 
+@pytest.mark.parametrize("name", ["cumprod", "cummax", "cumlogsumexp"])
+@pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, True), (2, False)])
+def test_compiled_recurrences(name: str, axis: int, reverse: bool) -> None:
+    """Compiled, derivatives of running operations are those of the evaluator."""
+    rng = np.random.default_rng(0)
+    x, ct = (rng.normal(size=(3, 4, 5)).astype(np.float32) for _ in range(2))
+
+    def back(x, ct):
+        return fnarray.vjp(lambda v: getattr(lax, name)(v, axis, reverse), x)[1](ct)[0]
+
+    compiled = fnarray.jit(back)(x, ct)
+    np.testing.assert_allclose(np.asarray(compiled), np.asarray(back(x, ct)), rtol=2e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_running_extremes_share_as_reductions(name: str) -> None:
     """Equals share the derivative of a running extreme evenly: it is that of the prefix's.

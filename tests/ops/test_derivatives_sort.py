@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,26 @@ def test_floats_in_single_precision(case: OpCase) -> None:
         with fnarray.enable_x64(True):
             want = fnarray.jvp(face, double, tuple(np.float64(t) for t in ones))[1]
         np.testing.assert_allclose(got, want, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_gamma_samples_follow_their_parameter(jax, name: str) -> None:
+    """The derivative by ``a`` is JAX's, that of a sample at a fixed place of the distribution."""
+    a = np.array([0.01, 0.5, 1, 30], np.float32)
+    key = np.array([1, 2], np.uint32)
+    got, want = (
+        module.jvp(partial(getattr(module.random, name), key), (a,), (np.ones_like(a),))
+        for module in (fnarray, jax)
+    )
+    for ours, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4)
+
+
+def test_gamma_samples_of_many_keys() -> None:
+    """Samples of a batch of keys are those of each key."""
+    keys = np.arange(6, dtype=np.uint32).reshape(3, 2)
+
+    def draw(key):
+        return fnarray.random.gamma(key, 2.5, (4,))
+
+    np.testing.assert_array_equal(fnarray.vmap(draw)(keys), [draw(key) for key in keys])

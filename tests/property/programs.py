@@ -6,6 +6,7 @@ so far. The same program runs on any module with JAX's ``lax`` names.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,13 +32,24 @@ class Program:
             values.append(run(lax, values))
         return tuple(values[i] for i in self.returned)
 
+    @property
+    def reversible(self) -> bool:
+        """Whether reverse mode applies: there is no loop of unknown length."""
+        return not any(name.startswith("while") for name, _ in self.steps)
+
     def __repr__(self) -> str:
         names = "; ".join(f"v{len(self.shapes) + k}={n}" for k, (n, _) in enumerate(self.steps))
         return f"Program(args={self.shapes}: {names}; returns {self.returned})"
 
 
-UNARY = ("sin", "tanh", "exp", "neg", "abs", "floor", "logistic", "square", "erf")
+UNARY = ("sin", "tanh", "exp", "neg", "abs", "floor", "logistic", "square", "erf", "expm1", "atan")
+POSITIVE = ("log", "sqrt", "rsqrt", "log1p", "cbrt", "reciprocal")
 BINARY = ("add", "sub", "mul", "max", "min", "atan2")
+
+
+def number(x: Any, value: float) -> np.generic:
+    """Return a number in the dtype of an array."""
+    return np.dtype(x.dtype).type(value)
 
 
 def half(lax: Any, x: Any) -> Any:
@@ -54,9 +66,10 @@ def programs(draw: Any, *, control: bool = True, max_steps: int = 7) -> Program:
     arguments = tuple(shapes)
     steps: list[tuple[str, Callable[[Any, list[Any]], Any]]] = []
     makers = [_unary, _binary, _reduce, _broadcast, _transpose, _reshape, _slice, _rev, _concat,
-              _pad, _select, _dynamic_slice, _update, _dot, _cumulative, _gather]  # fmt: skip
+              _pad, _select, _dynamic_slice, _update, _dot, _cumulative, _gather, _positive, _power,
+              _clamp, _sort, _prod, _batched_dot]  # fmt: skip
     if control:
-        makers += [_scan, _fori, _cond, _while]
+        makers += [_scan, _fori, _cond, _while, _switch, _map, _call, _associative]
     for _ in range(draw(st.integers(1, max_steps))):
         maker = draw(st.sampled_from(makers))
         made = maker(draw, shapes)
@@ -70,10 +83,10 @@ def programs(draw: Any, *, control: bool = True, max_steps: int = 7) -> Program:
     return Program(arguments, tuple(steps), tuple(dict.fromkeys([*returned, count - 1])))
 
 
-def arguments(program: Program, seed: int) -> list[np.ndarray]:
-    """Return float32 arguments for a program."""
+def arguments(program: Program, seed: int, dtype: Any = np.float32) -> list[np.ndarray]:
+    """Return arguments for a program."""
     rng = np.random.default_rng(seed)
-    return [rng.uniform(-2, 2, s).astype(np.float32) for s in program.shapes]
+    return [rng.uniform(-2, 2, s).astype(dtype) for s in program.shapes]
 
 
 def _pick(draw: Any, shapes: list[Shape], min_rank: int = 0) -> int | None:
@@ -176,7 +189,7 @@ def _pad(draw: Any, shapes: list[Shape]) -> Any:
     shape = tuple(
         lo + hi + n + max(n - 1, 0) * k for n, (lo, hi, k) in zip(shapes[i], config, strict=True)
     )
-    return f"pad{config} v{i}", shape, lambda lax, v: lax.pad(v[i], np.float32(0.5), config)
+    return f"pad{config} v{i}", shape, lambda lax, v: lax.pad(v[i], number(v[i], 0.5), config)
 
 
 def _select(draw: Any, shapes: list[Shape]) -> Any:
@@ -194,7 +207,7 @@ def _index_of(lax: Any, x: Any) -> Any:
     difference would change the integer.
     """
     total = lax.reduce_sum(lax.sin(x), tuple(range(len(x.shape))))
-    total = lax.add(lax.mul(total, np.float32(1.3)), np.float32(0.2))
+    total = lax.add(lax.mul(total, number(x, 1.3)), number(x, 0.2))
     return lax.convert_element_type(lax.abs(lax.floor(total)), np.int32)
 
 
@@ -227,11 +240,11 @@ def _gather(draw: Any, shapes: list[Shape]) -> Any:
     i = _pick(draw, shapes, 1)
     if i is None:
         return None
-    rows = np.array(draw(st.lists(st.integers(0, shapes[i][0] - 1), min_size=1, max_size=4)))
+    rows = draw(st.lists(st.integers(0, shapes[i][0] - 1), min_size=1, max_size=4).map(tuple))
     shape = (len(rows), *shapes[i][1:])
     return (
         f"take v{i}", shape,
-        lambda lax, v: lax.index_take(v[i], (rows.astype(np.int32),), (0,)),
+        lambda lax, v: lax.index_take(v[i], (np.array(rows, np.int32),), (0,)),
     )  # fmt: skip
 
 
@@ -281,7 +294,7 @@ def _scan(draw: Any, shapes: list[Shape]) -> Any:
             new = lax.mul(new, lax.broadcast_in_dim(lax.cos(mean), new.shape, ()))
             return (new, lax.add(k, mean)), lax.add(x, lax.broadcast_in_dim(k, x.shape, ()))
 
-        (c, k), ys = lax.scan(body, (v[j], np.float32(0)), v[i], reverse=back)
+        (c, k), ys = lax.scan(body, (v[j], number(v[i], 0)), v[i], reverse=back)
         return (c, k, ys)[which]
 
     return f"scan v{j} over v{i}", (shapes[j], (), shapes[i])[which], run
@@ -327,8 +340,122 @@ def _cond(draw: Any, shapes: list[Shape]) -> Any:
     def run(lax: Any, v: list[Any]) -> Any:
         total = lax.reduce_sum(v[i], tuple(range(len(v[i].shape))))
         return lax.cond(
-            lax.gt(total, np.float32(0)), lambda a, b: lax.add(lax.sin(a), b), lambda a, b: b,
+            lax.gt(total, number(v[i], 0)), lambda a, b: lax.add(lax.sin(a), b), lambda a, b: b,
             v[i], v[j],
         )  # fmt: skip
 
     return f"cond v{i} v{j}", shapes[i], run
+
+
+def _positive(draw: Any, shapes: list[Shape]) -> Any:
+    i, op = _pick(draw, shapes), draw(st.sampled_from(POSITIVE))
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        x = lax.add(lax.square(half(lax, v[i])), number(v[i], 0.3))
+        return lax.integer_pow(x, -1) if op == "reciprocal" else getattr(lax, op)(x)
+
+    return f"{op} v{i}", shapes[i], run
+
+
+def _power(draw: Any, shapes: list[Shape]) -> Any:
+    i, j = _pair(draw, shapes)
+    op = draw(st.sampled_from(["pow", "div", "cube"]))
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        if op == "cube":
+            return lax.integer_pow(half(lax, v[i]), 3)
+        base = lax.add(lax.abs(half(lax, v[i])), number(v[i], 0.4))
+        return getattr(lax, op)(half(lax, v[j]), base) if op == "div" else lax.pow(base, v[j])
+
+    return f"{op} v{i} v{j}", shapes[i], run
+
+
+def _clamp(draw: Any, shapes: list[Shape]) -> Any:
+    i = _pick(draw, shapes)
+    return (
+        f"clamp v{i}", shapes[i],
+        lambda lax, v: lax.clamp(number(v[i], -0.4), v[i], number(v[i], 0.7)),
+    )  # fmt: skip
+
+
+def _sort(draw: Any, shapes: list[Shape]) -> Any:
+    i = _pick(draw, shapes, 1)
+    if i is None:
+        return None
+    axis = draw(st.integers(0, len(shapes[i]) - 1))
+    return f"sort{axis} v{i}", shapes[i], lambda lax, v: lax.sort(v[i], dimension=axis)
+
+
+def _prod(draw: Any, shapes: list[Shape]) -> Any:
+    i = _pick(draw, shapes, 1)
+    if i is None:
+        return None
+    axis = draw(st.integers(0, len(shapes[i]) - 1))
+    if draw(st.booleans()):
+        return f"cumprod{axis} v{i}", shapes[i], lambda lax, v: lax.cumprod(half(lax, v[i]), axis)
+    shape = tuple(n for a, n in enumerate(shapes[i]) if a != axis)
+    return f"prod{axis} v{i}", shape, lambda lax, v: lax.reduce_prod(half(lax, v[i]), (axis,))
+
+
+def _batched_dot(draw: Any, shapes: list[Shape]) -> Any:
+    i, j = _pair(draw, shapes)
+    if len(shapes[i]) < 2:
+        return None
+    dims = (((1,), (1,)), ((0,), (0,)))
+    rest = shapes[i][2:]
+    shape = (shapes[i][0], *rest, *rest)
+    return (
+        f"batched dot v{i} v{j}", shape,
+        lambda lax, v: lax.dot_general(half(lax, v[i]), half(lax, v[j]), dims),
+    )  # fmt: skip
+
+
+def _switch(draw: Any, shapes: list[Shape]) -> Any:
+    i, j = _pair(draw, shapes)
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        mine = v[j]
+        branches = (lambda x: lax.sin(x), lambda x: lax.mul(x, mine), lambda x: lax.neg(mine))
+        return lax.switch(_index_of(lax, v[j]), branches, v[i])
+
+    return f"switch v{i} v{j}", shapes[i], run
+
+
+def _map(draw: Any, shapes: list[Shape]) -> Any:
+    i = _pick(draw, shapes, 1)
+    if i is None:
+        return None
+    size = draw(st.sampled_from([None, 1, 2]))
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        def row(x: Any) -> Any:
+            return lax.mul(lax.cumsum(x, 0) if x.shape else x, number(x, 0.3))
+
+        return lax.map(row, v[i], batch_size=size)
+
+    return f"map v{i} by {size}", shapes[i], run
+
+
+def _call(draw: Any, shapes: list[Shape]) -> Any:
+    i, j = _pair(draw, shapes)
+    name = draw(st.sampled_from(["jit", "checkpoint"]))
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        wrap = getattr(importlib.import_module(lax.__name__.partition(".")[0]), name)
+        return wrap(lambda a, b: lax.add(lax.mul(lax.sin(a), b), lax.cos(b)))(v[i], v[j])
+
+    return f"{name} v{i} v{j}", shapes[i], run
+
+
+def _associative(draw: Any, shapes: list[Shape]) -> Any:
+    i, j = _pair(draw, shapes)
+    if not shapes[i]:
+        return None
+
+    def run(lax: Any, v: list[Any]) -> Any:
+        def combine(a: Any, b: Any) -> Any:
+            return lax.mul(a[0], b[0]), lax.add(lax.mul(b[0], a[1]), b[1])
+
+        return lax.associative_scan(combine, (half(lax, v[i]), v[j]))[1]
+
+    return f"associative_scan v{i} v{j}", shapes[i], run

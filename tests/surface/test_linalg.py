@@ -151,10 +151,12 @@ def test_compiled_matches_eager(part):
         for _, shapes, word, _ in chosen
     ]
 
+    calls = tuple((path, MappingProxyType(settings)) for path, _, _, settings in chosen)
+
     def program(arrays):
         return [
             find(jnp.linalg, path)(*xs, **settings)
-            for (path, _, _, settings), xs in zip(chosen, arrays, strict=True)
+            for (path, settings), xs in zip(calls, arrays, strict=True)
         ]
 
     for c, got, want in zip(chosen, fnarray.jit(program)(arrays), program(arrays), strict=True):

@@ -156,7 +156,7 @@ def test_central_differences(f, operands):
     """Forward derivatives are central differences; reverse ones meet them in inner products."""
     xs = [draw(word, shape, "float64", k) for k, (word, shape) in enumerate(operands)]
     ts = [
-        draw(word if word in ("hermitian",) else "", shape, "float64", 10 + k)
+        draw("hermitian" if word in ("hermitian", "positive") else "", shape, "float64", 10 + k)
         for k, (word, shape) in enumerate(operands)
     ]
     step = 1e-6

@@ -274,10 +274,7 @@ jnp.apply_along_axis(lambda r: r[::-1] * 2, 0, f)
 def under(transform, text: str, namespace):
     """Run an expression with its arrays as arguments of a transformed function."""
     names = [k for k in ("f", "g", "v", "i", "j", "b") if f"{k}" in text]
-
-    def function(*args):
-        return eval(text, {"jnp": namespace, "np": np, **dict(zip(names, args, strict=True))})
-
+    function = eval(f"lambda jnp, np: lambda {', '.join(names)}: {text}")(namespace, np)
     return transform(function)(*(VALUES[k] for k in names))
 
 

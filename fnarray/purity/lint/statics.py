@@ -227,7 +227,9 @@ class StaticResolver:
         constant = constant or all(isinstance(b, Defined) for b in bindings)
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
-        return value.but(name=name, holder=holder, constant=constant)
+        # A method kept under another name says by its own which method it is.
+        shown = value.name if value.kind == "member" else name
+        return value.but(name=shown, holder=holder, constant=constant)
 
     def _binding(self, binding: Binding, scope: Scope, name: str) -> Value | None:
         match binding:
@@ -493,7 +495,7 @@ class StaticResolver:
             kind = "array"
         elif dotted in self.finder.table and node.args:
             return self.of(node.args[0], scope, name)
-        if not kind and _external_kind(dotted) == "class":
+        if _external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
 

@@ -1,0 +1,460 @@
+"""``pmap`` and ``shard_map``: functions on several devices at the same time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any
+
+from ..control.call import Traced, abstract, argument_paths, fun_name, fun_text, traced
+from ..control.spmd import shard_map_p
+from ..core import tree
+from ..core.array import Array, ArrayImpl
+from ..core.avals import ShapedArray
+from ..core.axes import Axes, Mapped, devices_in_use
+from ..core.trace import bind, state, tracing
+from ..ops._canonical import as_array
+from ..ops._derive import moveaxis, permute, reshape
+from ..runtime.device import Device, devices
+from ..runtime.dispatch import buffer_of
+from ..runtime.mesh import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    PlacedArray,
+    block_shape,
+    check_spec,
+    current_mesh,
+)
+from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
+from .jit import StaticSpec
+
+Names = tuple[Hashable, ...]
+#: Name of the mapped axis where the user gives none.
+UNNAMED = "_pmap_axis"
+
+
+@dataclass(slots=True)
+class _Layout:
+    """How the arguments of one signature are divided among devices.
+
+    Attributes
+    ----------
+    axes : tuple of (name, size)
+    places : tuple
+        For each leaf: its mapped axis, or the spec it is cut by.
+    in_names : tuple of tuple of names
+        Along which axes each leaf is divided.
+    blocks : tuple of ShapedArray
+        What one shard gets of each leaf.
+    results : dict
+        For each traced function, how its results are put together.
+    """
+
+    axes: Axes
+    places: tuple[Any, ...]
+    in_names: tuple[Names, ...]
+    blocks: tuple[ShapedArray, ...]
+    mesh: Mesh
+    results: dict[Traced, tuple[tuple[Any, ...], tuple[Names, ...]]] = field(default_factory=dict)
+
+
+def _eager(leaves: Sequence[Any]) -> list[Any]:
+    """Return leaves as operands; NumPy arrays are only read while the call lasts: not copied."""
+    if state.trace is not None:
+        return [as_array(x) for x in leaves]
+    out = []
+    for x in leaves:
+        if isinstance(x, Array):
+            out.append(x)
+        else:
+            aval = abstract(x)
+            out.append(ArrayImpl(buffer_of(x, aval), aval))
+    return out
+
+
+def _run(
+    what: str,
+    fun: Callable[..., Any],
+    spec: Any,
+    statics: Any,
+    operands: Sequence[Any],
+    layout: _Layout,
+    results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
+) -> tuple[Traced, list[Any], tuple[Any, ...]]:
+    """Trace a function on one shard's part, and run it on all."""
+    name = f"{what}({fun_name(fun)})"
+    with tracing(Mapped(name, layout.axes)):
+        t = traced(fun, spec, layout.blocks, statics=statics, user=what)
+    if t not in layout.results:
+        layout.results.clear()
+        layout.results[t] = results(t)
+    places, out_names = layout.results[t]
+    outs = bind(
+        shard_map_p,
+        *t.consts,
+        *operands,
+        jaxpr=t.closed,
+        mesh_axes=layout.axes,
+        in_names=((),) * len(t.consts) + layout.in_names,
+        out_names=out_names,
+        name=name,
+    )
+    return t, outs, places
+
+
+def _check_devices(what: str, wanted: int, available: int) -> None:
+    total = wanted * devices_in_use()
+    if total > available:
+        raise ValueError(
+            f"{what}: compiling computation that requires {total} logical devices, but only "
+            f"{available} are available. Devices are the cores this process may use; set "
+            f"FNARRAY_NUM_CPU_DEVICES={total}, or config.update('num_cpu_devices', {total}), to "
+            "share them."
+        )
+
+
+# ---- pmap ----------------------------------------------------------------------------------------
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: Hashable | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+    global_arg_shapes: Any = None,
+) -> Callable[..., Any]:
+    """Return ``fun`` mapped over axes of its arguments, each example on a device of its own.
+
+    Devices are cores; examples run at the same time, compiled, without the interpreter's lock.
+    With more devices than cores they take turns.
+
+    Parameters
+    ----------
+    fun : callable
+        Traced once per signature, on one example. Collectives may name ``axis_name``.
+    axis_name : hashable, optional
+        Name of the mapped axis.
+    in_axes, out_axes
+        As in `vmap`. A result whose ``out_axes`` is None is the first device's.
+    static_broadcasted_argnums : int or sequence of int
+        Arguments that arrive as their Python values.
+    devices : sequence of Device, optional
+        One for each example; by default the first of `fnarray.devices`.
+    backend : str, optional
+        ``"cpu"``, the only one.
+    axis_size : int, optional
+        Number of examples; needed only where no argument tells it.
+    donate_argnums, global_arg_shapes
+        Accepted for compatibility.
+
+    Returns
+    -------
+    callable
+        Its results are laid out over the devices (``x.sharding``, ``x.addressable_shards``).
+
+    Raises
+    ------
+    ValueError
+        When called: more examples than devices, sizes that differ (the message lists each
+        argument), static arguments that cannot be hashed.
+    TypeError
+        ``fun`` is not callable, or ``in_axes`` or ``out_axes`` hold something else.
+    Exception
+        What an example raises; a note tells which it was. The others are stopped.
+    """
+    if not callable(fun):
+        raise TypeError(f"pmap: Expected a callable value, got {fun!r} of type {type(fun)}.")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        check_axes("pmap", what, axes)
+    if backend is not None:
+        _devices(backend)  # raises for one that does not exist
+    static = _argnums(static_broadcasted_argnums)
+    splitter = StaticSpec(static, (), ())
+    name = UNNAMED if axis_name is None else axis_name
+    layouts: dict[Any, _Layout] = {}
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        statics: Any = ()
+        dyn, axes = args, in_axes
+        if static:
+            _check_static(fun, static, args)
+            dyn, kwargs, statics = splitter.split(fun, args, kwargs)
+            if isinstance(in_axes, tuple) and len(in_axes) == len(args):
+                axes = tuple(a for k, a in enumerate(in_axes) if k not in static)
+        leaves, spec = tree.flatten_spec((dyn, kwargs))
+        try:
+            avals = tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
+        except TypeError:
+            checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
+            raise
+        available = len(_devices()) if devices is None else len(devices)
+        key = spec, avals, available, devices_in_use()
+        layout = layouts.get(key)
+        operands = _eager(leaves)
+        if layout is None:
+            layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
+            layouts[key] = layout
+        operands = [
+            moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
+        ]
+
+        def results(t: Traced) -> Any:
+            places = tuple(axes_of_results("pmap", out_axes, t.out_spec))
+            return places, tuple(() if p is None else (name,) for p in places)
+
+        t, outs, places = _run("pmap", fun, spec, statics, operands, layout, results)
+        return t.out_spec.unflatten(
+            [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
+        )
+
+    return mapped
+
+
+_devices = devices
+
+
+def _argnums(value: int | Iterable[int]) -> tuple[int, ...]:
+    try:
+        return (index(value),)  # type: ignore[arg-type]
+    except TypeError:
+        return tuple(index(k) for k in value)  # type: ignore[union-attr]
+
+
+def _check_static(fun: Callable[..., Any], static: tuple[int, ...], args: tuple) -> None:
+    if any(not -len(args) <= k < len(args) for k in static):
+        raise ValueError(
+            f"pmapped function has static_broadcasted_argnums={static} but was called with only "
+            f"{len(args)} positional arguments. All static broadcasted arguments must be passed "
+            "positionally."
+        )
+    for k in static:
+        try:
+            hash(args[k])
+        except TypeError as error:
+            raise ValueError(
+                "pmap: non-hashable static arguments are not supported: static argument (index "
+                f"{k}) of {fun_text(fun)} is {args[k]!r} of type {type(args[k])}. They are part of "
+                "the cache's key: pass a tuple in place of a list."
+            ) from error
+
+
+def _layout(
+    fun: Callable[..., Any],
+    arrays: Sequence[Any],
+    in_axes: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    name: Hashable,
+    axis_size: int | None,
+    given: Sequence[Device] | None,
+) -> _Layout:
+    axes = axes_of_arguments("pmap", in_axes, args, kwargs, len(arrays))
+    size = size_of("pmap", fun, arrays, axes, axis_size, args, kwargs)
+    pool = _devices() if given is None else list(given)
+    if given is not None and size != len(pool):
+        raise ValueError(
+            "Leading axis size of input to pmapped function must equal the number of local "
+            f"devices passed to pmap. Got axis_size={size}, num_local_devices={len(pool)}."
+        )
+    _check_devices("pmap", size, len(_devices()) if given is None else len(pool))
+    places = tuple(None if a is None else a % x.ndim for x, a in zip(arrays, axes, strict=True))
+    blocks = tuple(
+        x.aval
+        if a is None
+        else x.aval.update(shape=tuple(n for k, n in enumerate(x.shape) if k != a))
+        for x, a in zip(arrays, places, strict=True)
+    )
+    return _Layout(
+        ((name, size),),
+        places,
+        tuple(() if a is None else (name,) for a in places),
+        blocks,
+        Mesh(pool[:size], (name,)),
+    )
+
+
+def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable[..., Any]) -> Any:
+    """Return a result with the mapped axis where ``out_axes`` wants it."""
+    if place is None:
+        return x
+    if not -x.ndim <= place < x.ndim:
+        raise ValueError(
+            f"pmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, a "
+            f"result of {fun_text(fun)}."
+        )
+    place %= x.ndim
+    x = moveaxis(x, 0, place)
+    if type(x) is not ArrayImpl:
+        return x
+    spec = PartitionSpec(*[None] * place, name)
+    return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))
+
+
+# ---- shard_map -----------------------------------------------------------------------------------
+
+
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any,
+    mesh: Mesh | None = None,
+    axis_names: Iterable[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Callable[..., Any]:
+    """Return ``f`` mapped over blocks of its arguments, each on a device of a mesh.
+
+    Parameters
+    ----------
+    f : callable
+        Takes and returns blocks, of the rank of the arrays they are cut from. Collectives may name
+        the mesh's axes. None makes a decorator.
+    in_specs, out_specs : PartitionSpec, or trees of them
+        How arguments are cut, and how results are put together; a tree may be shorter than the
+        arguments' tuple or the result. A mesh axis that a result's spec does not name promises that
+        the result is the same along it: the first device's counts.
+    mesh : Mesh, optional
+        By default the one entered by ``with mesh:``.
+    axis_names : set of names
+        Accepted for compatibility: ``f`` runs on all axes.
+    check_vma : bool
+        Accepted for compatibility.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    ValueError
+        When called: an axis that is no multiple of the devices along it, specs that name axes the
+        mesh does not have or do not fit the arguments.
+    """
+    if f is None:
+        return functools.partial(
+            shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
+            check_vma=check_vma,
+        )  # fmt: skip
+    if not callable(f):
+        raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
+    if isinstance(in_specs, list):
+        in_specs = tuple(in_specs)
+    layouts: dict[Any, _Layout] = {}
+
+    @functools.wraps(f)
+    def mapped(*args: Any) -> Any:
+        grid = current_mesh() if mesh is None else mesh
+        if grid is None:
+            raise ValueError("shard_map: there is no mesh: pass mesh=, or call it in `with mesh:`.")
+        leaves, spec = tree.flatten_spec((args, {}))
+        operands = _eager(checked_arrays("shard_map", f, leaves, args, {}))
+        key = spec, grid, tuple(x.aval for x in operands), len(_devices()), devices_in_use()
+        layout = layouts.get(key)
+        if layout is None:
+            layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
+        operands = [_split(x, grid, s) for x, s in zip(operands, layout.places, strict=True)]
+
+        def results(t: Traced) -> Any:
+            specs = _specs("out_specs", out_specs, t.out_spec.unflatten([0] * len(t.out_avals)))
+            for s in specs:
+                check_spec(grid, s, "shard_map out_specs")
+            return tuple(specs), tuple(tuple(n for ns in s.names() for n in ns) for s in specs)
+
+        t, outs, specs = _run("shard_map", f, spec, (), operands, layout, results)
+        return t.out_spec.unflatten(
+            [_joined(x, grid, s, f) for x, s in zip(outs, specs, strict=True)]
+        )
+
+    return mapped
+
+
+def _specs(what: str, specs: Any, full: Any) -> list[PartitionSpec]:
+    """Spread a tree of specs over the leaves of a tree it is a prefix of."""
+    if isinstance(specs, PartitionSpec):
+        return [specs] * len(tree.leaves(full))
+    try:
+        return tree.broadcast_prefix(specs, full, is_leaf=lambda s: isinstance(s, PartitionSpec))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"shard_map {what} must be a tree prefix of the corresponding value, got {specs!r} "
+            f"for value tree {tree.structure(full)}. {error}"
+        ) from None
+
+
+def _cut(
+    f: Callable[..., Any], arrays: Sequence[Any], in_specs: Any, args: tuple, mesh: Mesh
+) -> _Layout:
+    if isinstance(in_specs, tuple) and len(in_specs) != len(args):
+        raise ValueError(
+            f"shard_map in_specs must have one entry for each of the {len(args)} arguments of "
+            f"{fun_text(f)}, got {in_specs!r}."
+        )
+    specs = _specs("in_specs", in_specs, args)
+    blocks = []
+    for k, (x, s) in enumerate(zip(arrays, specs, strict=True)):
+        where = f"shard_map: the argument {argument_paths(f, args, {})[k]} of {fun_text(f)}"
+        check_spec(mesh, s, where)
+        blocks.append(x.aval.update(shape=block_shape(x.shape, mesh, s, where)))
+    _check_devices("shard_map", mesh.size, max(mesh.size, len(_devices())))
+    return _Layout(
+        tuple(mesh.shape.items()),
+        tuple(specs),
+        tuple(tuple(n for names in s.names() for n in names) for s in specs),
+        tuple(blocks),
+        mesh,
+    )
+
+
+def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    """Return an array with the axes it is cut along in front, in the spec's order."""
+    sizes, block = mesh.shape, block_shape(x.shape, mesh, spec, "shard_map")
+    shape: list[int] = []
+    front: list[int] = []
+    names = (*spec.names(), *((),) * (x.ndim - len(spec)))
+    for n, along in zip(block, names, strict=True):
+        front += range(len(shape), len(shape) + len(along))
+        shape += [*(sizes[a] for a in along), n]
+    if not front:
+        return x
+    kept = [k for k in range(len(shape)) if k not in front]
+    return permute(reshape(x, shape), (*front, *kept))
+
+
+def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> Any:
+    """Undo `_split` on a result."""
+    names = spec.names()
+    count = sum(map(len, names))
+    rank = x.ndim - count
+    if len(spec) > rank:
+        raise ValueError(
+            f"shard_map out_specs: {spec} is for results of rank at least {len(spec)}, but "
+            f"{fun_text(f)} returned one of shape {x.shape[count:]}."
+        )
+    order: list[int] = []
+    shape: list[int] = []
+    front = 0
+    for k in range(rank):
+        along = names[k] if k < len(names) else ()
+        order += [*range(front, front + len(along)), count + k]
+        size = x.shape[count + k]
+        for j in range(front, front + len(along)):
+            size *= x.shape[j]
+        shape.append(size)
+        front += len(along)
+    x = reshape(permute(x, order), shape)
+    if type(x) is not ArrayImpl:
+        return x
+    return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))

@@ -1,0 +1,94 @@
+"""One program on several devices: the primitive that ``pmap`` and ``shard_map`` become.
+
+A shard gets row ``[i, j, ...]`` of each operand that is laid out along mapped axes, and all of the
+others. Shards run at the same time, each on a thread of its own, whose kernels are serial; where
+they exchange values they meet (see ``core.shards``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import hooks
+from ..core.avals import ShapedArray
+from ..core.axes import Axes
+from ..core.forms import Call
+from ..core.graph import ClosedGraph
+from ..core.primitive import Primitive
+from ..core.shards import Coordinates, run_shards
+from ..ops._registry import register
+from . import spmd_rules
+
+__all__ = []
+
+Names = tuple[Hashable, ...]
+
+
+def _aval(
+    *avals: ShapedArray,
+    jaxpr: ClosedGraph,
+    mesh_axes: Axes,
+    out_names: tuple[Names, ...],
+    **_: Any,
+) -> tuple[ShapedArray, ...]:
+    sizes = dict(mesh_axes)
+    return tuple(
+        a.update(shape=(*(sizes[n] for n in names), *a.shape))
+        for a, names in zip(jaxpr.out_avals, out_names, strict=True)
+    )
+
+
+def _evaluate(
+    *arrays: np.ndarray,
+    jaxpr: ClosedGraph,
+    mesh_axes: Axes,
+    in_names: tuple[Names, ...],
+    out_names: tuple[Names, ...],
+    name: str,
+) -> tuple[np.ndarray, ...]:
+    avals = _aval(jaxpr=jaxpr, mesh_axes=mesh_axes, out_names=out_names)
+    outs = tuple(np.empty(a.shape, a.dtype) for a in avals)
+    hooks.prepare(jaxpr)
+
+    def work(at: Coordinates) -> None:
+        # A row of a rank-1 array is a NumPy scalar, which is no buffer: hence asarray.
+        rows = [
+            np.asarray(x[tuple(at[n] for n in names)]) if names else x
+            for x, names in zip(arrays, in_names, strict=True)
+        ]
+        results = hooks.compiled_call(jaxpr, rows)
+        for out, names, result in zip(outs, out_names, results, strict=True):
+            # Of a result that is the same for all along an axis, the first shard's counts.
+            if all(i == 0 or n in names for n, i in at.items()):
+                out[tuple(at[n] for n in names)] = result
+
+    run_shards(work, mesh_axes, name)
+    return outs
+
+
+shard_map_p = register(
+    Primitive(
+        "shard_map",
+        aval=_aval,
+        eval=_evaluate,
+        form=lambda ins, outs, **params: Call(None),
+        jvp=spmd_rules.JVP,
+        linearize=spmd_rules.LINEARIZE,
+        transpose=spmd_rules.TRANSPOSE,
+        batch=spmd_rules.BATCH,
+        multiple_results=True,
+    )
+)
+
+
+def names_of(axes: Axes) -> Names:
+    """Return the names of axes."""
+    return tuple(name for name, _ in axes)
+
+
+def all_along(axes: Axes, items: Sequence[Any]) -> tuple[Names, ...]:
+    """Return the layout of arrays of which every shard has its own row."""
+    return (names_of(axes),) * len(items)

@@ -1,0 +1,9 @@
+"""What JAX keeps under this name."""
+
+from __future__ import annotations
+
+from ..control.callback import io_callback as io_callback
+from . import mesh_utils as mesh_utils
+from . import shard_map as shard_map
+
+__all__ = ["io_callback", "mesh_utils", "shard_map"]

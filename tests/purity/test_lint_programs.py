@@ -1,0 +1,222 @@
+"""Whole programs, some of several files, with the expected findings marked where they stand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import read
+
+pytestmark = pytest.mark.null
+
+#: Name of the program, and text by file; ``# FNA...`` marks the lines of the findings.
+PROGRAMS: dict[str, dict[str, str]] = {
+    "re-exports": {
+        "pkg/__init__.py": "from .core import work as work\nfrom .sub import *\n",
+        "pkg/core.py": """
+calls = []
+def work(x):
+    calls.append(x)  # FNA103
+    return x
+class Base:
+    def __init__(self): self.n = 0
+    def tick(self, x):
+        self.n += 1  # FNA105
+        return x
+""",
+        "pkg/sub/__init__.py": """
+from .deep import deep, compiled, RATE
+__all__ = ["deep", "compiled", "RATE", "rate"]
+rate = 3.0
+""",
+        # The function has its module's name, and hides it.
+        "pkg/sub/deep.py": """
+import jax
+RATE = 0.5
+def deep(x):
+    print(x)  # FNA311
+    return x
+compiled = jax.jit
+""",
+        "pkg/use.py": """
+try:
+    import jax
+except ImportError:
+    jax = None
+import pkg
+from pkg import work, compiled, rate, RATE, deep as dp
+from pkg.core import Base
+from . import core as c
+
+class Child(Base):
+    def __init__(self):
+        super().__init__()
+        self.step = jax.jit(self._step)
+        self.k = 2.0
+    def _step(self, x):
+        return self.tick(x) * self.k  # FNA204
+
+@jax.jit
+def one(x):
+    return work(x) + pkg.work(x) + c.work(x)
+
+@compiled
+def two(x):
+    return x * rate + RATE  # FNA203
+
+@jax.jit
+def three(x):
+    return dp(x)
+
+@jax.jit
+def four(x):
+    c.calls.append(1)  # FNA103
+    return x
+""",
+    },
+    "imports in a circle": {
+        "a.py": "from b import *\nfrom b import g\nimport jax\n@jax.jit\ndef f(x): return g(x)\n",
+        "b.py": "from a import *\nfrom c import g\n",
+        "c.py": "from b import *\nfrom a import f\ndef g(x):\n    print(x)  # FNA311\n",
+    },
+    "functions in containers": {
+        "a.py": """
+import jax
+def one(x):
+    print(x)  # FNA311
+    return x
+def two(x):
+    print(x)
+    return x
+def three(x):
+    print(x)  # FNA311
+    return x
+TABLE = {"one": one, "two": two}
+g = jax.jit(TABLE["one"])
+LIST = [two, three]
+h = jax.jit(LIST[1])
+def make(xs):
+    fs = []
+    for x in xs:
+        def f(y):
+            return y * x  # FNA205
+        fs.append(f)
+    return fs[0]
+k = jax.jit(make([1, 2]))
+late = [jax.jit(lambda x: x * i) for i in range(3)]  # FNA205
+"""
+    },
+    "what a callback does is no effect, what a lambda does is": {
+        "a.py": """
+import jax
+cache = {}
+@jax.jit
+def shown(x):
+    jax.debug.callback(lambda v: print(v), x)
+    return jax.pure_callback(lambda v: print(v), x, x)
+@jax.jit
+def cleared(x):
+    (lambda: cache.clear())()  # FNA103
+    return x
+"""
+    },
+    "objects of the standard library": {
+        "a.py": """
+import enum, math, queue, weakref
+from collections import UserList
+from contextvars import ContextVar
+from pathlib import Path
+import jax
+class Kind(enum.Enum):
+    SUM = "sum"
+kind = Kind.SUM
+history = []
+note = history.append
+words = UserList([1])
+here = Path("a")
+tasks = queue.Queue()
+context = ContextVar("context")
+alive = weakref.WeakValueDictionary()
+best = float("inf")
+turn = 2 * math.pi
+@jax.jit
+def f(x):
+    note(x)  # FNA103
+    words.append(x)  # FNA103
+    here.read_text()  # FNA312
+    Path("b").read_text()  # FNA312
+    tasks.put(x)  # FNA316
+    alive["x"] = x  # FNA103
+    return x * context.get() if kind is Kind.SUM else x  # FNA204
+@jax.jit
+def g(x):
+    return x * best * turn * math.pi  # FNA203 FNA203
+def update(x):
+    global best
+    best = min(best, float(x))
+"""
+    },
+    "values asked for in helpers": {
+        "a.py": """
+import jax, math
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+def positive(y):
+    if y > 0:  # FNA601
+        return y
+    return -y
+def careful(y):
+    if isinstance(y, float) and y > 0:
+        return y
+    return jnp.abs(y)
+def scaled(y, n):
+    return np.sin(y) if n > 1 else y  # FNA603
+@jax.jit
+def f(x):
+    def inner(y):
+        while y > 0:  # FNA601
+            y = y - 1
+        return y
+    return positive(x) + careful(x) + scaled(x, 2) + inner(x)
+@jax.jit
+def g(x):
+    mask = (x > 0) & (x < 5)
+    print_me = f"{x.sum():.2f} {x.shape}"  # FNA602
+    old = "%d %s" % (x.sum(), x.shape)  # FNA602
+    if any(v > 0 for v in x) or all([x.sum() > 1]):  # FNA601 FNA601
+        return x[mask, 0], print_me, old  # FNA604
+    return x
+@jax.jit
+def h(xs):
+    total, _ = lax.scan(lambda c, x: (c + x, x), 0.0, xs)
+    if total > 3:  # FNA601
+        return total
+    return lax.fori_loop(0, 3, lambda i, c: c + [1, 2, 3][i], total)  # FNA602
+"""
+    },
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_findings_are_those_marked(name, tmp_path):
+    """Every marked line has its findings, and no other line has any."""
+    marked = []
+    for file, text in PROGRAMS[name].items():
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        for number, line in enumerate(text.splitlines(), 1):
+            if "  # FNA" in line:
+                marked += [(file, number, c) for c in re.findall(r"FNA\d+", line.split("  # ")[1])]
+    sources = [read(path) for path in sorted(tmp_path.rglob("*.py"))]
+    result = lint(sources, Settings(root=tmp_path))
+    assert not result.crashes
+    found = [
+        (Path(f.file).relative_to(tmp_path).as_posix(), f.line, f.code) for f in result.findings
+    ]
+    assert sorted(found) == sorted(marked)

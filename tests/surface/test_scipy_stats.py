@@ -1,0 +1,197 @@
+"""``scipy.stats`` beside JAX's and SciPy's: values in and out of the support, derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import fnarray
+from fnarray.config import enable_x64
+from fnarray.scipy import stats
+
+from .test_linalg import assert_same
+
+jax = pytest.importorskip("jax")
+theirs = pytest.importorskip("jax.scipy.stats")
+
+X = np.array([-3.0, -1.0, -0.2, 0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 1.7, 4.0, 25.0])
+K = np.array([-2.0, 0.0, 1.0, 2.0, 3.0, 7.0])
+Q = np.array([-0.5, 0.0, 0.01, 0.3, 0.5, 0.9, 1.0, 1.5])
+DENSITY = ("logpdf", "pdf")
+TAILS = ("cdf", "logcdf", "sf", "logsf")
+#: Distribution, functions, first argument, shapes, whether it has loc, whether it has scale.
+TABLE = [
+    ("norm", (*DENSITY, *TAILS), X, (), True, True),
+    ("norm", ("ppf", "isf"), Q[1:-1], (), True, True),
+    ("uniform", (*DENSITY, "cdf"), X, (), True, True),
+    ("uniform", ("ppf",), Q, (), True, True),
+    ("expon", (*DENSITY, *TAILS), X, (), True, True),
+    ("expon", ("ppf",), Q, (), True, True),
+    ("gamma", (*DENSITY, *TAILS), X, (1.5,), True, True),
+    ("gamma", DENSITY, X, (0.5,), True, True),
+    ("beta", (*DENSITY, *TAILS), X, (1.5, 2.5), True, True),
+    ("chi2", (*DENSITY, *TAILS), X, (3.0,), True, True),
+    ("bernoulli", ("logpmf", "pmf"), K, (0.3,), True, False),
+    ("bernoulli", ("cdf",), X, (0.3,), False, False),
+    ("bernoulli", ("ppf",), Q, (0.3,), False, False),
+    ("poisson", ("logpmf", "pmf", "cdf"), K, (2.5,), True, False),
+    ("binom", ("logpmf", "pmf"), K, (5.0, 0.3), True, False),
+    ("nbinom", ("logpmf", "pmf"), K, (5.0, 0.3), True, False),
+    ("geom", ("logpmf", "pmf"), K, (0.3,), True, False),
+    ("betabinom", ("logpmf", "pmf"), K, (5.0, 1.5, 2.5), True, False),
+    ("cauchy", (*DENSITY, *TAILS), X, (), True, True),
+    ("cauchy", ("ppf", "isf"), Q[2:-2], (), True, True),
+    ("laplace", (*DENSITY, "cdf"), X, (), True, True),
+    ("logistic", (*DENSITY, "cdf", "sf"), X, (), True, True),
+    ("logistic", ("ppf", "isf"), Q[1:-1], (), True, True),
+    ("gumbel_r", (*DENSITY, "cdf", "logcdf", "sf"), X, (), True, True),
+    ("gumbel_l", (*DENSITY, "cdf", "sf", "logsf"), X, (), True, True),
+    ("gumbel_r", ("ppf",), Q[2:-2], (), True, True),
+    ("gumbel_l", ("ppf",), Q[2:-2], (), True, True),
+    ("pareto", (*DENSITY, *TAILS), X, (1.5,), True, True),
+    ("pareto", ("ppf",), Q, (1.5,), True, True),
+    ("t", DENSITY, X, (3.5,), True, True),
+    ("gennorm", (*DENSITY, "cdf"), X, (1.5,), False, False),
+    ("vonmises", DENSITY, X, (1.5,), False, False),
+    ("wrapcauchy", DENSITY, X[3:-1], (0.4,), False, False),
+    ("truncnorm", (*DENSITY, *TAILS), X, (-1.0, 2.0), True, True),
+    ("truncnorm", (*DENSITY, *TAILS), X, (1.0, 2.0), True, True),
+]
+ROWS = [
+    pytest.param(name, f, x, shapes, loc, scale, id=f"{name}.{f}{i}")
+    for i, (name, functions, x, shapes, loc, scale) in enumerate(TABLE)
+    for f in functions
+]
+
+
+def arguments(x: Any, shapes: tuple[float, ...], loc: bool, scale: bool) -> tuple[Any, ...]:
+    """Arguments with the location and scale that a distribution has."""
+    return (x, *shapes, *([0.25] if loc and scale else [1.0] if loc else []), *([1.5] * scale))
+
+
+@pytest.mark.parametrize(("name", "f", "x", "shapes", "loc", "scale"), ROWS)
+def test_matches_scipy(name, f, x, shapes, loc, scale):
+    """Values are SciPy's in double precision, inside the support, at its edges and outside."""
+    args = arguments(x, shapes, loc, scale)
+    with np.errstate(all="ignore"):
+        want = getattr(getattr(scipy.stats, name), f)(*args)
+    with enable_x64(True):
+        got = getattr(getattr(stats, name), f)(*args)
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "f", "x", "shapes", "loc", "scale"), ROWS)
+def test_is_of_jax_dtype(name, f, x, shapes, loc, scale):
+    """Dtypes and shapes are JAX's in single precision, and values to its accuracy."""
+    args = arguments(x.astype(np.float32), shapes, loc, scale)
+    got = getattr(getattr(stats, name), f)(*args)
+    want = getattr(getattr(theirs, name), f)(*args)
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    finite = np.isfinite(want)
+    np.testing.assert_allclose(np.asarray(got)[finite], want[finite], rtol=2e-4, atol=2e-5)
+
+
+SMOOTH = [r for r in ROWS if r.values[1] in ("logpdf", "logpmf", "cdf", "logcdf", "sf")]
+
+
+@pytest.mark.parametrize(("name", "f", "x", "shapes", "loc", "scale"), SMOOTH)
+def test_derivatives_are_finite_and_central(name, f, x, shapes, loc, scale):
+    """Gradients in the parameters are central differences, and no NaN outside the support."""
+    face = getattr(getattr(stats, name), f)
+    args = arguments(x, shapes, loc, scale)
+    first = 1 if name in ("poisson", "bernoulli", "binom", "nbinom", "geom", "betabinom") else 0
+    skip = (name, f) in {("gamma", "cdf"), ("chi2", "cdf"), ("beta", "cdf")}
+    positions = range(max(first, 1), len(args)) if not skip else [len(args) - 1]
+    with enable_x64(True):
+        values = np.asarray(face(*args))
+        for k in positions:
+            if name in ("binom", "betabinom") and k == 1:
+                continue
+            step = 1e-6
+
+            def moved(d, k=k):
+                return face(*(a + d if i == k else a for i, a in enumerate(args)))
+
+            slope = np.asarray(fnarray.jvp(moved, (0.0,), (1.0,))[1])
+            central = (np.asarray(moved(step)) - np.asarray(moved(-step))) / (2 * step)
+            inside = np.isfinite(values) & np.isfinite(central) & (abs(central) < 1e3)
+            assert not np.isnan(slope[np.isfinite(values)]).any()
+            np.testing.assert_allclose(slope[inside], central[inside], rtol=1e-4, atol=1e-6)
+
+
+def test_multivariate_normal():
+    """Densities are SciPy's; batches of points and covariances broadcast; gradients are JAX's."""
+    rng = np.random.default_rng(0)
+    m = rng.normal(size=(3, 3))
+    cov, mean, x = m @ m.T + np.eye(3), rng.normal(size=3), rng.normal(size=(5, 3))
+    want = scipy.stats.multivariate_normal.logpdf(x, mean, cov)
+    with enable_x64(True), jax.enable_x64(True):
+        density = stats.multivariate_normal
+        assert_same(density.logpdf(x, mean, cov), want)
+        assert_same(density.pdf(x, mean, cov), np.exp(want))
+        stacked = density.logpdf(x, mean, np.broadcast_to(cov, (5, 3, 3)))
+        assert_same(stacked, want)
+        single = theirs.multivariate_normal
+        for args in ((x, 0.5, 2.0), (x, mean, 2.0)):
+            assert_same(density.logpdf(*args), single.logpdf(*args))
+        got = fnarray.grad(lambda m, c: density.logpdf(x, m, c).sum(), (0, 1))(mean, cov)
+        want = jax.grad(lambda m, c: single.logpdf(x, m, c).sum(), (0, 1))(mean, cov)
+        assert_same(got[0], want[0], 1e4)
+        assert_same(got[1] + got[1].T, want[1] + want[1].T, 1e4)
+    with pytest.raises(ValueError, match=r"\(3,\) needs.*\(2, 2\)"):
+        density.logpdf(x, mean, np.eye(2))
+
+
+def test_dirichlet_and_multinomial():
+    """Densities on the simplex, with and without the last component, and of counts."""
+    alpha, x = np.array([1.5, 2.0, 0.7]), np.array([[0.2, 0.5], [0.3, 0.1], [0.5, 0.4]])
+    with enable_x64(True):
+        want = scipy.stats.dirichlet.logpdf(x, alpha)
+        assert_same(stats.dirichlet.logpdf(x, alpha), want)
+        assert_same(stats.dirichlet.logpdf(x[:2], alpha), want)
+        assert_same(stats.dirichlet.pdf(x, alpha), np.exp(want))
+        assert stats.dirichlet.logpdf(x + 0.1, alpha)[0] == -np.inf
+        counts, p = np.array([[1, 2, 2], [5, 0, 0], [1, 1, 1]]), np.array([0.2, 0.3, 0.5])
+        want = scipy.stats.multinomial.logpmf(counts, 5, p)
+        assert_same(stats.multinomial.logpmf(counts, 5, p), want)
+        assert_same(stats.multinomial.pmf(counts, 5, p), np.exp(want))
+    with pytest.raises(ValueError, match="vector"):
+        stats.dirichlet.logpdf(x, np.ones((2, 2)))
+    with pytest.raises(ValueError, match="components"):
+        stats.dirichlet.logpdf(np.ones((5, 2)), alpha)
+
+
+def test_entropy_of_poisson():
+    """Small and large means, and their boundary, agree with the sum."""
+    mu = np.array([0.0, 0.1, 1.0, 9.0, 59.0, 61.0, 200.0, 5000.0])
+    k = np.arange(8000.0)
+    logs = scipy.stats.poisson.logpmf(k, mu[:, None])
+    want = -np.sum(np.where(logs > -np.inf, np.exp(logs) * logs, 0), -1)
+    with enable_x64(True):
+        np.testing.assert_allclose(stats.poisson.entropy(mu), want, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_statistics_of_samples(axis):
+    """Modes, ranks and standard errors are JAX's, along each axis and over all."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, (6, 5)).astype(np.float32)
+    for keepdims in (False, True):
+        got, want = (m.mode(x, axis=axis, keepdims=keepdims) for m in (stats, theirs))
+        assert_same(got, want)
+    for method in ("average", "min", "max", "dense", "ordinal"):
+        got, want = (m.rankdata(x, method, axis=axis) for m in (stats, theirs))
+        assert_same(got, want)
+    assert_same(stats.sem(x, axis=axis), theirs.sem(x, axis=axis))
+    x[0, 0] = np.nan
+    assert_same(
+        stats.sem(x, axis=axis, nan_policy="omit"), theirs.sem(x, axis=axis, nan_policy="omit")
+    )
+    assert np.isnan(stats.rankdata(x)).all()
+    with pytest.raises(ValueError, match="'x'"):
+        stats.rankdata(x, "x")
+    with pytest.raises(ValueError, match="nan_policy"):
+        stats.mode(x, nan_policy="raise")
