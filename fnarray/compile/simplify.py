@@ -238,7 +238,7 @@ def turn_products(block: Block) -> Block:
     as others, and nothing is left to transpose.
     """
     users = users_of(block.nodes)
-    outputs = {a for a in block.outputs if isinstance(a, Var)}
+    outputs = {a for a in (*block.outputs, *block.aliases.values()) if isinstance(a, Var)}
     turned: dict[Var, Node] = {}
     for node in block.nodes:
         readers = users.get(node.out, []) if node.outs else []
@@ -263,7 +263,7 @@ def turn_products(block: Block) -> Block:
         form = Contract(f.rhs_contract, f.lhs_contract, (), (), None if host is None else exchanged)
         params = {"of": source.eqn.primitive, **source.eqn.params}
         nodes.append(Node(Eqn(_TURNED, (rhs, lhs), node.outs, params, source.eqn.source), form))
-    return Block(block.inputs, tuple(nodes), block.outputs)
+    return replace(block, nodes=tuple(nodes))
 
 
 def _is_turn(node: Node) -> bool:

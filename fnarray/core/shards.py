@@ -305,6 +305,8 @@ def run_shards(work: Callable[[Coordinates], None], axes: Axes, name: str) -> No
     """
     run = _Run(work, axes, name)
     places = list(product(*(range(size) for _, size in axes)))
+    if not places:
+        return
     with run.world.lock:
         run.pending = len(places) - 1
         run.world.active += len(places) - 1
@@ -318,6 +320,5 @@ def run_shards(work: Callable[[Coordinates], None], axes: Axes, name: str) -> No
             run.pending -= len(places) - started
             run.world.active -= len(places) - started
             run.world.fail(error)
-    if places:
-        run.shard(0, places[0])
+    run.shard(0, places[0])
     run.join()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..api.arrays import device_put
-from ..runtime.mesh import sharding_of, shards_of
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype
 from ..core.trace import Tracer
@@ -17,6 +16,7 @@ from ..ops.convert import bitcast_convert_type, convert
 from ..ops.convert import copy as lax_copy
 from ..ops.shape import reshape, transpose
 from ..ops.slicing import rev
+from ..runtime.mesh import sharding_of, shards_of
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem

@@ -504,6 +504,9 @@ def _scatter_collective(
     **_: Any,
 ) -> Any:
     x, d = xs[0] if batched[0] else spread(xs[0], axis), scatter_dimension
+    _scatter_aval(
+        x.aval.update(shape=x.shape[1:]), scatter_dimension=d, axis_size=axis_size, tiled=tiled
+    )
     groups = 0 if axis_index_groups is None else 1
     total = reduce_sum(grouped(x, axis_index_groups) if groups else x, (groups,))
     d += groups
@@ -661,6 +664,13 @@ def _exchange_collective(
     **_: Any,
 ) -> Any:
     x = xs[0] if batched[0] else spread(xs[0], axis)
+    _exchange_aval(
+        x.aval.update(shape=x.shape[1:]),
+        split_axis=split_axis,
+        concat_axis=concat_axis,
+        axis_size=axis_size,
+        tiled=tiled,
+    )
     groups = 0 if axis_index_groups is None else 1
     if groups:
         x = grouped(x, axis_index_groups)

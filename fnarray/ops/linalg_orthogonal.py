@@ -86,19 +86,36 @@ def _qr_aval(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma: 
 
 
 def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> Any:
-    if not pivoting:
-        return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
-    from scipy import linalg
-
     m, n = x.shape[-2:]
     k = m if full_matrices else min(m, n)
-    mode = "full" if full_matrices else "economic"
-    return per_matrix(
-        lambda a: linalg.qr(a, mode=mode, pivoting=True, check_finite=False),
-        (x,),
-        (2,),
-        [((m, k), x.dtype), ((k, n), x.dtype), ((n,), np.int32)],
-    )
+    outs = [((m, k), x.dtype), ((k, n), x.dtype)] + [((n,), np.int32)] * pivoting
+    if not x.size:
+        return _empty_qr(x.shape[:-2], outs)
+    name = "ungqr" if is_complex(x.dtype) else "orgqr"
+    (lwork,) = workspace("geqrf", x.dtype, m, n)
+
+    def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
+        if pivoting:
+            packed, order, taus, _, _ = lapack("geqp3", a.dtype)(a)
+        else:
+            packed, taus, _, _ = lapack("geqrf", a.dtype)(a, lwork=lwork)
+        columns = packed
+        if k > n:
+            columns = np.zeros((m, k), a.dtype, order="F")
+            columns[:, :n] = packed
+        q = lapack(name, a.dtype)(columns[:, :k], taus, lwork=max(lwork, k))[0]
+        return (q, np.triu(packed[:k]), *((order - 1,) if pivoting else ()))
+
+    return per_matrix(one, (x,), (2,), outs)
+
+
+def _empty_qr(batch: tuple[int, ...], outs: Any) -> tuple[np.ndarray, ...]:
+    """Factors of matrices without elements: an orthonormal basis, nothing, the order as it is."""
+    q, r, *order = (np.zeros((*batch, *shape), dtype) for shape, dtype in outs)
+    q[...] = np.eye(*q.shape[-2:])
+    for places in order:
+        places[...] = np.arange(places.shape[-1])
+    return q, r, *order
 
 
 def _qr_jvp(

@@ -516,13 +516,17 @@ def _gaps(shape: Shape, config: PaddingConfig) -> Array:
 
 
 def _pad_transpose(ct: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> list[Any]:
+    """Put zeros where elements were cut off, then take those of the operand out."""
     dx = dvalue = None
     if is_undefined(x):
-        bare = tuple((-low, -high, 0) for low, high, _ in padding_config)
-        dx = bind(pad_p, ct, const(ct, 0), padding_config=bare)
-        steps = [interior + 1 for _, _, interior in padding_config]
-        if any(step > 1 for step in steps):
-            dx = slice(dx, (0,) * dx.ndim, dx.shape, steps)
+        cut = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
+        dx = bind(pad_p, ct, const(ct, 0), padding_config=cut) if any(map(any, cut)) else ct
+        dx = slice(
+            dx,
+            [max(low, 0) for low, _, _ in padding_config],
+            [n - max(high, 0) for n, (_, high, _) in zip(dx.shape, padding_config, strict=True)],
+            [interior + 1 for _, _, interior in padding_config],
+        )
     if is_undefined(value):
         dvalue = reduce_sum(select(_gaps(x.shape, padding_config), ct, 0), range(ct.ndim))
     return [dx, dvalue]

@@ -28,6 +28,8 @@ from ._keys import key_dtype as key_dtype
 from ._keys import key_impl as key_impl
 from ._keys import split as split
 from ._keys import wrap_key_data as wrap_key_data
+from ._matrices import multivariate_normal as multivariate_normal
+from ._matrices import orthogonal as orthogonal
 from ._order import categorical as categorical
 from ._order import choice as choice
 from ._order import permutation as permutation

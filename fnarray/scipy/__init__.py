@@ -2,5 +2,6 @@
 
 from . import linalg as linalg
 from . import special as special
+from . import stats as stats
 
-__all__ = ["linalg", "special"]
+__all__ = ["linalg", "special", "stats"]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fnarray
 import fnarray.numpy as fnp
 from fnarray import lax
 
@@ -146,3 +147,20 @@ def test_loops_agree(case: OpCase, signature: tuple[str, ...]) -> None:
 def test_ties(jax, case: OpCase, signature: tuple[str, ...]) -> None:
     """Tangents and cotangents are JAX's where elements tie."""
     same_as_jax(jax, case, signature)
+
+
+@pytest.mark.parametrize(
+    ("text", "slopes"),
+    [
+        ("v[v > 0]", [0, 1, 0, 0, 1, 1]),
+        ("v[jnp.nonzero(v)]", [0, 1, 1, 0, 1, 1]),
+        ("jnp.trim_zeros(v) * 2", [0, 2, 2, 2, 2, 2]),
+        ("jnp.unique(v)", [1, 1, 1, 0, 1, 0]),
+        ("jnp.setdiff1d(v, jnp.array([3.0]))", [1, 1, 1, 0, 0, 0]),
+    ],
+)
+def test_shapes_that_depend_on_values(text: str, slopes: list[float]) -> None:
+    """Outside ``jit`` values are known: sets of them have shapes, and derivatives of their own."""
+    v = np.array([0, 1.5, -2, 0, 3, 1.5], np.float32)
+    total = eval(f"lambda v: jnp.sum({text})", {"jnp": fnp})
+    np.testing.assert_array_equal(fnarray.grad(total)(v), slopes)

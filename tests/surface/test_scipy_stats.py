@@ -36,7 +36,7 @@ TABLE = [
     ("chi2", (*DENSITY, *TAILS), X, (3.0,), True, True),
     ("bernoulli", ("logpmf", "pmf"), K, (0.3,), True, False),
     ("bernoulli", ("cdf",), X, (0.3,), False, False),
-    ("bernoulli", ("ppf",), Q, (0.3,), False, False),
+    ("bernoulli", ("ppf",), np.delete(Q, 1), (0.3,), False, False),
     ("poisson", ("logpmf", "pmf", "cdf"), K, (2.5,), True, False),
     ("binom", ("logpmf", "pmf"), K, (5.0, 0.3), True, False),
     ("nbinom", ("logpmf", "pmf"), K, (5.0, 0.3), True, False),
@@ -103,7 +103,8 @@ def test_derivatives_are_finite_and_central(name, f, x, shapes, loc, scale):
     face = getattr(getattr(stats, name), f)
     args = arguments(x, shapes, loc, scale)
     first = 1 if name in ("poisson", "bernoulli", "binom", "nbinom", "geom", "betabinom") else 0
-    skip = (name, f) in {("gamma", "cdf"), ("chi2", "cdf"), ("beta", "cdf")}
+    # The incomplete beta function has derivatives in its argument alone, as in JAX.
+    skip = name == "beta" and f != "logpdf"
     positions = range(max(first, 1), len(args)) if not skip else [len(args) - 1]
     with enable_x64(True):
         values = np.asarray(face(*args))
@@ -116,7 +117,8 @@ def test_derivatives_are_finite_and_central(name, f, x, shapes, loc, scale):
                 return face(*(a + d if i == k else a for i, a in enumerate(args)))
 
             slope = np.asarray(fnarray.jvp(moved, (0.0,), (1.0,))[1])
-            central = (np.asarray(moved(step)) - np.asarray(moved(-step))) / (2 * step)
+            with np.errstate(invalid="ignore"):
+                central = (np.asarray(moved(step)) - np.asarray(moved(-step))) / (2 * step)
             inside = np.isfinite(values) & np.isfinite(central) & (abs(central) < 1e3)
             assert not np.isnan(slope[np.isfinite(values)]).any()
             np.testing.assert_allclose(slope[inside], central[inside], rtol=1e-4, atol=1e-6)
@@ -168,8 +170,8 @@ def test_entropy_of_poisson():
     """Small and large means, and their boundary, agree with the sum."""
     mu = np.array([0.0, 0.1, 1.0, 9.0, 59.0, 61.0, 200.0, 5000.0])
     k = np.arange(8000.0)
-    logs = scipy.stats.poisson.logpmf(k, mu[:, None])
-    want = -np.sum(np.where(logs > -np.inf, np.exp(logs) * logs, 0), -1)
+    logs = np.maximum(scipy.stats.poisson.logpmf(k, mu[:, None]), -1e4)
+    want = -np.sum(np.exp(logs) * logs, -1)
     with enable_x64(True):
         np.testing.assert_allclose(stats.poisson.entropy(mu), want, rtol=1e-6, atol=1e-12)
 

@@ -12,7 +12,7 @@ from ._support import inside
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Array:
-    """Logarithm of the probability of ``loc + k`` successes of probability ``p`` in ``n`` trials."""
+    """Logarithm of the probability of ``k`` successes, each of ``p``, in ``n`` trials."""
     k, n, p, loc = inexact("binom.logpmf", k, n, p, loc)
     y = k - loc
 

@@ -8,6 +8,7 @@ from ... import numpy as jnp
 from ...core.array import Array
 from ...nn._args import inexact
 from .. import special
+from ._support import inside
 
 
 def logpdf(x: Any, beta: Any) -> Array:
@@ -24,4 +25,6 @@ def pdf(x: Any, beta: Any) -> Array:
 def cdf(x: Any, beta: Any) -> Array:
     """Probability of values up to ``x``."""
     x, beta = inexact("gennorm.cdf", x, beta)
-    return 0.5 * (1 + jnp.sign(x) * special.gammainc(1 / beta, jnp.abs(x) ** beta))
+    size = jnp.abs(x)
+    part = inside(size > 0, size, lambda size: special.gammainc(1 / beta, size**beta), 0)
+    return 0.5 * (1 + jnp.sign(x) * part)

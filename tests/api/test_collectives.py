@@ -1,0 +1,198 @@
+"""Collectives by axis name under ``vmap``, alone and under the other transforms, against JAX."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray as fa
+from fnarray import lax
+from fnarray.config import scoped
+from fnarray.errors import MissingRuleError
+
+from .mapped_cases import CASES, GROUPS, SIZE, argument
+
+X = np.arange(4.0, dtype=np.float32)
+
+
+def same(got, wanted, rtol=2e-6):
+    """Compare two trees leaf by leaf: shapes, dtypes and values."""
+    got, wanted = fa.tree.leaves(got), list(wanted)
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("name", CASES)
+def test_under_vmap(name, compiled, jax):
+    """What examples exchange under vmap is what they exchange under JAX's."""
+    shape, make = CASES[name]
+    x = argument(shape)
+    mapped = fa.vmap(make(fa), axis_name="i")
+    wanted = jax.vmap(make(jax), axis_name="i")(x)
+    same((fa.jit(mapped) if compiled else mapped)(x), jax.tree_util.tree_leaves(wanted))
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "grad" not in n and "hessian" not in n])
+def test_grad_of_vmap(name, jax):
+    """The derivative of a map is that of the map as one function of the batch."""
+    shape, make = CASES[name]
+    x = argument(shape)
+
+    def loss(module):
+        def fun(x):
+            outs = module.tree_util.tree_leaves(module.vmap(make(module), axis_name="i")(x))
+            return sum((o * (1.0 + o)).sum() for o in outs if o.dtype == np.float32)
+
+        return fun
+
+    if name in {"pmax", "pmin", "in_while_loop", "axis_index"}:
+        return
+    same([fa.grad(loss(fa))(x)], [jax.grad(loss(jax))(x)], rtol=2e-5)
+
+
+#: By groups: what JAX's pmap does, whose vmap does not know groups.
+def members(k):
+    return next(g for g in GROUPS if k in g)
+
+
+GROUPED = {
+    "psum": (lambda x: lax.psum(x, "i", axis_index_groups=GROUPS), lambda x, k: x[members(k)].sum(0)),
+    "pmean": (
+        lambda x: lax.pmean(x, "i", axis_index_groups=GROUPS),
+        lambda x, k: x[members(k)].mean(0),
+    ),
+    "pmax": (lambda x: lax.pmax(x, "i", axis_index_groups=GROUPS), lambda x, k: x[members(k)].max(0)),
+    "all_gather": (
+        lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS, axis=1),
+        lambda x, k: np.stack(x[members(k)], 1),
+    ),
+    "psum_scatter": (
+        lambda x: lax.psum_scatter(x, "i", axis_index_groups=GROUPS),
+        lambda x, k: x[members(k)].sum(0)[members(k).index(k)],
+    ),
+    "all_to_all": (
+        lambda x: lax.all_to_all(x, "i", 0, 0, axis_index_groups=GROUPS),
+        lambda x, k: x[members(k), members(k).index(k)],
+    ),
+}
+
+
+@pytest.mark.parametrize("by", ["vmap", "pmap"])
+@pytest.mark.parametrize("name", GROUPED)
+def test_groups(name, by):
+    """Within groups, the members alone exchange values, in the group's order."""
+    fun, oracle = GROUPED[name]
+    x = argument((2, 3))
+    with scoped("num_cpu_devices", SIZE):
+        got = getattr(fa, by)(fun, axis_name="i")(x)
+    np.testing.assert_allclose(got, [oracle(x, k) for k in range(SIZE)], rtol=1e-6)
+
+
+def test_unequal_groups():
+    """Sums may be taken within groups of different sizes."""
+    groups = [[0], [1, 3, 2]]
+    got = fa.vmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), axis_name="i")(X)
+    np.testing.assert_array_equal(got, [0, 6, 6, 6])
+
+
+def test_two_names():
+    """Several names at once: the last runs fastest."""
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+
+    def fun(v):
+        gathered = lax.all_gather(v, ("i", "j"))
+        return gathered, lax.all_gather(v, ("i", "j"), tiled=True), lax.axis_index(("i", "j"))
+
+    gathered, tiled, index = fa.vmap(fa.vmap(fun, axis_name="j"), axis_name="i")(x)
+    np.testing.assert_array_equal(gathered[1, 2], x.reshape(6, 4))
+    np.testing.assert_array_equal(tiled[0, 1], x.reshape(24))
+    np.testing.assert_array_equal(index, np.arange(6).reshape(2, 3))
+
+
+def test_numbers_stay_numbers():
+    """Sums of Python numbers are Python numbers: sizes may be computed from them."""
+    seen = fa.eval_shape(
+        fa.vmap(lambda x: (x * lax.psum(1, "i"), x[: lax.psum(1, "i")]), axis_name="i"),
+        fa.ShapeDtypeStruct((3, 5), np.float32),
+    )
+    assert seen[1].shape == (3, 3)
+
+
+def test_result_is_not_mapped():
+    """What a sum gives is the same for all, so it may leave the map unmapped."""
+    assert fa.vmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(X).shape == ()
+
+
+def test_positional_axes():
+    """Integers among the names are axes of the array itself."""
+    x = argument((3,))
+    got = fa.vmap(lambda v: lax.psum(v, (0, "i")), axis_name="i")(x)
+    np.testing.assert_allclose(got, np.full(4, x.sum()), rtol=1e-6)
+
+
+def test_broadcast_from_one():
+    """pbroadcast gives everybody one example's value, a NaN elsewhere notwithstanding."""
+    x = np.asarray([1.0, np.nan, 3.0], np.float32)
+    got = fa.vmap(lambda v: lax.pbroadcast(v, "i", 2), axis_name="i")(x)
+    np.testing.assert_array_equal(got, [3, 3, 3])
+
+
+def test_sizes_are_part_of_the_trace():
+    """A jitted function in maps of several sizes is traced for each."""
+    inner = fa.jit(lambda x: x * lax.axis_size("i"))
+    mapped = fa.vmap(inner, axis_name="i")
+    np.testing.assert_array_equal(mapped(X), 4 * X)
+    np.testing.assert_array_equal(mapped(X[:2]), 2 * X[:2])
+
+
+def test_inner_name_hides_outer():
+    """Of two axes of one name, the inner one is meant."""
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    got = fa.vmap(fa.vmap(lambda v: lax.psum(v, "i"), axis_name="i"), axis_name="i")(x)
+    np.testing.assert_array_equal(got, np.repeat(x.sum(1, keepdims=True), 3, 1))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: lax.psum(x, "k"),
+        lambda x: lax.pmean(1, "k"),
+        lambda x: lax.axis_index("k"),
+        lambda x: lax.axis_size("k"),
+        lambda x: lax.all_gather(x, ("i", "k")),
+        lambda x: fa.jit(lambda v: lax.pmax(v, "k"))(x),
+    ],
+)
+def test_unbound_name(fun):
+    """A name that no map binds is a NameError that tells it."""
+    with pytest.raises(NameError, match="unbound axis name: k"):
+        fa.vmap(fun, axis_name="i")(X)
+    with pytest.raises(NameError, match="unbound axis name"):
+        fun(X)
+
+
+@pytest.mark.parametrize(
+    ("fun", "message"),
+    [
+        (lambda x: lax.ppermute(x, "i", [(0, 1), (2, 1)]), "unique"),
+        (lambda x: lax.ppermute(x, "i", [(0, 7)]), "on the axis of size 4"),
+        (lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), "does not represent a permutation"),
+        (lambda x: lax.all_to_all(x, "i", 0, 0), "requires the size of the mapped axis"),
+        (lambda x: lax.psum_scatter(x, "i"), "must have the size 4 of the mapped axis"),
+        (lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1]]), "cover all indices"),
+        (lambda x: lax.pbroadcast(x, "i", 4), "source must be below 4"),
+    ],
+)
+def test_bad_arguments(fun, message):
+    """Arguments that do not fit the axis are refused with its size."""
+    with pytest.raises(ValueError, match=message):
+        fa.vmap(fun, axis_name="i")(argument((3,)))
+
+
+def test_no_derivative_of_pmax():
+    """As in JAX; the error says what to do."""
+    with pytest.raises(MissingRuleError, match="all_gather"):
+        fa.vmap(fa.grad(lambda x: lax.pmax(x, "i")), axis_name="i")(X)
