@@ -68,7 +68,7 @@ class _Like:
         rest: list[Any] = []
         if aux is not None:
             if not isinstance(out, tuple) or len(out) != 2:
-                raise TypeError(
+                raise ValueError(
                     f"{name}() with has_aux=True must return a pair (result, aux), got {out!r} "
                     f"from {fun_text(fun)}."
                 )

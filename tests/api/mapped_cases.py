@@ -2,7 +2,8 @@
 
 Each is ``make(module) -> fun(x)`` for JAX and fnarray alike, on an axis ``"i"`` of size 4.
 
-Run as a script, the file writes what JAX's ``pmap`` makes of each, as the oracle of ours.
+Run as a script, the file writes what JAX's ``pmap`` makes of each, as the oracle of ours; and so
+for functions of blocks of arrays on a mesh.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import pickle
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -129,8 +131,51 @@ def argument(shape: tuple[int, ...]) -> np.ndarray:
     return values.astype(np.float32).reshape(SIZE, *shape)
 
 
+#: Mesh sizes by name are x: 2, y: 2. Name, specs (a string of names for each axis; "-" for none)
+#: of arguments and of the result, function of blocks. Arguments are of shape (8, 4).
+SHARDED = {
+    "blocks": (["x,y"], "x,y", lambda m: lambda a: a * 2 + m.lax.axis_index("x")),
+    "rows": (["x"], "x", lambda m: lambda a: m.numpy.cumsum(a, 0)),
+    "both_on_one_axis": (["xy"], "xy", lambda m: lambda a: a - a.sum(0, keepdims=True)),
+    "reversed_names": (["yx"], "xy", lambda m: lambda a: a + m.lax.axis_index(("x", "y"))),
+    "columns": (["-,xy"], "-,xy", lambda m: lambda a: a / a.max()),
+    "sum_of_columns": (["x,y"], "x", lambda m: lambda a: m.lax.psum(a, "y")),
+    "sum_of_all": (["x,y"], "-", lambda m: lambda a: m.lax.psum(a.sum(), ("x", "y"))[None]),
+    "product": (["x,-", "-,y"], "x,y", lambda m: lambda a, b: a @ b.T[:, :1] + 0 * b[:1]),
+    "product_over_blocks": (
+        ["-,y", "-,y"], "-", lambda m: lambda a, b: m.lax.psum(a @ b.T, "y"),
+    ),
+    "ring": (["x"], "x", lambda m: lambda a: m.lax.ppermute(a, "x", [(0, 1), (1, 0)])),
+    "transposed": (
+        ["xy"], "-,xy", lambda m: lambda a: m.lax.all_to_all(a, "x", 1, 0, tiled=True)[:, :1],
+    ),
+    "gathered": (["x"], "-", lambda m: lambda a: m.lax.all_gather(a, "x", tiled=True)),
+    "scattered": (
+        ["-,y"], "x,y", lambda m: lambda a: m.lax.psum_scatter(a, "x", tiled=True),
+    ),
+}  # fmt: skip
+
+
+def spec_of(module: Any, text: str) -> Any:
+    """Return a partition spec written as names for each axis, ``-`` for none."""
+    entries = [None if e == "-" else tuple(e) for e in text.split(",")]
+    return module.sharding.PartitionSpec(*entries)
+
+
+def sharded(module: Any, name: str) -> tuple[Any, list[np.ndarray]]:
+    """Return a case's function on whole arrays, and its arguments."""
+    ins, out, make = SHARDED[name]
+    mesh = module.sharding.Mesh(np.array(module.devices()[:4]).reshape(2, 2), ("x", "y"))
+    specs = tuple(spec_of(module, s) for s in ins)
+    fun = module.shard_map(
+        make(module), mesh=mesh, in_specs=specs, out_specs=spec_of(module, out), check_vma=False
+    )
+    rng = np.random.default_rng(len(name))
+    return fun, [rng.uniform(0.5, 1.5, (8, 4)).astype(np.float32) for _ in ins]
+
+
 def main(path: str) -> None:
-    """Write the results of JAX's ``pmap``, or the types of its errors, to a file."""
+    """Write what JAX's ``pmap``, ``shard_map`` and the derivatives of the latter give."""
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
     import jax
 
@@ -138,6 +183,10 @@ def main(path: str) -> None:
     for name, (shape, make) in CASES.items():
         out = jax.pmap(make(jax), axis_name="i")(argument(shape))
         results[name] = jax.tree_util.tree_leaves(jax.device_get(out))
+    for name in SHARDED:
+        fun, args = sharded(jax, name)
+        results["sharded", name] = np.asarray(fun(*args))
+        results["grad", name] = np.asarray(jax.grad(lambda *a: (fun(*a) ** 2).sum())(*args))
     Path(path).write_bytes(pickle.dumps(results))
 
 

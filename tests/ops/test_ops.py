@@ -17,7 +17,7 @@ from .opcase import OpCase, is_wide
 
 TABLES = [
     t
-    for t in ("cases", "cases_shape", "cases_reduce", "cases_special")
+    for t in ("cases", "cases_shape", "cases_reduce", "cases_special", "cases_linalg")
     if find_spec(f"{__package__}.{t}")
 ]
 _MODULES = [import_module(f"{__package__}.{t}") for t in TABLES]

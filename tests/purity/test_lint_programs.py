@@ -151,7 +151,7 @@ def f(x):
     Path("b").read_text()  # FNA312
     tasks.put(x)  # FNA316
     alive["x"] = x  # FNA103
-    return x * context.get() if kind is Kind.SUM else x  # FNA204
+    return x * context.get() if kind is Kind.SUM else x  # FNA201
 @jax.jit
 def g(x):
     return x * best * turn * math.pi  # FNA203 FNA203

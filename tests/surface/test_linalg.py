@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,59 @@ def test_singular_systems_are_not_finite():
     x = np.asarray(jnp.linalg.solve(a, np.ones(4, np.float32)))
     assert not np.isfinite(x[1]).any()
     assert np.isfinite(x[::2]).all()
+
+
+def test_subsets_are_parts_of_the_whole():
+    """Selecting values by index gives those values and vectors."""
+    x = draw("hermitian", (3, 5, 5), "complex64", 0)
+    v, w = fnarray.lax.linalg.eigh(x)
+    assert_same(fnarray.lax.linalg.eigh(x, subset_by_index=(1, 3)), (v[..., 1:3], w[..., 1:3]))
+    u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+    part = jnp.linalg.svd(x, full_matrices=False, subset_by_index=(1, 3))
+    assert_same(part, (u[..., 1:3], s[..., 1:3], vh[..., 1:3, :]))
+    with pytest.raises(ValueError, match="within 5 values"):
+        fnarray.lax.linalg.svd(x, full_matrices=False, subset_by_index=(2, 6))
+
+
+POLYNOMIALS = [
+    (1, -6, 11, -6), (0, 0, 2, -3, 1), (1, 2, 0, 0), (0, 0, 1, 0, 2, 0), (0, 0), (3,), (1, 1j),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("p", POLYNOMIALS, ids=str)
+def test_roots(p):
+    """Roots are JAX's, with zeros in front of the coefficients too; and compiled."""
+    p = np.array(p, np.complex64 if 1j in p else np.float32)
+    assert_same(jnp.roots(p), jax.numpy.roots(p))
+    want = jax.numpy.roots(p, strip_zeros=False)
+    assert_same(jnp.roots(p, strip_zeros=False), want)
+    compiled = fnarray.jit(lambda p: jnp.roots(p, strip_zeros=False))
+    assert_same(compiled(p), want)
+    with pytest.raises(fnarray.errors.ConcretizationTypeError, match="strip_zeros=False"):
+        fnarray.jit(jnp.roots)(np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_multivariate_normal_samples(method):
+    """The same key gives JAX's samples, by each method."""
+    key, other = fnarray.random.key(3), jax.random.key(3)
+    cov, mean = draw("positive", (2, 3, 3), "float32", 0), draw("", (4, 1, 3), "float32", 1)
+    for shape in (None, (5, 4, 2)):
+        got = fnarray.random.multivariate_normal(key, mean, cov, shape, method=method)
+        want = jax.random.multivariate_normal(other, mean, cov, shape, method=method)
+        assert_same(got, want)
+    with pytest.raises(ValueError, match=r"\(3,\) and \(2, 2\)"):
+        fnarray.random.multivariate_normal(key, np.zeros(3), np.eye(2))
+    with pytest.raises(ValueError, match="'qr'"):
+        fnarray.random.multivariate_normal(key, mean, cov, method="qr")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize(("n", "m"), [(3, None), (3, 5), (5, 3)])
+def test_orthogonal_samples(n, m, dtype):
+    """The same key gives JAX's matrices."""
+    got = fnarray.random.orthogonal(fnarray.random.key(3), n, (2,), dtype, m)
+    assert_same(got, jax.random.orthogonal(jax.random.key(3), n, (2,), dtype, m))
 
 
 def test_multi_dot_takes_the_cheap_order():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import MappingProxyType
 
 import jax
 import ml_dtypes

@@ -24,9 +24,7 @@ _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 
 _NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
 # Objects that take any attribute, at any time.
-_OPEN = frozenset(
-    {"types.SimpleNamespace", "argparse.Namespace", "threading.local"}
-)
+_OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
 
 # Calls that make objects which can change, or are drawn from, by the name of the callee.
 _MADE = RESULTS | {
