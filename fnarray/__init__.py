@@ -52,19 +52,17 @@ if _TYPE_CHECKING:
 #: Public names by the module they come from.
 _NAMES = {
     "api": """
-        Device block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
-        custom_vjp default_backend device_count device_get device_put
-        device_put_replicated device_put_sharded devices effects_barrier
-        ensure_compile_time_eval eval_shape grad hessian jacfwd jacobian
-        jacrev jit jvp linear_transpose linearize local_device_count local_devices make_jaxpr
-        make_mesh named_call named_scope pmap process_count process_index process_indices remat
-        shard_map typeof
-        value_and_grad vjp vmap
+        block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
+        custom_vjp default_backend Device device_count device_get device_put device_put_replicated
+        device_put_sharded devices effects_barrier ensure_compile_time_eval eval_shape grad
+        hessian jacfwd jacobian jacrev jit jvp linear_transpose linearize local_device_count
+        local_devices make_jaxpr make_mesh named_call named_scope pmap process_count process_index
+        process_indices remat shard_map typeof value_and_grad vjp vmap
     """,
     "config": """
         check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
-        default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion numpy_rank_promotion
-        threefry_partitionable
+        default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion
+        numpy_rank_promotion threefry_partitionable
     """,
     "control.callback": "io_callback pure_callback",
     "core.array": "Array",

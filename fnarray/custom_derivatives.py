@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from .control.closures import closure_convert as closure_convert
+from .control.closures import custom_gradient as custom_gradient
 from .control.custom import CustomVJPPrimal as CustomVJPPrimal
 from .control.custom import SymbolicZero as SymbolicZero
-from .control.custom import closure_convert as closure_convert
-from .control.custom import custom_gradient as custom_gradient
 from .control.custom import custom_jvp as custom_jvp
 from .control.custom import custom_vjp as custom_vjp
 from .control.custom import zero_from_primal as zero_from_primal

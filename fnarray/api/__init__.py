@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..control.checkpoint import checkpoint
 from ..control.checkpoint import checkpoint as remat
-from ..control.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from ..control.closures import closure_convert, custom_gradient
+from ..control.custom import custom_jvp, custom_vjp
 from ..runtime.device import Device, devices
 from ..runtime.mesh import make_mesh
 from .arrays import (

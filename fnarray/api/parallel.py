@@ -8,12 +8,22 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from ..control.call import Traced, abstract, argument_paths, fun_name, fun_text, traced
-from ..control.spmd import shard_map_p
+from ..config import config
+from ..control.call import (
+    Traced,
+    abstract,
+    argument_paths,
+    cells_of,
+    fun_name,
+    fun_text,
+    traced,
+)
+from ..control.spmd import evaluate, shard_map_p
 from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, Mapped, devices_in_use
+from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
 from ..ops._canonical import as_array
 from ..ops._derive import moveaxis, permute, reshape
@@ -59,6 +69,38 @@ class _Layout:
     blocks: tuple[ShapedArray, ...]
     mesh: Mesh
     results: dict[Traced, tuple[tuple[Any, ...], tuple[Names, ...]]] = field(default_factory=dict)
+    program: _Program | None = None
+
+
+@dataclass(slots=True)
+class _Program:
+    """What a call of one signature does once all is known: no tracing, no moving of axes.
+
+    Attributes
+    ----------
+    traced : Traced
+        Holds as long as this does.
+    params : dict
+        Of the primitive.
+    held : tuple of numpy.ndarray
+        Buffers of what the function captured.
+    results : tuple of (ShapedArray, NamedSharding or None)
+    """
+
+    traced: Traced
+    params: dict[str, Any]
+    held: tuple[Any, ...]
+    results: tuple[tuple[ShapedArray, NamedSharding | None], ...]
+
+    def __call__(self, leaves: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
+        """Run on arguments' leaves; return the result."""
+        outs = quietly(evaluate, *self.held, *map(buffer_of, leaves, avals), **self.params)
+        return self.traced.out_spec.unflatten(
+            [
+                ArrayImpl(x, aval) if where is None else PlacedArray(x, aval, where)
+                for x, (aval, where) in zip(outs, self.results, strict=True)
+            ]
+        )
 
 
 def _eager(leaves: Sequence[Any]) -> list[Any]:
@@ -200,8 +242,12 @@ def pmap(
             checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
             raise
         available = len(_devices()) if devices is None else len(devices)
-        key = spec, avals, available, devices_in_use()
+        in_use = 1 if state.trace is None else devices_in_use()
+        key = spec, avals, statics, available, in_use, config.trace_token
         layout = layouts.get(key)
+        program = layout and layout.program
+        if program and state.trace is None and program.traced.fits(cells_of(fun)):
+            return program(leaves, avals)
         operands = _eager(leaves)
         if layout is None:
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
@@ -215,6 +261,8 @@ def pmap(
             return places, tuple(() if p is None else (name,) for p in places)
 
         t, outs, places = _run("pmap", fun, spec, statics, operands, layout, results)
+        if state.trace is None and not any(layout.places) and not any(places):
+            layout.program = _program(t, layout, f"pmap({fun_name(fun)})")
         return t.out_spec.unflatten(
             [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
         )
@@ -223,6 +271,21 @@ def pmap(
 
 
 _devices = devices
+
+
+def _program(t: Traced, layout: _Layout, name: str) -> _Program:
+    places, out_names = layout.results[t]
+    params = {
+        "jaxpr": t.closed,
+        "mesh_axes": layout.axes,
+        "in_names": ((),) * len(t.consts) + layout.in_names,
+        "out_names": out_names,
+        "name": name,
+    }
+    mapped = NamedSharding(layout.mesh, PartitionSpec(*(n for n, _ in layout.axes)))
+    avals = shard_map_p.aval(**params)
+    results = tuple((a, mapped if p == 0 else None) for a, p in zip(avals, places, strict=True))
+    return _Program(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
 
 
 def _argnums(value: int | Iterable[int]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from ..core import tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
 from ..core.trace import state
+from ..errors import ReadEffectError
 from ..runtime.dispatch import buffer_of, executable, program
 
 CompilerOptions = dict[str, str | bool]
@@ -193,7 +194,16 @@ class Compiled(Lowered):
         ------
         TypeError
             The arguments have another structure, shape or dtype, or are tracers.
+        ReadEffectError
+            A constant, array or function that the program holds has been rebound since.
         """
+        guards = self._traced.guards
+        if not guards.holds():
+            raise ReadEffectError(
+                f"Compiled function {self.fun_name} reads {', '.join(guards.changed())}, rebound "
+                "since it was traced, and never traces again: lower and compile it anew, or call "
+                "the jitted function itself."
+            )
         leaves, spec = tree.flatten_spec((args, kwargs))
         if spec != self._in_spec:
             raise TypeError(

@@ -132,7 +132,7 @@ def _code_of(fun: Any) -> types.CodeType | None:
         elif (inner := getattr(fun, "__wrapped__", None)) is not None:
             fun = inner
         else:
-            call = getattr(type(fun), "__call__", None)
+            call = type(fun).__call__
             return call.__code__ if isinstance(call, types.FunctionType) else None
     return None
 

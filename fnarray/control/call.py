@@ -165,7 +165,7 @@ def clear_graphs() -> None:
     forget_all()
 
 
-def _cells(fun: Callable[..., Any]) -> tuple[Any, ...]:
+def cells_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
     """Return captured arrays and numbers; a closure whose variable is rebound is traced again."""
     out = []
     for cell in getattr(fun, "__closure__", None) or ():
@@ -228,7 +228,7 @@ def traced(
     cache = cache_of(fun) if cache is None else cache
     key = (user, in_spec, in_avals, statics, config.trace_token, axis_env())
     found = cache.get(key)
-    cells = _cells(fun)
+    cells = cells_of(fun)
     if found is not None and found.fits(cells):
         collect(found.guards)
         return found

@@ -1,6 +1,4 @@
-"""Functions whose derivatives their authors give: ``custom_jvp``, ``custom_vjp``, and what is built
-on them.
-"""
+"""Functions whose derivatives their authors give: ``custom_jvp`` and ``custom_vjp``."""
 
 from __future__ import annotations
 
@@ -15,16 +13,15 @@ from typing import Any
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.dtypes import float0
-from ..core.graph import ClosedGraph, eval_graph
 from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
-from ..core.trace import Tracer, bind, call_custom, state, trace_graph
+from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops._canonical import as_array
 from ..ops._derive import add_tangents, instantiate
-from ..ops.convert import stop_gradient
 from .admission import admit
-from .call import abstract, closed_over_nothing, fun_name, fun_text
+from .call import abstract, fun_name, fun_text
+from .custom_args import Arguments, result
 from .custom_rules import JVPCall, JVPRule, VJPCall
 
 __all__: list[str] = []
@@ -39,55 +36,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     return zero if symbolic_zeros else instantiate(zero)
 
 
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-class _Arguments:
-    """Arguments of one call as flat operands, and back.
-
-    Those that are not differentiated stay as they are, but for tracers in them, which are operands
-    too, ``held`` ones: rules that run later see them as they run.
-    """
-
-    def __init__(self, args: Sequence[Any], nondiff: Sequence[int]):
-        self.args = list(args)
-        self.nondiff = nondiff
-        self.diff = [i for i in range(len(args)) if i not in nondiff]
-        self.statics, self.static_specs = [], []
-        for i in nondiff:
-            leaves, spec = tree.flatten_spec(args[i])
-            self.statics.append(leaves)
-            self.static_specs.append(spec)
-        self.places = [
-            (k, j)
-            for k, leaves in enumerate(self.statics)
-            for j, x in enumerate(leaves)
-            if isinstance(x, Tracer)
-        ]
-        held = [stop_gradient(self.statics[k][j]) for k, j in self.places]
-        self.held = len(held)
-        leaves, self.spec = tree.flatten_spec(tuple(args[i] for i in self.diff))
-        self.operands = [*held, *leaves]
-
-    def nondiff_args(self, held: Sequence[Any]) -> list[Any]:
-        """Return the arguments that are not differentiated."""
-        rows = [list(leaves) for leaves in self.statics]
-        for (k, j), x in zip(self.places, held, strict=True):
-            rows[k][j] = x
-        return [s.unflatten(row) for s, row in zip(self.static_specs, rows, strict=True)]
-
-    def diff_args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the differentiated arguments, or trees like them, from leaves."""
-        return self.spec.unflatten(leaves)
-
-    def all(self, operands: Sequence[Any]) -> list[Any]:
-        """Return all arguments from operands."""
-        args: list[Any] = [None] * len(self.args)
-        for i, x in zip(self.nondiff, self.nondiff_args(operands[: self.held]), strict=True):
-            args[i] = x
-        for i, x in zip(self.diff, self.diff_args(operands[self.held :]), strict=True):
-            args[i] = x
-        return args
+# ---- calls ---------------------------------------------------------------------------------------
 
 
 class _Custom:
@@ -128,7 +77,7 @@ class _Custom:
         if isinstance(out, Array):
             return out
         leaves, spec = tree.flatten_spec(out)
-        return spec.unflatten([_result(x, k, out, self.fun) for k, x in enumerate(leaves)])
+        return spec.unflatten([result(x, k, out, self.fun) for k, x in enumerate(leaves)])
 
     def _nondiff(self, nums: Any, names: Any) -> tuple[int, ...]:
         places = set(map(index, (nums,) if isinstance(nums, int) else nums))
@@ -164,7 +113,7 @@ class _Custom:
             )
         return bound.args
 
-    def _arguments(self, args: tuple, kwargs: dict[str, Any]) -> _Arguments:
+    def _arguments(self, args: tuple, kwargs: dict[str, Any]) -> Arguments:
         args = self._positional(args, kwargs)
         n = len(args)
         if any(not -n <= i < n for i in self.nondiff_argnums):
@@ -172,17 +121,17 @@ class _Custom:
                 f"{self.kind}: nondiff_argnums={self.nondiff_argnums} do not fit the {n} arguments "
                 f"of {fun_text(self.fun)}."
             )
-        given = _Arguments(args, [i % n for i in self.nondiff_argnums])
+        given = Arguments(args, [i % n for i in self.nondiff_argnums])
         for k, x in enumerate(given.operands[given.held :]):
             if not isinstance(x, Array):
-                self._check_argument(x, given, k)
+                self._check_argument(x, args, given, k)
         return given
 
-    def _check_argument(self, x: Any, given: _Arguments, k: int) -> None:
+    def _check_argument(self, x: Any, args: tuple, given: Arguments, k: int) -> None:
         try:
             aval_of(x)
         except TypeError as error:
-            value = tuple(given.args[i] for i in given.diff)
+            value = tuple(args[i] for i in given.diff)
             path = tree.keystr(tree.leaves_with_path(value)[k][0])
             raise TypeError(
                 f"{self.kind}: the argument args{path} of {fun_text(self.fun)} is {x!r} of type "
@@ -194,7 +143,7 @@ class _Custom:
 class _Call:
     """One call of a custom function, and what is known of its results."""
 
-    def __init__(self, custom: _Custom, given: _Arguments):
+    def __init__(self, custom: _Custom, given: Arguments):
         self.custom = custom
         self.given = given
         self.out_spec: Any = None
@@ -206,7 +155,7 @@ class _Call:
         with self.custom.admitted(fun):
             out = fun(*self.given.all(operands))
         outs, spec = tree.flatten_spec(out)
-        outs = [_result(x, k, out, fun) for k, x in enumerate(outs)]
+        outs = [result(x, k, out, fun) for k, x in enumerate(outs)]
         self.out_spec = spec
         self.out_avals = [x.aval for x in outs]
         return outs
@@ -242,17 +191,6 @@ def _path(spec: Any, k: int) -> str:
 
 def _short(aval: Any) -> str:
     return aval.str_short().lstrip("~")
-
-
-def _result(x: Any, k: int, out: Any, fun: Callable[..., Any]) -> Array:
-    try:
-        return as_array(x)
-    except TypeError as error:
-        path = tree.keystr(tree.leaves_with_path(out)[k][0])
-        raise TypeError(
-            f"{x!r} of type {type(x)} is not a valid fnarray type: it is returned by "
-            f"{fun_text(fun)} at result{path}. Return arrays, numbers, and containers of them."
-        ) from error
 
 
 def _pair(kind: str, rule: Any, custom: _Custom, out: Any, second: str) -> tuple[Any, Any]:
@@ -353,7 +291,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
         call = _Call(self, given)
         rule = _JVPRule(self, call)
         outs = call_custom(
-            JVPCall(call.run, rule, fun_name(self.fun), self.symbolic_zeros), given.operands
+            JVPCall(call.run, rule, fun_name(self.fun), self.symbolic_zeros), given.take()
         )
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
@@ -390,7 +328,7 @@ class _JVPRule(JVPRule):
                 "produce primal and tangent outputs with equal container (pytree) structures, but "
                 f"got {tree.PyTreeDef(spec)} and {tree.PyTreeDef(dual_spec)} respectively."
             )
-        outs = [_result(x, k, out, rule) for k, x in enumerate(outs)]
+        outs = [result(x, k, out, rule) for k, x in enumerate(outs)]
         self.call.check_primals("JVP", rule, outs, spec)
         return outs, [
             self._tangent(x, t, k, dual) for k, (x, t) in enumerate(zip(outs, found, strict=True))
@@ -400,7 +338,7 @@ class _JVPRule(JVPRule):
         wanted = tangent_aval(x.aval)
         if is_zero(t):
             return Zero(wanted)
-        got = abstract(t) if hasattr(t, "dtype") else _result(t, k, dual, self.custom.jvp).aval
+        got = abstract(t) if hasattr(t, "dtype") else result(t, k, dual, self.custom.jvp).aval
         if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
             path = tree.keystr(tree.leaves_with_path(dual)[k][0])
             raise TypeError(
@@ -507,7 +445,7 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         call = _VJPCall(self, given)
         names = fun_name(self.fun), fun_name(self.fwd), fun_name(self.bwd)
         outs = call_custom(
-            VJPCall(call.run, call.forward, names, self.symbolic_zeros), given.operands
+            VJPCall(call.run, call.forward, names, self.symbolic_zeros), given.take()
         )
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
@@ -527,10 +465,10 @@ class _VJPCall(_Call):
             both = fwd(*given.all(leaves))
         out, held = _pair("VJP fwd", fwd, custom, both, "residuals")
         outs, spec = tree.flatten_spec(out)
-        outs = [_result(x, k, out, fwd) for k, x in enumerate(outs)]
+        outs = [result(x, k, out, fwd) for k, x in enumerate(outs)]
         self.check_primals("VJP fwd", fwd, outs, spec)
         residuals, res_spec = tree.flatten_spec(held)
-        residuals = [_result(x, k, held, fwd) for k, x in enumerate(residuals)]
+        residuals = [result(x, k, held, fwd) for k, x in enumerate(residuals)]
         avals = [as_array(x).aval for x in primals]
 
         def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -597,119 +535,3 @@ def _filled(found: Any, spec: Any) -> list[Any] | None:
             return None
         filled += [top] * n
     return filled
-
-
-# ---- what is built on them -----------------------------------------------------------------------
-
-
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
-    """Return a function that takes what is differentiated in its closure as arguments.
-
-    Parameters
-    ----------
-    fun : callable
-    *example_args : pytrees
-        Arguments like those it will be called with.
-
-    Returns
-    -------
-    converted : callable
-        ``converted(*args, *hoisted)``.
-    hoisted : list of Array
-        The tracers of float or complex dtypes that ``fun`` is closed over.
-    """
-    leaves, spec = tree.flatten_spec(example_args)
-    specs: list[Any] = []
-    with admit(fun, "closure_convert"):
-        graph = trace_graph(_flat(fun, spec, specs), [abstract(x) for x in leaves], fun_name(fun))
-    closed, consts = closed_over_nothing(graph)
-    hoist = [isinstance(c, Tracer) and differentiable(c.dtype) for c in consts]
-    hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
-
-    @functools.wraps(fun)
-    def converted(*args_and_hoisted: Any) -> Any:
-        n = len(args_and_hoisted) - len(hoisted)
-        args, given = args_and_hoisted[:n], iter(args_and_hoisted[n:])
-        leaves, got = tree.flatten_spec(args)
-        if got != spec:
-            raise TypeError(
-                f"closure_convert: {fun_text(fun)} was converted for arguments of structure "
-                f"{tree.PyTreeDef(spec)}, got {tree.PyTreeDef(got)}."
-            )
-        values = [next(given) if h else c for c, h in zip(consts, hoist, strict=True)]
-        return specs[0].unflatten(_applied(closed, [*values, *leaves]))
-
-    return converted, hoisted
-
-
-def _flat(fun: Callable[..., Any], spec: Any, specs: list[Any]) -> Callable[..., list[Any]]:
-    """Return a function of leaves; the structure of its result is appended to ``specs``."""
-
-    def flat(*leaves: Any) -> list[Any]:
-        out = fun(*spec.unflatten(leaves))
-        outs, out_spec = tree.flatten_spec(out)
-        specs.append(out_spec)
-        return [_result(x, k, out, fun) for k, x in enumerate(outs)]
-
-    return flat
-
-
-def _applied(closed: ClosedGraph, args: Sequence[Any]) -> list[Any]:
-    return eval_graph(closed.jaxpr, closed.consts, args, bind)
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """Residuals of ``custom_gradient``: a graph, and what it is closed over."""
-
-    closed: ClosedGraph
-    in_spec: Any
-    out_spec: Any
-    consts: tuple[Any, ...]
-
-
-tree.register_pytree_node(
-    _Held,
-    lambda held: (held.consts, (held.closed, held.in_spec, held.out_spec)),
-    lambda fixed, consts: _Held(*fixed, tuple(consts)),
-)
-
-
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with a reverse rule that it returns itself.
-
-    Parameters
-    ----------
-    fun : callable
-        ``fun(*args) -> (result, vjp)``, where ``vjp`` takes a cotangent of the result to those of
-        the arguments: a tuple of them, or the one of the only argument.
-    """
-
-    @custom_vjp
-    @functools.wraps(fun)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)[0]
-
-    def fwd(*args: Any) -> tuple[Any, _Held]:
-        out, rule = fun(*args)
-        outs, in_spec = tree.flatten_spec(out)
-        avals = [tangent_aval(abstract(x)) for x in outs]
-        specs: list[Any] = []
-        graph = trace_graph(
-            _flat(rule, in_spec_of_one(in_spec), specs), avals, f"the vjp of {fun_name(fun)}"
-        )
-        closed, consts = closed_over_nothing(graph)
-        return out, _Held(closed, in_spec, specs[0], consts)
-
-    def bwd(held: _Held, ct: Any) -> Any:
-        leaves = tree.leaves(ct)
-        found = held.out_spec.unflatten(_applied(held.closed, [*held.consts, *leaves]))
-        return found if isinstance(found, tuple) else (found,)
-
-    wrapped.defvjp(fwd, bwd)
-    return wrapped
-
-
-def in_spec_of_one(spec: Any) -> Any:
-    """Return the structure of a tuple of one tree."""
-    return tree.flatten_spec((spec.unflatten([0] * spec.num_leaves),))[1]

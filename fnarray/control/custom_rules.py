@@ -348,13 +348,17 @@ class VJPCall(CustomCall):
 
 
 class Named:
-    """A rule under the name that it is printed by."""
+    """A function under the name that it is printed by."""
 
     __slots__ = ("name", "rule")
 
     def __init__(self, rule: Any, name: str):
         self.rule = rule
         self.name = name
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return self.rule(*args)
 
     def __str__(self) -> str:
         return self.name
@@ -468,7 +472,7 @@ def _transposed(
         Zero(tangent_aval(a)) if is_zero(c) or not differentiable(a.dtype) else c
         for c, a in zip(cts, out_avals, strict=True)
     ]
-    found = bwd.rule(operands[:num_res], given)
+    found = bwd(operands[:num_res], given)
     wanted = [c for c, zero in zip(found, in_zeros, strict=True) if not zero]
     return [
         *(None for _ in range(num_res)),

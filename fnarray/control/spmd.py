@@ -7,7 +7,7 @@ they exchange values they meet (see ``core.shards``).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def _aval(
     )
 
 
-def _evaluate(
+def evaluate(
     *arrays: np.ndarray,
     jaxpr: ClosedGraph,
     mesh_axes: Axes,
@@ -49,6 +49,7 @@ def _evaluate(
     out_names: tuple[Names, ...],
     name: str,
 ) -> tuple[np.ndarray, ...]:
+    """Run a program on all devices; results are fresh, laid out along axes as ``out_names`` say."""
     avals = _aval(jaxpr=jaxpr, mesh_axes=mesh_axes, out_names=out_names)
     outs = tuple(np.empty(a.shape, a.dtype) for a in avals)
     hooks.prepare(jaxpr)
@@ -73,7 +74,7 @@ shard_map_p = register(
     Primitive(
         "shard_map",
         aval=_aval,
-        eval=_evaluate,
+        eval=evaluate,
         form=lambda ins, outs, **params: Call(None),
         jvp=spmd_rules.JVP,
         linearize=spmd_rules.LINEARIZE,
@@ -82,13 +83,3 @@ shard_map_p = register(
         multiple_results=True,
     )
 )
-
-
-def names_of(axes: Axes) -> Names:
-    """Return the names of axes."""
-    return tuple(name for name, _ in axes)
-
-
-def all_along(axes: Axes, items: Sequence[Any]) -> tuple[Names, ...]:
-    """Return the layout of arrays of which every shard has its own row."""
-    return (names_of(axes),) * len(items)

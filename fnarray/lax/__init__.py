@@ -15,6 +15,7 @@ from ..ops.convert import *
 from ..ops.cumulative import *
 from ..ops.dynamic import *
 from ..ops.elementwise import *
+from ..ops.exchange import *
 from ..ops.fill import *
 from ..ops.gather import *
 from ..ops.log_sums import *

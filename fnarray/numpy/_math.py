@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import lax
-from ..control.custom import custom_jvp
 from ..core.array import Array, aval_of
 from ..core.dtypes import (
     bool_,
@@ -35,6 +33,7 @@ from ._promote import (
     promote_dtypes_inexact,
     strengthen,
 )
+from ._rules import i0_of, sinc_at_zero
 from ._select import choose_where
 from ._ufunc import ufunc_of
 from ._ufuncs import absolute, multiply
@@ -228,16 +227,7 @@ def i0(x: Any, /) -> Array:
     (x,) = promote_args_inexact("i0", x)
     if not is_float(x.dtype):
         raise ValueError(f"numpy.i0 takes real numbers, got {x.dtype}.")
-    return _i0(x)
-
-
-@custom_jvp
-def _i0(x: Array) -> Array:
-    size = lax.abs(x)
-    return lax.mul(lax.exp(size), lax.bessel_i0e(size))
-
-
-_i0.defjvps(lambda t, out, x: lax.mul(t, lax.mul(lax.exp(lax.abs(x)), lax.bessel_i1e(x))))
+    return i0_of(x)
 
 
 # ---- trigonometry ------------------------------------------------------------------------------
@@ -359,20 +349,7 @@ def sinc(x: Any, /) -> Array:
     zero, one = lax.eq(x, _const(x, 0)), _const(x, 1)
     scaled = lax.mul(_const(x, math.pi), x)
     safe = choose_where(zero, one, scaled)
-    return choose_where(zero, _sinc_at_zero(0, x), lax.div(lax.sin(safe), safe))
-
-
-@partial(custom_jvp, nondiff_argnums=(0,))
-def _sinc_at_zero(order: int, x: Array) -> Array:
-    """Derivative of an order at 0, where no formula of `sinc` gives it."""
-    value = 0.0 if order % 2 else (-1) ** (order // 2) * math.pi**order / (order + 1)
-    return lax.full_like(x, value)
-
-
-@_sinc_at_zero.defjvp
-def _sinc_at_zero_jvp(order: int, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    (x,), (t,) = primals, tangents
-    return _sinc_at_zero(order, x), lax.mul(t, _sinc_at_zero(order + 1, x))
+    return choose_where(zero, sinc_at_zero(0, x), lax.div(lax.sin(safe), safe))
 
 
 # ---- rounding ----------------------------------------------------------------------------------

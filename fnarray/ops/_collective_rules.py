@@ -1,20 +1,89 @@
-"""Rows of batches, by number: what collectives do to the examples of a mapped axis."""
+"""What collectives share: names, groups, and rows of batches by number."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
+from ..core.axes import axis_env
+from ..core.forms import Call
+from ..core.source import user_source
 from ._derive import reshape
 from ._windows import GatherDimensionNumbers
 from .gather import GatherScatterMode, gather
 
+AxisName = Hashable | Sequence[Hashable]
 Names = tuple[Hashable, ...]
 Groups = tuple[tuple[int, ...], ...] | None
+
+
+def bound_names(what: str, axis_name: AxisName) -> Names:
+    """Return names as a tuple; raise `NameError` for one that is not bound here."""
+    names = tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    bound = dict(axis_env())
+    for name in names:
+        if not isinstance(name, int) and name not in bound:
+            known = f"the axes bound here are {', '.join(map(str, bound))}" if bound else "none is"
+            raise NameError(
+                f"lax.{what}: unbound axis name: {name}, at {user_source()}; {known}. Call it in a "
+                f"function mapped with axis_name={name!r}, by vmap, pmap or shard_map."
+            )
+    return names
+
+
+def size_of(names: Names) -> int:
+    bound = dict(reversed(axis_env()))  # the innermost of a name counts
+    return prod(bound[name] for name in names)
+
+
+def canonical_groups(what: str, names: Names, groups: Any) -> Groups:
+    """Return ``axis_index_groups`` as tuples; raise `ValueError` unless they part the axis."""
+    if groups is None:
+        return None
+    if len(names) != 1:
+        raise ValueError(f"lax.{what}: axis_index_groups need exactly one axis name, got {names}.")
+    out = tuple(tuple(map(operator.index, group)) for group in groups)
+    if sorted(k for group in out for k in group) != list(range(size_of(names))):
+        raise ValueError(
+            f"lax.{what}: axis_index_groups must cover all indices of the axis of size "
+            f"{size_of(names)} exactly once, got {groups}."
+        )
+    return out
+
+
+def members(names: Names, groups: Groups) -> int:
+    """Return how many examples exchange values with each other."""
+    if groups is None:
+        return size_of(names)
+    if len({len(group) for group in groups}) != 1:
+        raise ValueError(f"axis_index_groups must be of one size here, got {groups}.")
+    return len(groups[0])
+
+
+def on_host(ins: Any, outs: Any, **params: Any) -> Call:
+    return Call(None)
+
+
+def one_name(params: dict[str, Any]) -> dict[str, Any]:
+    """Return params as they print: one name stands alone."""
+    names = params["axis_name"]
+    return {**params, "axis_name": names[0] if len(names) == 1 else names}
+
+
+def folded(ufunc: Callable[..., Any]) -> Callable[[list[Any]], Sequence[Any]]:
+    def combine(values: list[Any]) -> Sequence[Any]:
+        total = values[0]
+        for value in values[1:]:
+            total = ufunc(total, value)
+        return [total] * len(values)
+
+    return combine
 
 
 def rest_of(names: Names, name: Hashable) -> Names:

@@ -122,7 +122,7 @@ class Guards:
             first, second = checks
             self.holds = lambda: first() and second()
         else:
-            self.holds = lambda: all([check() for check in checks])
+            self.holds = lambda: all(check() for check in checks)
         return self.holds
 
 
@@ -137,7 +137,7 @@ class _Items:
     def hold(self, mapping: Any) -> bool:
         """Say whether a mapping has the same keys, for the same values."""
         get, were = mapping.get, self.were
-        return len(mapping) == len(were) and all([get(k, _MISSING) is v for k, v in were])
+        return len(mapping) == len(were) and all(get(k, _MISSING) is v for k, v in were)
 
 
 def _now(kind: str, holder: Any, name: str, value: Any) -> Any:

@@ -14,7 +14,8 @@ from ..core.dtypes import finfo
 from ..numpy._linalg_factors import inexact
 from ..ops import linalg_functions as functions
 from ..ops._matrix import adjoint, diagonal, differences, inverse_off_diagonal, matmul, triu
-from ._linalg_factors import _choice, _square, schur
+from ._linalg_factors import schur
+from ._linalg_systems import _choice, _square
 
 __all__: list[str] = []
 

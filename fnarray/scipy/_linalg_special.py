@@ -11,7 +11,7 @@ from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_inexact, to_complex
 from ..numpy._promote import as_operand, promote_dtypes, promote_dtypes_inexact
-from ._linalg_factors import _choice
+from ._linalg_systems import _choice
 
 __all__: list[str] = []
 

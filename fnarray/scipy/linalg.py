@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from ._linalg_factors import (
-    cho_factor,
-    cho_solve,
-    cholesky,
-    det,
     eigh,
     eigh_tridiagonal,
     hessenberg,
-    inv,
-    lu,
-    lu_factor,
-    lu_solve,
     polar,
     qr,
     qr_multiply,
     rsf2csf,
     schur,
-    solve,
-    solve_triangular,
     svd,
 )
 from ._linalg_functions import expm, expm_frechet, funm, solve_sylvester, sqrtm
@@ -41,6 +31,18 @@ from ._linalg_special import (
     leslie,
     pascal,
     toeplitz,
+)
+from ._linalg_systems import (
+    cho_factor,
+    cho_solve,
+    cholesky,
+    det,
+    inv,
+    lu,
+    lu_factor,
+    lu_solve,
+    solve,
+    solve_triangular,
 )
 
 __all__ = [

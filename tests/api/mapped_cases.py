@@ -19,6 +19,8 @@ import numpy as np
 SIZE = 4
 GROUPS = [[0, 3], [2, 1]]
 
+RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
+
 #: Name, example's shape, function.
 CASES = {
     "psum": ((3,), lambda m: lambda x: m.lax.psum(x, "i")),
@@ -47,7 +49,10 @@ CASES = {
         (8, 2),
         lambda m: lambda x: m.lax.all_to_all(x, "i", 0, 0, tiled=True),
     ),
-    "ring": ((2,), lambda m: lambda x: m.lax.ppermute(x, "i", [(k, (k + 1) % 4) for k in range(4)])),
+    "ring": (
+        (2,),
+        lambda m: lambda x: m.lax.ppermute(x, "i", [(k, (k + 1) % 4) for k in range(4)]),
+    ),
     "pshuffle": ((2,), lambda m: lambda x: m.lax.pshuffle(x, "i", [2, 0, 3, 1])),
     "pswapaxes": ((3, 4), lambda m: lambda x: m.lax.pswapaxes(x, "i", 1)),
     "softmax": (
@@ -65,17 +70,21 @@ CASES = {
     ),
     "in_while_loop": (
         (),
-        lambda m: lambda x: m.lax.while_loop(
-            lambda c: m.lax.psum(c, "i") < 50.0, lambda c: c * 1.5 + m.lax.pmax(c, "i"), x
+        lambda m: (
+            lambda x: m.lax.while_loop(
+                lambda c: m.lax.psum(c, "i") < 50.0, lambda c: c * 1.5 + m.lax.pmax(c, "i"), x
+            )
         ),
     ),
     "in_cond": (
         (3,),
-        lambda m: lambda x: m.lax.cond(
-            m.lax.psum(x.sum(), "i") > 0,
-            lambda v: m.lax.psum(v, "i"),
-            lambda v: v * m.lax.axis_index("i"),
-            x,
+        lambda m: (
+            lambda x: m.lax.cond(
+                m.lax.psum(x.sum(), "i") > 0,
+                lambda v: m.lax.psum(v, "i"),
+                lambda v: v * m.lax.axis_index("i"),
+                x,
+            )
         ),
     ),
     "inner_vmap": (
@@ -100,7 +109,7 @@ CASES = {
     ),
     "grad_of_ppermute": (
         (3,),
-        lambda m: m.grad(lambda x: (x**2 * m.lax.ppermute(x, "i", [(0, 1), (1, 3), (2, 2), (3, 0)])).sum()),
+        lambda m: m.grad(lambda x: (x**2 * m.lax.ppermute(x, "i", RING)).sum()),
     ),
     "grad_of_all_to_all": (
         (4, 2),
@@ -141,7 +150,7 @@ SHARDED = {
     "columns": (["-,xy"], "-,xy", lambda m: lambda a: a / a.max()),
     "sum_of_columns": (["x,y"], "x", lambda m: lambda a: m.lax.psum(a, "y")),
     "sum_of_all": (["x,y"], "-", lambda m: lambda a: m.lax.psum(a.sum(), ("x", "y"))[None]),
-    "product": (["x,-", "-,y"], "x,y", lambda m: lambda a, b: a @ b.T[:, :1] + 0 * b[:1]),
+    "product": (["x", "y"], "x,y", lambda m: lambda a, b: a @ b.T),
     "product_over_blocks": (
         ["-,y", "-,y"], "-", lambda m: lambda a, b: m.lax.psum(a @ b.T, "y"),
     ),
@@ -174,8 +183,24 @@ def sharded(module: Any, name: str) -> tuple[Any, list[np.ndarray]]:
     return fun, [rng.uniform(0.5, 1.5, (8, 4)).astype(np.float32) for _ in ins]
 
 
+#: Results that have no derivative, in JAX or at all.
+FLAT = {"pmax", "pmin", "in_while_loop", "axis_index"}
+SMOOTH = [n for n in CASES if "grad" not in n and n != "hessian" and n not in FLAT]
+
+
+def loss(module: Any, name: str) -> Any:
+    """Return a number that all results of a case under vmap have a part in."""
+    mapped = module.vmap(CASES[name][1](module), axis_name="i")
+
+    def fun(x: Any) -> Any:
+        outs = module.tree_util.tree_leaves(mapped(x))
+        return sum((o * (1.0 + o)).sum() for o in outs if o.dtype == np.float32)
+
+    return fun
+
+
 def main(path: str) -> None:
-    """Write what JAX's ``pmap``, ``shard_map`` and the derivatives of the latter give."""
+    """Write what JAX's ``pmap``, ``shard_map`` and derivatives of maps give."""
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
     import jax
 
@@ -183,10 +208,15 @@ def main(path: str) -> None:
     for name, (shape, make) in CASES.items():
         out = jax.pmap(make(jax), axis_name="i")(argument(shape))
         results[name] = jax.tree_util.tree_leaves(jax.device_get(out))
+    for name in SMOOTH:
+        gradient = jax.jit(jax.grad(loss(jax, name)))(argument(CASES[name][0]))
+        results["gradient", name] = np.asarray(gradient)
     for name in SHARDED:
         fun, args = sharded(jax, name)
         results["sharded", name] = np.asarray(fun(*args))
-        results["grad", name] = np.asarray(jax.grad(lambda *a: (fun(*a) ** 2).sum())(*args))
+        results["grad", name] = np.asarray(
+            jax.jit(jax.grad(lambda *a: (fun(*a) ** 2).sum()))(*args)
+        )
     Path(path).write_bytes(pickle.dumps(results))
 
 

@@ -165,8 +165,7 @@ def test_names_are_identities():
 
 
 def _count(graph: Any, name: str) -> int:
-    here = sum(node.eqn.primitive.name == name for node in simplified(graph).nodes)
-    return here
+    return sum(node.eqn.primitive.name == name for node in simplified(graph).nodes)
 
 
 def _chain(m: Any) -> Any:

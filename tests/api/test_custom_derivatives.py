@@ -22,6 +22,7 @@ from fnarray.errors import UnexpectedTracerError
 
 O3 = np.ones(3, np.float32)
 R3 = np.arange(3, dtype=np.float32)
+O3.flags.writeable = R3.flags.writeable = False  # programs capture them
 
 
 # ---- programs, written once for both packages ----------------------------------------------------
@@ -221,7 +222,7 @@ def _linear(m: Any) -> Callable[..., Any]:
         return m.lax.fori_loop(0, 60, lambda i, s: s + 0.3 * (b - matvec(s)), b)
 
     def program(x):
-        a = np.asarray(A3) * (1.0 + 0.1 * x)
+        a = m.numpy.asarray(np.asarray(A3)) * (1.0 + 0.1 * x)
         b = m.numpy.stack([x, 2 * x, x * x])
         return m.lax.custom_linear_solve(lambda v: a @ v, b, solve, solve).sum()
 

@@ -160,9 +160,10 @@ def _nested(lib: Any) -> Any:
 
 def _newton(lib: Any) -> Any:
     def f(x):
-        guess = x / 2 + 1
-        while abs(guess * guess - x) > 1e-3:
-            guess = (guess + x / guess) / 2
+        square = x * x + 0.5
+        guess = square
+        while abs(guess * guess - square) > 1e-3:
+            guess = (guess + square / guess) / 2
         return guess
 
     return f

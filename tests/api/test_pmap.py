@@ -101,7 +101,9 @@ NESTED = {
         A,
     ),
     "scan of pmap": (
-        lambda m: lambda x: lax.scan(lambda c, _: (m(lambda v: step(v, 0.5))(c), None), x, length=3),
+        lambda m: (
+            lambda x: lax.scan(lambda c, _: (m(lambda v: step(v, 0.5))(c), None), x, length=3)
+        ),
         A,
     ),
     "closure over a tracer": (

@@ -163,11 +163,11 @@ def test_variables_bound_late():
     def by_while():
         k, kept = 0, []
         while k < 3:
-            kept.append(lambda x: x * k)
+            kept.append(lambda x: x * k)  # noqa: B023 - the point
             k += 1
         return kept
 
-    by_comprehension = [lambda x: x * k for k in range(3)]
+    by_comprehension = [lambda x: x * k for k in range(3)]  # noqa: B023 - the point
     bound = [lambda x, k=k: x * k for k in range(3)]
     for fun in (*by_while(), *by_comprehension):
         assert [f.code for f in check(fun)] == ["FNA205"]

@@ -122,6 +122,17 @@ def test_rebinding_is_seen_by_the_next_call(what, how, monkeypatch):
     assert call(X) == 2.0
 
 
+def test_compiled_ahead_of_time():
+    """What never traces again refuses to run with an old value, and names what changed."""
+    space = {"K": 2.0}
+    exec("def f(x):\n    return x * K\n", space)
+    compiled = fnarray.jit(space["f"]).lower(X).compile()
+    assert compiled(X) == 2.0
+    space["K"] = 3.0
+    with pytest.raises(fnarray.errors.ReadEffectError, match="reads K, rebound"):
+        compiled(X)
+
+
 def test_cells_are_guarded():
     """A closure's variable that is rebound afterwards, through a helper that closes over it."""
     factor = 2.0

@@ -128,9 +128,9 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda f: f.__name__)
 def test_a_leaked_tracer_is_always_named(leak, use):
-    """Any use of a tracer after its trace is an UnexpectedTracerError that says where it is from."""
+    """Any use of a tracer after its trace is an UnexpectedTracerError that says its origin."""
     tracer = leak(None)
-    with pytest.raises(errors.UnexpectedTracerError, match="after|outside") as caught:
+    with pytest.raises(errors.UnexpectedTracerError, match=r"after|outside") as caught:
         USES[use](tracer)
     assert "test_live_leaks.py" in str(caught.value)
 

@@ -444,9 +444,9 @@ def test_findings_survive_as_data():
 
 def test_accepted_without_noise():
     """What the issue lists as accepted, in one function."""
-    import contextlib  # noqa: PLC0415
-    import io  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+    import contextlib
+    import io
+    import sys
 
     @fnarray.jit
     def f(x):

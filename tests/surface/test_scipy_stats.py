@@ -197,3 +197,43 @@ def test_statistics_of_samples(axis):
         stats.rankdata(x, "x")
     with pytest.raises(ValueError, match="nan_policy"):
         stats.mode(x, nan_policy="raise")
+
+
+@pytest.mark.parametrize("bw", [None, "silverman", 0.7, lambda kde: kde.n ** (-1 / (kde.d + 4))])
+@pytest.mark.parametrize("d", [1, 2])
+def test_kernel_densities(bw, d):
+    """Densities, integrals and pytrees are JAX's."""
+    rng = np.random.default_rng(0)
+    data, points, weights = rng.normal(size=(d, 20)), rng.normal(size=(d, 7)), rng.uniform(size=20)
+    with enable_x64(True), jax.enable_x64(True):
+        ours, other = (m.gaussian_kde(data, bw, weights) for m in (stats, theirs))
+        for name in ("neff", "covariance", "inv_cov", "weights"):
+            assert_same(getattr(ours, name), getattr(other, name))
+        assert_same(ours.logpdf(points), other.logpdf(points), 1e4)
+        assert_same(ours(points), other(points), 1e4)
+        mean, cov = np.full(d, 0.3), 0.5 * np.eye(d)
+        got, want = (kde.integrate_gaussian(mean, cov) for kde in (ours, other))
+        assert_same(got, want, 1e4)
+        assert_same(ours.integrate_kde(ours), other.integrate_kde(other), 1e4)
+        got = fnarray.jit(lambda kde, x: kde.pdf(x))(ours, points)
+        assert_same(got, other(points), 1e4)
+        if d == 1:
+            assert_same(ours.integrate_box_1d(-1, 0.5), other.integrate_box_1d(-1, 0.5), 1e4)
+        else:
+            with pytest.raises(ValueError, match="one dimension"):
+                ours.integrate_box_1d(-1, 0.5)
+        got = ours.resample(fnarray.random.key(0), (5,))
+        assert_same(got, other.resample(jax.random.key(0), (5,)), 1e4)
+    with pytest.raises(ValueError, match="dimensions"):
+        ours.logpdf(np.ones((5, 7)))
+
+
+def test_kernel_densities_refuse():
+    """Too few samples, unknown methods and weights of another shape are refused."""
+    for args, words in (
+        (([1.0],), "two samples"),
+        (([1.0, 2.0], "x"), "'x'"),
+        (([1.0, 2.0], None, np.ones(3)), r"\(3,\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            stats.gaussian_kde(np.array(args[0]), *args[1:])

@@ -31,6 +31,7 @@ from . import truncnorm as truncnorm
 from . import uniform as uniform
 from . import vonmises as vonmises
 from . import wrapcauchy as wrapcauchy
+from ._kde import gaussian_kde as gaussian_kde
 from ._order import mode as mode
 from ._order import rankdata as rankdata
 from ._order import sem as sem
