@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 SIZE = 4
-GROUPS = [[0, 3], [2, 1]]
+GROUPS = ((0, 3), (2, 1))
 
 RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
 

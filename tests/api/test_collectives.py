@@ -92,7 +92,7 @@ def test_groups(name, by):
 
 def test_unequal_groups():
     """Sums may be taken within groups of different sizes."""
-    groups = [[0], [1, 3, 2]]
+    groups = ((0,), (1, 3, 2))
     got = fa.vmap(lambda x: lax.psum(x, "i", axis_index_groups=groups), axis_name="i")(X)
     np.testing.assert_array_equal(got, [0, 6, 6, 6])
 
