@@ -31,9 +31,9 @@ def loss(w, x, y):
     return -jnp.mean(jnp.take_along_axis(nn.log_softmax(x @ w), y[:, None], axis=1))
 
 
-def objective(w, x, y):
-    """The loss with scikit-learn's penalty for ``C=1``: half the squared norm, over all rows."""
-    return loss(w, x, y) + 0.5 * jnp.sum(w**2) / x.shape[0]
+def objective(w, x, y, rows):
+    """The loss with scikit-learn's penalty for ``C=1``: half the squared norm, spread over rows."""
+    return loss(w, x, y) + 0.5 * jnp.sum(w**2) / rows
 
 
 @fa.jit
@@ -42,7 +42,7 @@ def newton_step(w, x, y):
     flat = w.ravel()
 
     def of_flat(flat):
-        return objective(flat.reshape(w.shape), x, y)
+        return objective(flat.reshape(w.shape), x, y, x.shape[0])
 
     gradient, curvature = fa.grad(of_flat)(flat), fa.hessian(of_flat)(flat)
     step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(curvature), gradient)
@@ -69,7 +69,8 @@ def sgd(key, x, y, *, epochs=120, batch=16, rate=0.5, momentum=0.9):
 
         def step(state, rows):
             w, velocity = state
-            velocity = momentum * velocity - rate * fa.grad(objective)(w, x[rows], y[rows])
+            slope = fa.grad(objective)(w, x[rows], y[rows], x.shape[0])
+            velocity = momentum * velocity - rate * slope
             return (w + velocity, velocity), None
 
         return lax.scan(step, state, random.permutation(key, x.shape[0])[:n].reshape(-1, batch))
@@ -92,11 +93,11 @@ def main():
 
     with fa.enable_x64(True):
         w, steps = newton(jnp.asarray(x), jnp.asarray(y))
-        best, gap = float(objective(w, x, y)), np.abs(np.asarray(w) - reference).max()
+        best, gap = float(objective(w, x, y, len(x))), np.abs(np.asarray(w) - reference).max()
         print(f"Newton: {steps} steps, objective {best:.6f}, largest difference {gap:.1e}")
     x, x_test = jnp.asarray(x, jnp.float32), jnp.asarray(x_test, jnp.float32)
     w_sgd = sgd(random.key(0), x, jnp.asarray(y))
-    reached = float(objective(w_sgd, x, y))
+    reached = float(objective(w_sgd, x, y, len(x)))
     print(f"SGD: objective {reached:.6f}")
 
     scores = [accuracy(w, x_test, y_test) for w in (np.float32(w), w_sgd, np.float32(reference))]

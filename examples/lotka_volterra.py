@@ -84,18 +84,18 @@ def levenberg(log_params, damping):
     return new, misfit(new)
 
 
-def fit(log_params, tolerance=1e-8):
-    """Go on until the gradient of the misfit is below ``tolerance``."""
-    gradient = fa.jit(fa.grad(misfit))
-    value, damping, steps = misfit(log_params), 1e-2, 0
-    while jnp.linalg.norm(gradient(log_params)) > tolerance:
+def fit(log_params, tolerance=1e-6, most=100):
+    """Go on until the gradient of the misfit is below ``tolerance``; also return the steps."""
+    value_and_slope = fa.jit(fa.value_and_grad(misfit))
+    damping = 1e-2
+    for steps in range(most):
+        value, slope = value_and_slope(log_params)
+        if jnp.linalg.norm(slope) < tolerance:
+            return log_params, steps
         new, below = levenberg(log_params, damping)
-        if below <= value:
-            log_params, value, damping = new, below, damping / 10
-        else:
-            damping *= 10
-        steps += 1
-    return log_params, steps
+        accepted = bool(below <= value)
+        log_params, damping = (new, damping / 10) if accepted else (log_params, damping * 10)
+    raise RuntimeError(f"no convergence in {most} steps: misfit {value}, gradient {slope}")
 
 
 def fit_in_scipy(start):

@@ -25,12 +25,15 @@ if _TYPE_CHECKING:
         checkpoint_policies,
         custom_derivatives,
         debug,
+        dlpack,
         dtypes,
         errors,
         experimental,
+        flatten_util,
         lax,
         nn,
         numpy,
+        ops,
         purity,
         random,
         scipy,
@@ -39,6 +42,7 @@ if _TYPE_CHECKING:
         test_util,
         tree,
         tree_util,
+        typing,
     )  # fmt: skip
     from .api import *  # noqa: F403
     from .config import *  # noqa: F403
@@ -71,8 +75,9 @@ _NAMES = {
     "purity.live": "assume_pure",
 }
 _MODULES = """
-    ad_checkpoint checkpoint_policies custom_derivatives debug dtypes errors experimental lax nn
-    numpy purity random scipy sharding stages test_util tree tree_util
+    ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
+    flatten_util lax nn numpy ops purity random scipy sharding stages test_util tree tree_util
+    typing
 """
 
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -45,16 +45,3 @@ def jax():
     import jax
 
     return jax
-
-
-@pytest.fixture(autouse=True)
-def effects_off_for_now(request):
-    """Leave the purity checker out of tests not yet rid of impure functions; P1 removes this."""
-    from fnarray.config import effects
-
-    path = str(request.node.path)
-    if os.environ.get("FNARRAY_TEST_EFFECTS") == "error" or "tests/purity" in path:
-        yield
-    else:
-        with effects("off"):
-            yield

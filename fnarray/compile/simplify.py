@@ -215,7 +215,8 @@ def multiply_outer(block: Block) -> Block:
             reads = tuple(place.get(a) for a in range(node.ins[side].aval.ndim))
             var = Var(node.out.aval)
             index = Reindex(lambda i, read, at=reads: tuple(0 if p is None else i[p] for p in at))
-            eqn = Eqn(_SPREAD, (node.ins[side],), (var,), {"axes": reads}, node.eqn.source)
+            params = {"axes": reads, "shape": var.aval.shape}  # what tells it from others
+            eqn = Eqn(_SPREAD, (node.ins[side],), (var,), params, node.eqn.source)
             nodes.append(Node(eqn, index))
             wide.append(var)
         eqn = Eqn(_TIMES, tuple(wide), node.outs, {}, node.eqn.source)

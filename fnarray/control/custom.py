@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 from ..core import tree
 from ..core.array import Array, aval_of
@@ -54,7 +54,7 @@ class _Custom:
             raise TypeError(
                 f"{self.kind}: Expected a callable value, got {fun!r} of type {type(fun)}."
             )
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(cast(Any, self), fun)
         self.__wrapped__ = self.fun = fun
         try:
             self._signature = inspect.signature(fun)
@@ -243,7 +243,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
         nondiff_argnames: Sequence[str] | str = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable[..., Any] | None = None
+        self.jvp: Any = None
 
     def defjvp(
         self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False
@@ -305,12 +305,11 @@ class _JVPRule(JVPRule):
         self.held = call.given.held
 
     def __str__(self) -> str:
-        return fun_name(self.custom.jvp)  # type: ignore[arg-type]
+        return fun_name(self.custom.jvp)
 
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         """Apply the rule; check what it returns."""
         custom, given, rule = self.custom, self.call.given, self.custom.jvp
-        assert rule is not None
         n = given.held
         duals = tangents[n:] if custom.symbolic_zeros else map(instantiate, tangents[n:])
         with located(None), custom.admitted(rule):
@@ -396,8 +395,8 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         nondiff_argnames: Sequence[str] | str = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
+        self.fwd: Any = None
+        self.bwd: Any = None
 
     def defvjp(
         self,

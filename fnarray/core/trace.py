@@ -193,7 +193,7 @@ class CustomCall:
         """
         raise TypeError(f"{type(self).__name__} has no derivative")
 
-    def batched(self, axis: Any, flags: Sequence[bool], of: Any = None) -> Any:
+    def batched(self, axis: Any, flags: tuple[bool, ...], of: Any = None) -> Any:
         """Return the call on batches; once run, its ``flags`` say which results are batches."""
         raise TypeError(f"{type(self).__name__} does not say how it is batched")
 

@@ -1,5 +1,6 @@
 """Activation functions and what else neural networks need, as ``jax.nn`` names them."""
 
+from . import initializers as initializers
 from ._activations import (
     celu,
     elu,
@@ -41,6 +42,7 @@ __all__ = [
     "hard_swish",
     "hard_tanh",
     "identity",
+    "initializers",
     "leaky_relu",
     "log1mexp",
     "log_sigmoid",

@@ -16,8 +16,8 @@ from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Literal, eval_graph
 from ..core.primitive import Primitive
-from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.source import user_source
+from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import (
     CustomCall,
     GraphTrace,

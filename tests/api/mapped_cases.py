@@ -19,7 +19,7 @@ import numpy as np
 SIZE = 4
 GROUPS = ((0, 3), (2, 1))
 
-RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
+RING = ((0, 1), (1, 2), (2, 3), (3, 0))
 
 #: Name, example's shape, function.
 CASES = {
@@ -214,9 +214,8 @@ def main(path: str) -> None:
     for name in SHARDED:
         fun, args = sharded(jax, name)
         results["sharded", name] = np.asarray(fun(*args))
-        results["grad", name] = np.asarray(
-            jax.jit(jax.grad(lambda *a: (fun(*a) ** 2).sum()))(*args)
-        )
+        squared = jax.grad(lambda *a, fun=fun: (fun(*a) ** 2).sum())
+        results["grad", name] = np.asarray(jax.jit(squared)(*args))
     Path(path).write_bytes(pickle.dumps(results))
 
 

@@ -47,34 +47,34 @@ def test_grad_of_vmap(name, oracle):
 
 def members(k):
     """Return the group that an example belongs to."""
-    return next(g for g in GROUPS if k in g)
+    return list(next(g for g in GROUPS if k in g))
 
 
 #: What each example gets; JAX's vmap does not know groups.
 GROUPED = {
     "psum": (
         lambda x: lax.psum(x, "i", axis_index_groups=GROUPS),
-        lambda x, k: x[members(k)].sum(0),
+        lambda x, k: x[list(members(k))].sum(0),
     ),
     "pmean": (
         lambda x: lax.pmean(x, "i", axis_index_groups=GROUPS),
-        lambda x, k: x[members(k)].mean(0),
+        lambda x, k: x[list(members(k))].mean(0),
     ),
     "pmax": (
         lambda x: lax.pmax(x, "i", axis_index_groups=GROUPS),
-        lambda x, k: x[members(k)].max(0),
+        lambda x, k: x[list(members(k))].max(0),
     ),
     "all_gather": (
         lambda x: lax.all_gather(x, "i", axis_index_groups=GROUPS, axis=1),
-        lambda x, k: np.stack(x[members(k)], 1),
+        lambda x, k: np.stack(x[list(members(k))], 1),
     ),
     "psum_scatter": (
         lambda x: lax.psum_scatter(x, "i", axis_index_groups=GROUPS),
-        lambda x, k: x[members(k)].sum(0)[members(k).index(k)],
+        lambda x, k: x[list(members(k))].sum(0)[members(k).index(k)],
     ),
     "all_to_all": (
         lambda x: lax.all_to_all(x, "i", 0, 0, axis_index_groups=GROUPS),
-        lambda x, k: x[members(k), members(k).index(k)],
+        lambda x, k: x[list(members(k)), members(k).index(k)],
     ),
 }
 

@@ -26,6 +26,20 @@ def same(x):
     return x
 
 
+def custom_jvp(f, rule=same):
+    """Return a function with a derivative of its own, in which ``rule`` is called."""
+    made = fnarray.custom_jvp(f)
+    made.defjvp(lambda xs, ts: (f(xs[0]), rule(ts[0])))
+    return made
+
+
+def custom_vjp(f, fwd=same, bwd=same):
+    """Return a function with a backward pass of its own."""
+    made = fnarray.custom_vjp(f)
+    made.defvjp(lambda x: (fwd(x), None), lambda _, ct: (bwd(ct),))
+    return made
+
+
 USES = {
     "jit": lambda f: fnarray.jit(f)(X),
     "jit.lower": lambda f: fnarray.jit(f).lower(X),
@@ -44,6 +58,13 @@ USES = {
     "jacrev": lambda f: fnarray.jacrev(f)(X),
     "hessian": lambda f: fnarray.hessian(f)(X),
     "vmap": lambda f: fnarray.vmap(f)(ROW),
+    "pmap": lambda f: fnarray.pmap(f)(ROW[:1]),
+    "checkpoint": lambda f: fnarray.checkpoint(f)(X),
+    "custom_jvp": lambda f: custom_jvp(f)(X),
+    "custom_jvp rule": lambda f: fnarray.jvp(custom_jvp(same, f), (X,), (X,)),
+    "custom_vjp": lambda f: custom_vjp(f)(X),
+    "custom_vjp fwd": lambda f: fnarray.grad(custom_vjp(same, fwd=f))(X),
+    "custom_vjp bwd": lambda f: fnarray.grad(custom_vjp(same, bwd=f))(X),
     "jit of grad": lambda f: fnarray.jit(fnarray.grad(f))(X),
     "jit of partial": lambda f: fnarray.jit(functools.partial(f))(X),
     "cond": lambda f: lax.cond(True, same, f, X),

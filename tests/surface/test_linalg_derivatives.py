@@ -77,10 +77,6 @@ CASES = [
 ]
 
 
-def check_finite(x: Any) -> None:
-    assert all(np.isfinite(np.asarray(y)).all() for y in leaves(x))
-
-
 def like(outs: list[Any], rebuild: Any, seed: int) -> Any:
     """Return cotangents of results, in the results' structure."""
     cts = []
@@ -99,22 +95,36 @@ def floats(x: Any) -> list[np.ndarray]:
     return [y for y in map(np.asarray, leaves(x)) if y.dtype.kind in "fc"]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize(("mine", "other", "operands"), CASES)
+def pairing(cts: Any, tangents: Any) -> float:
+    """Inner product of cotangents and tangents: the real part, without conjugation."""
+    pairs = zip(floats(cts), floats(tangents), strict=True)
+    return sum((c * t).sum() for c, t in pairs).real
+
+
+#: Rules with a branch for complex numbers; the others are tested on these alone.
+BRANCHING = ("l.lu", "l.qr", "l.svd", "l.eigh", "n.slogdet", "n.det", "s.polar")
+RUNS = [
+    pytest.param(*c.values, dtype, id=f"{c.id}-{dtype}")
+    for c in CASES
+    for dtype in ("complex128", "float64")
+    if dtype == "complex128" or c.id.startswith(BRANCHING)
+]
+
+
+@pytest.mark.parametrize(("mine", "other", "operands", "dtype"), RUNS)
 def test_matches_jax(mine, other, operands, dtype):
-    """Forward and reverse derivatives are JAX's."""
+    """Forward derivatives are JAX's; reverse ones meet them in an inner product."""
     xs = [draw(word, shape, dtype, k) for k, (word, shape) in enumerate(operands)]
     ts = [
-        draw(word if word in ("hermitian",) else "", shape, dtype, 10 + k)
+        draw("hermitian" if word == "hermitian" else "", shape, dtype, 10 + k)
         for k, (word, shape) in enumerate(operands)
     ]
     with enable_x64(True), jax.enable_x64(True):
-        got, want = fnarray.jvp(mine, xs, ts), jax.jvp(other, xs, ts)
-        assert_same(floats(got), floats(want), 1e5)
-        out, pull = fnarray.vjp(mine, *xs)
-        out_, pull_ = jax.vjp(other, *xs)
-        cts = like(leaves(out), out, 20), like(leaves(out_), out_, 20)
-        assert_same(pull(cts[0]), pull_(cts[1]), 1e5)
+        out, tangents = fnarray.jvp(mine, xs, ts)
+        assert_same(floats((out, tangents)), floats(jax.jvp(other, xs, ts)), 1e5)
+        cts = like(leaves(out), out, 20)
+        back = fnarray.vjp(mine, *xs)[1](cts)
+    np.testing.assert_allclose(pairing(cts, tangents), pairing(back, ts), rtol=1e-9, atol=1e-9)
 
 
 MORE = [
@@ -170,10 +180,7 @@ def test_central_differences(f, operands):
             np.testing.assert_allclose(t, (a - b) / (2 * step), rtol=1e-6, atol=1e-7)
         cts = like(leaves(out), out, 20)
         back = fnarray.vjp(f, *xs)[1](cts)
-    # vdot of complex results: the pairing of cotangents is not conjugate.
-    forward = sum((c * t).sum() for c, t in zip(leaves(cts), floats(tangent), strict=True)).real
-    reverse = sum((c * t).sum() for c, t in zip(map(np.asarray, back), ts, strict=True))
-    np.testing.assert_allclose(forward, reverse, rtol=1e-9)
+    np.testing.assert_allclose(pairing(cts, tangent), pairing(back, ts), rtol=1e-9)
 
 
 @pytest.mark.parametrize("rank", [4, 3, 2])
@@ -216,15 +223,6 @@ def test_second_derivatives(f, word):
     with enable_x64(True), jax.enable_x64(True):
         got = fnarray.hessian(lambda a: f(jnp, a))(x)
         want = jax.hessian(lambda a: f(jax.numpy, a))(x)
-        assert_same(got, want, 1e5)
-
-
-def test_second_derivative_of_the_exponential():
-    """The derivative of the derivative is that of JAX, which differentiates the series."""
-    x, t = draw("", (3, 3), "float64", 0), draw("", (3, 3), "float64", 1)
-    with enable_x64(True), jax.enable_x64(True):
-        got = fnarray.jvp(lambda a: fnarray.grad(lambda b: sl.expm(b)[0, 1])(a), (x,), (t,))
-        want = jax.jvp(lambda a: jax.grad(lambda b: theirs.expm(b)[0, 1])(a), (x,), (t,))
         assert_same(got, want, 1e5)
 
 

@@ -200,10 +200,10 @@ class Control(Blocks):
             if var in donors:
                 operand = block.inputs[operands.index(donors[var])]
                 self.storage[operand] = self.storage[var]
-                owned.add(operand)
                 if self._is_copy(block, atom, operand):
-                    idle.add(atom)  # the result is where the operand is
+                    idle.add(atom)  # the result is where the operand is, and stays
                     continue
+                owned.add(operand)
             targets[atom] = self.storage[var]
         all_outputs = block.outputs
         block = Block(

@@ -1,0 +1,185 @@
+"""``vmap`` maps as JAX's does: axes, trees, sizes, nesting, types of results, and errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy
+from fnarray.config import effects
+
+from .test_derivatives import same
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+V = np.array([1.5, -2.0, 0.5], np.float32)
+T = np.arange(24, dtype=np.float32).reshape(2, 3, 4) / 8
+I = np.array([2, 0, 1], np.int32)  # noqa: E741
+E = np.zeros((0, 3), np.float32)
+for _array in (X, V, T, I, E):
+    _array.flags.writeable = False
+
+
+def run(module: Any, text: str) -> Any:
+    """Evaluate an expression, in which ``J`` is a package and ``jnp`` and ``lax`` are its own."""
+    names = {"J": module, "jnp": module.numpy, "lax": module.lax, "np": np}
+    return eval(text, {**names, "X": X, "V": V, "T": T, "I": I, "E": E})
+
+
+VALUES = """
+J.vmap(jnp.sin)(V)
+J.vmap(lambda x: x * 2)(I)
+J.vmap(lambda x: x.sum())(X)
+J.vmap(lambda x: x.sum(), in_axes=1)(X)
+J.vmap(lambda x: x.sum(), in_axes=-1)(X)
+J.vmap(lambda x: x, in_axes=-1, out_axes=-1)(X)
+J.vmap(lambda x: x * 2, in_axes=2, out_axes=1)(T)
+J.vmap(lambda x: x * 2, in_axes=-3, out_axes=-2)(T)
+J.vmap(lambda x: (x, x.sum()), in_axes=1, out_axes=(2, 0))(T)
+J.vmap(lambda x: {'a': x, 'b': [x, x]}, out_axes={'a': 0, 'b': 1})(X)
+J.vmap(lambda x: {'a': x, 'b': [x, x]}, out_axes={'a': 0, 'b': [1, -1]})(X)
+J.vmap(lambda x: (x, x), out_axes=(0, 1))(X)
+J.vmap(lambda x: (x, 3.0), out_axes=(0, None))(V)
+J.vmap(lambda x: 3.0)(X)
+J.vmap(lambda x: np.float32(3), out_axes=None)(X)
+J.vmap(lambda x: V, out_axes=1)(X)
+J.vmap(lambda x: (x, None))(V)
+J.vmap(lambda x: None)(V)
+J.vmap(lambda x: ())(V)
+J.vmap(lambda x, y: x + y, in_axes=(0, None))(V, 2)
+J.vmap(lambda x, y: x + y, in_axes=(None, 0))(V, X)
+J.vmap(lambda x, y: x + y, in_axes=[0, None])(X, V)
+J.vmap(lambda x, y: x * y, in_axes=(0, 1))(X, X.T)
+J.vmap(lambda x, y: x @ y, in_axes=(None, 0))(X, T)
+J.vmap(lambda x, y: x, in_axes=(0, None))(V, None)
+J.vmap(lambda x, y: x, in_axes=(0, 0))(V, {'none': None})
+J.vmap(lambda d: d['a'] * d['b'][0] + d['b'][1], in_axes=({'a': 0, 'b': (1, None)},))({'a': X, 'b': (X.T, V)})
+J.vmap(lambda d: d['a'] * d['b'], in_axes=({'a': None, 'b': 0},))({'a': V, 'b': X})
+J.vmap(lambda d, s: d['a'] * s, in_axes=({'a': 0}, None))({'a': X}, 2.0)
+J.vmap(lambda l: l[0] + l[1], in_axes=([0, 0],))([V, I])
+J.vmap(lambda *xs: sum(xs))(V, V, V)
+J.vmap(lambda x, *, k: x * k)(V, k=I)
+J.vmap(lambda x, *, k: x * k['s'], in_axes=None)(2.0, k={'s': V})
+J.vmap(lambda *, k: k.sum())(k=X)
+J.vmap(lambda x, y=V: x * y)(X)
+J.vmap(lambda: 2.0, axis_size=3)()
+J.vmap(lambda: jnp.arange(2), axis_size=3, out_axes=1)()
+J.vmap(lambda x: x + 1, in_axes=None, axis_size=2)(V)
+J.vmap(lambda x: x, axis_size=3)(V)
+J.vmap(lambda x: x, axis_size=np.int64(3))(V)
+J.vmap(jnp.sin)(E)
+J.vmap(lambda x: (x.sum(), x.max(initial=0.0)), in_axes=0)(E)
+J.vmap(lambda x: x * 2, in_axes=1)(E)
+J.vmap(lambda x, y: x @ y, in_axes=(0, None))(E, V)
+J.vmap(jnp.dot)(X[:1], X[:1])
+J.vmap(lambda x: jnp.sort(x)[::-1])(X[:1])
+J.vmap(J.vmap(jnp.sin))(X)
+J.vmap(J.vmap(lambda x, y: x * y, in_axes=(0, None)), in_axes=(None, 0))(V, V)
+J.vmap(J.vmap(J.vmap(lambda x: x * x)))(T)
+J.vmap(lambda x: J.vmap(lambda y: x * y)(x))(X)
+J.vmap(lambda x: J.vmap(lambda y: x + y, in_axes=1, out_axes=1)(X))(X[0])
+J.vmap(lambda x, i: x[i])(X.T, I % 2)
+J.vmap(lambda i: V[i])(I)
+J.vmap(lambda x, i: x.at[i].set(9.0), in_axes=(None, 0))(V, I)
+J.vmap(lambda x, i: lax.dynamic_slice(x, (i,), (2,)), in_axes=(None, 0))(V, I)
+J.vmap(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))(V)
+J.vmap(lambda x: lax.cond(x > 0, jnp.sin, jnp.cos, x))(V)
+J.vmap(lambda p, x: lax.cond(p, lambda: x, lambda: -x), in_axes=(None, 0))(True, V)
+J.vmap(lambda k, x: lax.switch(k, [jnp.sin, jnp.cos, jnp.tanh], x))(I, V)
+J.vmap(lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2.0), (0, 1.0)))(I)
+J.vmap(lambda n, x: lax.fori_loop(0, n, lambda i, c: c * x, 1.0))(I, V)
+J.vmap(lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x))(X)
+J.vmap(lambda c, x: lax.scan(lambda c, y: (c + y, c), c, x)[0], in_axes=(0, None))(V, V)
+J.vmap(lambda x: lax.map(jnp.sin, x))(X)
+J.vmap(lambda x: lax.associative_scan(jnp.add, x))(X)
+J.vmap(J.grad(lambda x: x**3))(V)
+J.vmap(J.grad(lambda x, y: (x * y).sum(), argnums=(0, 1)), in_axes=(0, None))(X, V)
+J.vmap(J.value_and_grad(lambda w: jnp.tanh(w @ V)))(X)
+J.vmap(lambda x, t: J.jvp(jnp.sin, (x,), (t,)))(V, V)
+J.vmap(lambda x, c: J.vjp(jnp.sin, x)[1](c))(V, V)
+J.vmap(J.jacrev(lambda x: x**2))(X)
+J.vmap(J.hessian(lambda x: (x**3).sum()))(X)
+J.vmap(J.jit(lambda x: jnp.tanh(x) * 2))(V)
+J.jit(J.vmap(lambda x: jnp.tanh(x) * 2))(V)
+J.grad(lambda w: J.vmap(lambda x: jnp.sin(x @ w))(X).sum())(V)
+J.jvp(J.vmap(jnp.sin), (V,), (V,))
+J.linearize(J.vmap(jnp.sin), V)[1](V)
+J.vmap(lambda x: x, axis_name='i')(V)
+J.vmap(lambda x: (x.astype(jnp.float16), x > 1, x.astype(int)))(X)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_as_jax(text: str) -> None:
+    """Results are JAX's: structure, shapes, dtypes, weak types and values."""
+    same(run(fnarray, text), run(jax, text))
+
+
+#: Bad calls, JAX's error type, and what the message says.
+ERRORS = (
+    ("J.vmap(3)", TypeError, "vmap: Expected a callable value, got 3"),
+    ("J.vmap(lambda x: x, in_axes='a')", TypeError, "in_axes must be an int, None"),
+    ("J.vmap(lambda x: x, in_axes=0.5)", TypeError, "in_axes must be an int, None"),
+    ("J.vmap(lambda x: x, in_axes={'x': 0})", TypeError, "but got {'x': 0}"),
+    ("J.vmap(lambda x: x, in_axes=(0, 'a'))", TypeError, "container with those types as leaves"),
+    ("J.vmap(lambda x: x, out_axes='a')", TypeError, "out_axes must be an int, None"),
+    ("J.vmap(lambda x: x, in_axes=(0,))(V, V)", ValueError, r"len\(in_axes\)=1, len\(args\)=2"),
+    ("J.vmap(lambda d: d, in_axes=({'b': 0},))({'a': V})", ValueError, "must be a tree prefix"),
+    ("J.vmap(lambda l: l, in_axes=([0, None],))((V, 1.0))", ValueError, "must be a tree prefix"),
+    ("J.vmap(lambda x: x)()", ValueError, "at least one argument containing an array"),
+    ("J.vmap(lambda x: x, in_axes=None)(V)", ValueError, "at least one non-None value in in_axes"),
+    ("J.vmap(lambda x, y: x, in_axes=(None, None))(V, V)", ValueError, "at least one non-None"),
+    ("J.vmap(lambda x: x)(1.0)", ValueError, r"argument x along axis 0.*its shape is \(\)"),
+    ("J.vmap(lambda x, y: x)(V, 2.0)", ValueError, "argument y along axis 0"),
+    ("J.vmap(lambda x: x, in_axes=2)(X)", ValueError, "should be at least 3, but is only 2"),
+    ("J.vmap(lambda x: x, in_axes=-3)(X)", ValueError, "should be at least 3, but is only 2"),
+    ("J.vmap(lambda d: 1)({'w': [V, 1.0]})", ValueError, r"argument d\['w'\]\[1\] along axis 0"),
+    ("J.vmap(lambda x, y: x)(V, X)", ValueError,
+     r"inconsistent sizes.*size 3: axis 0 of argument x of type float32\[3\].*size 2: axis 0 of "
+     r"argument y of type float32\[2,3\]"),
+    ("J.vmap(lambda d: 1)({'a': V, 'b': [X, V]})", ValueError, r"argument d\['b'\]\[0\]"),
+    ("J.vmap(lambda x, *, k: x)(V, k=X)", ValueError, "inconsistent sizes.*argument k"),
+    ("J.vmap(lambda x: x, axis_size=4)(V)", ValueError, "inconsistent sizes.*axis_size.*4"),
+    ("J.vmap(lambda x: x)('a')", TypeError, "argument x of <lambda>.*not a valid fnarray type"),
+    ("J.vmap(lambda x: 'a')(V)", TypeError, "<lambda>.*returned 'a'"),
+    ("J.vmap(lambda x: x, out_axes=None)(V)", ValueError, "mapped output but out_axes is None"),
+    ("J.vmap(lambda x: (x, x), out_axes=(0, None))(V)", ValueError, "None for result 1"),
+    ("J.vmap(lambda x: x, out_axes=1)(V)", ValueError, "axis 1 is out of bounds"),
+    ("J.vmap(lambda x: x, out_axes=-2)(V)", ValueError, "axis -2 is out of bounds"),
+    ("J.vmap(lambda x: 3.0, out_axes=1)(V)", ValueError, "out of bounds"),
+    ("J.vmap(lambda x: (x, x), out_axes=[0, 1])(V)", ValueError, "must be a tree prefix"),
+    ("J.vmap(lambda x: x, out_axes=(0, 0))(V)", ValueError, "must be a tree prefix"),
+    ("J.vmap(lambda x: bool(x))(V)", TypeError, "truth value"),
+    ("J.vmap(lambda x: x if x > 0 else -x)(V)", TypeError, "truth value"),
+    ("J.vmap(lambda x: float(x))(V)", TypeError, r"float\(\)"),
+    ("J.vmap(lambda x: np.asarray(x))(V)", TypeError, "numpy"),
+    ("J.vmap(lambda x: [1, 2, 3][x])(I)", TypeError, "__index__"),
+    ("J.vmap(lambda x: jnp.ones(x))(I)", TypeError, "concrete integers"),
+    ("J.vmap(lambda x, y: x)(V)", TypeError, "missing 1 required positional argument"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "error", "said"), ERRORS, ids=[row[0] for row in ERRORS])
+def test_bad_calls(text: str, error: type[Exception], said: str) -> None:
+    """Bad input raises the type of error that JAX raises, and says what is wrong."""
+    with pytest.raises(error):
+        run(jax, text)
+    with pytest.raises(error, match=re.compile(said, re.DOTALL)):
+        run(fnarray, text)
+
+
+def test_runs_the_function_once() -> None:
+    """The function is run once, whatever the number of examples, on tracers of one example."""
+    shapes = []
+
+    def f(x):
+        shapes.append(x.shape)
+        return x
+
+    with effects("off"):
+        fnarray.vmap(f)(np.ones((7, 2), np.float32))
+    assert shapes == [(2,)]
