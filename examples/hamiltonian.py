@@ -17,7 +17,7 @@ import fnarray.numpy as jnp
 from fnarray import lax, random
 from fnarray.scipy import stats
 
-CHAINS, DRAWS, WARM_UP, LEAPS, STEP = 8, 1500, 300, 12, 0.03
+CHAINS, DRAWS, WARM_UP, LEAPS, STEP = 8, 1500, 200, 20, 0.02
 SHAPE, SCALE = 2.0, 1.0  # of the inverse gamma prior of the variance
 
 

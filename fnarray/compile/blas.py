@@ -8,52 +8,14 @@ block of rows or columns for each of our threads, and BLAS works on one thread i
 
 from __future__ import annotations
 
-import threading
-from functools import cache
-from typing import Any
-
 import numpy as np
 
+from ..core.onethread import one_thread
 from .launch import threads, together
 
 #: Up to this many multiplications OpenBLAS itself stays on the calling thread.
 SERIAL = 1 << 18
 _FLOATS = frozenset("fdFD")
-
-
-@cache
-def _libraries() -> tuple[Any, ...]:
-    """Return what controls the threads of the BLAS libraries that are loaded."""
-    from threadpoolctl import ThreadpoolController  # looks through all loaded libraries
-
-    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
-
-
-class _Single:
-    """Keeps BLAS to one thread while any product runs."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running = 0
-        self._before: list[int] = []
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._running += 1
-            if self._running == 1:
-                self._before = [one.get_num_threads() for one in _libraries()]
-                for one in _libraries():
-                    one.set_num_threads(1)
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._running -= 1
-            if self._running == 0:
-                for one, count in zip(_libraries(), self._before, strict=True):
-                    one.set_num_threads(count)
-
-
-_single = _Single()
 
 
 def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -83,6 +45,6 @@ def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
             some = (*every, slice(None), part(columns))
             np.matmul(lhs, rhs[some], out=out[some])
 
-    with _single:
+    with one_thread:
         together(block, count)
     return out

@@ -39,7 +39,7 @@ def install_array_methods(methods: dict[str, Any]) -> None:
     for name, method in methods.items():
         setattr(Array, name, method)
     if "__getattr__" in vars(Array):
-        del Array.__getattr__
+        del Array.__getattr__  # type: ignore[attr-defined]
 
 
 def install_compiled_call(

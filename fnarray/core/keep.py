@@ -35,7 +35,7 @@ class Kept(dict[Any, Any]):
         """Say whether it was made for a function, not copied from another."""
         return self._owner is not None and self._owner() is fun
 
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
 
 

@@ -16,6 +16,7 @@ from ..ops.cumulative import *
 from ..ops.dynamic import *
 from ..ops.elementwise import *
 from ..ops.exchange import *
+from ..ops.fft import *
 from ..ops.fill import *
 from ..ops.gather import *
 from ..ops.log_sums import *

@@ -27,6 +27,7 @@ from ._products import *
 from ._quantiles import *
 from ._ranges import *
 from ._reductions import *
+from ._repeat import *
 from ._roots import *
 from ._search import *
 from ._select import *

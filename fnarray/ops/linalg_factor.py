@@ -16,6 +16,7 @@ from ..core.trace import bind
 from ._canonical import as_array
 from ._derive import CONSTANT, Tangents, add_tangents, const, expand, mul, one_more_axis, op
 from ._matrix import (
+    MANY,
     add,
     check_matrix,
     check_square,
@@ -56,11 +57,19 @@ def _cholesky_aval(x: ShapedArray) -> ShapedArray:
 
 
 def _cholesky_eval(x: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.cholesky(x)
-    except np.linalg.LinAlgError:
-        outs = [(x.shape[-2:], x.dtype)]
-        return np.tril(per_matrix(lambda a: (np.linalg.cholesky(a),), (x,), (2,), outs)[0])
+    if not x.size:
+        return x
+    if count(x.shape[:-2]) >= MANY:
+        try:
+            return np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            pass  # one of them has no factor: which is found out below
+    return per_matrix(_potrf, (x,), (2,), [(x.shape[-2:], x.dtype)])[0]
+
+
+def _potrf(x: np.ndarray) -> tuple[np.ndarray]:
+    factor, failed = lapack("potrf", x.dtype)(x, lower=True, clean=True)
+    return (np.tril(np.full_like(x, np.nan)) if failed else factor,)
 
 
 def _cholesky_call(ins: Any, outs: Any) -> Call:

@@ -25,6 +25,7 @@ from ._derive import (
     reshape,
 )
 from ._matrix import (
+    MANY,
     blas,
     check_square,
     conj,
@@ -219,27 +220,27 @@ def _linear_aval(a: ShapedArray, b: ShapedArray) -> ShapedArray:
 
 
 def _gesv(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray]:
-    factors, pivots, _ = lapack("getrf", a.dtype)(a)
-    return (_substituted(factors, pivots, b),)
-
-
-def _substituted(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Solve with a factorisation that may be singular: zeros divide, as in `triangular_solve`."""
+    factors, pivots, singular = lapack("getrf", a.dtype)(a)
+    if not singular:
+        return (lapack("getrs", a.dtype)(factors, pivots, b)[0],)
+    # LAPACK's own solver stops at the zeros by which this divides.
     order = np.arange(len(b))
     for i, other in enumerate(pivots):
         order[i], order[other] = order[other], order[i]
-    trsm = blas("trsm", factors.dtype)
+    trsm = blas("trsm", a.dtype)
     x = trsm(1.0, factors, b[order], lower=1, diag=1)
-    return trsm(1.0, factors, x, lower=0)
+    return (trsm(1.0, factors, x, lower=0),)
 
 
 def _linear_eval(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if not b.size:
         return b
-    try:
-        return np.linalg.solve(a, b)
-    except np.linalg.LinAlgError:
-        return per_matrix(_gesv, (a, b), (2, 2), [(b.shape[-2:], b.dtype)])[0]
+    if count(a.shape[:-2]) >= MANY:
+        try:
+            return np.linalg.solve(a, b)
+        except np.linalg.LinAlgError:
+            pass  # one of them is singular: the others are solved below
+    return per_matrix(_gesv, (a, b), (2, 2), [(b.shape[-2:], b.dtype)])[0]
 
 
 def _linear_call(ins: Any, outs: Any) -> Call:

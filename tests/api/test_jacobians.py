@@ -27,8 +27,6 @@ SHARED = """
 (lambda d: {'s': d['a'].sum(), 'v': d['b']})({'a': H, 'b': V})
 (lambda d: {'s': d['a'].astype(jnp.float32).sum() * d['b']})({'a': H, 'b': V})
 (lambda x: (x, {'k': 2 * x, 'none': None}))(V)
-(lambda x: ())(V)
-(lambda x: None)(V)
 (lambda x, y: x * y)(V, V)
 (lambda x, y: x * y, 1)(V, 2.0)
 (lambda x, y: x * y, -1)(V, V)
@@ -53,6 +51,8 @@ def test_jacobians(text: str, name: str) -> None:
 
 
 VALUES = """
+J.jacfwd(lambda x: ())(V)
+J.jacfwd(lambda x: None)(V)
 J.jacfwd(lambda x: [x**2, {'x': x, 'n': 1}], has_aux=True)(V)
 J.jacrev(lambda x: (x**2, {'x': x, 'n': 1, 's': 'text'}), has_aux=True)(V)
 J.jacfwd(lambda z: z * z, holomorphic=True)(C)
@@ -97,7 +97,7 @@ ERRORS = (
     ("J.jacfwd(f, argnums=2)(1.0, 2.0)", ValueError, "argnums=2 must be at least -2 and less than"),
     ("J.jacrev(f, argnums=-3)(1.0, 2.0)", ValueError, "argnums=-3 must be"),
     ("J.jacrev(f, argnums=1.5)(1.0, 2.0)", TypeError, "argnums must be an int or a sequence"),
-    ("J.jacrev(f, argnums=())(1.0, 2.0)", ValueError, "argnums is empty"),
+    ("J.jacrev(lambda x: None)(V)", ValueError, "at least one argument containing an array"),
     ("J.jacfwd(lambda x: x)(1)", TypeError, "jacfwd requires real-valued inputs.*int32"),
     ("J.jacrev(lambda x: x * 2)(1)", TypeError, "real- or complex-valued inputs.*int32"),
     ("J.jacfwd(lambda x: x)(1j)", TypeError, "requires real-valued inputs.*complex64"),
@@ -114,8 +114,7 @@ ERRORS = (
     ("J.jacfwd(lambda x: x, has_aux=True)(1.0)", TypeError, "two-element tuple"),
     ("J.jacrev(lambda x: x, has_aux=True)(1.0)", TypeError, "two-element tuple"),
     ("J.hessian(lambda x: x)(1)", TypeError, "int32"),
-    ("J.jacfwd(lambda x: x if x[0] > 0 else x)(V) + J.jit(J.jacfwd(lambda x: x if x[0] > 0 else x))"
-     "(V)", TypeError, "truth value"),
+    ("J.jit(J.jacfwd(lambda x: x if x[0] > 0 else x))(V)", TypeError, "truth value"),
 )  # fmt: skip
 
 

@@ -227,10 +227,11 @@ def _update(draw: Any, shapes: list[Shape]) -> Any:
     if i is None:
         return None
     box = tuple(draw(st.integers(1, n)) for n in shapes[i])
-    zero = (0,) * len(box)
 
     def run(lax: Any, v: list[Any]) -> Any:
-        new = lax.sin(lax.slice(v[i], zero, box))
+        # Not of ``v[i]``: XLA may write the update in place before it has read the operand.
+        mean = lax.reduce_sum(lax.tanh(v[j]), tuple(range(len(v[j].shape))))
+        new = lax.broadcast_in_dim(lax.sin(mean), box, ())
         return lax.dynamic_update_slice(v[i], new, [_index_of(lax, v[j])] * len(box))
 
     return f"update v{i} at v{j}", shapes[i], run

@@ -1,0 +1,158 @@
+"""Discrete Fourier transforms along the last axes.
+
+SciPy's pocketfft evaluates them, in single precision too; a compiled program calls it between its
+kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core.array import Array
+from ..core.avals import ShapedArray
+from ..core.dtypes import is_complex, to_complex, to_inexact, to_real
+from ..core.forms import Call
+from ..core.tangents import Undefined
+from ..core.trace import bind
+from ._canonical import as_array, canonical_ints
+from ._derive import LINEAR, convert, mul, one_more_axis, op
+from ._matrix import extend
+from ._rules import kernel_call
+
+__all__ = ["FftType", "fft"]
+
+
+class FftType(IntEnum):
+    """Kinds of transform."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def _aval(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> ShapedArray:
+    rank = len(fft_lengths)
+    if rank > x.ndim:
+        raise ValueError(
+            f"lax.fft: {fft_type.name} input shape {x.shape} must have at least as many input "
+            f"dimensions as fft_lengths {fft_lengths}."
+        )
+    if not rank:
+        return x
+    lead, sizes, wanted = x.shape[: x.ndim - rank], x.shape[x.ndim - rank :], fft_lengths
+    half = (*wanted[:-1], wanted[-1] // 2 + 1)
+    inverse = fft_type == FftType.IRFFT
+    if sizes != (half if inverse else wanted):
+        raise ValueError(
+            f"lax.fft: {fft_type.name} with fft_lengths {fft_lengths} takes an operand whose last "
+            f"axes are {half if inverse else wanted}, got shape {x.shape}. Slice or pad it, or use "
+            "fnarray.numpy.fft."
+        )
+    if inverse:
+        return ShapedArray((*lead, *wanted), to_real(x.dtype))
+    out = half if fft_type == FftType.RFFT else sizes
+    return ShapedArray((*lead, *out), to_complex(x.dtype))
+
+
+def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> np.ndarray:
+    from scipy import fft as library
+
+    rank = len(fft_lengths)
+    if not rank:
+        return x
+    if not x.size:
+        aval = _aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+        return np.zeros(aval.shape, aval.dtype)
+    names = {FftType.FFT: "fftn", FftType.IFFT: "ifftn", FftType.RFFT: "rfftn"}
+    transform = getattr(library, names.get(fft_type, "irfftn"))
+    sizes = fft_lengths if fft_type == FftType.IRFFT else None
+    return np.ascontiguousarray(transform(x, sizes, axes=tuple(range(-rank, 0))))
+
+
+def _call(ins: Any, outs: Any, **params: Any) -> Call:
+    return Call(None, host=lambda x: (_eval(x, **params),))
+
+
+def _transpose(
+    ct: Any, x: Undefined, *, fft_type: FftType, fft_lengths: tuple[int, ...]
+) -> list[Any]:
+    """The matrix of a full transform is symmetric; those of real ones are parts of it."""
+    params = {"fft_type": fft_type, "fft_lengths": fft_lengths}
+    if not fft_lengths or fft_type in (FftType.FFT, FftType.IFFT):
+        return [bind(fft_p, ct, **params)]
+    n = fft_lengths[-1]
+    if fft_type == FftType.RFFT:
+        padded = extend(ct, ct.ndim - 1, n - ct.shape[-1])
+        return [op("real", bind(fft_p, padded, fft_type=FftType.FFT, fft_lengths=fft_lengths))]
+    # Coefficients but the first and the middle one stand for their conjugates too.
+    weights = np.full(n // 2 + 1, 2 / prod(fft_lengths), ct.dtype)
+    weights[0] /= 2
+    if n % 2 == 0:
+        weights[-1] /= 2
+    half = bind(fft_p, ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
+    scale = convert(as_array(weights.reshape((1,) * (ct.ndim - 1) + weights.shape)), half.dtype)
+    return [op("conj", mul(half, scale), input_dtype=half.dtype)]
+
+
+fft_p = kernel_call(
+    "fft",
+    aval=_aval,
+    eval=_eval,
+    call=_call,
+    jvp=LINEAR,
+    transpose=_transpose,
+    # Transforms are along the last axes: one more in front is none of their business.
+    batch=one_more_axis(),
+    print_params=lambda params: {**params, "fft_type": int(params["fft_type"])},
+)
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """Transform an array along its last axes.
+
+    Parameters
+    ----------
+    x : array
+        Real numbers become complex, but for ``RFFT``, which takes single and double precision.
+    fft_type : FftType or str
+        ``FFT`` and ``IFFT`` of complex numbers, the inverse divided by the number of elements;
+        ``RFFT`` of real ones, of which the last axis keeps coefficients up to the middle; ``IRFFT``
+        its inverse.
+    fft_lengths : sequence of int
+        Sizes of the last axes of the (of ``IRFFT``: resulting) array.
+
+    Raises
+    ------
+    ValueError
+        For sizes that are not the operand's, complex or half-precision numbers to ``RFFT``, or
+        another type.
+
+    Notes
+    -----
+    Cooley and Tukey (1965), as pocketfft implements it; sizes need not be powers of 2.
+    """
+    if isinstance(fft_type, str):
+        if fft_type not in FftType.__members__:
+            raise ValueError(
+                f"lax.fft: unknown FFT type {fft_type!r}. Use one of "
+                f"{', '.join(FftType.__members__)}."
+            )
+        fft_type = FftType[fft_type]
+    kind, lengths = FftType(fft_type), canonical_ints("fft", "fft_lengths", fft_lengths)
+    x = as_array(x)
+    dtype = to_inexact(x.dtype)
+    if kind == FftType.RFFT and is_complex(dtype):
+        raise ValueError(
+            f"only real valued inputs supported for rfft, got {x.aval.str_short()}. "
+            "Use FFT, or take its real part."
+        )
+    if kind == FftType.RFFT and dtype.itemsize < 4:
+        raise ValueError(f"RFFT input must be float32 or float64, got {dtype}. Convert it.")
+    x = convert(x, dtype if kind == FftType.RFFT else to_complex(dtype))
+    return bind(fft_p, x, fft_type=kind, fft_lengths=lengths)
