@@ -57,7 +57,8 @@ def main():
     print(f"{devices} devices, {shards[0].shape[1]} rows each; after {STEPS} steps")
     print(f"  loss {float(losses.mean()):.6f}, NumPy {0.5 * squares / len(y):.6f}")
     print(f"  largest difference of a coefficient {gap:.1e}")
-    assert gap < 1e-5 and np.isclose(losses.mean(), 0.5 * squares / len(y), rtol=1e-5)
+    assert gap < 1e-5
+    assert np.isclose(losses.mean(), 0.5 * squares / len(y), rtol=1e-5)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Arrays get their operators and methods from here (see ``core.hooks``).
 from __future__ import annotations
 
 from ..core.hooks import install_array_methods as _install_array_methods
+from . import fft as fft
 from . import linalg as linalg
 
 # ruff: noqa: F403 - the modules say in __all__ what is public

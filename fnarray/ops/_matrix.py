@@ -119,7 +119,9 @@ def per_matrix(
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     results = tuple(np.empty((*batch, *shape), dtype) for shape, dtype in outs)
     if finite:
-        good = [np.isfinite(x).all(tuple(range(-r, 0))) for x, r in zip(operands, ranks, strict=True)]
+        good = [
+            np.isfinite(x).all(tuple(range(-r, 0))) for x, r in zip(operands, ranks, strict=True)
+        ]
         usable = np.logical_and.reduce(good)
     largest = max(max(x.shape[-rank:], default=0) for x, rank in zip(operands, ranks, strict=True))
     with one_thread if SMALL < largest <= ALONE else nullcontext():

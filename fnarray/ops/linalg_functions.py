@@ -17,7 +17,6 @@ from ..core.tangents import is_zero
 from ..core.trace import bind
 from ._derive import Tangents, full, instantiate, op
 from ._matrix import (
-    check_finite,
     check_square,
     convert_like,
     cut,
@@ -159,11 +158,10 @@ def _sylvester_eval(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     from scipy import linalg
 
     def one(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray]:
-        for matrix in (x, y, z):
-            check_finite(matrix)
         return (linalg.solve_sylvester(x, y, z),)
 
-    return per_matrix(one, (a, b, c), (2, 2, 2), [(c.shape[-2:], c.dtype)])[0] if c.size else c
+    outs = [(c.shape[-2:], c.dtype)]
+    return per_matrix(one, (a, b, c), (2, 2, 2), outs, finite=True)[0] if c.size else c
 
 
 def _sylvester_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -209,10 +207,10 @@ def _sqrtm_eval(a: np.ndarray) -> np.ndarray:
     dtype = to_complex(a.dtype)
 
     def one(x: np.ndarray) -> tuple[np.ndarray]:
-        check_finite(x)
         return (linalg.sqrtm(x),)
 
-    return per_matrix(one, (a,), (2,), [(a.shape[-2:], dtype)])[0] if a.size else a.astype(dtype)
+    outs = [(a.shape[-2:], dtype)]
+    return per_matrix(one, (a,), (2,), outs, finite=True)[0] if a.size else a.astype(dtype)
 
 
 def _sqrtm_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:

@@ -21,7 +21,6 @@ from ._derive import Tangents, const, full, one_more_axis, op
 from ._matrix import (
     add,
     adjoint,
-    check_finite,
     check_matrix,
     convert_like,
     cut,
@@ -397,13 +396,12 @@ def _svd_eval(
     (lwork,) = workspace("gesdd", x.dtype, m, n, **flags)
 
     def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        check_finite(a)
         u, s, vh, info = routine(a, lwork=lwork, **flags)
         if info:
             raise np.linalg.LinAlgError
         return (s, u, vh) if compute_uv else (s,)
 
-    s, *vectors = per_matrix(one, (x,), (2,), outs if compute_uv else outs[:1])
+    s, *vectors = per_matrix(one, (x,), (2,), outs if compute_uv else outs[:1], finite=True)
     if not (compute_uv and subset_by_index):
         return s[..., low:high], *vectors
     u, vh = vectors

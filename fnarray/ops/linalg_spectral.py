@@ -19,7 +19,6 @@ from ._canonical import as_array
 from ._derive import Tangents, op, reduce_sum, select
 from ._matrix import (
     adjoint,
-    check_finite,
     check_square,
     conj,
     convert_like,
@@ -89,13 +88,13 @@ def _eigh_eval(
     lengths = dict(zip(("lwork", "liwork", "lrwork"), _work(x.dtype, n, lower), strict=False))
 
     def one(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        check_finite(a)
         w, v, info = routine(a, lower=lower, **lengths)
         if info:
             raise np.linalg.LinAlgError
         return v, w
 
-    v, w = per_matrix(one, (x,), (2,), [((n, n), x.dtype), ((n,), real)])
+    outs = [((n, n), x.dtype), ((n,), real)]
+    v, w = per_matrix(one, (x,), (2,), outs, finite=True)
     return v[..., low:high], w[..., low:high]
 
 
@@ -192,7 +191,6 @@ def _eig_aval(
 
 
 def _geev(x: np.ndarray, left: bool, right: bool) -> tuple[np.ndarray, ...]:
-    check_finite(x)
     outs = lapack("geev", x.dtype)(x, compute_vl=left, compute_vr=right)
     if outs[-1]:
         raise np.linalg.LinAlgError
@@ -226,7 +224,7 @@ def _eig_eval(
     outs = [((n,), dtype), *[((n, n), dtype)] * (left + right)]
     if not x.size:
         return tuple(np.zeros((*x.shape[:-2], *shape), dtype) for shape, _ in outs)
-    return per_matrix(lambda a: _geev(a, left, right), (x,), (2,), outs)
+    return per_matrix(lambda a: _geev(a, left, right), (x,), (2,), outs, finite=True)
 
 
 def _turns(w: Any, v: Any, change: Any) -> tuple[Any, Any]:
@@ -343,14 +341,13 @@ def _schur_eval(
     sort = select_callable if sort_eig_vals else None
 
     def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
-        check_finite(a)
         t, z, *_ = linalg.schur(a, sort=sort, check_finite=False)
         return (t, z) if compute_schur_vectors else (t,)
 
     outs = [((n, n), x.dtype)] * (1 + compute_schur_vectors)
     if not x.size:
         return (x,) * len(outs)
-    t, *z = per_matrix(one, (x,), (2,), outs)
+    t, *z = per_matrix(one, (x,), (2,), outs, finite=True)
     return np.where(np.isnan(t).any((-2, -1), keepdims=True), np.triu(t), t), *z
 
 

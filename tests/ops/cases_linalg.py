@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .opcase import OpCase
@@ -24,10 +26,10 @@ def _matrices(kind: str, *shape: int, dtype: str = "float32") -> np.ndarray:
 
 
 def _row(name: str, *values: np.ndarray, ulp: float = 200, **params: object) -> OpCase:
-    label = name.split(":")[0]
+    label, settings = name.split(":")[0], MappingProxyType(params)
     return OpCase(
         name,
-        lambda lax: lambda *xs: getattr(lax.linalg, label)(*xs, **params),
+        lambda lax: lambda *xs: getattr(lax.linalg, label)(*xs, **settings),
         values=values,
         ulp=ulp,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ def call(path: str, **settings: Any) -> tuple[str, Any, Any]:
     mine = {"n": jnp.linalg, "l": fnarray.lax.linalg, "s": sl}[module]
     other = {"n": jax.numpy.linalg, "l": jax.lax.linalg, "s": theirs}[module]
     label = "-".join((path, *(f"{k}={v}" for k, v in settings.items())))
+    frozen = MappingProxyType(settings)
     pair = (getattr(m, name) for m in (mine, other))
-    return label, *(lambda *xs, f=f: f(*xs, **settings) for f in pair)
+    return label, *(lambda *xs, f=f: f(*xs, **frozen) for f in pair)
 
 
 def case(path: str, *operands: tuple[str, tuple[int, ...]], **settings: Any) -> Any:
@@ -289,6 +291,7 @@ def test_missing_derivatives_say_what_to_do():
 def test_gradients_inside_loops_run():
     """A scan over solves has the gradient of the unrolled product, as JAX's has."""
     a, b = draw("dominant", (3, 3), "float32", 0), draw("", (3,), "float32", 1)
+    b.flags.writeable = False
 
     def run(lib, lax):
         def loss(a):
