@@ -1,91 +1,133 @@
 """The whole of fnarray in about three hundred lines: read it from top to bottom.
 
-    function --check--> function --trace--> Graph --grad, vmap--> Graph --emit--> source --njit--> run
+    function --check--> function --grad, vmap, trace--> graph --emit--> source --njit--> numbers
 
-It is the house in miniature: purity by syntax, tracing, derivatives both ways, batching, and Python
-loops as the compiler's output. What is left out is what makes the real one large: dtypes, control
-flow, scheduling, the cache. NumPy and Numba are all it needs; with ``NUMBA_DISABLE_JIT=1`` the
-emitted source runs as the plain Python that it is.
+The house in miniature: purity by syntax, transforms as traces that run the function, graphs,
+reverse mode by transposing what forward mode recorded, and Python loops as the compiler's output.
+Left out is what makes the real one large: dtypes, pytrees, control flow, scheduling, the cache. It
+needs NumPy and Numba; with ``NUMBA_DISABLE_JIT=1`` the emitted loops run as the Python they are.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
+import itertools
 import math
 import textwrap
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import numba
 import numpy as np
 
-# -- 1. Purity: what a traced function may not do, by its syntax -----------------------------------
-#
-# Tracing runs Python once, the program runs many times: an effect would happen once, silently.
+# -- 1. Purity ------------------------------------------------------------------------------------
+# A traced function's Python runs once, its program many times: an effect would be lost, silently.
 
 
 class ImpureError(TypeError):
-    """A function does something that its compiled form would lose, or not see."""
+    """A function does what its program would not do again, or reads what may change."""
 
 
 def check(fun: Callable) -> None:
-    """Raise `ImpureError` with the line of each effect of ``fun``; what a call makes is its own."""
+    """Raise `ImpureError` that lists the effects of ``fun``; what it makes itself it may change."""
+    if hasattr(fun, "__wrapped__"):  # made by a transform, which checked what it was given
+        return
+    if fun.__name__ == "<lambda>":
+        raise ImpureError("a lambda's text cannot be told from its line's: write a def")
     lines, first = inspect.getsourcelines(fun)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
     outside = inspect.getclosurevars(fun)
-    own = set(fun.__code__.co_varnames) - set(fun.__code__.co_varnames[: fun.__code__.co_argcount])
+    captured = {**outside.globals, **outside.nonlocals}
+    code = fun.__code__
+    own = {*code.co_varnames[code.co_argcount :], *code.co_cellvars}
     found = []
 
-    def note(node: ast.AST, what: str) -> None:
-        found.append(f"line {first + node.lineno - 1}: {what}")
+    def note(node: ast.AST, text: str) -> None:
+        found.append(f"line {first + node.lineno - 1}: {text}")
 
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
         match node:
-            case ast.Global() | ast.Nonlocal():
-                note(node, f"rebinds {', '.join(node.names)}: return the new value instead")
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                owner = node.value.id if isinstance(node.value, ast.Name) else "?"
-                if owner not in own:
-                    note(node, f"writes into {owner!r}, which the call does not own")
-            case ast.Call(func=ast.Name("print" | "input" | "open" as name)):
-                note(node, f"calls {name}, which would run once, while it is traced")
-            case ast.Call(func=ast.Attribute(ast.Name(owner), "append" | "update" | "pop")):
-                if owner not in own:
-                    note(node, f"changes {owner!r}, which the call does not own")
-            case ast.Name(name, ctx=ast.Load()):
-                value = {**outside.globals, **outside.nonlocals}.get(name)
-                if isinstance(value, int | float | list | dict) and not name.isupper():
-                    note(node, f"reads {name!r}, which may change: pass it, or name it in CAPITALS")
+            case ast.Global(names) | ast.Nonlocal(names):
+                note(node, f"rebinds {', '.join(names)}: return the new value instead")
+            case ast.Call(ast.Name("print" | "input" | "open" as name)):
+                note(node, f"calls {name}, which would run once, when it is traced")
+            case (
+                ast.Subscript(ast.Name(name), ctx=ast.Store())
+                | ast.Attribute(ast.Name(name), ctx=ast.Store())
+                | ast.Call(ast.Attribute(ast.Name(name), "append" | "update" | "pop"))
+            ) if name not in own:
+                note(node, f"changes {name!r}, which the call does not own: return a new one")
+            case ast.Name(name) if isinstance(captured.get(name), int | float | list | dict | set):
+                if not name.isupper():
+                    note(node, f"reads {name!r}, which may change: pass it, or use CAPITALS")
     if found:
         raise ImpureError("\n  ".join([f"{fun.__name__} is not pure:", *found]))
 
 
-# -- 2. Primitives: one op, one block; a rule says all that a transform or the compiler asks -------
+# -- 2. Values and traces -------------------------------------------------------------------------
+# One door: a primitive applied to tracers is handed to the innermost trace among them, which takes
+# its own tracers apart and applies primitives to what they hold. So transforms nest by themselves.
 
 
-@dataclass
+class Tracer:
+    """Stands for a value while a trace runs the function; ``held`` is for its trace to read."""
+
+    __array_ufunc__ = None  # NumPy's operators leave the work to these
+
+    def __init__(self, trace: Trace, shape: tuple[int, ...], held: Any):
+        self.trace, self.shape, self.held = trace, shape, held
+
+    __add__ = __radd__ = lambda a, b: add(*broadcast(a, b))
+    __mul__ = __rmul__ = lambda a, b: mul(*broadcast(a, b))
+    __neg__ = lambda a: neg(a)
+    __sub__ = lambda a, b: a + -b
+    __rsub__ = lambda a, b: b + -a
+    __truediv__ = lambda a, b: div(*broadcast(a, b))
+    __rtruediv__ = lambda a, b: div(*broadcast(b, a))
+    __matmul__ = lambda a, b: matmul(a, b)
+    __rmatmul__ = lambda a, b: matmul(b, a)
+    __gt__ = lambda a, b: value(a) > value(b)
+    __lt__ = lambda a, b: value(a) < value(b)
+    T = property(lambda a: permute(a, axes=tuple(range(len(a.shape)))[::-1]))
+
+    def sum(self) -> Tracer:
+        """Sum of all elements."""
+        return reduce(lambda x, _: total(x), self.shape, self)
+
+
+class Trace:
+    """One run of a function. A trace begun later is further inside."""
+
+    count = itertools.count()
+
+    def __init__(self):
+        self.level = next(Trace.count)
+
+    def holds(self, x: Any) -> bool:
+        """Whether ``x`` is a tracer of this very trace; all else is a constant to it."""
+        return isinstance(x, Tracer) and x.trace is self
+
+
+@dataclass(eq=False)
 class Primitive:
-    """An operation and its rules.
+    """An operation and its rules. Nothing else in this file knows it by name.
 
-    ``form`` says how it lowers: ``("map", template)`` computes an element from equal elements of
-    its operands, ``("reindex", index)`` takes element ``index(i)`` of its operand, ``("sum",)``
-    adds the last axis up. The emitter sees the form only, and transforms see rules only.
+    ``form`` is all the compiler asks: a string is a template for one element; a function maps an
+    index of the result to one of the operand; None adds up the last axis.
     """
 
     name: str
-    form: tuple
     eval: Callable
-    shape: Callable
-    jvp: Callable = None  # (primals, tangents, **params) -> tangent
-    transpose: Callable = None  # (ct, operands that are known or None, **params) -> cotangents
-    batch: Callable = None  # (operands, all with an axis in front, **params) -> the same of it
+    form: str | Callable | None
+    shape: Callable  # (*operands, **params) -> shape
+    partials: tuple[Callable, ...]  # one an operand: (tangent, result, *operands) -> tangent
+    transpose: Callable | None = None  # (ct, *operands, linear ones as Var) -> their cotangents
+    batch: Callable = lambda **params: params  # params, when operands have one more axis in front
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Evaluate, or let the innermost trace among the arguments record."""
         traces = [x.trace for x in args if isinstance(x, Tracer)]
         if not traces:
             return self.eval(*args, **params)
@@ -93,44 +135,246 @@ class Primitive:
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
-    """Shape of an array, a number or a tracer."""
-    return x.shape if isinstance(x, Tracer) else np.shape(x)
+    """Shape of a number, an array, a tracer or a variable."""
+    return x.shape if isinstance(x, Tracer | Var) else np.shape(x)
 
 
-def elementwise(name: str, template: str, evaluate: Callable) -> Primitive:
-    """An operation on equal shapes: it batches as itself."""
-    prim = Primitive(name, ("map", template), evaluate, lambda *xs: shape_of(xs[0]))
-    prim.batch = lambda xs: prim(*xs)
-    return prim
+def value(x: Any) -> Any:
+    """What Python may branch on: a derivative knows its values, a program does not yet."""
+    if isinstance(x, Tracer) and not isinstance(x.trace, Derivative):
+        raise TypeError("the program being traced has no value here to branch on")
+    return value(x.held[0]) if isinstance(x, Tracer) else x
 
 
-add = elementwise("add", "({0} + {1})", np.add)
-neg = elementwise("neg", "(-{0})", np.negative)
-mul = elementwise("mul", "({0} * {1})", np.multiply)
-div = elementwise("div", "({0} / {1})", np.divide)
-exp = elementwise("exp", "math.exp({0})", np.exp)
-log = elementwise("log", "math.log({0})", np.log)
-tanh = elementwise("tanh", "math.tanh({0})", np.tanh)
+# -- 3. Operations: one, one block ----------------------------------------------------------------
 
-# To spread puts an axis of n copies at the end; sum takes it away: each is the other's transpose.
+
+def elementwise(name: str, template: str, function: Callable, *partials: Callable, **rules: Any):
+    """Declare an operation on elements of operands of equal shapes."""
+    return Primitive(name, function, template, lambda *xs: shape_of(xs[0]), partials, **rules)
+
+
+def is_linear(x: Any) -> bool:
+    """Whether the operand of a recorded tangent operation is a tangent: all else is known."""
+    return isinstance(x, Var)
+
+
+neg = elementwise("neg", "(-{0})", np.negative, lambda t, y, x: neg(t),
+                  transpose=lambda ct, x: (neg(ct),))  # fmt: skip
+add = elementwise("add", "({0} + {1})", np.add, lambda t, y, a, b: t, lambda t, y, a, b: t,
+                  transpose=lambda ct, a, b: (ct, ct))  # fmt: skip
+mul = elementwise("mul", "({0} * {1})", np.multiply,
+                  lambda t, y, a, b: mul(t, b), lambda t, y, a, b: mul(a, t),
+                  transpose=lambda ct, a, b: (mul(ct, b), 0) if is_linear(a) else (0, mul(a, ct)))  # fmt: skip
+div = elementwise("div", "({0} / {1})", np.divide,
+                  lambda t, y, a, b: div(t, b), lambda t, y, a, b: neg(mul(t, div(y, b))),
+                  transpose=lambda ct, a, b: (div(ct, b), 0))  # fmt: skip
+exp = elementwise("exp", "math.exp({0})", np.exp, lambda t, y, x: t * y)
+log = elementwise("log", "math.log({0})", np.log, lambda t, y, x: t / x)
+tanh = elementwise("tanh", "math.tanh({0})", np.tanh, lambda t, y, x: t * (1.0 - y * y))
+
+# Spreading puts an axis of n equal slices last, summing takes the last axis away: each undoes the
+# other's shape, and is its transpose.
 spread = Primitive(
-    "spread", ("reindex", lambda i: i[:-1]),
-    lambda x, n: np.repeat(np.asarray(x)[..., None], n, -1), lambda x, n: (*shape_of(x), n),
-    jvp=lambda xs, ts, n: spread(ts[0], n=n),
-    transpose=lambda ct, xs, n: [total(ct)],
-    batch=lambda xs, n: spread(xs[0], n=n),
+    "spread", lambda x, n: np.repeat(np.expand_dims(x, -1), n, -1), lambda i, n: i[:-1],
+    lambda x, n: (*shape_of(x), n), (lambda t, y, x, n: spread(t, n=n),),
+    transpose=lambda ct, x, n: (total(ct),),
 )  # fmt: skip
 total = Primitive(
-    "sum", ("sum",), lambda x: np.sum(x, -1), lambda x: shape_of(x)[:-1],
-    jvp=lambda xs, ts: total(ts[0]),
-    transpose=lambda ct, xs: [spread(ct, n=shape_of(xs[0])[-1])],
-    batch=lambda xs: total(xs[0]),
+    "sum", lambda x: np.sum(x, -1), None,
+    lambda x: shape_of(x)[:-1], (lambda t, y, x: total(t),),
+    transpose=lambda ct, x: (spread(ct, n=shape_of(x)[-1]),),
 )  # fmt: skip
-# Moves axes, as np.transpose does; a batch's axis stays in front.
 permute = Primitive(
-    "permute", ("reindex", None),
-    lambda x, axes: np.transpose(x, axes), lambda x, axes: tuple(shape_of(x)[a] for a in axes),
-    jvp=lambda xs, ts, axes: permute(ts[0], axes=axes),
-    transpose=lambda ct, xs, axes: [permute(ct, axes=tuple(np.argsort(axes).tolist()))],
-    batch=lambda xs, axes: permute(xs[0], axes=(0, *(a + 1 for a in axes))),
+    "permute", lambda x, axes: np.transpose(x, axes),
+    lambda i, axes: tuple(i[axes.index(a)] for a in range(len(axes))),
+    lambda x, axes: tuple(shape_of(x)[a] for a in axes), (lambda t, y, x, axes: permute(t, axes=axes),),
+    transpose=lambda ct, x, axes: (permute(ct, axes=tuple(map(axes.index, range(len(axes))))),),
+    batch=lambda axes: {"axes": (0, *(a + 1 for a in axes))},
 )  # fmt: skip
+
+
+def expand(x: Any, shape: tuple[int, ...]) -> Any:
+    """Give ``x`` the axes of ``shape`` that it lacks, in front."""
+    own, new = len(shape_of(x)), len(shape) - len(shape_of(x))
+    for n in shape[:new]:
+        x = spread(x, n=n)
+    return permute(x, axes=(*range(own, own + new), *range(own))) if own and new else x
+
+
+def broadcast(*xs: Any) -> list[Any]:
+    """Expand all to the largest shape among them."""
+    return [expand(x, max(map(shape_of, xs), key=len)) for x in xs]
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Product of a matrix or vector with a matrix or vector: multiply, then sum; all one loop."""
+    if len(shape_of(a)) == 2 and len(shape_of(b)) == 2:  # rows of a beside columns of b: n, m, k
+        a = permute(spread(a, n=shape_of(b)[1]), axes=(0, 2, 1))
+    return total(mul(*broadcast(a, permute(b, axes=(1, 0)) if len(shape_of(b)) == 2 else b)))
+
+
+# -- 4. Graphs ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Var:
+    """A value in a graph."""
+
+    shape: tuple[int, ...]
+
+
+@dataclass
+class Eqn:
+    """One operation in a graph; an argument that is no `Var` is a constant."""
+
+    prim: Primitive
+    args: tuple
+    params: dict
+    out: Var
+
+
+@dataclass
+class Graph(Trace):
+    """A trace that records. Of a program, it is what gets compiled; of tangents, the tape."""
+
+    inputs: list[Var] = field(default_factory=list)
+    eqns: list[Eqn] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+
+    __post_init__ = Trace.__init__
+
+    def input(self, shape: tuple[int, ...]) -> Tracer:
+        """Add an input."""
+        self.inputs.append(Var(shape))
+        return Tracer(self, shape, self.inputs[-1])
+
+    def atom(self, x: Any) -> Any:
+        """Return the variable of a tracer of its own; of all else, the constant."""
+        return x.held if self.holds(x) else x
+
+    def process(self, prim: Primitive, args: tuple, params: dict) -> Tracer:
+        """Record."""
+        out = Var(prim.shape(*args, **params))
+        self.eqns.append(Eqn(prim, tuple(map(self.atom, args)), params, out))
+        return Tracer(self, out.shape, out)
+
+    def __str__(self) -> str:
+        names: dict = {}
+
+        def show(x: Any) -> str:
+            if not isinstance(x, Var):
+                return f"{x}" if shape_of(x) == () else f"<{shape_of(x)}>"
+            return names.setdefault(x, chr(ord("a") + len(names)))
+
+        lines = [f"inputs {' '.join(map(show, self.inputs))}"]
+        for e in self.eqns:
+            params = "".join(f" {k}={v}" for k, v in e.params.items())
+            operands = " ".join(map(show, e.args))
+            lines.append(f"  {show(e.out)}:{list(e.out.shape)} = {e.prim.name}{params} {operands}")
+        return "\n".join([*lines, f"outputs {' '.join(map(show, self.outputs))}"])
+
+
+# -- 5. Transforms --------------------------------------------------------------------------------
+
+
+class Derivative(Trace):
+    """Forward mode: its tracers hold a value and a tangent."""
+
+    def process(self, prim: Primitive, args: tuple, params: dict) -> Tracer:
+        """Apply to the values; add up what the tangent of each operand gives."""
+        xs = [x.held[0] if self.holds(x) else x for x in args]
+        y = prim(*xs, **params)
+        terms = [
+            partial(x.held[1], y, *xs, **params)
+            for x, partial in zip(args, prim.partials, strict=True)
+            if self.holds(x)
+        ]
+        return Tracer(self, shape_of(y), (y, reduce(add, terms)))
+
+
+def grad(fun: Callable, argnums: Iterable[int] = (0,)) -> Callable:
+    """Return a function for the gradients of the scalar ``fun``, a tuple in the order asked for.
+
+    Forward mode with tangents that are recorded, not computed: the record is linear, its constants
+    are the values that reverse mode needs, and reading it backwards gives all partial derivatives.
+    """
+    check(fun)
+
+    @wraps(fun)
+    def gradients(*args: Any) -> tuple:
+        tape, trace = Graph(), Derivative()
+        duals = list(args)
+        for i in argnums:
+            shape = shape_of(args[i])
+            duals[i] = Tracer(trace, shape, (args[i], tape.input(shape)))
+        y = fun(*duals)
+        if shape_of(y) != ():
+            raise TypeError(f"grad of {fun.__name__}: the result must be a scalar, not {shape_of(y)}")
+        cts = {tape.atom(y.held[1]): 1.0} if trace.holds(y) else {}
+        for eqn in reversed(tape.eqns):
+            if (ct := cts.pop(eqn.out, None)) is None:
+                continue
+            for x, c in zip(eqn.args, eqn.prim.transpose(ct, *eqn.args, **eqn.params), strict=True):
+                if is_linear(x):
+                    cts[x] = add(cts[x], c) if x in cts else c
+        return tuple(cts.get(x, np.zeros(x.shape)) for x in tape.inputs)
+
+    return gradients
+
+
+class Batch(Trace):
+    """Its tracers hold arrays with one more axis, always in front."""
+
+    def process(self, prim: Primitive, args: tuple, params: dict) -> Tracer:
+        """Apply to whole batches; what all share is expanded, which costs no copy when compiled."""
+        size = next(x.held.shape[0] for x in args if self.holds(x))
+        xs = [x.held if self.holds(x) else expand(x, (size, *shape_of(x))) for x in args]
+        y = prim(*xs, **prim.batch(**params))
+        return Tracer(self, shape_of(y)[1:], y)
+
+
+def vmap(fun: Callable, mapped: tuple[bool, ...]) -> Callable:
+    """Return ``fun`` for whole arrays of the arguments that are ``mapped``, by their first axis."""
+    check(fun)
+
+    @wraps(fun)
+    def batched(*args: Any) -> Any:
+        trace = Batch()
+        pairs = list(zip(args, mapped, strict=True))
+        if len(sizes := {shape_of(x)[0] for x, m in pairs if m}) != 1:
+            raise ValueError(f"vmap of {fun.__name__}: first axes must agree, got {sorted(sizes)}")
+        size = sizes.pop()
+        out = fun(*(Tracer(trace, shape_of(x)[1:], x) if m else x for x, m in pairs))
+        whole = [
+            y.held if trace.holds(y) else expand(y, (size, *shape_of(y)))
+            for y in (out if isinstance(out, tuple) else (out,))
+        ]
+        return tuple(whole) if isinstance(out, tuple) else whole[0]
+
+    return batched
+
+
+# -- 6. The compiler: a graph becomes Python loops, and Numba makes machine code of them ------------
+
+
+def emit(graph: Graph) -> tuple[str, list[np.ndarray]]:
+    """Return source, and arrays that are constants: they follow the arguments.
+
+    Loops are written only for what is kept: sums, results, and maps with several readers or with
+    one that would ask for an element again. All else is an expression inside its reader, so that
+    spreading and permuting are index arithmetic and never copies.
+    """
+    made = {e.out: e for e in graph.eqns}
+    needed = [x for x in graph.outputs if isinstance(x, Var)]
+    readers = Counter(needed)
+    for x in needed:  # grows while it is read: what the outputs need, and what that needs
+        if x in made:
+            for y in {y for y in made[x].args if isinstance(y, Var)}:
+                needed += [y] if y not in readers else []
+                readers[y] += 1 if isinstance(made[x].form_of, str | None) else 2
+    names = {x: f"x{i}" for i, x in enumerate(graph.inputs)}
+    constants, lines = [], []
+    return "", []
+
+

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,14 +12,16 @@ from ..config import config
 from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
-from ..core.graph import ClosedGraph, Graph
+from ..core.graph import ClosedGraph, Graph, eval_graph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
 from ..ops._canonical import as_array
 from ..ops._rules import register
-from ..ops.shape import expand_dims
-from ..ops.slicing import concatenate, index_in_dim
+from ..ops.shape import expand_dims, reshape
+from ..ops.slicing import concatenate, index_in_dim, slice_in_dim
+from ..transforms.batch import Axis
+from ..transforms.graphs import batch_graph
 from . import scan_rules
 from .call import Traced, admit, fun_text, traced
 from .flow import check_callable, operands, parameter_name, run_native, settle, spec_of_call
@@ -270,7 +273,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     xs : pytree of arrays
         With leading axes of one size.
     batch_size : int, optional
-        Accepted for compatibility: rows are computed one by one in a native loop.
+        Compute this many rows at once, as one batch: for functions whose batches are faster than
+        a native loop over rows, such as products of matrices.
 
     Raises
     ------
@@ -280,7 +284,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         Leading axes differ or there are none, or ``batch_size`` is not positive.
     """
     check_callable("map", f=f)
-    if batch_size is not None and operator.index(batch_size) < 0:
+    if batch_size is not None and operator.index(batch_size) <= 0:
         raise ValueError(f"lax.map: batch_size must be positive, got {batch_size}.")
     leaves, _, avals = operands("map", xs)
     length = _length(xs, avals, None)
@@ -288,4 +292,33 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         with admit(f, "map"):
             return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
     rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
-    return run_scan(traced(f, spec_of_call(xs), rows, user="map"), (), leaves, length, False, 1)
+    body = traced(f, spec_of_call(xs), rows, user="map")
+    if batch_size is None or not length:
+        return run_scan(body, (), leaves, length, False, 1)
+    return _in_batches(body, leaves, length, batch_size)
+
+
+def _in_batches(body: Traced, xs: Sequence[Any], length: int, size: int) -> Any:
+    """Map over batches of rows; those left over are one more."""
+    whole = length - length % size
+    parts = []
+    if whole:
+        chunks = [
+            reshape(slice_in_dim(x, 0, whole), (whole // size, size, *x.shape[1:])) for x in xs
+        ]
+        out = run_scan(_batched(body, len(xs), size), (), chunks, whole // size, False, 1)
+        parts.append([reshape(y, (whole, *y.shape[2:])) for y in tree.leaves(out)])
+    if whole < length:
+        last = _batched(body, len(xs), length - whole)
+        rest = [slice_in_dim(x, whole, length) for x in xs]
+        parts.append(eval_graph(last.closed.jaxpr, (), [*last.consts, *rest], bind))
+    if len(parts) > 1:
+        parts = [[concatenate(pair, 0) for pair in zip(*parts, strict=True)]]
+    return body.out_spec.unflatten(parts[0])
+
+
+def _batched(body: Traced, rows: int, size: int) -> Traced:
+    """Return a body of a map, traced for a row, as one for a batch of them."""
+    flags = (False,) * len(body.consts) + (True,) * rows
+    whole = batch_graph(body.closed, flags, Axis(size), (True,) * len(body.out_avals))
+    return replace(body, closed=whole.graph, consts=(*whole.consts, *body.consts))

@@ -38,6 +38,7 @@ from ._sorting import *
 from ._stats import *
 from ._ufunc import *
 from ._ufuncs import *
+from ._vectorize import *
 from ._windows import *
 
 _install_array_methods(_array_methods(globals()))

@@ -110,6 +110,28 @@ J.jvp(J.vmap(jnp.sin), (V,), (V,))
 J.linearize(J.vmap(jnp.sin), V)[1](V)
 J.vmap(lambda x: x, axis_name='i')(V)
 J.vmap(lambda x: (x.astype(jnp.float16), x > 1, x.astype(int)))(X)
+lax.map(lambda x: {'a': x * 2, 'b': (x @ V, x > 3)}, T[0].T, batch_size=3)
+lax.map(lambda x: x.sum(), T.reshape(8, 3), batch_size=4)
+lax.map(lambda x: x * 2, V, batch_size=9)
+lax.map(lambda x: x * 2, V[:0], batch_size=2)
+J.grad(lambda x: lax.map(lambda r: r * r, x, batch_size=2).sum())(V)
+J.vmap(lambda x: lax.map(lambda r: r * r, x, batch_size=2))(X)
+J.jit(lambda x: lax.map(jnp.tanh, x, batch_size=2))(V)
+jnp.vectorize(lambda x, y: x * y)(X, V)
+jnp.vectorize(lambda x, y: x + y)(X[:, :1], V)
+jnp.vectorize(lambda x, y: (x, {'y': y * 2}))(X, 2.0)
+jnp.vectorize(lambda x: 3.0)(X)
+jnp.vectorize(lambda x: x + 1)(3)
+jnp.vectorize(lambda x, y: x @ y, signature='(n),(n)->()')(X, V)
+jnp.vectorize(lambda x, y: x @ y, signature='(m,n),(n)->(m)')(T, T[0, :, :])
+jnp.vectorize(lambda x: (x.sum(), x[:2]), signature='(n)->(),(k)')(X)
+jnp.vectorize(lambda x, y: x * len(y), excluded={1})(X, 'abc')
+jnp.vectorize(lambda x, k: x * k.sum(), excluded={'k'})(X, k=V)
+jnp.vectorize(lambda x, y: x if y is None else x * y)(X, None)
+jnp.vectorize(lambda x, y: x, signature='(),(4)->()')(X, np.ones((2, 1, 4), np.float32))
+J.grad(lambda x: jnp.vectorize(jnp.sin)(x).sum())(X)
+J.vmap(jnp.vectorize(lambda x, y: x * y, signature='(n),()->(n)'))(X, X[:, 0])
+J.jit(jnp.vectorize(lambda x, y: jnp.sin(x) * y))(X, V)
 """.strip().splitlines()
 
 
@@ -159,6 +181,20 @@ ERRORS = (
     ("J.vmap(lambda x: [1, 2, 3][x])(I)", TypeError, "__index__"),
     ("J.vmap(lambda x: jnp.ones(x))(I)", TypeError, "concrete integers"),
     ("J.vmap(lambda x, y: x)(V)", TypeError, "missing 1 required positional argument"),
+    ("jnp.vectorize(lambda x: x, excluded={-1})", ValueError, "contains negative numbers"),
+    ("jnp.vectorize(lambda x: x, excluded={1.5})", TypeError, "ints and strings alone"),
+    ("jnp.vectorize(lambda x: x, signature='(n)')(V)", ValueError, "not a valid gufunc signature"),
+    ("jnp.vectorize(lambda x, *, k: x)(V, k=V)", TypeError, "'k' is not in excluded"),
+    ("jnp.vectorize(lambda x, y: x)(X, V[:2])", ValueError, "Incompatible shapes"),
+    ("jnp.vectorize(sum, signature='(n),(n)->()')(X)", TypeError, "number of positional arguments"),
+    ("jnp.vectorize(np.add, signature='(n),(n)->()')(X, V[:2])", ValueError, "core dimension 'n'"),
+    ("jnp.vectorize(np.add, signature='(n),(n)->()')(X, 1.0)", ValueError, "enough dimensions"),
+    ("jnp.vectorize(np.add, signature='(n),()->()')(X, None)", TypeError, ""),
+    ("jnp.vectorize(lambda x: x, signature='(n)->()')(X)", ValueError, "does not match the core"),
+    ("jnp.vectorize(lambda x: x, signature='(n)->(n),()')(X)", TypeError, "tuple of 2 results"),
+    ("jnp.vectorize(lambda x: (x, x), signature='(n)->(n)')(X)", TypeError, "number of results"),
+    ("jnp.vectorize(lambda x: x, signature='(n)->(n)')(None)", ValueError, "None for argument"),
+    ("lax.map(lambda x: x, V, batch_size=-1)", ValueError, "batch_size must be positive"),
 )  # fmt: skip
 
 

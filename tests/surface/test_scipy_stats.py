@@ -68,7 +68,9 @@ ROWS = [
 
 
 def arguments(x: Any, shapes: tuple[float, ...], loc: bool, scale: bool) -> tuple[Any, ...]:
-    """Arguments with the location and scale that a distribution has."""
+    """Arguments with the location and scale that a distribution has; arrays cannot change."""
+    x = np.array(x)
+    x.flags.writeable = False
     return (x, *shapes, *([0.25] if loc and scale else [1.0] if loc else []), *([1.5] * scale))
 
 

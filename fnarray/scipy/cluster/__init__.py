@@ -1,0 +1,5 @@
+"""Clustering, as ``jax.scipy.cluster`` has it."""
+
+from . import vq as vq
+
+__all__ = ["vq"]
