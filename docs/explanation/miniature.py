@@ -1,4 +1,4 @@
-"""The whole of fnarray in about three hundred lines: read it from top to bottom.
+"""The whole of fnarray in about three hundred lines of code: read it from top to bottom.
 
     function --check--> function --grad, vmap, trace--> graph --emit--> source --njit--> numbers
 
@@ -80,22 +80,34 @@ class Tracer:
     def __init__(self, trace: Trace, shape: tuple[int, ...], held: Any):
         self.trace, self.shape, self.held = trace, shape, held
 
-    __add__ = __radd__ = lambda a, b: add(*broadcast(a, b))
-    __mul__ = __rmul__ = lambda a, b: mul(*broadcast(a, b))
-    __neg__ = lambda a: neg(a)
-    __sub__ = lambda a, b: a + -b
-    __rsub__ = lambda a, b: b + -a
-    __truediv__ = lambda a, b: div(*broadcast(a, b))
-    __rtruediv__ = lambda a, b: div(*broadcast(b, a))
-    __matmul__ = lambda a, b: matmul(a, b)
-    __rmatmul__ = lambda a, b: matmul(b, a)
-    __gt__ = lambda a, b: value(a) > value(b)
-    __lt__ = lambda a, b: value(a) < value(b)
     T = property(lambda a: permute(a, axes=tuple(range(len(a.shape)))[::-1]))
 
     def sum(self) -> Tracer:
         """Sum of all elements."""
         return reduce(lambda x, _: total(x), self.shape, self)
+
+
+def operators(**methods: Callable) -> None:
+    """Give tracers Python's operators."""
+    for name, method in methods.items():
+        setattr(Tracer, f"__{name}__", method)
+
+
+operators(
+    add=lambda a, b: add(*broadcast(a, b)),
+    radd=lambda a, b: add(*broadcast(b, a)),
+    sub=lambda a, b: a + -b,
+    rsub=lambda a, b: b + -a,
+    mul=lambda a, b: mul(*broadcast(a, b)),
+    rmul=lambda a, b: mul(*broadcast(b, a)),
+    truediv=lambda a, b: div(*broadcast(a, b)),
+    rtruediv=lambda a, b: div(*broadcast(b, a)),
+    matmul=lambda a, b: matmul(a, b),
+    rmatmul=lambda a, b: matmul(b, a),
+    neg=lambda a: neg(a),
+    gt=lambda a, b: value(a) > value(b),
+    lt=lambda a, b: value(a) < value(b),
+)
 
 
 class Trace:
@@ -128,6 +140,7 @@ class Primitive:
     batch: Callable = lambda **params: params  # params, when operands have one more axis in front
 
     def __call__(self, *args: Any, **params: Any) -> Any:
+        """Evaluate, or hand over to the innermost trace."""
         traces = [x.trace for x in args if isinstance(x, Tracer)]
         if not traces:
             return self.eval(*args, **params)
@@ -150,8 +163,13 @@ def value(x: Any) -> Any:
 
 
 def elementwise(name: str, template: str, function: Callable, *partials: Callable, **rules: Any):
-    """Declare an operation on elements of operands of equal shapes."""
-    return Primitive(name, function, template, lambda *xs: shape_of(xs[0]), partials, **rules)
+    """Declare an operation on elements of equal shapes; a plain number fits every shape."""
+    return Primitive(name, function, template, widest, partials, **rules)
+
+
+def widest(*xs: Any) -> tuple[int, ...]:
+    """Shape with the most axes."""
+    return max(map(shape_of, xs), key=len)
 
 
 def is_linear(x: Any) -> bool:
@@ -188,14 +206,17 @@ total = Primitive(
 permute = Primitive(
     "permute", lambda x, axes: np.transpose(x, axes),
     lambda i, axes: tuple(i[axes.index(a)] for a in range(len(axes))),
-    lambda x, axes: tuple(shape_of(x)[a] for a in axes), (lambda t, y, x, axes: permute(t, axes=axes),),
+    lambda x, axes: tuple(shape_of(x)[a] for a in axes),
+    (lambda t, y, x, axes: permute(t, axes=axes),),
     transpose=lambda ct, x, axes: (permute(ct, axes=tuple(map(axes.index, range(len(axes))))),),
     batch=lambda axes: {"axes": (0, *(a + 1 for a in axes))},
 )  # fmt: skip
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
-    """Give ``x`` the axes of ``shape`` that it lacks, in front."""
+    """Give ``x`` the axes of ``shape`` that it lacks, in front; a number needs none."""
+    if isinstance(x, int | float):
+        return x
     own, new = len(shape_of(x)), len(shape) - len(shape_of(x))
     for n in shape[:new]:
         x = spread(x, n=n)
@@ -204,14 +225,16 @@ def expand(x: Any, shape: tuple[int, ...]) -> Any:
 
 def broadcast(*xs: Any) -> list[Any]:
     """Expand all to the largest shape among them."""
-    return [expand(x, max(map(shape_of, xs), key=len)) for x in xs]
+    return [expand(x, widest(*xs)) for x in xs]
 
 
 def matmul(a: Any, b: Any) -> Any:
-    """Product of a matrix or vector with a matrix or vector: multiply, then sum; all one loop."""
-    if len(shape_of(a)) == 2 and len(shape_of(b)) == 2:  # rows of a beside columns of b: n, m, k
-        a = permute(spread(a, n=shape_of(b)[1]), axes=(0, 2, 1))
-    return total(mul(*broadcast(a, permute(b, axes=(1, 0)) if len(shape_of(b)) == 2 else b)))
+    """Product of matrices or vectors: rows times columns, then their sum; compiled to one loop."""
+    if len(shape_of(b)) == 2:
+        if len(shape_of(a)) == 2:  # (n, k) becomes (n, m, k)
+            a = permute(spread(a, n=shape_of(b)[1]), axes=(0, 2, 1))
+        b = permute(b, axes=(1, 0))
+    return total(mul(*broadcast(a, b)))
 
 
 # -- 4. Graphs ------------------------------------------------------------------------------------
@@ -260,19 +283,16 @@ class Graph(Trace):
         return Tracer(self, out.shape, out)
 
     def __str__(self) -> str:
-        names: dict = {}
+        names = {x: f"v{i}" for i, x in enumerate([*self.inputs, *(e.out for e in self.eqns)])}
 
-        def show(x: Any) -> str:
-            if not isinstance(x, Var):
-                return f"{x}" if shape_of(x) == () else f"<{shape_of(x)}>"
-            return names.setdefault(x, chr(ord("a") + len(names)))
+        def show(xs: Iterable) -> str:
+            return " ".join(names[x] if isinstance(x, Var) else f"{x}" for x in xs)
 
-        lines = [f"inputs {' '.join(map(show, self.inputs))}"]
+        lines = [f"inputs {show(self.inputs)}"]
         for e in self.eqns:
-            params = "".join(f" {k}={v}" for k, v in e.params.items())
-            operands = " ".join(map(show, e.args))
-            lines.append(f"  {show(e.out)}:{list(e.out.shape)} = {e.prim.name}{params} {operands}")
-        return "\n".join([*lines, f"outputs {' '.join(map(show, self.outputs))}"])
+            params = "".join(f"[{k}={v}]" for k, v in e.params.items())
+            lines.append(f"  {names[e.out]}:{e.out.shape} = {e.prim.name}{params} {show(e.args)}")
+        return "\n".join([*lines, f"outputs {show(self.outputs)}"])
 
 
 # -- 5. Transforms --------------------------------------------------------------------------------
@@ -310,7 +330,9 @@ def grad(fun: Callable, argnums: Iterable[int] = (0,)) -> Callable:
             duals[i] = Tracer(trace, shape, (args[i], tape.input(shape)))
         y = fun(*duals)
         if shape_of(y) != ():
-            raise TypeError(f"grad of {fun.__name__}: the result must be a scalar, not {shape_of(y)}")
+            raise TypeError(
+                f"grad of {fun.__name__}: the result must be a scalar, not {shape_of(y)}"
+            )
         cts = {tape.atom(y.held[1]): 1.0} if trace.holds(y) else {}
         for eqn in reversed(tape.eqns):
             if (ct := cts.pop(eqn.out, None)) is None:
@@ -346,10 +368,8 @@ def vmap(fun: Callable, mapped: tuple[bool, ...]) -> Callable:
             raise ValueError(f"vmap of {fun.__name__}: first axes must agree, got {sorted(sizes)}")
         size = sizes.pop()
         out = fun(*(Tracer(trace, shape_of(x)[1:], x) if m else x for x, m in pairs))
-        whole = [
-            y.held if trace.holds(y) else expand(y, (size, *shape_of(y)))
-            for y in (out if isinstance(out, tuple) else (out,))
-        ]
+        outs = out if isinstance(out, tuple) else (out,)
+        whole = [y.held if trace.holds(y) else expand(y, (size, *shape_of(y))) for y in outs]
         return tuple(whole) if isinstance(out, tuple) else whole[0]
 
     return batched
@@ -366,15 +386,139 @@ def emit(graph: Graph) -> tuple[str, list[np.ndarray]]:
     spreading and permuting are index arithmetic and never copies.
     """
     made = {e.out: e for e in graph.eqns}
-    needed = [x for x in graph.outputs if isinstance(x, Var)]
-    readers = Counter(needed)
-    for x in needed:  # grows while it is read: what the outputs need, and what that needs
-        if x in made:
-            for y in {y for y in made[x].args if isinstance(y, Var)}:
-                needed += [y] if y not in readers else []
-                readers[y] += 1 if isinstance(made[x].form_of, str | None) else 2
-    names = {x: f"x{i}" for i, x in enumerate(graph.inputs)}
-    constants, lines = [], []
-    return "", []
+    needed = [x for x in dict.fromkeys(graph.outputs) if isinstance(x, Var)]
+    reads = Counter(dict.fromkeys(needed, 2))
+    for x in needed:  # grows while it is read: what the results need, and what that needs
+        for y in (y for y in (made[x].args if x in made else ()) if isinstance(y, Var)):
+            needed += [] if y in reads else [y]
+            reads[y] += 2 if callable(made[x].prim.form) else 1
+    names: dict[Any, str] = {x: f"x{i}" for i, x in enumerate(graph.inputs)}
+    constants: list[np.ndarray] = []
+    lines: list[str] = []
+
+    def line(depth: int, text: str) -> None:
+        lines.append("    " * (depth + 1) + text)
+
+    def whole(x: Any) -> str:
+        if isinstance(x, Var):
+            return names[x]
+        if shape_of(x) == ():
+            return repr(float(x))
+        constants.append(np.asarray(x, float))
+        return f"c{len(constants) - 1}"
+
+    def element(x: Any, index: tuple[str, ...]) -> str:
+        if not isinstance(x, Var) or x in names:
+            return f"{whole(x)}[{', '.join(index)}]" if shape_of(x) else whole(x)
+        e = made[x]
+        if callable(e.prim.form):
+            return element(e.args[0], e.prim.form(index, **e.params))
+        return e.prim.form.format(*(element(a, index) for a in e.args))
+
+    for e in graph.eqns:
+        is_sum, inside = e.prim.form is None, callable(e.prim.form) or reads[e.out] == 1
+        if not reads[e.out] or (inside and not is_sum and e.out not in graph.outputs):
+            continue
+        name, depth = f"t{len(names)}", len(e.out.shape)
+        index = tuple(f"i{d}" for d in range(depth))
+        if depth:
+            line(0, f"{name} = np.empty({e.out.shape})")
+        for d, n in enumerate(e.out.shape):
+            line(d, f"for i{d} in range({n}):")
+        if is_sum:
+            line(depth, "total = 0.0")
+            line(depth, f"for i{depth} in range({shape_of(e.args[0])[-1]}):")
+            line(depth + 1, f"total += {element(e.args[0], (*index, f'i{depth}'))}")
+        result = "total" if is_sum else element(e.out, index)
+        line(depth, f"{name}[{', '.join(index)}] = {result}" if depth else f"{name} = {result}")
+        names[e.out] = name
+    line(0, f"return ({', '.join(whole(x) for x in graph.outputs)},)")
+    heads = [names[x] for x in graph.inputs] + [f"c{i}" for i in range(len(constants))]
+    return "\n".join([f"def kernel({', '.join(heads)}):", *lines]), constants
 
 
+def trace(fun: Callable, *args: Any) -> Graph:
+    """Run ``fun`` on tracers of the arguments' shapes: its program."""
+    graph = Graph()
+    out = fun(*(graph.input(shape_of(x)) for x in args))
+    graph.outputs = [graph.atom(y) for y in (out if isinstance(out, tuple) else (out,))]
+    return graph
+
+
+def jit(fun: Callable) -> Callable:
+    """Return ``fun`` compiled, once for each signature; inside a transform it is ``fun`` itself."""
+    check(fun)
+    programs: dict = {}
+
+    @wraps(fun)
+    def compiled(*args: Any) -> Any:
+        if any(isinstance(x, Tracer) for x in args):
+            return fun(*args)
+        signature = tuple(map(shape_of, args))
+        if signature not in programs:
+            source, constants = emit(trace(fun, *args))
+            space = {"np": np, "math": math}
+            exec(source, space)
+            programs[signature] = numba.njit(space["kernel"]), constants
+        kernel, constants = programs[signature]
+        plain = (float(x) if np.ndim(x) == 0 else np.ascontiguousarray(x, float) for x in args)
+        out = kernel(*plain, *constants)
+        return out if len(out) > 1 else out[0]
+
+    return compiled
+
+
+# -- 7. The whole at work -------------------------------------------------------------------------
+
+HIDDEN, RATE, STEPS = 16, 0.2, 2000
+
+
+def predict(w, b, v, x):
+    """A curve through a hidden layer, for points ``x`` (n, 1) or one point (1,)."""
+    return tanh(x @ w + b) @ v
+
+
+def loss(w, b, v, x, y):
+    """Mean squared error."""
+    error = predict(w, b, v, x) - y
+    return (error * error).sum() / y.shape[0]
+
+
+def step(w, b, v, x, y):
+    """Go down along the gradient."""
+    dw, db, dv = grad(loss, argnums=(0, 1, 2))(w, b, v, x, y)
+    return w - RATE * dw, b - RATE * db, v - RATE * dv
+
+
+def noisy(x):
+    """Do what a traced function must not."""
+    print("tracing", x)
+    return x
+
+
+def main() -> float:
+    """Fit a sine: look at a graph and at what is emitted, train, and be refused."""
+    random = np.random.default_rng(0)
+    x = np.linspace(-2, 2, 64)[:, None]
+    y = np.sin(2 * x[:, 0])
+    params = random.normal(size=(1, HIDDEN)), random.normal(size=HIDDEN), np.zeros(HIDDEN)
+    print(trace(loss, *params, x, y), emit(trace(step, *params, x, y))[0], sep="\n\n")
+
+    fast = jit(step)
+    for _ in range(STEPS):
+        params = fast(*params, x, y)
+    fit = float(loss(*params, x, y))
+    print(f"mean squared error after {STEPS} steps: {fit:.6f}")
+    assert fit < 1e-3
+
+    try:
+        jit(noisy)
+    except ImpureError as error:
+        print(error)
+    else:
+        raise AssertionError("an impure function was let in")
+    return fit
+
+
+if __name__ == "__main__":
+    main()

@@ -95,3 +95,35 @@ def test_maps_are_stacked_loops(
         assert g.dtype == want.dtype
         scale = 1 + np.abs(want[np.isfinite(want)]).max(initial=0)
         np.testing.assert_allclose(np.asarray(g), want, rtol=0, atol=1e-10 * scale)
+
+
+def _passed_through(x):
+    """A branch that returns an operand, and computes with it, must not do so in place."""
+    lax = fnarray.lax
+    total = lax.reduce_sum(x, (0,))
+    y = lax.cond(total > 0, lambda a, b: lax.add(lax.sin(a), b), lambda a, b: b, x, x)
+    return lax.reduce_sum(lax.add(lax.sin(x), lax.sin(y)), (0,))
+
+
+def _outer_twice(x):
+    """Products over one element read alike, but spread to two shapes, are two arrays."""
+    lax = fnarray.lax
+    y = lax.tanh(lax.broadcast_in_dim(x, (1, 1), (1,)))
+    return lax.dot_general(y, y, (((1,), (1,)), ((0,), (0,))))
+
+
+@pytest.mark.parametrize(
+    ("transform", "fun"), [(fnarray.grad, _passed_through), (fnarray.jacfwd, _outer_twice)]
+)
+def test_found_by_fuzzing(transform, fun) -> None:
+    """Programs that once were compiled wrong: compiled and evaluated they agree."""
+    x = np.array([0.547], np.float32)
+    with effects("off"):
+        want, got = transform(fun)(x), fnarray.jit(transform(fun))(x)
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_not_linear_in_a_divisor() -> None:
+    """A cotangent that a rule cannot give is an error, not a zero."""
+    with pytest.raises(fnarray.errors.MissingRuleError, match="not linear in operand 1"):
+        fnarray.linear_transpose(lambda x: 1 / x, 1.0)(1.0)

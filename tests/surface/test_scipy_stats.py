@@ -131,6 +131,7 @@ def test_multivariate_normal():
     rng = np.random.default_rng(0)
     m = rng.normal(size=(3, 3))
     cov, mean, x = m @ m.T + np.eye(3), rng.normal(size=3), rng.normal(size=(5, 3))
+    x.flags.writeable = False
     want = scipy.stats.multivariate_normal.logpdf(x, mean, cov)
     with enable_x64(True), jax.enable_x64(True):
         density = stats.multivariate_normal
