@@ -183,7 +183,8 @@ add = elementwise("add", "({0} + {1})", np.add, lambda t, y, a, b: t, lambda t, 
                   transpose=lambda ct, a, b: (ct, ct))  # fmt: skip
 mul = elementwise("mul", "({0} * {1})", np.multiply,
                   lambda t, y, a, b: mul(t, b), lambda t, y, a, b: mul(a, t),
-                  transpose=lambda ct, a, b: (mul(ct, b), 0) if is_linear(a) else (0, mul(a, ct)))  # fmt: skip
+                  transpose=lambda ct, a, b: (
+                      (mul(ct, b), 0) if is_linear(a) else (0, mul(a, ct))))  # fmt: skip
 div = elementwise("div", "({0} / {1})", np.divide,
                   lambda t, y, a, b: div(t, b), lambda t, y, a, b: neg(mul(t, div(y, b))),
                   transpose=lambda ct, a, b: (div(ct, b), 0))  # fmt: skip
@@ -375,7 +376,7 @@ def vmap(fun: Callable, mapped: tuple[bool, ...]) -> Callable:
     return batched
 
 
-# -- 6. The compiler: a graph becomes Python loops, and Numba makes machine code of them ------------
+# -- 6. The compiler: a graph becomes Python loops, and Numba makes machine code of them -----------
 
 
 def emit(graph: Graph) -> tuple[str, list[np.ndarray]]:
@@ -470,7 +471,7 @@ def jit(fun: Callable) -> Callable:
 
 # -- 7. The whole at work -------------------------------------------------------------------------
 
-HIDDEN, RATE, STEPS = 16, 0.2, 2000
+HIDDEN, RATE = 16, 0.2
 
 
 def predict(w, b, v, x):
@@ -496,20 +497,20 @@ def noisy(x):
     return x
 
 
-def main() -> float:
+def main(steps: int = 2000) -> float:
     """Fit a sine: look at a graph and at what is emitted, train, and be refused."""
     random = np.random.default_rng(0)
     x = np.linspace(-2, 2, 64)[:, None]
     y = np.sin(2 * x[:, 0])
-    params = random.normal(size=(1, HIDDEN)), random.normal(size=HIDDEN), np.zeros(HIDDEN)
-    print(trace(loss, *params, x, y), emit(trace(step, *params, x, y))[0], sep="\n\n")
+    start = random.normal(size=(1, HIDDEN)), random.normal(size=HIDDEN), np.zeros(HIDDEN)
+    print(trace(loss, *start, x, y), emit(trace(step, *start, x, y))[0], sep="\n\n")
 
-    fast = jit(step)
-    for _ in range(STEPS):
+    fast, params = jit(step), start
+    for _ in range(steps):
         params = fast(*params, x, y)
     fit = float(loss(*params, x, y))
-    print(f"mean squared error after {STEPS} steps: {fit:.6f}")
-    assert fit < 1e-3
+    print(f"mean squared error after {steps} steps: {fit:.6f}")
+    assert fit < 0.2 * float(loss(*start, x, y))
 
     try:
         jit(noisy)

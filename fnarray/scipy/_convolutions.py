@@ -8,7 +8,7 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
-from ..core.dtypes import is_complex, lattice_result_type, to_inexact
+from ..core.dtypes import float32, is_complex
 from ..numpy._promote import as_operand, promote_dtypes_inexact
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
@@ -45,28 +45,28 @@ def _larger(name: str, x: Array, y: Array, axes: Sequence[int]) -> tuple[Array, 
     )
 
 
-def _slide(name: str, in1: Any, in2: Any, mode: str, precision: Any, mirror: bool) -> Array:
-    """Convolve; with ``mirror``, correlate: ``in2`` is conjugated and reversed first."""
+def _slide(name: str, in1: Any, in2: Any, mode: str, precision: Any, *, late: bool) -> Array:
+    """Convolve directly; ``late`` centres a "same" result half a step later, for even sizes."""
     x, y = _operands(name, in1, in2)
     _check_mode(name, mode)
     if not x.size or not y.size:
         raise ValueError(
             f"signal.{name}: zero-size arrays not supported, got shapes {x.shape} and {y.shape}."
         )
-    if mirror:
-        y = jnp.flip(jnp.conj(y))
     if not x.ndim:
         return x * y
-    x, y = _larger(name, x, y, range(x.ndim))
-    sizes = y.shape
-    padding = {
-        "full": [(n - 1, n - 1) for n in sizes],
-        "same": [(n // 2, n - n // 2 - 1) for n in sizes],
-        "valid": [(0, 0)] * x.ndim,
-    }[mode]
-    out = lax.conv_general_dilated(
-        x[None, None], jnp.flip(y)[None, None], (1,) * x.ndim, padding, precision=precision
-    )
+    if mode == "valid":
+        x, y = _larger(name, x, y, range(x.ndim))
+    elif mode == "full" and x.size < y.size:
+        x, y = y, x
+    first = [
+        n - 1 if mode == "full" else 0 if mode == "valid" else (n - late) // 2 for n in y.shape
+    ]
+    last = [p if mode != "same" else n - 1 - p for n, p in zip(y.shape, first, strict=True)]
+    padding = list(zip(first, last, strict=True))
+    kernel = jnp.flip(y)[None, None]
+    strides = (1,) * x.ndim
+    out = lax.conv_general_dilated(x[None, None], kernel, strides, padding, precision=precision)
     return out[0, 0]
 
 
@@ -80,19 +80,22 @@ def convolve(
     in1, in2 : array
         Integers become floats.
     mode : {"full", "same", "valid"}
-        Every overlap; as many as the larger array has elements, centred; or whole overlaps only.
+        Every overlap; as many as ``in1`` has elements, centred; or whole overlaps only.
     method : {"auto", "direct", "fft"}
-        "fft" is `fftconvolve`, in which a "same" result is as large as ``in1``; "auto" is "direct".
+        "fft" is `fftconvolve`; "auto" is "direct".
     precision : optional
         As of ``lax.conv_general_dilated``.
 
     Raises
     ------
     ValueError
-        For another mode or method, ranks that differ, empty arrays, or arrays neither of which is
-        the larger along every axis.
+        For another mode or method, ranks that differ, empty arrays, or in mode "valid" arrays
+        neither of which is the larger along every axis.
     """
-    return _either("convolve", in1, in2, mode, method, precision, mirror=False)
+    _check_method(method)
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    return _slide("convolve", in1, in2, mode, precision, late=False)
 
 
 def correlate(
@@ -102,28 +105,28 @@ def correlate(
 
     Parameters and errors are as of `convolve`.
     """
-    return _either("correlate", in1, in2, mode, method, precision, mirror=True)
+    _check_method(method)
+    if method == "fft":
+        return fftconvolve(in1, jnp.flip(jnp.conj(in2)), mode)
+    x, y = _operands("correlate", in1, in2)
+    return _slide("correlate", x, jnp.flip(jnp.conj(y)), mode, precision, late=False)
 
 
-def _either(
-    name: str, in1: Any, in2: Any, mode: str, method: str, precision: Any, *, mirror: bool
-) -> Array:
+def _check_method(method: Any) -> None:
     if method not in ("auto", "direct", "fft"):
         raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
-    if method != "fft":
-        return _slide(name, in1, in2, mode, precision, mirror)
-    return fftconvolve(in1, jnp.flip(jnp.conj(in2)) if mirror else in2, mode)
 
 
-def _plane(name: str, in1: Any, in2: Any, mode: str, boundary: Any, fill: Any, **how: Any) -> Array:
+def _matrices(name: str, in1: Any, in2: Any, boundary: Any, fill: Any) -> tuple[Array, Array]:
     if boundary != "fill" or fill != 0:
         raise ValueError(
             f"signal.{name} takes boundary='fill' and fillvalue=0 only, got {boundary!r} and "
             f"{fill!r}. Pad the array, and convolve in mode 'valid'."
         )
-    if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
-        raise ValueError(f"signal.{name}() only supports 2-dimensional inputs.")
-    return _slide(name, in1, in2, mode, **how)
+    x, y = _operands(name, in1, in2)
+    if x.ndim != 2:
+        raise ValueError(f"signal.{name}() only supports 2-dimensional inputs, got {x.shape}.")
+    return x, y
 
 
 def convolve2d(
@@ -135,9 +138,8 @@ def convolve2d(
     precision: Any = None,
 ) -> Array:
     """Return `convolve` of two matrices; beyond the boundary there are zeros."""
-    return _plane(
-        "convolve2d", in1, in2, mode, boundary, fillvalue, precision=precision, mirror=False
-    )
+    x, y = _matrices("convolve2d", in1, in2, boundary, fillvalue)
+    return _slide("convolve2d", x, y, mode, precision, late=False)
 
 
 def correlate2d(
@@ -148,10 +150,15 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """Return `correlate` of two matrices; beyond the boundary there are zeros."""
-    return _plane(
-        "correlate2d", in1, in2, mode, boundary, fillvalue, precision=precision, mirror=True
-    )
+    """Return `correlate` of two matrices; beyond the boundary there are zeros.
+
+    As in SciPy, of matrices of even sizes a "same" result starts one further than `correlate`'s,
+    and a "valid" one of a larger ``in2`` is the conjugate.
+    """
+    x, y = _matrices("correlate2d", in1, in2, boundary, fillvalue)
+    out = _slide("correlate2d", x, jnp.flip(jnp.conj(y)), mode, precision, late=True)
+    swapped = mode == "valid" and any(m < n for m, n in zip(x.shape, y.shape, strict=True))
+    return jnp.conj(out) if swapped else out
 
 
 def fftconvolve(
@@ -190,8 +197,8 @@ def fftconvolve(
     forward, back = jnp.fft.rfftn, jnp.fft.irfftn
     if is_complex(x.dtype):
         forward, back = jnp.fft.fftn, jnp.fft.ifftn
-    dtype = to_inexact(lattice_result_type([(x.dtype, False)])[0])
-    wide = jnp.float32 if dtype.itemsize < 4 else dtype
+    dtype = x.dtype
+    wide = float32 if dtype.itemsize < 4 else dtype
     x, y = (v.astype(wide) for v in (x, y))
     out = back(forward(x, full, axes) * forward(y, full, axes), full, axes).astype(dtype)
     for k, n in zip(axes, full, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -66,7 +67,7 @@ def detrend(
             f"{bp} of {n}."
         )
     x = jnp.moveaxis(x, axis, -1)
-    parts = [_without_line(x[..., a:b]) for a, b in zip(breaks[:-1], breaks[1:], strict=True)]
+    parts = [_without_line(x[..., a:b]) for a, b in pairwise(breaks)]
     return jnp.moveaxis(jnp.concatenate(parts, -1), -1, axis)
 
 
@@ -85,7 +86,7 @@ def _window_of(name: str, window: Any, nperseg: Any, longest: int, dtype: Any) -
     if isinstance(window, str | tuple):
         from scipy.signal import get_window
 
-        size = min(256 if nperseg is None else index(nperseg), longest)
+        size = longest if nperseg is None else min(index(nperseg), longest)
         if size < 1:
             raise ValueError(f"signal.{name}: nperseg must be a positive integer, got {nperseg}.")
         return jnp.asarray(get_window(window, size).astype(dtype)), size
@@ -273,8 +274,10 @@ def csd(
     ----------
     x, y : array
         Signals, of as many samples; the shorter is extended by zeros. None stands for ``x`` again.
-    fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis
+    fs, window, noverlap, nfft, detrend, return_onesided, axis
         As of `stft`.
+    nperseg : int, optional
+        Size of segments; the window's, or all samples, where omitted (SciPy takes 256).
     scaling : {"density", "spectrum"}
         Power per unit of frequency, or power.
     average : {"mean", "median"}
@@ -429,6 +432,7 @@ def istft(
     if boundary:
         x, weight = (v[..., size // 2 : length - size // 2] for v in (x, weight))
     x = x / jnp.where(weight > 1e-10, weight, 1)
-    kept = min(a for a in axes)
-    x = jnp.moveaxis(x, -1, kept) if x.ndim > 1 else x
-    return jnp.arange(x.shape[kept if x.ndim > 1 else 0], dtype=window.dtype) / fs, x
+    times = jnp.arange(x.shape[-1], dtype=window.dtype) / fs
+    # The axis of frequencies is gone.
+    frequency, time = axes
+    return times, jnp.moveaxis(x, -1, time - (frequency < time))

@@ -125,15 +125,17 @@ GENERAL = [
 ]
 
 # Window, strides, padding, base dilation, window dilation.
-_WINDOWS = {
-    "valid": ((2, 3), (1, 2), "VALID"),
-    "same": ((2, 3), (2, 1), "SAME"),
-    "same lower": ((2, 2), (1, 1), "SAME_LOWER"),
-    "explicit": ((2, 2), (1, 1), ((1, 0), (0, 2))),
-    "cut": ((2, 2), (1, 1), ((-1, 0), (2, -2))),
-    "holes": ((2, 2), (1, 2), ((1, 2), (0, 1)), (2, 3), (1, 2)),
-    "too large": ((9, 1), (1, 1), "VALID"),
-}
+_WINDOWS = MappingProxyType(
+    {
+        "valid": ((2, 3), (1, 2), "VALID"),
+        "same": ((2, 3), (2, 1), "SAME"),
+        "same lower": ((2, 2), (1, 1), "SAME_LOWER"),
+        "explicit": ((2, 2), (1, 1), ((1, 0), (0, 2))),
+        "cut": ((2, 2), (1, 1), ((-1, 0), (2, -2))),
+        "holes": ((2, 2), (1, 2), ((1, 2), (0, 1)), (2, 3), (1, 2)),
+        "too large": ((9, 1), (1, 1), "VALID"),
+    }
+)
 
 
 _HOLES = _WINDOWS["holes"]

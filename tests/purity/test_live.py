@@ -221,7 +221,7 @@ def test_engine_needs_only_the_standard_library():
     folder = Path(fnarray.__file__).parent
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['numba'] = None\n"
-        f"sys.path.insert(0, {str(folder)!r})\n"
+        f"sys.path.append({str(folder)!r})\n"
         "import purity.engine, purity.rules, purity.findings, purity.known\n"
     )
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd="/")
