@@ -17,7 +17,7 @@ import fnarray.numpy as jnp
 from fnarray import lax, random
 from fnarray.scipy import stats
 
-CHAINS, DRAWS, WARM_UP, LEAPS, STEP = 8, 1500, 200, 20, 0.018
+CHAINS, DRAWS, WARM_UP, LEAPS, STEP = 8, 1000, 100, 20, 0.018
 SHAPE, SCALE = 2.0, 1.0  # of the inverse gamma prior of the variance
 
 
@@ -60,22 +60,27 @@ def chain(key, start, x, y):
     """Return ``DRAWS`` positions and the share of proposals that were accepted."""
     log_density = partial(log_posterior, x=x, y=y)
 
-    def draw(position, key):
-        keys = random.split(key, 4)
-        momentum = {
-            "w": random.normal(keys[0], position["w"].shape, x.dtype),
-            "log_variance": random.normal(keys[1], (), x.dtype),
-        }
-        # Paths of equal length could return to where they began, again and again.
-        size = STEP * random.uniform(keys[2], (), x.dtype, 0.5, 1.5)
-        proposed, turned = leapfrog(position, momentum, fa.grad(log_density), size)
+    # Paths of equal length could return to where they began, again and again: steps vary.
+    keys, draws = random.split(key, 4), (DRAWS,)
+    chances = {
+        "size": STEP * random.uniform(keys[0], draws, x.dtype, 0.5, 1.5),
+        "luck": jnp.log(random.uniform(keys[1], draws, x.dtype)),
+        "momentum": {
+            "w": random.normal(keys[2], draws + start["w"].shape, x.dtype),
+            "log_variance": random.normal(keys[3], draws, x.dtype),
+        },
+    }
+
+    def draw(position, chance):
+        momentum = chance["momentum"]
+        proposed, turned = leapfrog(position, momentum, fa.grad(log_density), chance["size"])
         before = energy(position, momentum, log_density)
         after = energy(proposed, turned, log_density)
-        accept = jnp.log(random.uniform(keys[3], (), x.dtype)) < before - after
+        accept = chance["luck"] < before - after
         position = fa.tree.map(partial(jnp.where, accept), proposed, position)
         return position, (position, accept)
 
-    _, (draws, accepted) = lax.scan(draw, start, random.split(key, DRAWS))
+    _, (draws, accepted) = lax.scan(draw, start, chances)
     return draws, accepted.mean()
 
 

@@ -11,7 +11,8 @@ from ..control.call import fun_name, trace_once
 from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
-from ..core.trace import no_trace
+from ..core.axes import Mapped
+from ..core.trace import no_trace, tracing
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -29,8 +30,8 @@ def make_jaxpr(
     fun : callable
     static_argnums : int or sequence of int
         As in `jit`.
-    axis_env : None
-        Accepted for compatibility.
+    axis_env : sequence of (name, size), optional
+        Mapped axes that collectives in ``fun`` may name.
     return_shape : bool
         Whether to return the result's shapes and dtypes too, as `ShapeDtypeStruct` leaves.
 
@@ -56,7 +57,8 @@ def make_jaxpr(
         dyn, dyn_kw, statics = splitter._split(args, kwargs)
         leaves, spec = tree.flatten_spec((dyn, dyn_kw))
         avals = splitter._avals(leaves, args, kwargs)
-        graph, out_spec = trace_once(fun, spec, avals, statics, "make_jaxpr")
+        with tracing(Mapped("make_jaxpr", tuple(map(tuple, axis_env or ())))):
+            graph, out_spec = trace_once(fun, spec, avals, statics, "make_jaxpr")
         if return_shape:
             return graph, out_spec.unflatten([struct_of(a) for a in graph.out_avals])
         return graph

@@ -253,10 +253,14 @@ class _Run:
             worker = _Worker()
 
         def task() -> None:
-            with ExitStack() as settings:
-                for name, value in self.settings:
-                    settings.enter_context(scoped(name, value))
-                self.shard(index, at)
+            try:
+                with ExitStack() as settings:
+                    for name, value in self.settings:
+                        settings.enter_context(scoped(name, value))
+                    self.shard(index, at)
+            except BaseException as error:  # whatever it is, nobody may wait for this shard
+                with self.world.lock:
+                    self.world.fail(error)
             _idle.append(worker)
             with self.world.lock:
                 self.pending -= 1

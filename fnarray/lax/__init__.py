@@ -21,6 +21,7 @@ from ..ops.fill import *
 from ..ops.gather import *
 from ..ops.log_sums import *
 from ..ops.parts import *
+from ..ops.queries import *
 from ..ops.reduce import *
 from ..ops.scatter import *
 from ..ops.shape import *

@@ -90,6 +90,8 @@ def _segments(
             check_kind(name, rows.dtype, dtypes)
             count = _count(name, ids, num_segments)
             empty = full((count, *rows.shape[1:]), start(rows.dtype), rows.dtype)
+            if not count:
+                return empty
             numbers = ScatterDimensionNumbers(tuple(range(1, rows.ndim)), (0,), (0,))
             n = len(rows)
             size = n if bucket_size is None else index(bucket_size)

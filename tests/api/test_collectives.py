@@ -195,3 +195,16 @@ def test_no_derivative_of_pmax():
     """As in JAX; the error says what to do."""
     with pytest.raises(MissingRuleError, match="all_gather"):
         fa.vmap(fa.grad(lambda x: lax.pmax(x, "i")), axis_name="i")(X)
+
+
+def test_axis_env(jax):
+    """make_jaxpr may bind axes of its own, and then prints what JAX prints."""
+
+    def graph(module):
+        def fun(x):
+            lax = module.lax
+            return lax.psum(x, "i"), lax.pmax(x, "i"), lax.all_gather(x, "i"), lax.axis_index("i")
+
+        return str(module.make_jaxpr(fun, axis_env=[("i", 4)])(X))
+
+    assert graph(fa) == graph(jax)

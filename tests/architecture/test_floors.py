@@ -36,7 +36,7 @@ FLOORS = (
     "control",
     "api",
     "lax",
-    "numpy",
+    "numpy flatten_util",
     "random scipy nn",
 )
 SURFACE = len(FLOORS)

@@ -1,8 +1,9 @@
-"""Small public modules beside JAX's and SciPy's: trees as vectors, segments, solvers, images."""
+"""Small public modules beside JAX's and SciPy's: trees as vectors, segments, images, grids."""
 
 from __future__ import annotations
 
 import importlib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +12,9 @@ import fnarray
 import fnarray.scipy.cluster.vq
 from fnarray import numpy as jnp
 from fnarray import ops
-from fnarray.config import enable_x64
 from fnarray.errors import ConcretizationTypeError
 from fnarray.flatten_util import ravel_pytree
-from fnarray.scipy import integrate, interpolate, ndimage, optimize
-from fnarray.scipy.sparse import linalg as sparse
+from fnarray.scipy import integrate, interpolate, ndimage
 
 RNG = np.random.default_rng(11)
 
@@ -121,9 +120,12 @@ def test_segments_are_transformed(jax):
 
     data = RNG.standard_normal((6, 2)).astype("f4")
     for name in ("segment_sum", "segment_max"):
-        ours = lambda x, f=getattr(ops, name): (f(x, IDS, 3) ** 2)[:1].sum()  # noqa: E731
-        theirs = lambda x, f=getattr(jax.ops, name): (f(x, IDS, 3) ** 2)[:1].sum()  # noqa: E731
-        close(fnarray.jit(fnarray.grad(ours))(data), jax.grad(theirs)(data))
+
+        def loss(x, ids, segment):
+            return (segment(x, ids, 3) ** 2)[:1].sum()
+
+        ours, theirs = (partial(loss, segment=getattr(m, name)) for m in (ops, jax.ops))
+        close(fnarray.jit(fnarray.grad(ours))(data, IDS), jax.grad(theirs)(data, IDS))
     with pytest.raises(ConcretizationTypeError, match="num_segments"):
         fnarray.jit(ops.segment_sum)(data, IDS)
     assert ops.segment_sum(1.0, IDS, 3).tolist() == [2, 0, 2]
@@ -143,110 +145,6 @@ def test_segments_errors(args, error, text):
     """What has no segments is refused by name."""
     with pytest.raises(error, match=text):
         ops.segment_sum(*args)
-
-
-# ---- minima --------------------------------------------------------------------------------------
-
-
-def rosenbrock(x):
-    """A curved valley, with its minimum at ones."""
-    return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
-
-
-def himmelblau(x):
-    """Four minima, all 0."""
-    return (x[0] ** 2 + x[1] - 11) ** 2 + (x[0] + x[1] ** 2 - 7) ** 2
-
-
-@pytest.mark.parametrize(("fun", "x0"), [(rosenbrock, np.zeros(4)), (himmelblau, np.ones(2))])
-def test_minimize(fun, x0):
-    """The gradient is small where the search ends, and the value SciPy's."""
-    import scipy.optimize
-
-    with enable_x64(True):
-        found = optimize.minimize(fun, x0, method="BFGS", tol=1e-7)
-    want = scipy.optimize.minimize(fun, x0, method="BFGS")
-    assert bool(found.success) and int(found.status) == 0
-    assert np.abs(found.jac).max() < 1e-7
-    np.testing.assert_allclose(found.fun, want.fun, atol=1e-9)
-    np.testing.assert_allclose(found.x, want.x, atol=1e-4)
-    assert int(found.nfev) < 2 * want.nfev
-
-
-def test_minimize_within_programs():
-    """It is compiled and mapped; too few steps are said so."""
-
-    def nearest(a):
-        return optimize.minimize(
-            lambda x, a: ((x - a) ** 2).sum(), jnp.zeros(2), (a,), method="bfgs"
-        )
-
-    at = jnp.arange(6.0).reshape(3, 2)
-    np.testing.assert_allclose(fnarray.jit(fnarray.vmap(lambda a: nearest(a).x))(at), at, atol=1e-5)
-    short = optimize.minimize(rosenbrock, jnp.zeros(2), method="BFGS", options={"maxiter": 2})
-    assert int(short.status) == 1 and not bool(short.success) and int(short.nit) == 2
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "text"),
-    [
-        ({"method": "Powell"}, ValueError, "not recognized"),
-        ({"method": "BFGS", "args": 1}, TypeError, "tuple"),
-        ({"method": "BFGS", "options": {"xtol": 1}}, TypeError, "xtol"),
-    ],
-)
-def test_minimize_errors(settings, error, text):
-    """Other methods, arguments and options are refused."""
-    with pytest.raises(error, match=text):
-        optimize.minimize(rosenbrock, jnp.zeros(2), **settings)
-
-
-# ---- linear equations ----------------------------------------------------------------------------
-
-SQUARE = RNG.standard_normal((6, 6)).astype("f4")
-MATRICES = {"cg": SQUARE @ SQUARE.T + 6 * np.eye(6, dtype="f4")}
-MATRICES["bicgstab"] = MATRICES["gmres"] = SQUARE + 6 * np.eye(6, dtype="f4")
-RIGHT = RNG.standard_normal(6).astype("f4")
-
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_iterative_solvers(jax, name):
-    """Solutions satisfy the equation; gradients, by both operands, are those of a direct solver."""
-    solver, a = getattr(sparse, name), MATRICES[name]
-    inverse = np.diag(1 / np.diag(a))
-    for settings in ({}, {"M": inverse}, {"x0": RIGHT}, {"maxiter": 50}):
-        x, _ = solver(a, RIGHT, tol=1e-6, **settings)
-        np.testing.assert_allclose(a @ np.asarray(x), RIGHT, atol=1e-4)
-    loss = lambda a, b: (solver(a, b, tol=1e-6)[0] ** 2).sum()  # noqa: E731
-    direct = lambda a, b: (jnp.linalg.solve(a, b) ** 2).sum()  # noqa: E731
-    got, want = (fnarray.grad(f, (0, 1))(a, RIGHT) for f in (loss, direct))
-    for g, w in zip(got, want, strict=True):
-        np.testing.assert_allclose(g, w, atol=1e-4)
-
-
-def test_iterative_solvers_of_trees():
-    """Operators may be functions of trees."""
-    b = {"a": jnp.ones(3), "b": jnp.asarray(3.0)}
-    for name in MATRICES:
-        x, _ = getattr(sparse, name)(lambda v: {"a": 2 * v["a"], "b": 3 * v["b"]}, b)
-        np.testing.assert_allclose(x["a"], 0.5, rtol=1e-5)
-        np.testing.assert_allclose(x["b"], 1.0, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("args", "settings", "error", "text"),
-    [
-        ((np.ones((2, 3)), np.ones(2)), {}, ValueError, "square"),
-        (("A", np.ones(2)), {}, TypeError, "function or an array"),
-        ((np.eye(2), np.ones(2)), {"x0": np.ones(3)}, ValueError, "matching shapes"),
-        ((np.eye(2), np.ones(2)), {"x0": [np.ones(2)]}, ValueError, "tree structure"),
-    ],
-)
-def test_iterative_solvers_errors(args, settings, error, text):
-    """Operators and starts that do not fit are refused."""
-    for name in MATRICES:
-        with pytest.raises(error, match=text):
-            getattr(sparse, name)(*args, **settings)
 
 
 # ---- images, grids, codes, integrals -------------------------------------------------------------
@@ -298,7 +196,7 @@ def test_grid_interpolation_errors():
         lambda: make((np.arange(4.0),), IMAGE, bounds_error=True),
         lambda: make((np.arange(4.0),), IMAGE)(np.ones((2, 3))),
     ):
-        with pytest.raises(ValueError, match="point|method|bounds_error"):
+        with pytest.raises(ValueError, match=r"point|method|bounds_error"):
             call()
 
 
@@ -332,3 +230,28 @@ def test_array_like_holds_what_functions_take():
     """``ArrayLike`` may be asked of values; lists are none."""
     assert all(isinstance(x, fnarray.typing.ArrayLike) for x in (1, 2.0, IMAGE, jnp.ones(2)))
     assert not isinstance([1], fnarray.typing.ArrayLike)
+
+
+@pytest.mark.parametrize("x", [1, 2.0, True, np.ones(2), "int16", float, np.uint8, [1], None])
+def test_dtype(jax, x):
+    """Dtypes, and refusals, are JAX's."""
+    results = []
+    for lax in (jax.lax, fnarray.lax):
+        try:
+            results.append(lax.dtype(x))
+        except (TypeError, ValueError) as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+
+
+def test_broadcast_like():
+    """Shapes broadcast as NumPy's; others are refused."""
+    like = jnp.ones((2, 3))
+    for shape in ((), (3,), (2, 1), (2, 3)):
+        x = RNG.random(shape).astype("f4")
+        np.testing.assert_array_equal(
+            fnarray.lax.broadcast_like(x, like), np.broadcast_to(x, (2, 3))
+        )
+    with pytest.raises(ValueError, match="broadcast_like"):
+        fnarray.lax.broadcast_like(like, like[0])
+    assert fnarray.lax.shape_as_value((2, 3)).tolist() == [2, 3]
