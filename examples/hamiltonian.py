@@ -8,6 +8,7 @@ Leapfrog steps are a loop inside a ``scan`` over draws, the gradient of the log 
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_diabetes
@@ -34,31 +35,41 @@ def log_posterior(params, x, y):
     return likelihood + prior - SHAPE * log_variance - SCALE * jnp.exp(-log_variance)
 
 
-def leapfrog(position, momentum, slope, size):
-    """Follow the Hamiltonian for ``LEAPS`` steps, with half steps of momentum at both ends."""
+class Place(NamedTuple):
+    """Parameters, with the log density there and its gradient."""
 
-    def kick(momentum, position, share):
-        return fa.tree.map(lambda p, g: p + share * size * g, momentum, slope(position))
+    params: dict
+    density: fa.Array
+    slope: dict
+
+
+def moved(tree, along, by):
+    """Return ``tree + by * along``."""
+    return fa.tree.map(lambda x, a: x + by * a, tree, along)
+
+
+def leapfrog(place, momentum, size, look):
+    """Follow the Hamiltonian for ``LEAPS`` steps; ``look`` makes a `Place` of parameters."""
 
     def leap(_, state):
-        position, momentum = state
-        position = fa.tree.map(lambda q, p: q + size * p, position, momentum)
-        return position, kick(momentum, position, 1.0)
+        place, momentum = state
+        momentum = moved(momentum, place.slope, size / 2)
+        place = look(moved(place.params, momentum, size))
+        return place, moved(momentum, place.slope, size / 2)
 
-    momentum = kick(momentum, position, 0.5)
-    position, momentum = lax.fori_loop(0, LEAPS, leap, (position, momentum))
-    return position, kick(momentum, position, -0.5)
+    return lax.fori_loop(0, LEAPS, leap, (place, momentum))
 
 
-def energy(position, momentum, log_density):
-    """Potential and kinetic energy of a position and its momentum."""
-    kinetic = sum(0.5 * jnp.sum(p**2) for p in fa.tree.leaves(momentum))
-    return kinetic - log_density(position)
+def energy(place, momentum):
+    """Potential and kinetic energy."""
+    return sum(0.5 * jnp.sum(p**2) for p in fa.tree.leaves(momentum)) - place.density
 
 
 def chain(key, start, x, y):
     """Return ``DRAWS`` positions and the share of proposals that were accepted."""
-    log_density = partial(log_posterior, x=x, y=y)
+
+    def look(params):
+        return Place(params, *fa.value_and_grad(log_posterior)(params, x, y))
 
     # Paths of equal length could return to where they began, again and again: steps vary.
     keys, draws = random.split(key, 4), (DRAWS,)
@@ -71,16 +82,14 @@ def chain(key, start, x, y):
         },
     }
 
-    def draw(position, chance):
-        momentum = chance["momentum"]
-        proposed, turned = leapfrog(position, momentum, fa.grad(log_density), chance["size"])
-        before = energy(position, momentum, log_density)
-        after = energy(proposed, turned, log_density)
-        accept = chance["luck"] < before - after
-        position = fa.tree.map(partial(jnp.where, accept), proposed, position)
-        return position, (position, accept)
+    def draw(place, chance):
+        proposed, momentum = leapfrog(place, chance["momentum"], chance["size"], look)
+        gain = energy(place, chance["momentum"]) - energy(proposed, momentum)
+        accept = chance["luck"] < gain
+        place = fa.tree.map(partial(jnp.where, accept), proposed, place)
+        return place, (place.params, accept)
 
-    _, (draws, accepted) = lax.scan(draw, start, chances)
+    _, (draws, accepted) = lax.scan(draw, look(start), chances)
     return draws, accepted.mean()
 
 

@@ -222,6 +222,8 @@ class LiveResolver:
         if isinstance(found, (staticmethod, types.FunctionType, property)):
             holder = "static" if isinstance(found, staticmethod) else "attribute"
             return self.describe(found, spelled, holder, True)
+        if isinstance(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
+            return None  # a slot or a named tuple's field: what it reads is in the instance
         user = is_user_module(cls.__module__, _trusted)
         try:
             obj = getattr(cls, name)

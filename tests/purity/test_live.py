@@ -6,6 +6,7 @@ import functools
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -214,6 +215,36 @@ def test_loop_body_at_any_depth():
         return lax.fori_loop(0, 2, body, x)
 
     assert [f.code for f in check(outer)] == ["FNA108"]
+
+
+class Pair(NamedTuple):
+    """Two values."""
+
+    left: float
+    right: float
+
+
+class Slotted:
+    """Two values in slots."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+
+@pytest.mark.parametrize("cls", [Pair, Slotted])
+def test_fields_of_an_instance_made_here_are_its_own(cls):
+    """A descriptor on the class is not what reading the attribute of an instance gives."""
+
+    def swapped(x):
+        def make(a):
+            return cls(a, [a])
+
+        pair = make(x)
+        return pair.right[0] + pair.left
+
+    assert check(swapped) == []
 
 
 def test_engine_needs_only_the_standard_library():
