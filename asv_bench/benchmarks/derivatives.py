@@ -132,8 +132,7 @@ def network(m):
     """Parameters of 784-512-256-10, and a batch of 128."""
     sizes = (784, 512, 256, 10)
     parameters = [
-        (m.numpy.asarray(0.05 * normal(i, o)), m.numpy.zeros(o))
-        for i, o in pairwise(sizes)
+        (m.numpy.asarray(0.05 * normal(i, o)), m.numpy.zeros(o)) for i, o in pairwise(sizes)
     ]
     labels = np.eye(10, dtype=np.float32)[np.arange(128) % 10]
     return parameters, m.numpy.asarray(normal(128, 784)), m.numpy.asarray(labels)
@@ -178,8 +177,7 @@ def per_example_gradients(m):
 
     sizes = (64, 32, 10)
     parameters = [
-        (m.numpy.asarray(0.1 * normal(i, o)), m.numpy.zeros(o))
-        for i, o in pairwise(sizes)
+        (m.numpy.asarray(0.1 * normal(i, o)), m.numpy.zeros(o)) for i, o in pairwise(sizes)
     ]
     labels = np.eye(10, dtype=np.float32)[np.arange(256) % 10]
     each = m.jit(m.vmap(m.grad(loss), in_axes=(None, 0, 0)))

@@ -108,12 +108,13 @@ def _function(case: OpCase, module: Any, args: Sequence[Any], keep: Callable[[An
     """Return the operation as a function of the operands to ``keep``, and the list of those."""
     args = frozen(args)
     places = tuple(k for k, x in enumerate(args) if keep(x))
+    face = case.face(module)
 
     def f(*kept: Any) -> list[Any]:
         full = list(args)
         for k, x in zip(places, kept, strict=True):
             full[k] = x
-        return leaves(case.call(module, *full))
+        return leaves(face(*full))
 
     return f, [args[k] for k in places]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -82,10 +83,14 @@ class OpCase:
         """Freeze the parameters: the functions under test read them, and are to be pure."""
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
 
+    def face(self, lax: Any) -> Callable[..., Any]:
+        """Return the operation of a ``lax`` module, as a function of the arrays."""
+        face = self.fn(lax) if self.fn else getattr(lax, self.name.split(":")[0])
+        return partial(face, **self.params) if self.params else face
+
     def call(self, lax: Any, *args: Any) -> Any:
         """Apply the operation of a ``lax`` module."""
-        face = self.fn(lax) if self.fn else getattr(lax, self.name.split(":")[0])
-        return face(*args, **self.params)
+        return self.face(lax)(*args)
 
     def signatures(self) -> Iterator[tuple[str, ...]]:
         """Yield the operands' dtype names of each run."""

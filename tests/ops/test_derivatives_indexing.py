@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import fnarray
 from fnarray import lax
 from fnarray.errors import MissingRuleError
 
-from .derive import is_array, loops_agree, modes_agree, runs, same_as_jax
+from .derive import frozen, is_array, loops_agree, modes_agree, runs, same_as_jax
 from .opcase import OpCase
 from .test_index import _draw as draw_windows
 
@@ -93,7 +94,8 @@ WINDOWS = [case for seed in range(18) for case in _windows(seed)]
 def _line(name: str, **params: Any) -> Callable[[Any], Callable[..., Any]]:
     def fn(lax: Any) -> Callable[..., Any]:
         dims = lax.ScatterDimensionNumbers((), (0,), (0,))
-        return lambda x, i, u: getattr(lax, name)(x, i, u, dims, **params)
+        scatter = partial(getattr(lax, name), dimension_numbers=dims, **params)
+        return lambda x, i, u: scatter(x, i, u)
 
     return fn
 
@@ -160,7 +162,7 @@ def test_slices_with_one_start_stay_slices():
 
 def test_what_has_no_rule_says_so():
     """Factors that multiply each other, and functions applied again, have no derivative rule."""
-    x, at, u = _f(1, 2, 3), np.array([[0], [0]], np.int32), _f(4, 5)
+    x, at, u = frozen((_f(1, 2, 3), np.array([[0], [0]], np.int32), _f(4, 5)))
     dims = lax.ScatterDimensionNumbers((), (0,), (0,))
     with pytest.raises(MissingRuleError, match="unique_indices=True"):
         fnarray.jvp(lambda u: lax.scatter_mul(x, at, u, dims), (u,), (u,))

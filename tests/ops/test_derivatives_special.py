@@ -16,7 +16,7 @@ from fnarray.ops import hosted, special
 from fnarray.ops._registry import registry
 
 from . import cases_special
-from .derive import loops_agree, modes_agree, runs, same_as_jax, smooth
+from .derive import frozen, loops_agree, modes_agree, runs, same_as_jax, smooth
 from .opcase import OpCase
 
 _TWO, _THREE = ((3, 4),) * 2, ((3, 4),) * 3
@@ -60,6 +60,7 @@ HARD = [
 
 def _scipy(name: str, *static: int, **row) -> OpCase:
     """Return a case of ``scipy.special`` beside the ``lax`` that the driver gives."""
+    static = frozen(static)
 
     def fn(lax):
         special = import_module(lax.__name__.replace("lax", "scipy.special"))

@@ -55,9 +55,7 @@ def test_unique_is_numpys_cut_or_filled(name):
         integers = [y.astype(np.int32) for y in (first, inverse, counts)]
         same(fnp.unique(x, **EVERYTHING, axis=axis), [values.astype(x.dtype), *integers])
         for size, fill in ((2, None), (9, None), (9, 1)):
-            how = MappingProxyType(
-                {**EVERYTHING, "axis": axis, "size": size, "fill_value": fill}
-            )
+            how = MappingProxyType({**EVERYTHING, "axis": axis, "size": size, "fill_value": fill})
             least = values[0] if fill is None else fill
             want = [
                 filled(values, size, least), filled(integers[0], size, first[0]), integers[1],

@@ -117,9 +117,7 @@ def segments_of(plan: Plan) -> list[_Segment]:
             segments.append(_Segment([item], host=True))
         elif is_parallel(item):
             segments.append(_Segment([item], parallel=True))
-        elif (
-            segments and not (segments[-1].host or segments[-1].parallel) and open_length < LONG
-        ):
+        elif segments and not (segments[-1].host or segments[-1].parallel) and open_length < LONG:
             segments[-1].items.append(item)
             open_length += length(item, plan)
         else:
