@@ -106,7 +106,7 @@ def emit_kernel(
     lines = [f"def kernel({', '.join(n for n, _ in heads)}):", *(f"    {v}" for v in views)]
     text = "\n".join(lines) + "\n" + body.render()
     if body.sequential:
-        # A recurrence that decays must not crawl among subnormal numbers (decision 0008).
+        # A recurrence that decays must not crawl among subnormal numbers (decision 0010).
         at = len("\n".join(lines)) + 1
         text = f"{text[:at]}    mode = fk.rounding.flush_subnormal()\n{text[at:].rstrip()}\n"
         text += "    fk.rounding.restore(mode)\n"
