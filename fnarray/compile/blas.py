@@ -15,6 +15,8 @@ from .launch import threads, together
 
 #: Up to this many multiplications OpenBLAS itself stays on the calling thread.
 SERIAL = 1 << 18
+#: Each thread of ours gets this many at least, some 50 us: handing over costs about 30.
+SHARE = 1 << 20
 _FLOATS = frozenset("fdFD")
 
 
@@ -26,7 +28,7 @@ def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     plain = lhs.dtype.char in _FLOATS and len(stack) == rhs.ndim - 2 <= 1
     if work <= SERIAL or not plain:
         return np.matmul(lhs, rhs)
-    count = min(threads(), -(-work // SERIAL))
+    count = max(1, min(threads(), work // SHARE))
     out = np.empty((*stack, rows, columns), lhs.dtype)
     every = (slice(None),) * len(stack)
 
