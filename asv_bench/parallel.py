@@ -13,8 +13,8 @@ import numpy as np
 
 os.environ["FNARRAY_NUM_CPU_DEVICES"] = "2"
 
-import fnarray as fa  # noqa: E402 - reads the number of devices
-import fnarray.numpy as jnp  # noqa: E402
+import fnarray as fa
+import fnarray.numpy as jnp
 
 
 def recurrence(x):
