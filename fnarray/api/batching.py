@@ -9,7 +9,8 @@ from typing import Any
 from ..control.admission import admit
 from ..control.call import argument_paths, fun_name, fun_text
 from ..core import tree
-from ..core.array import Array, aval_of
+from ..core.array import Array, ArrayImpl, aval_of
+from ..core.trace import Tracer
 from ..ops._canonical import as_array
 from ..ops._derive import moveaxis, spread
 from ..transforms.batch import Axis, batch
@@ -71,6 +72,8 @@ def vmap(
         leaves, spec = tree.flatten_spec((args, kwargs))
         arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
+        if any(a is not None and a < 0 for a in axes):
+            axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
         batched = [a is not None for a in axes]
         batches = [
@@ -78,6 +81,7 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         specs: list[Any] = []
+        results: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
             a, k = spec.unflatten(xs)
@@ -85,6 +89,7 @@ def vmap(
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             specs.append(out_spec)
+            results.append(out)
             for x in outs:
                 if not isinstance(x, Array):
                     _check_result(fun, x)
@@ -93,6 +98,8 @@ def vmap(
         with admit(fun, "vmap"):
             outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
         places = axes_of_results("vmap", out_axes, specs[0])
+        if any(place is not None and place < 0 for place in places):
+            places = _past_words(places, results[0])
         return specs[0].unflatten(
             [
                 _placed(axis, k, x, f, place, fun)
@@ -101,6 +108,20 @@ def vmap(
         )
 
     return mapped
+
+
+def _is_keys(x: Any) -> bool:
+    """Whether a node of a tree is an array to its user: random keys, of words underneath."""
+    return isinstance(x, Array) and not isinstance(x, ArrayImpl | Tracer)
+
+
+def _past_words(axes: Sequence[int | None], value: Any) -> list[int | None]:
+    """Return axes counted from the end of arrays' leaves: random keys hide a last axis of words."""
+    nodes = tree.leaves(value, is_leaf=_is_keys)
+    return [
+        a - 1 if a is not None and a < 0 and _is_keys(x) else a
+        for a, x in zip(axes, nodes, strict=True)
+    ]
 
 
 def check_axes(what: str, name: str, axes: Any) -> None:

@@ -218,3 +218,15 @@ def test_runs_the_function_once() -> None:
     with effects("off"):
         fnarray.vmap(f)(np.ones((7, 2), np.float32))
     assert shapes == [(2,)]
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_axes_of_random_keys_are_those_their_user_sees(axis: int) -> None:
+    """The words of keys are no axis, counted from either end."""
+    keys = fnarray.random.split(fnarray.random.key(0), 3)
+    drawn = fnarray.vmap(fnarray.random.uniform, in_axes=axis)(keys)
+    assert [float(x) for x in drawn] == [float(fnarray.random.uniform(k)) for k in keys]
+    pairs = fnarray.vmap(fnarray.random.split, out_axes=axis)(keys)
+    assert pairs.shape == ((2, 3) if axis else (3, 2))
+    first = pairs[:, 0] if axis else pairs[0]
+    assert (first == fnarray.random.split(keys[0])).all()
