@@ -46,6 +46,8 @@ _STANDARD = tuple({_PATHS["stdlib"] + os.sep, _PATHS["platstdlib"] + os.sep})
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 #: Modules in C, and private ones, whose functions have a public home.
 _HOMES = {
+    # What Python 3.13 moved up from Path.
+    "pathlib.PathBase": "pathlib.Path",
     "_operator": "operator", "_heapq": "heapq", "_bisect": "bisect", "_functools": "functools",
     "_collections": "collections", "_io": "io", "posix": "os", "nt": "os", "_random": "random",
     "_socket": "socket", "_thread": "threading", "posixpath": "os.path", "ntpath": "os.path",
