@@ -80,27 +80,25 @@ def vmap(
             x if a is None else moveaxis(x, a % x.ndim, 0)
             for x, a in zip(arrays, axes, strict=True)
         ]
-        specs: list[Any] = []
-        results: list[Any] = []
+        results: list[tuple[Any, Any]] = []
 
         def flat(*xs: Any) -> list[Any]:
             a, k = spec.unflatten(xs)
             with admit(fun, "vmap"):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
-            specs.append(out_spec)
-            results.append(out)
+            results.append((out, out_spec))
             for x in outs:
                 if not isinstance(x, Array):
                     _check_result(fun, x)
             return outs
 
-        with admit(fun, "vmap"):
-            outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
-        places = axes_of_results("vmap", out_axes, specs[0])
+        outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        ((out, out_spec),) = results
+        places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
-            places = _past_words(places, results[0])
-        return specs[0].unflatten(
+            places = _past_words(places, out)
+        return out_spec.unflatten(
             [
                 _placed(axis, k, x, f, place, fun)
                 for k, (x, f, place) in enumerate(zip(outs, flags, places, strict=True))

@@ -16,7 +16,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
-from ..core.tangents import Undefined, Zero, differentiable, tangent_aval
+from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..core.trace import trace_graph
 from ..ops._canonical import as_array
 from ..ops._derive import instantiate
@@ -29,7 +29,7 @@ from ..transforms.transpose import backward
 
 
 class Flat:
-    """A function of trees as one of leaves.
+    """A function of trees as one of leaves; it is admitted whenever it runs.
 
     Attributes
     ----------
@@ -184,8 +184,7 @@ def jvp(
         _given("jvp", k, x.aval, t) for k, (x, t) in enumerate(zip(leaves, given, strict=True))
     ]
     flat = Flat(fun, spec, "jvp", has_aux)
-    with admit(fun, "jvp"):
-        outs, duals = jvp_flat(flat, leaves, given, f"jvp({fun_name(fun)})")
+    outs, duals = jvp_flat(flat, leaves, given, f"jvp({fun_name(fun)})")
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
     tangent = flat.out_spec.unflatten([instantiate(t) for t in duals])
     return (out, tangent, without_tracers(flat.aux)) if has_aux else (out, tangent)
@@ -219,14 +218,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         Tangents of the arguments to that of the result; what does not depend on the tangents has
         been computed, and is the leaves of ``fun_jvp``, a pytree. And ``aux``, where it has it.
     """
-    check_callable("linearize", fun)
-    leaves, spec = inputs("linearize", fun, primals, {})
-    flat = Flat(fun, spec, "linearize", has_aux)
-    with admit(fun, "linearize"):
-        outs, linear = linearize_flat(flat, leaves, f"linearize({fun_name(fun)})")
-    out = flat.out_spec.unflatten([as_array(x) for x in outs])
-    push = _Push(fun, spec, flat.out_spec, leaves, linear).bound(linear)
-    return (out, push, without_tracers(flat.aux)) if has_aux else (out, push)
+    return _linearized("linearize", fun, primals, has_aux, _Push)
 
 
 def vjp(
@@ -251,14 +243,20 @@ def vjp(
         the arguments; those of integers are of dtype ``float0``. A pytree, whose leaves are the
         residuals. And ``aux``, where it has it.
     """
-    check_callable("vjp", fun)
-    leaves, spec = inputs("vjp", fun, primals, {})
-    flat = Flat(fun, spec, "vjp", has_aux)
-    with admit(fun, "vjp"):
-        outs, linear = linearize_flat(flat, leaves, f"vjp({fun_name(fun)})")
+    return _linearized("vjp", fun, primals, has_aux, _Pull)
+
+
+def _linearized(
+    what: str, fun: Callable[..., Any], primals: tuple, has_aux: bool, kind: type[_Derivative]
+) -> tuple[Any, ...]:
+    """Return a function's value, its derivative as the function wanted, and auxiliary data."""
+    check_callable(what, fun)
+    leaves, spec = inputs(what, fun, primals, {})
+    flat = Flat(fun, spec, what, has_aux)
+    outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
-    pull = _Pull(fun, spec, flat.out_spec, leaves, linear).bound(linear)
-    return (out, pull, without_tracers(flat.aux)) if has_aux else (out, pull)
+    derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear)
+    return (out, derivative, without_tracers(flat.aux)) if has_aux else (out, derivative)
 
 
 class _Derivative:
@@ -324,7 +322,7 @@ class _Push(_Derivative):
             for k, (a, t) in enumerate(zip(self.in_avals, given, strict=True))
         ]
         linear = self.at(residuals)
-        duals = linear([t for t, a in zip(given, linear.active_in, strict=True) if a])
+        duals = linear(chosen(linear.active_in, given))
         return self.out_spec.unflatten([instantiate(t) for t in duals])
 
 
@@ -371,17 +369,13 @@ def _cotangent(fun: Callable[..., Any], k: int, out: ShapedArray, ct: Any) -> An
 def backward_of(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     """Return the cotangents of a linear function's active inputs for those of all results."""
     graph = linear.closed.jaxpr
-    wanted = [c for c, a in zip(cts, linear.active_out, strict=True) if a]
-    return backward(graph, linear.closed.consts, [Undefined(a) for a in graph.in_avals], wanted)
+    operands = [Undefined(a) for a in graph.in_avals]
+    return backward(graph, linear.closed.consts, operands, chosen(linear.active_out, cts))
 
 
 def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:
     """Return a cotangent for every input, zeros for the inactive."""
-    given = iter(found)
-    return [
-        instantiate(next(given) if active else Zero(tangent_aval(a)))
-        for a, active in zip(in_avals, linear.active_in, strict=True)
-    ]
+    return [instantiate(ct) for ct in with_zeros(linear.active_in, found, in_avals)]
 
 
 def linear_transpose(
@@ -412,8 +406,7 @@ def linear_transpose(
     leaves, spec = tree.flatten_spec((primals, {}))
     avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "dtype") else aval_of(x) for x in leaves]
     flat = Flat(fun, spec, "linear_transpose")
-    with admit(fun, "linear_transpose"):
-        closed = trace_graph(flat, avals, fun_name(fun))
+    closed = trace_graph(flat, avals, fun_name(fun))
     for aval in (*avals, *closed.out_avals):
         if not differentiable(aval.dtype):
             raise TypeError(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..control.admission import admit
 from ..control.call import fun_name, fun_text
 from ..core.tangents import differentiable
 from ..ops._canonical import as_array
@@ -183,8 +182,7 @@ def _value_and_grad(
     for x in leaves:
         check_input(what, fun, x.dtype, holomorphic, allow_int)
     flat = Flat(partial_in(fun, places, args, kwargs), spec, what, has_aux)
-    with admit(fun, what):
-        outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
+    outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
     if len(outs) != 1 or not flat.out_spec.is_leaf():
         raise TypeError(
             "Gradient only defined for scalar-output functions. Output of "

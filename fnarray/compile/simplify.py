@@ -187,6 +187,8 @@ class _Step:
         self.name = name
 
 
+#: What emission adds for results that are operands.
+COPY: Any = _Step("copy")
 _SPREAD: Any = _Step("spread")
 _TIMES: Any = _Step("times")
 _TURNED: Any = _Step("turned")

@@ -8,27 +8,11 @@ from typing import Any
 
 from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Undefined, Zero, is_zero, tangent_aval
+from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops._derive import op
 from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph, jvp_graph, linearize_graph, transpose_graph
-
-
-def nonzero(tangents: Sequence[Any]) -> tuple[bool, ...]:
-    """Say which tangents are not known to be zero."""
-    return tuple(not is_zero(t) for t in tangents)
-
-
-def chosen(flags: Sequence[bool], items: Sequence[Any]) -> list[Any]:
-    """Return the items that are flagged."""
-    return [x for x, f in zip(items, flags, strict=True) if f]
-
-
-def with_zeros(flags: Sequence[bool], items: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Return the items at the places flagged, and zeros of the avals' tangents at the others."""
-    given = iter(items)
-    return [next(given) if f else Zero(tangent_aval(a)) for f, a in zip(flags, avals, strict=True)]
 
 
 def residual_values(linearized: Any, operands: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
@@ -66,10 +50,10 @@ def _linearize(prim: Primitive) -> Any:
 
 def _transpose(prim: Primitive) -> Any:
     def transpose(cts: Sequence[Any], *operands: Any, jaxpr: Any, name: str) -> list[Any]:
-        linear = tuple(type(x) is Undefined for x in operands)
+        linear = tuple(map(is_undefined, operands))
         given = nonzero(cts)
         d = transpose_graph(jaxpr, linear, given)
-        known = [x for x in operands if type(x) is not Undefined]
+        known = [x for x in operands if not is_undefined(x)]
         outs = iter(bind(prim, *d.consts, *known, *chosen(given, cts), jaxpr=d.graph, name=name))
         flags = iter(d.flags)
         return [next(outs) if f and next(flags) else None for f in linear]
@@ -94,27 +78,38 @@ def lanes(
 
     The loop carries nothing from turn to turn, so examples may run at the same time.
     """
-    graph = _one_equation(
-        prim,
-        tuple(
-            x.aval.update(shape=x.aval.shape[1:]) if b else x.aval
-            for x, b in zip(operands, batched, strict=True)
-        ),
-        tuple(batched),
-        tuple(params.items()),
-    )
-    outs = op(
+    avals = [
+        x.aval.update(shape=x.aval.shape[1:]) if b else x.aval
+        for x, b in zip(operands, batched, strict=True)
+    ]
+    graph = _one_equation(prim, tuple(avals), tuple(batched), tuple(params.items()))
+    shared = [x for x, b in zip(operands, batched, strict=True) if not b]
+    outs = row_by_row(graph, shared, chosen(batched, operands), int(axis))
+    return outs, (True,) * len(outs)
+
+
+def row_by_row(
+    graph: ClosedGraph, shared: Sequence[Any], rows: Sequence[Any], length: int
+) -> list[Any]:
+    """Run a graph of ``(shared, row)`` for each row: a loop that carries nothing."""
+    return op(
         "scan",
-        *(x for x, b in zip(operands, batched, strict=True) if not b),
-        *(x for x, b in zip(operands, batched, strict=True) if b),
+        *shared,
+        *rows,
         jaxpr=graph,
-        length=int(axis),
-        num_consts=len(batched) - sum(batched),
+        length=length,
+        num_consts=len(shared),
         num_carry=0,
         reverse=False,
         unroll=1,
     )
-    return outs, (True,) * len(outs)
+
+
+def over_lanes(choice: Any, like: Any) -> Any:
+    """Return a choice for each lane as one for each element of a batch."""
+    if choice.ndim == like.ndim:
+        return choice
+    return op("broadcast_in_dim", choice, shape=like.shape, broadcast_dimensions=(0,))
 
 
 @lru_cache(maxsize=4096)

@@ -9,11 +9,10 @@ from typing import Any
 
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eval_graph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import is_undefined
+from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, trace_graph
 from ..transforms.batch import Axis
 from ..transforms.graphs import Flags, batch_graph, jvp_graph, linearize_graph, transpose_graph
-from .call_rules import chosen, nonzero, with_zeros
 
 __all__: list[str] = []
 

@@ -12,9 +12,9 @@ from ..core.axes import collective_axes
 from ..core.forms import Branch, Call, Scan, While
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import is_undefined
+from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, recording
-from ..ops._derive import full, op, reshape
+from ..ops._derive import full, op
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
@@ -26,7 +26,7 @@ from ..transforms.graphs import (
     runner,
     transpose_graph,
 )
-from .call_rules import chosen, lanes, nonzero, with_zeros
+from .call_rules import lanes, over_lanes
 from .scan_rules import either
 
 __all__: list[str] = []
@@ -81,12 +81,12 @@ def _linearize(prim: Primitive) -> Any:
         slots, places = _slots(halves)
         consts, graphs = common(
             [
-                Derived(_filling(h.primal.graph, n, p, slots), h.primal.consts, ())
+                Derived(_filled(h.primal.graph, n, p, slots), h.primal.consts, ())
                 for h, p in zip(halves, places, strict=True)
             ]
         )
         outs = bind(prim, index, *consts, *rest, branches=graphs)
-        made, given, backs = _linear_branches(halves, places, slots, len(rest), active)
+        made, given, backs = _linear_branches(halves, places, slots, active)
         duals = bind(
             prim,
             index,
@@ -101,7 +101,7 @@ def _linearize(prim: Primitive) -> Any:
     return linearize
 
 
-def _slots(halves: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]]:
+def _slots(halves: Sequence[Any]) -> tuple[tuple[ShapedArray, ...], list[tuple[int, ...]]]:
     """Return avals for the computed residuals of any one branch, and each branch's places there.
 
     Only one branch runs, so residuals of different branches share a place if their types agree.
@@ -111,7 +111,7 @@ def _slots(halves: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]]:
         for h in halves
     ]
     most: Counter[ShapedArray] = reduce(lambda a, b: a | b, (Counter(k) for k in kinds))
-    slots = list(most.elements())
+    slots = tuple(most.elements())
     places = []
     for avals in kinds:
         free = dict(enumerate(slots))
@@ -120,19 +120,15 @@ def _slots(halves: Sequence[Any]) -> tuple[list[ShapedArray], list[list[int]]]:
             place = next(i for i, a in free.items() if a is aval)
             del free[place]
             mine.append(place)
-        places.append(mine)
+        places.append(tuple(mine))
     return slots, places
-
-
-def _filling(closed: ClosedGraph, n: int, places: Sequence[int], slots: Any) -> ClosedGraph:
-    """Return a branch whose residuals come in the common places, zeros in those of others."""
-    return _filled(closed, n, tuple(places), tuple(slots))
 
 
 @lru_cache(maxsize=4096)
 def _filled(
     closed: ClosedGraph, n: int, places: tuple[int, ...], slots: tuple[ShapedArray, ...]
 ) -> ClosedGraph:
+    """Return a branch whose residuals come in the common places, zeros in those of others."""
     with recording(closed.jaxpr.debug_name) as trace:
         args = [trace.argument(a, "an operand of cond") for a in closed.in_avals]
         outs = runner(closed)(*args)
@@ -144,7 +140,7 @@ def _filled(
 
 
 def _linear_branches(
-    halves: Sequence[Any], places: Any, slots: Any, operands: int, active: Flags
+    halves: Sequence[Any], places: Any, slots: Any, active: Flags
 ) -> tuple[list[Any], list[int], Branches]:
     """Return arrays made by rules, numbers of operands that are residuals, and linear branches.
 
@@ -220,16 +216,10 @@ def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Bra
     for b in branches:
         d = batch_graph(b, batched[1:], axis, every)
         results.append(runner(d.graph)(*d.consts, *rest))
-    outs = []
-    for cases in zip(*results, strict=True):
-        shape = cases[0].shape
-        which = reshape(index, (shape[0], *(1,) * (len(shape) - 1)))
-        if len(branches) == 2:
-            which = op("ne", which, full(which.aval.update(shape=()), 0))
-        which = op(
-            "broadcast_in_dim", which, shape=shape, broadcast_dimensions=tuple(range(len(shape)))
-        )
-        outs.append(op("select_n", which, *cases))
+    which = op("ne", index, full(index.aval.update(shape=()), 0)) if len(branches) == 2 else index
+    outs = [
+        op("select_n", over_lanes(which, cases[0]), *cases) for cases in zip(*results, strict=True)
+    ]
     return outs, every
 
 

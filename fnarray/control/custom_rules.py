@@ -14,7 +14,16 @@ from ..core.array import asarray
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
-from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
+from ..core.tangents import (
+    Zero,
+    chosen,
+    differentiable,
+    is_undefined,
+    is_zero,
+    nonzero,
+    tangent_aval,
+    with_zeros,
+)
 from ..core.trace import CustomCall, bind, call_custom
 from ..errors import UnexpectedTracerError
 from ..ops._derive import reduce_sum, spread
@@ -23,7 +32,6 @@ from ..transforms.batch import Axis, BatchTrace, batch
 from ..transforms.derivative import lift
 from ..transforms.graphs import runner
 from ..transforms.transpose import backward
-from .call_rules import chosen, nonzero, with_zeros
 
 __all__: list[str] = []
 

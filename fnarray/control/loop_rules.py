@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Zero, tangent_aval
+from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import all_spread, instantiate, op, reshape, spread
+from ..ops._derive import all_spread, instantiate, op, reshape
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
@@ -23,8 +23,8 @@ from ..transforms.graphs import (
     recorded,
     runner,
 )
-from .call_rules import chosen, lanes, nonzero, with_zeros
-from .scan_rules import either
+from .call_rules import lanes, over_lanes, row_by_row
+from .scan_rules import settled, spread_where
 
 __all__: list[str] = []
 
@@ -41,12 +41,7 @@ def _jvp(prim: Primitive) -> Any:
     ) -> Any:
         nc, nb = cond_nconsts, body_nconsts
         tests, consts, carry = primals[:nc], primals[nc : nc + nb], primals[nc + nb :]
-        active = nonzero(tangents[nc:])
-        while True:
-            d = jvp_graph(body_jaxpr, active, active[nb:])
-            if d.flags == active[nb:]:
-                break
-            active = (*active[:nb], *d.flags)
+        d, active = settled(partial(jvp_graph, body_jaxpr), nonzero(tangents[nc:]), nb, len(carry))
         duals = [instantiate(t) for t in chosen(active, tangents[nc:])]
         of_consts = duals[: sum(active[:nb])]
         of_carry = duals[len(of_consts) :]
@@ -82,8 +77,6 @@ def _linearize(prim: Primitive) -> Any:
 
     def linearize(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = bind(prim, *primals, **params)
-        if not any(nonzero(tangents)):
-            return outs, [Zero(tangent_aval(o.aval)) for o in outs]
         # The whole loop runs again beside its tangents: how often it turns is in neither half.
         return outs, jvp(primals, tangents, **params)[1]
 
@@ -111,27 +104,22 @@ def _batch(prim: Primitive) -> Any:
         body_nconsts: int,
     ) -> Any:
         nc, nb = cond_nconsts, body_nconsts
-        flags = batched[nc:]
-        while True:
-            d = batch_graph(body_jaxpr, flags, axis, flags[nb:])
-            if d.flags == flags[nb:]:
-                break
-            flags = (*flags[:nb], *either(flags[nb:], d.flags))
+
+        def make(flags: Flags, forced: Flags) -> Derived:
+            return batch_graph(body_jaxpr, flags, axis, forced)
+
+        d, flags = settled(make, batched[nc:], nb, len(body_jaxpr.out_avals))
         carried = flags[nb:]
         test: Derived = batch_graph(cond_jaxpr, (*batched[:nc], *carried), axis)
         if test.flags[0]:
             return _in_lanes(prim, axis, operands, batched, cond_jaxpr, nc, body_jaxpr, nb)
-        was = batched[nc + nb :]
         outs = bind(
             prim,
             *test.consts,
             *operands[:nc],
             *d.consts,
             *operands[nc : nc + nb],
-            *(
-                spread(x, axis) if n and not w else x
-                for x, n, w in zip(operands[nc + nb :], carried, was, strict=True)
-            ),
+            *spread_where(carried, batched[nc + nb :], operands[nc + nb :], axis),
             cond_jaxpr=test.graph,
             cond_nconsts=len(test.consts) + nc,
             body_jaxpr=d.graph,
@@ -169,22 +157,17 @@ def _in_lanes(
     params = {
         "cond_jaxpr": cond, "cond_nconsts": nc, "body_jaxpr": body, "body_nconsts": nb,
     }  # fmt: skip
+    exchange = axis.name in collective_axes(cond.jaxpr) | collective_axes(body.jaxpr)
     # Lanes at rest, and those that fill the last group up, must not act.
     acts = bool(cond.effects or body.effects)
-    if axis.name in collective_axes(cond.jaxpr) | collective_axes(body.jaxpr):
-        # Lanes that exchange values turn together; those at rest take part with their last state.
-        first = nc + nb
-        operands = [*operands[:first], *all_spread(axis, operands[first:], batched[first:])]
-        flags = (*batched[:first], *(True,) * (len(batched) - first))
-        outs = _together(prim, axis, operands, flags, **params)
-        return outs, (True,) * len(outs)
-    if acts or sum(a.size for a in body.out_avals) > _SMALL:
+    if not exchange and (acts or sum(a.size for a in body.out_avals) > _SMALL):
         return lanes(prim, axis, operands, batched, **params)
     # All of the carry differs between lanes, from the first turn or the second on.
     first = nc + nb
     operands = [*operands[:first], *all_spread(axis, operands[first:], batched[first:])]
     flags = (*batched[:first], *(True,) * (len(batched) - first))
-    if axis <= WIDTH:
+    # Lanes that exchange values turn together; those at rest take part with their last state.
+    if exchange or axis <= WIDTH:
         outs = _together(prim, axis, operands, flags, **params)
         return outs, (True,) * len(outs)
     group = _group(
@@ -197,20 +180,10 @@ def _in_lanes(
         *params.values(),
     )
     groups = -(-axis // WIDTH)
-    wide = groups * WIDTH
-    outs = op(
-        "scan",
-        *group.consts,
-        *(x for x, f in zip(operands, flags, strict=True) if not f),
-        *(_grouped(x, axis, groups) for x, f in zip(operands, flags, strict=True) if f),
-        jaxpr=group.graph,
-        length=groups,
-        num_consts=len(group.consts) + len(flags) - sum(flags),
-        num_carry=0,
-        reverse=False,
-        unroll=1,
-    )
-    flat = [reshape(o, (wide, *o.shape[2:])) for o in outs]
+    shared = [x for x, f in zip(operands, flags, strict=True) if not f]
+    rows = [_grouped(x, axis, groups) for x in chosen(flags, operands)]
+    outs = row_by_row(group.graph, [*group.consts, *shared], rows, groups)
+    flat = [reshape(o, (groups * WIDTH, *o.shape[2:])) for o in outs]
     return [_first(o, axis) for o in flat], (True,) * len(outs)
 
 
@@ -300,7 +273,7 @@ def _together(
     def turn(*args: Any) -> list[Any]:
         pred, state = args[n + m], args[n + m + 1 :]
         after = [
-            op("select_n", _over(pred, old), old, new)
+            op("select_n", over_lanes(pred, old), old, new)
             for old, new in zip(state, runner(step.graph)(*args[n : n + m], *state), strict=True)
         ]
         return [*runner(test.graph)(*args[:n], *after), *after]
@@ -323,13 +296,6 @@ def _together(
         body_nconsts=len(turned.consts) + n + m,
     )
     return outs[1:]
-
-
-def _over(pred: Any, like: Any) -> Any:
-    """Return a choice for each lane as one for each element."""
-    if pred.ndim == like.ndim:
-        return pred
-    return op("broadcast_in_dim", pred, shape=like.shape, broadcast_dimensions=(0,))
 
 
 JVP, LINEARIZE, BATCH = map(RuleOf, (_jvp, _linearize, _batch))

@@ -6,13 +6,13 @@ adds to a part after what was there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Undefined, Zero, is_undefined, is_zero
+from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero, with_zeros
 from ..core.trace import bind, recording
 from ..ops._derive import add_tangents, instantiate, moveaxis, spread
 from ..transforms.batch import Axis
@@ -27,7 +27,6 @@ from ..transforms.graphs import (
     rearranged,
 )
 from ..transforms.transpose import backward
-from .call_rules import chosen, nonzero, with_zeros
 
 __all__: list[str] = []
 
@@ -43,14 +42,22 @@ def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
     return tuple(x or y for x, y in zip(a, b, strict=True))
 
 
-def settled(make: Any, flags: Flags, num_consts: int, num_carry: int) -> tuple[Any, Flags]:
-    """Return ``make(flags)`` for flags at which the carry's results have what its inputs have.
+def settled(
+    make: Callable[[Flags, Flags], Any],
+    flags: Flags,
+    num_consts: int,
+    num_carry: int,
+    rows: int = 0,
+) -> tuple[Any, Flags]:
+    """Return a derived body, and flags at which the carry's results have what its inputs have.
 
-    A part of the carry whose tangent is zero at first may not be later.
+    ``make(flags, forced)`` derives it for flags of the inputs; ``forced`` are the results, the
+    carry and then ``rows``, that must have a tangent or the mapped axis. A part of the carry that
+    has none at first may come to have it.
     """
     while True:
-        derived = make(flags)
         consts, carry, xs = parts(flags, num_consts, num_carry)
+        derived = make(flags, (*carry, *(False,) * rows))
         grown = either(carry, derived.flags[:num_carry])
         if grown == carry:
             return derived, flags
@@ -89,11 +96,9 @@ def _jvp(prim: Primitive) -> Any:
     ) -> Any:
         n, rows = len(primals), len(jaxpr.out_avals) - num_carry
 
-        def make(flags: Flags) -> Derived:
-            forced = (*flags[num_consts : num_consts + num_carry], *(False,) * rows)
-            return jvp_graph(jaxpr, flags, forced)
-
-        d, active = settled(make, nonzero(tangents), num_consts, num_carry)
+        d, active = settled(
+            partial(jvp_graph, jaxpr), nonzero(tangents), num_consts, num_carry, rows
+        )
         k = len(d.consts)
         order, sizes = _interleaved(n, k, active, num_consts, num_carry)
         results, (carried, _) = _result_order(d.flags, num_carry, rows)
@@ -141,11 +146,13 @@ def _linearize(prim: Primitive) -> Any:
     ) -> Any:
         total = len(jaxpr.out_avals)
 
-        def make(flags: Flags) -> Any:
-            forced = (*flags[num_consts : num_consts + num_carry], *(False,) * (total - num_carry))
-            return linearize_graph(jaxpr, flags, forced)
-
-        d, active = settled(make, nonzero(tangents), num_consts, num_carry)
+        d, active = settled(
+            partial(linearize_graph, jaxpr),
+            nonzero(tangents),
+            num_consts,
+            num_carry,
+            total - num_carry,
+        )
         consts, carry, xs = parts(primals, num_consts, num_carry)
         fixed = [*d.primal.consts, *consts]
         # A residual computed from constants alone is the same at every turn: computed once, before.
@@ -332,6 +339,13 @@ def _transposed_body(
 # ---- batch ---------------------------------------------------------------------------------------
 
 
+def spread_where(
+    needed: Sequence[bool], has: Sequence[bool], xs: Sequence[Any], axis: Axis
+) -> list[Any]:
+    """Give values the mapped axis where it is needed and they have it not."""
+    return [spread(x, axis) if n and not h else x for x, n, h in zip(xs, needed, has, strict=True)]
+
+
 def _batch(prim: Primitive) -> Any:
     def batch(
         axis: Axis,
@@ -345,11 +359,10 @@ def _batch(prim: Primitive) -> Any:
     ) -> Any:
         rows = len(jaxpr.out_avals) - num_carry
 
-        def make(flags: Flags) -> Derived:
-            forced = (*flags[num_consts : num_consts + num_carry], *(False,) * rows)
+        def make(flags: Flags, forced: Flags) -> Derived:
             return batch_graph(jaxpr, flags, axis, forced)
 
-        d, flags = settled(make, batched, num_consts, num_carry)
+        d, flags = settled(make, batched, num_consts, num_carry, rows)
         consts, carry, xs = parts(operands, num_consts, num_carry)
         _, was, _ = parts(batched, num_consts, num_carry)
         _, needed, row_flags = parts(flags, num_consts, num_carry)
@@ -357,10 +370,7 @@ def _batch(prim: Primitive) -> Any:
             prim,
             *d.consts,
             *consts,
-            *(
-                spread(x, axis) if n and not w else x
-                for x, n, w in zip(carry, needed, was, strict=True)
-            ),
+            *spread_where(needed, was, carry, axis),
             # Rows are taken along their first axis, so the mapped axis is their second.
             *(moveaxis(x, 0, 1) if f else x for x, f in zip(xs, row_flags, strict=True)),
             jaxpr=d.graph,

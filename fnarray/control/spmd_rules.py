@@ -18,7 +18,7 @@ from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Undefined, Zero, is_zero
+from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops._derive import full, moveaxis, op, select
 from ..ops._derive import instantiate as made
@@ -31,7 +31,7 @@ from ..transforms.graphs import (
     recorded,
 )
 from ..transforms.transpose import backward
-from .call_rules import chosen, nonzero, residual_values, with_zeros
+from .call_rules import residual_values
 
 Names = tuple[Hashable, ...]
 Layout = tuple[Names, ...]

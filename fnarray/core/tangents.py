@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,24 @@ def differentiable(dtype: np.dtype) -> bool:
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """Return the aval of the tangents of a value: ``float0`` for integers and booleans."""
     return aval if differentiable(aval.dtype) else ShapedArray(aval.shape, float0)
+
+
+def nonzero(tangents: Sequence[Any]) -> tuple[bool, ...]:
+    """Say which tangents are not known to be zero."""
+    return tuple(not is_zero(t) for t in tangents)
+
+
+def chosen(flags: Sequence[bool], items: Sequence[Any]) -> list[Any]:
+    """Return the items that are flagged."""
+    return [x for x, f in zip(items, flags, strict=True) if f]
+
+
+def with_zeros(
+    flags: Sequence[bool], items: Iterable[Any], avals: Sequence[ShapedArray]
+) -> list[Any]:
+    """Return the items at the places flagged, and zeros of the avals' tangents at the others."""
+    given = iter(items)
+    return [next(given) if f else Zero(tangent_aval(a)) for f, a in zip(flags, avals, strict=True)]
 
 
 def zero_of(x: Any) -> Zero:

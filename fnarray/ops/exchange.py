@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -29,7 +29,7 @@ from ._collective_rules import (
     one_name,
     size_of,
 )
-from ._derive import LINEAR, moveaxis, op, reduce_sum, reshape, spread
+from ._derive import LINEAR, moveaxis, one_more_axis, op, reduce_sum, reshape, shifted, spread
 from ._registry import register
 
 __all__ = [
@@ -103,18 +103,6 @@ def _gather_transpose(ct: Any, x: Any, *, all_gather_dimension: int, **params: A
     return [bind(reduce_scatter_p, ct, scatter_dimension=all_gather_dimension, **params)]
 
 
-def _one_dimension_on(*which: str) -> Callable[..., Any]:
-    """Batching along another axis: the dimensions that the params name are one further."""
-
-    def batch_of(prim: Callable[[], Primitive]) -> Callable[..., Any]:
-        def batch(size: int, xs: Any, batched: Any, **params: Any) -> Any:
-            return bind(prim(), xs[0], **{**params, **{p: params[p] + 1 for p in which}})
-
-        return batch
-
-    return batch_of
-
-
 all_gather_p = register(
     Primitive(
         "all_gather",
@@ -123,7 +111,7 @@ all_gather_p = register(
         form=on_host,
         jvp=LINEAR,
         transpose=_gather_transpose,
-        batch=_one_dimension_on("all_gather_dimension")(lambda: all_gather_p),
+        batch=one_more_axis(all_gather_dimension=shifted),
         collective=_gather_collective,
     )
 )
@@ -254,7 +242,7 @@ reduce_scatter_p = register(
         form=on_host,
         jvp=LINEAR,
         transpose=_scatter_transpose,
-        batch=_one_dimension_on("scatter_dimension")(lambda: reduce_scatter_p),
+        batch=one_more_axis(scatter_dimension=shifted),
         collective=_scatter_collective,
     )
 )
@@ -406,7 +394,7 @@ all_to_all_p = register(
         form=on_host,
         jvp=LINEAR,
         transpose=_exchange_transpose,
-        batch=_one_dimension_on("split_axis", "concat_axis")(lambda: all_to_all_p),
+        batch=one_more_axis(split_axis=shifted, concat_axis=shifted),
         collective=_exchange_collective,
         print_params=lambda params: {k: v for k, v in one_name(params).items() if k != "axis_size"},
     )

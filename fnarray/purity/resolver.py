@@ -200,7 +200,7 @@ class LiveResolver:
         space = vars(module)
         try:
             obj = space[name] if name in space else getattr(module, name)
-        except Exception:
+        except Exception:  # a module's own __getattr__ may raise anything: nothing is known then
             return None
         user = is_user_module(module.__name__, _trusted)
         if user or not callable(obj):
@@ -260,7 +260,7 @@ class LiveResolver:
                 return self.describe(found, spelled, "attribute", True)
         try:
             inner = obj.__dict__[name] if own else getattr(obj, name)
-        except Exception:
+        except Exception:  # a descriptor of the user's may raise anything: nothing is known then
             return None
         frozen = value.kind in ("frozen", "tuple", "array", "scalar", "function")
         constant = frozen or (

@@ -17,7 +17,7 @@ from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Literal, eval_graph
 from ..core.primitive import Primitive
 from ..core.source import user_source
-from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
+from ..core.tangents import Zero, differentiable, is_zero, nonzero, tangent_aval, with_zeros
 from ..core.trace import (
     CustomCall,
     GraphTrace,
@@ -213,11 +213,8 @@ class Linear:
 
     def __call__(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of all results for tangents of the active inputs."""
-        done = iter(eval_graph(self.closed.jaxpr, self.closed.consts, tangents, bind))
-        return [
-            next(done) if active else Zero(tangent_aval(a))
-            for a, active in zip(self.out_avals, self.active_out, strict=True)
-        ]
+        done = eval_graph(self.closed.jaxpr, self.closed.consts, tangents, bind)
+        return with_zeros(self.active_out, done, self.out_avals)
 
 
 def linearize(
@@ -257,6 +254,6 @@ def linearize(
     return [p for p, _ in pairs], Linear(
         closed,
         tuple(active),
-        tuple(not is_zero(t) for _, t in pairs),
+        nonzero([t for _, t in pairs]),
         tuple(p.aval for p, _ in pairs),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Graph, Literal, Var, eqn_effects, eval_graph
-from ..core.tangents import Undefined, Zero, is_zero, tangent_aval
+from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import JitTracer, bind, recording
 from ..ops._derive import instantiate as made
 from ..ops._derive import spread
@@ -69,10 +69,6 @@ def recorded(
     return Derived(closed_over(graph), graph.consts, tuple(flags))
 
 
-def _chosen(flags: Sequence[bool], items: Sequence[Any]) -> list[Any]:
-    return [x for x, f in zip(items, flags, strict=True) if f]
-
-
 @lru_cache(maxsize=4096)
 def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Derived:
     """Return the graph ``(inputs, active tangents) -> (results, active tangents)``.
@@ -83,18 +79,14 @@ def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> De
     n = len(active)
 
     def fun(*args: Any) -> list[Any]:
-        primals, given = args[:n], iter(args[n:])
-        tangents = [
-            next(given) if a else Zero(tangent_aval(x.aval))
-            for x, a in zip(primals, active, strict=True)
-        ]
+        primals, tangents = args[:n], with_zeros(active, args[n:], closed.in_avals)
         outs, duals = jvp(runner(closed), primals, tangents, closed.jaxpr.debug_name)
-        flags.extend(not is_zero(t) for t in duals)
+        flags.extend(nonzero(duals))
         if instantiate:
             flags[:] = [a or b for a, b in zip(flags, instantiate, strict=True)]
-        return [*outs, *map(made, _chosen(flags, duals))]
+        return [*outs, *map(made, chosen(flags, duals))]
 
-    avals = (*closed.in_avals, *_chosen(active, closed.in_avals))
+    avals = (*closed.in_avals, *chosen(active, closed.in_avals))
     return recorded(fun, avals, closed.jaxpr.debug_name, flags)
 
 
@@ -160,11 +152,11 @@ def transpose_graph(
         cts = [
             next(given) if f else Zero(a) for a, f in zip(closed.out_avals, nonzero, strict=True)
         ]
-        found = _chosen(linear, backward(closed.jaxpr, closed.consts, operands, cts))
+        found = chosen(linear, backward(closed.jaxpr, closed.consts, operands, cts))
         flags.extend(instantiate or not is_zero(c) for c in found)
         return [made(c) for c, f in zip(found, flags, strict=True) if f]
 
-    avals = (*known_avals, *_chosen(nonzero, closed.out_avals))
+    avals = (*known_avals, *chosen(nonzero, closed.out_avals))
     return recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
 
 
@@ -198,7 +190,7 @@ def batch_graph(closed: ClosedGraph, batched: Flags, axis: Axis, force: Flags = 
 def dead_code(closed: ClosedGraph, wanted: Sequence[bool]) -> ClosedGraph:
     """Return a graph of the wanted results alone; its inputs stay."""
     g = closed.jaxpr
-    outvars = tuple(_chosen(wanted, g.outvars))
+    outvars = tuple(chosen(wanted, g.outvars))
     live = {v for v in outvars if isinstance(v, Var)}
     kept = []
     for eqn in reversed(g.eqns):
@@ -242,5 +234,5 @@ def independent(closed: ClosedGraph, first: int) -> tuple[Flags, ClosedGraph]:
             known.update(eqn.outvars)
             eqns.append(eqn)
     flags = tuple(type(a) is Literal or a in known for a in g.outvars)
-    part = Graph((), g.invars[:first], tuple(eqns), tuple(_chosen(flags, g.outvars)), g.debug_name)
+    part = Graph((), g.invars[:first], tuple(eqns), tuple(chosen(flags, g.outvars)), g.debug_name)
     return flags, dead_code(ClosedGraph(part), (True,) * sum(flags))

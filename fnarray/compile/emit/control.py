@@ -13,7 +13,7 @@ from ...core.symbolic import text, variable
 from ..schedule.nests import Statement, Step
 from ..schedule.plan import Plan, plan_block
 from ..schedule.roots import SMALL
-from ..simplify import Block, Node, simplified
+from ..simplify import COPY, Block, Node, simplified
 from .blocks import Blocks, statements_of
 from .body import Storage, row_major
 
@@ -66,7 +66,7 @@ class Control(Blocks):
                 outputs.append(atom)
             else:
                 out = Var(atom.aval)
-                eqn = Eqn(_COPY, (atom,), (out,), {})
+                eqn = Eqn(COPY, (atom,), (out,), {})
                 nodes.append(Node(eqn, Reindex(lambda i, read: i)))
                 outputs.append(out)
             if isinstance(atom, Var):
@@ -221,7 +221,7 @@ class Control(Blocks):
 
     def _is_copy(self, block: Block, atom: Var, operand: Var) -> bool:
         writer = next((n for n in block.nodes if atom in n.outs), None)
-        return writer is not None and writer.eqn.primitive is _COPY and writer.ins[0] is operand
+        return writer is not None and writer.eqn.primitive is COPY and writer.ins[0] is operand
 
     # -- loops -------------------------------------------------------------------------------
 
@@ -421,17 +421,6 @@ class Control(Blocks):
         """Return row ``t`` of a stacked value."""
         base = store.base + t * store.strides[0]
         return Storage(store.name, store.strides[1:], base, self.scope.depth)
-
-
-class _Copy:
-    """Stands for the copies the compiler adds."""
-
-    name = "copy"
-    effects = ()
-    multiple_results = False
-
-
-_COPY: Any = _Copy()
 
 
 def _carries_last(form: Scan) -> ClosedGraph:

@@ -9,37 +9,36 @@ from ...nn._args import inexact
 from . import gamma
 
 
+def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> Array:
+    x, df, loc, scale = inexact(f"chi2.{name}", x, df, loc, scale)
+    return getattr(gamma, name)(x, df / 2, loc, 2 * scale)
+
+
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Logarithm of the density at ``x``, of ``df`` degrees of freedom."""
-    x, df, loc, scale = inexact("chi2.logpdf", x, df, loc, scale)
-    return gamma.logpdf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("logpdf", x, df, loc, scale)
 
 
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Density."""
-    x, df, loc, scale = inexact("chi2.pdf", x, df, loc, scale)
-    return gamma.pdf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("pdf", x, df, loc, scale)
 
 
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Probability of values up to ``x``."""
-    x, df, loc, scale = inexact("chi2.cdf", x, df, loc, scale)
-    return gamma.cdf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("cdf", x, df, loc, scale)
 
 
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Logarithm of `cdf`."""
-    x, df, loc, scale = inexact("chi2.logcdf", x, df, loc, scale)
-    return gamma.logcdf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("logcdf", x, df, loc, scale)
 
 
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Probability of values above ``x``."""
-    x, df, loc, scale = inexact("chi2.sf", x, df, loc, scale)
-    return gamma.sf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("sf", x, df, loc, scale)
 
 
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Array:
     """Logarithm of `sf`."""
-    x, df, loc, scale = inexact("chi2.logsf", x, df, loc, scale)
-    return gamma.logsf(x, df / 2, loc, 2 * scale)
+    return _as_gamma("logsf", x, df, loc, scale)
