@@ -274,7 +274,7 @@ class DriverWriter:
     def _release(self, segment: _Segment, needed: set[Var]) -> None:
         """Drop temporaries that nobody reads any more."""
         held = {self.names[v] for v in needed if v in self.names}
-        mine = {v for m in _nodes(segment.items) for v in m.reads}
+        mine = dict.fromkeys(v for m in _nodes(segment.items) for v in m.reads)
         for var in mine:
             name = self.names.get(var)
             if name is not None and name.startswith("t") and name not in held:
