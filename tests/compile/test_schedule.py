@@ -175,3 +175,30 @@ def test_emitted_kernels_run_as_plain_python() -> None:
     ]
     assert len(values[0]) == 4 * 120 + 15
     np.testing.assert_allclose(values[0], values[1], rtol=1e-5, atol=1e-5)
+
+
+def test_scalar_products_too_large_for_loops_run_inside_bodies() -> None:
+    """A library product whose result is a scalar works in every kind of body."""
+    x = RNG.normal(size=(40_000,)).astype(np.float32) / np.float32(200)
+    square = float(np.dot(x.astype(np.float64), x))
+
+    def fori(x):
+        return lax.fori_loop(0, 3, lambda i, c: c + lax.dot(x, x), np.float32(0))
+
+    def scan(x):
+        return lax.scan(lambda c, _: (c + lax.dot(x, x), c), np.float32(1), None, length=3)
+
+    def turns(x):
+        return lax.while_loop(
+            lambda c: lax.dot(x, x) + c < np.float32(20 * square),
+            lambda c: c * np.float32(2) + lax.dot(x, x),
+            np.float32(0),
+        )
+
+    def branch(x):
+        return lax.cond(x[0] < x[0] + 1, lambda x: lax.dot(x, x), lambda x: x[0], x)
+
+    np.testing.assert_allclose(run(fori, x)[0], 3 * square, rtol=1e-4)
+    np.testing.assert_allclose(run(scan, x)[0], 1 + 3 * square, rtol=1e-4)
+    np.testing.assert_allclose(run(turns, x)[0], 31 * square, rtol=1e-4)
+    np.testing.assert_allclose(run(branch, x)[0], square, rtol=1e-4)

@@ -74,6 +74,19 @@ def product_inside_loop() -> Built:
 
 
 @program
+def scalar_product_inside_loops() -> Built:
+    """Scalar products above the library's threshold inside every kind of body."""
+
+    def f(x):
+        total = lax.fori_loop(0, 3, lambda i, c: c + x @ x, 0.0)
+        total = lax.scan(lambda c, _: (c + x @ (x + c), c), total, None, length=3)[0]
+        total = lax.while_loop(lambda c: x @ x + c < 1e9, lambda c: c * 2 + x @ x, total)
+        return lax.cond(total > 0, lambda x: x @ x, lambda x: -total, x)
+
+    return f, (f32(40_000),)
+
+
+@program
 def batched_products() -> Built:
     """Products of stacks, contracted over other axes than the last."""
     return lambda a, b: jnp.einsum("bij,bkj->bik", a, b), (f32(20, 40, 50), f32(20, 30, 50))

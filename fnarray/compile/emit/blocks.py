@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import product
@@ -90,7 +90,7 @@ class Blocks(Body):
 
     def needs_storage(self, step: Statement, j: int) -> bool:
         """Whether result ``j`` of a step lives in memory whoever reads it."""
-        return bool(step.node.outs[j].aval.shape) or isinstance(step.node.form, Call)
+        return bool(step.node.outs[j].aval.shape) or isinstance(step.node.form, Call | Contract)
 
     def _nest_storage(
         self,
@@ -349,7 +349,11 @@ class Blocks(Body):
             for s in form.statics
         ]
         self.line(f"{form.function}({', '.join([*arrays, *statics])})")
-        for var in node.outs:
+        self._read_scalars(node.outs)
+
+    def _read_scalars(self, results: Iterable[Var]) -> None:
+        """Read the rank-0 results of a kernel, which writes arrays, into registers."""
+        for var in results:
             if not var.aval.shape:
                 element = self.fetch(self.array_of(var), 0, var.aval.dtype)
                 self.remember((var, ()), self.assign(element))
@@ -376,6 +380,7 @@ class Blocks(Body):
         ]  # fmt: skip
         result = self.array_of(out)
         self.line(f"fk.gemm.batched({', '.join([left, right, result, *sizes])})")
+        self._read_scalars((out,))
 
     def _ordered(self, atom: Atom, axes: tuple[int, ...], out: Var) -> str:
         if axes == tuple(range(atom.aval.ndim)) and atom.aval.dtype == out.aval.dtype:
