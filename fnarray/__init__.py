@@ -125,7 +125,7 @@ def cache_info() -> dict[str, _Any]:
         ``memory``, ``disk``, ``compiled``: how many kernels were found in memory, loaded from
         the disk, compiled; ``compile_seconds``; ``directory`` of the cache on disk.
     """
-    from .compile import build
     from .compile.cache import store
+    from .compile.cpu import build
 
     return {**build.stats, "directory": store.info().directory}

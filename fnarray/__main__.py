@@ -115,7 +115,7 @@ def cache(args: argparse.Namespace) -> int:
 
 def env(args: argparse.Namespace) -> int:
     """Print versions, processor and settings: what a bug report needs."""
-    from .compile.launch import available_cores, threads
+    from .compile.cpu.launch import available_cores, threads
     from .config import SETTINGS, config
 
     print(f"fnarray {__version__}, Python {platform.python_version()}, {platform.platform()}")

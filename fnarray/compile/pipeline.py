@@ -1,4 +1,12 @@
-"""Graph to executable: the stages in order."""
+"""Graph to executable: the stages in order.
+
+```
+Graph --simplified--> Block --schedule--> Plan --emit--> Source --Executable--> arrays
+```
+
+Each stage hands the next a frozen value, with a check that runs in all tests and under
+``FNARRAY_VERIFY=1``.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +21,16 @@ import numpy as np
 from ..config import config
 from ..core.graph import ClosedGraph, Graph, structure, subgraphs
 from ..core.verify import verify
-from . import build, report
-from .emit.driver import Program, emit_driver
-from .launch import launch
-from .schedule.plan import Plan, plan_block
+from . import report
+from .cache.key import kernel_name
+from .cpu.target import CPU
+from .emit.driver import emit
+from .emit.source import Source
+from .schedule.check import check_plan
+from .schedule.plan import Plan
+from .schedule.schedule import schedule
 from .simplify import simplified
+from .target import Target
 
 
 def sizes_of(graph: Graph) -> frozenset[int]:
@@ -59,10 +72,11 @@ class Executable:
         native and of the declared dtypes, and returns a tuple of fresh ones.
     """
 
-    def __init__(self, graph: ClosedGraph, plan: Plan, program: Program):
+    def __init__(self, graph: ClosedGraph, plan: Plan, source: Source, target: Target):
         self.graph = graph
         self.plan = plan
-        self.program = program
+        self.source = source
+        self.target = target
         self._lock = threading.Lock()
         self.run: Callable[..., tuple[np.ndarray, ...]] = self._first
 
@@ -77,31 +91,36 @@ class Executable:
         return self.run
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
-        namespace: dict[str, Any] = {"empty": np.empty, "launch": launch, **_CODES}
-        for j, kernel in enumerate(self.program.kernels):
-            namespace[f"kernel{j}"] = build.load(kernel.source)
-            for k, (_, combine) in enumerate(kernel.folds):
-                namespace[f"fold{j}_{k}"] = build.load(combine)
-        for j, host in enumerate(self.program.hosts):
-            namespace[f"h{j}"] = host
-        for j, value in enumerate(self.program.constants):
+        target, source = self.target, self.source
+        namespace: dict[str, Any] = dict(target.names)
+        for j, kernel in enumerate(source.kernels):
+            namespace[f"kernel{j}"] = target.build(kernel.source)
+            for k, fold in enumerate(kernel.folds):
+                namespace[f"fold{j}_{k}"] = target.build(fold)
+        for j, node in enumerate(source.steps):
+            namespace[f"h{j}"] = target.step(node, self._run_of)
+        for j, value in enumerate(source.constants):
             namespace[f"k{j}"] = value
-        exec(compile(self.program.text, "<fnarray driver>", "exec"), namespace)
+        exec(compile(source.text, "<fnarray driver>", "exec"), namespace)
         return namespace["main"]
+
+    def _run_of(self, graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
+        executable = compile_graph(graph, self.target)
+        return lambda *arrays: executable.run(*arrays)
 
     @property
     def kernels(self) -> tuple[KernelInfo, ...]:
         """The kernels' names and sources."""
         out = []
-        for kernel in self.program.kernels:
-            name = build.kernel_name(kernel.source)
+        for kernel in self.source.kernels:
+            name = kernel_name(kernel.source)
             out.append(KernelInfo(name, kernel.source.text.replace("def kernel(", f"def {name}(")))
         return tuple(out)
 
     @property
     def driver_text(self) -> str:
         """Source of the driver."""
-        return self.program.text
+        return self.source.text
 
     @property
     def plan_text(self) -> str:
@@ -129,32 +148,21 @@ class Executable:
         return {
             "argument_bytes": total(graph.in_avals),
             "output_bytes": out,
-            "temp_bytes": max(self.program.temp_bytes - out, 0),
+            "temp_bytes": max(self.source.allocated - out, 0),
         }
-
-
-_CODES = {
-    "b1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
-    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
-    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
-}  # fmt: skip
-
-
-def _run_of(closed: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
-    executable = compile_graph(closed)
-    return lambda *arrays: executable.run(*arrays)
 
 
 _programs: dict[Any, Executable] = {}
 
 
-def compile_graph(closed: ClosedGraph) -> Executable:
+def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     """Compile a closed graph.
 
     Parameters
     ----------
     closed : ClosedGraph
         Its ``constvars`` come before its inputs in ``Executable.run``.
+    target : Target
 
     Returns
     -------
@@ -163,7 +171,7 @@ def compile_graph(closed: ClosedGraph) -> Executable:
     """
     graph = closed.jaxpr
     try:
-        key = structure(graph)
+        key = target, structure(graph)
         found = _programs.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None
@@ -171,9 +179,10 @@ def compile_graph(closed: ClosedGraph) -> Executable:
         return found
     if config.verify:
         verify(graph)
-    block = simplified(graph)
-    plan = plan_block(block, in_loop=False)
-    executable = Executable(closed, plan, emit_driver(plan, sizes_of(graph), _run_of))
+    plan = schedule(simplified(graph), sizes_of(graph), target)
+    if config.verify:
+        check_plan(plan)
+    executable = Executable(closed, plan, emit(plan, target), target)
     if key is not None:
         if len(_programs) >= 1024:
             _programs.pop(next(iter(_programs)), None)

@@ -3,53 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.forms import Contract, Inline, Map, Reindex
-from ..core.graph import Atom, Eqn, Graph, Literal, Var, eqn_effects
+from ..core.forms import Branch, Contract, Inline, Map, Reduce, Reindex, Scan, Update, While
+from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
 from ..core.symbolic import variable
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """An equation with its form at hand. Known by identity."""
-
-    eqn: Eqn
-    form: Any  # a core.forms.Form; isinstance tests say which
-
-    @property
-    def ins(self) -> tuple[Atom, ...]:
-        """Operands."""
-        return self.eqn.invars
-
-    @property
-    def outs(self) -> tuple[Var, ...]:
-        """Results."""
-        return self.eqn.outvars
-
-    @property
-    def out(self) -> Var:
-        """The first result."""
-        return self.eqn.outvars[0]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """A straight-line program of nodes: a graph whose calls are inlined.
-
-    Every `Var` of a block is its own: two blocks of one graph share none.
-
-    ``aliases`` are other names of values, by which equations that are to stay apart know their
-    operands until equal ones have been shared.
-    """
-
-    inputs: tuple[Var, ...]
-    nodes: tuple[Node, ...]
-    outputs: tuple[Atom, ...]
-    aliases: dict[Var, Atom] = field(default_factory=dict)
+from .ir import Block, Node, users_of
 
 
 def inline_calls(graph: Graph) -> Block:
@@ -93,9 +55,7 @@ def _renamed(node: Node, env: dict[Var, Atom]) -> Node:
     """Return the node with operands replaced as ``env`` says."""
     if not any(a in env for a in node.ins if isinstance(a, Var)):
         return node
-    eqn = node.eqn
-    ins = tuple(env.get(a, a) if isinstance(a, Var) else a for a in eqn.invars)
-    return Node(Eqn(eqn.primitive, ins, eqn.outvars, eqn.params, eqn.source), node.form)
+    return node.taking(env.get(a, a) if isinstance(a, Var) else a for a in node.ins)
 
 
 def _rebuilt(block: Block, nodes: Iterable[Node], env: dict[Var, Atom]) -> Block:
@@ -181,13 +141,12 @@ class _Step:
 
     effects = ()
     multiple_results = False
-    eval = staticmethod(np.multiply)
 
     def __init__(self, name: str):
         self.name = name
 
 
-#: What emission adds for results that are operands.
+#: A result of a body that would be an operand: arrays that leave a body are its own.
 COPY: Any = _Step("copy")
 _SPREAD: Any = _Step("spread")
 _TIMES: Any = _Step("times")
@@ -284,6 +243,59 @@ def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a transposition reads no indices")
 
 
+def lower_bodies(block: Block) -> Block:
+    """Give nodes the graphs that they hold as blocks, simplified."""
+    return replace(block, nodes=tuple(map(_with_bodies, block.nodes)))
+
+
+def _with_bodies(node: Node) -> Node:
+    form = node.form
+    if isinstance(form, Branch):
+        return replace(node, bodies=tuple(map(body_block, form.branches)))
+    if isinstance(form, While):
+        body = body_block(form.body, keep=len(node.outs))
+        return replace(node, bodies=(body_block(form.cond), body))
+    if isinstance(form, Scan):
+        return replace(node, bodies=(body_block(_carries_last(form), keep=form.num_carry),))
+    if isinstance(form, Reduce | Update) and isinstance(form.combine, ClosedGraph):
+        return replace(node, bodies=(simplified(form.combine.jaxpr),))
+    return node
+
+
+def _carries_last(form: Scan) -> ClosedGraph:
+    """Return the body's graph with its inputs reordered: constants, rows, carries."""
+    graph = form.body.jaxpr
+    nk, nc = form.num_consts, form.num_carry
+    ins = graph.invars
+    order = (*ins[:nk], *ins[nk + nc :], *ins[nk : nk + nc])
+    return ClosedGraph(replace(graph, invars=order), form.body.consts)
+
+
+def body_block(graph: ClosedGraph, keep: int = 0) -> Block:
+    """Return a graph as a block in which every array output is a value of its own.
+
+    Outputs that are inputs, literals or repeats get a copy; ``keep`` leading outputs may be the
+    input at ``keep``'s position, of the last ones, unchanged.
+    """
+    block = simplified(graph.jaxpr)
+    nodes, outputs = list(block.nodes), []
+    made = {v for n in nodes for v in n.outs}
+    used: set[Var] = set()
+    carried = block.inputs[-keep:] if keep else ()
+    for j, atom in enumerate(block.outputs):
+        own = isinstance(atom, Var) and atom in made and atom not in used
+        passed = j < keep and atom is carried[j]
+        if not atom.aval.shape or own or passed:
+            outputs.append(atom)
+        else:
+            out = Var(atom.aval)
+            nodes.append(Node(Eqn(COPY, (atom,), (out,), {}), Reindex(lambda i, read: i)))
+            outputs.append(out)
+        if isinstance(atom, Var):
+            used.add(atom)
+    return Block(block.inputs, tuple(nodes), tuple(outputs))
+
+
 SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("multiply outer products", multiply_outer),
     ("turn products", turn_products),
@@ -291,21 +303,13 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("share equal equations", share_equal),
     ("resolve aliases", resolve_aliases),
     ("drop dead equations", drop_dead),
+    ("lower the graphs that nodes hold", lower_bodies),
 )
 
 
 def simplified(graph: Graph) -> Block:
-    """Return the graph inlined and simplified."""
+    """Return the graph inlined and simplified, and so the graphs that its nodes hold."""
     block = inline_calls(graph)
     for _, step in SIMPLIFY:
         block = step(block)
     return block
-
-
-def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:
-    """Map each var to the nodes that read it, each once."""
-    users: dict[Var, list[Node]] = {}
-    for node in nodes:
-        for atom in dict.fromkeys(a for a in node.ins if isinstance(a, Var)):
-            users.setdefault(atom, []).append(node)
-    return users

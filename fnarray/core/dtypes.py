@@ -217,6 +217,9 @@ _COMPLEXES: Final = frozenset(_spellings(COMPLEXES))
 _INEXACT: Final = _FLOATS | _COMPLEXES
 
 
+_HALVES = frozenset({np.dtype(np.float16), bfloat16})
+
+
 def is_bool(dtype: Any) -> bool:
     """Whether a dtype is bool."""
     return dtype in _BOOLS
@@ -235,6 +238,11 @@ def is_unsigned(dtype: Any) -> bool:
 def is_float(dtype: Any) -> bool:
     """Whether a dtype is a real floating type, bfloat16 included."""
     return dtype in _FLOATS
+
+
+def is_half(dtype: Any) -> bool:
+    """Whether a dtype is a floating-point one of 16 bits."""
+    return np.dtype(dtype) in _HALVES
 
 
 def is_complex(dtype: Any) -> bool:

@@ -6,7 +6,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from ..compile.launch import available_cores
+from ..compile.cpu.launch import available_cores
 from ..config import config
 
 

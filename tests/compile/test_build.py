@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fnarray.compile import build, jit
-from fnarray.compile.build import KernelSource, kernel_name, load, stats
 from fnarray.compile.cache import store
+from fnarray.compile.cpu import build, jit
+from fnarray.compile.cpu.build import KernelSource, kernel_name, load, stats
 from fnarray.config import config
 from fnarray.config import log_compiles as logging_compiles
 
@@ -281,7 +281,7 @@ def test_log(caplog):
 def test_without_the_jit(fresh):
     """``NUMBA_DISABLE_JIT=1`` runs the text as Python, and leaves no object code."""
     code = (
-        "import types, numpy as np\nfrom fnarray.compile.build import *\n"
+        "import types, numpy as np\nfrom fnarray.compile.cpu.build import *\n"
         f"k = load(KernelSource({AXPY!r}, {AXPY_TYPES!r}))\n"
         "x = np.arange(4, dtype='f'); out = np.zeros(4, 'f')\n"
         "k(np.float32(2), x, x, out, 0, 4)\n"

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.cpu
 PRELUDE = """
 import os, sys, warnings
 import numpy as np
-from fnarray.compile import build
-from fnarray.compile.build import KernelSource, kernel_name, load, stats
+from fnarray.compile.cpu import build
+from fnarray.compile.cpu.build import KernelSource, kernel_name, load, stats
 from fnarray.compile.cache import store
 from fnarray.config import config
 
@@ -210,7 +210,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 HELPER = """
 from numba import njit
-from fnarray.compile import jit
+from fnarray.compile.cpu import jit
 
 def helper(c):
     steps = [f"    if x[{i}] > {i}.5: s = np.sin(s * {i}) + np.log(s + {i}.5) * np.exp(s - {i})"

@@ -12,7 +12,7 @@ import pytest
 import fnarray as fa
 import fnarray.numpy as fnp
 from fnarray import nn
-from fnarray.compile import build, jit
+from fnarray.compile.cpu import build, jit
 from fnarray.config import enable_x64
 
 SHAPE = (256, 1000)
@@ -48,7 +48,7 @@ def code_of(function, *args) -> dict[str, str]:
     """Machine code of the kernels of a program, by name; LLVM's where registers are not x86's."""
     executable = fa.jit(function).lower(*args).compile().runtime_executable()
     code = {}
-    for kernel in executable.program.kernels:
+    for kernel in executable.source.kernels:
         name, text = build.kernel_name(kernel.source), build.source(kernel.source)
         library = jit.compile_kernel(
             jit.python_function(name, text, f"<{name}>"), kernel.source.signature

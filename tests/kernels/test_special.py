@@ -10,8 +10,8 @@ import pytest
 from jax import lax
 from scipy import special
 
-from fnarray.compile import build
 from fnarray.compile.cache import KernelSource
+from fnarray.compile.cpu import build
 from fnarray_kernels import special as sp
 
 POSITIVE = np.concatenate([np.logspace(-8, 2.5, 160), np.linspace(0.01, 12, 240)])

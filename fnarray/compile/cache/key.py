@@ -67,7 +67,7 @@ def environment() -> tuple[str, ...]:
     return (
         *versions(),
         "kernels " + fingerprint("fnarray_kernels"),
-        "jit " + sha256((Path(__file__).parents[1] / "jit.py").read_bytes()).hexdigest(),
+        "jit " + sha256((Path(__file__).parents[1] / "cpu" / "jit.py").read_bytes()).hexdigest(),
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),

@@ -1,8 +1,12 @@
-"""What the emitter hands to the builder."""
+"""What emission hands to the builder: text, and how to call it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from ...core.graph import Var
+from ..ir import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +17,7 @@ class KernelSource:
     ----------
     text
         The function, under the placeholder name ``kernel``; it may use the kernel namespace
-        (`fnarray.compile.jit.namespace`) and no other global.
+        (`fnarray.compile.cpu.jit.namespace`) and no other global.
     signature
         One code per parameter: ``"i64"`` is a scalar, ``"f32[2]"`` a C-contiguous array of
         rank 2.
@@ -21,3 +25,51 @@ class KernelSource:
 
     text: str
     signature: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A working array that a kernel wants: NumPy dtype name and length."""
+
+    code: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
+
+    ``folds`` are the kernels that add up the parts of the outputs that chunks fold.
+    """
+
+    source: KernelSource
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    scratch: tuple[Scratch, ...]
+    scalars: tuple[Any, ...]
+    folds: tuple[KernelSource, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program as text: the driver, the kernels that it calls, and what else it names.
+
+    Attributes
+    ----------
+    text : str
+        ``def main(...)``: allocates, and calls kernels and steps in order.
+    kernels : tuple of Kernel
+        ``kernel0``, ``kernel1``, ... in the driver.
+    steps : tuple of Node
+        ``h0``, ``h1``, ...: what the driver leaves to the target's library or the host.
+    constants : tuple
+        ``k0``, ``k1``, ...
+    allocated : int
+        Bytes of the arrays that the driver makes.
+    """
+
+    text: str
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Node, ...]
+    constants: tuple[Any, ...]
+    allocated: int

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.forms import Iota, Map, Reindex
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import scalar
-from ..simplify import Node
+from ..ir import Node
 
 Indices = tuple[Any, ...]
 
@@ -45,7 +45,11 @@ class AccessWalk:
         node = self.producer.get(atom)
         if node is None:
             self.reads.setdefault(atom, set()).add(idx)
-            return
+        else:
+            self.enter(node, idx)
+
+    def enter(self, node: Node, idx: Indices) -> None:
+        """Record what computing a node's result at ``idx`` reads."""
         form = node.form
         if isinstance(form, Map):
             for operand in node.ins:

@@ -8,88 +8,122 @@ ones, and several reductions over the same data one pass.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...core.graph import Var
+from ..target import Limits
+from .access import Indices
 from .nests import Nest, counter
-
-#: Arrays one fused loop touches at most: more streams than this defeat prefetching and the
-#: vectoriser's overlap checks.
-STREAMS = 24
-
-
-@dataclass(eq=False, slots=True)
-class Tree:
-    """A loop shared by ``members``, at depth ``depth``; ``children`` in order of execution."""
-
-    depth: int
-    extent: int
-    members: list[Nest]
-    children: list[Tree | Nest] = field(default_factory=list)
+from .order import Order
+from .plan import Item, Reason, Tree
+from .select import Note, Statement
 
 
-def nests_of(item: Tree | Nest) -> list[Nest]:
-    """Return the nests inside an item."""
-    return item.members if isinstance(item, Tree) else [item]
-
-
-def fuse(nests: list[Nest], overwrites: dict[Nest, Var] | None = None) -> list[Tree | Nest]:
-    """Merge nests, given in an order that respects their dependencies.
-
-    Parameters
-    ----------
-    nests : list of Nest
-    overwrites : dict, optional
-        For a nest that writes its result over a value that is dead afterwards: that value.
-    """
-    return _fuse(nests, 0, overwrites or {})
-
-
-def _fuse(nests: list[Nest], k: int, overwrites: dict[Nest, Var]) -> list[Tree | Nest]:
-    items: list[Tree | Nest] = []
-    for nest in nests:
-        if len(nest.loops) == k:
-            items.append(nest)
+def fused(
+    order: Order, unrolled: frozenset[Statement], limits: Limits, note: Note
+) -> tuple[Item, ...]:
+    """Merge each run of consecutive nests into trees; what is written out stays apart."""
+    fusion = _Fusion(order, limits, note)
+    items: list[Item] = []
+    run: list[Nest] = []
+    for s in order.statements:
+        if isinstance(s, Nest) and s not in unrolled:
+            run.append(s)
             continue
-        for item in reversed(items):
-            if isinstance(item, Tree) and _fits(nest, item, k, overwrites):
-                item.members.append(nest)
-                break
-            if any(_depends(nest, m, overwrites) for m in nests_of(item)):
-                items.append(Tree(k, nest.loops[k].extent, [nest]))
-                break
-        else:
-            items.append(Tree(k, nest.loops[k].extent, [nest]))
-    for item in items:
-        if isinstance(item, Tree):
-            item.children = _fuse(item.members, k + 1, overwrites)
-    return items
+        items.extend(fusion.merge(run, 0))
+        run = []
+        items.append(s)
+    items.extend(fusion.merge(run, 0))
+    return tuple(items)
 
 
-def _depends(nest: Nest, earlier: Nest, overwrites: dict[Nest, Var]) -> bool:
-    return any(v in nest.reads for v in earlier.node.outs) or overwrites.get(nest) in earlier.reads
+@dataclass(slots=True, eq=False)
+class _Group:
+    """A loop that is being filled with nests."""
+
+    extent: int
+    members: list[Nest] = field(default_factory=list)
+    streams: set[Var] = field(default_factory=set)
+
+    def add(self, nest: Nest) -> None:
+        self.members.append(nest)
+        self.streams.update(nest.reads)
 
 
-def _fits(nest: Nest, tree: Tree, k: int, overwrites: dict[Nest, Var]) -> bool:
-    if tree.extent != nest.loops[k].extent:
-        return False
-    streams = set(nest.reads).union(*(m.reads for m in tree.members))
-    if len(streams) > STREAMS:
-        return False
-    over = overwrites.get(nest)
-    for member in tree.members:
-        for var in member.node.outs:
-            if var in nest.reads and not _aligned(nest.reads[var], member, k):
-                return False
-        if over is not None and over in member.reads:
-            here = counter(k, tree.extent)
-            position = next((p for p, ix in enumerate(nest.out) if ix == here), None)
-            if position is None or any(i[position] != here for i in member.reads[over]):
-                return False
-    return True
+class _Fusion:
+    """The one rule, over the nests of one block."""
+
+    def __init__(self, order: Order, limits: Limits, note: Note):
+        self.limits = limits
+        self.note = note
+        #: For a nest that writes over a value that is dead afterwards: that value.
+        self.over: Mapping[Nest, Var] = {
+            s: order.donated[s.node.out]
+            for s in order.statements
+            if isinstance(s, Nest) and s.node.out in order.donated
+        }
+
+    def merge(self, nests: Sequence[Nest], k: int) -> list[Tree | Nest]:
+        """Merge nests, given in an order that respects their dependencies, from loop ``k`` on."""
+        items: list[_Group | Nest] = []
+        for nest in nests:
+            if len(nest.loops) == k:
+                items.append(nest)
+                continue
+            for item in reversed(items):
+                why = self._apart(nest, item, k)
+                if not why and isinstance(item, _Group):
+                    item.add(nest)
+                    break
+                if any(self._depends(nest, m) for m in _members(item)):
+                    if k == 0 and why:
+                        self.note(Reason("fuse", nest.node, "begins a loop of its own", why))
+                    items.append(self._group(nest, k))
+                    break
+            else:
+                items.append(self._group(nest, k))
+        return [i if isinstance(i, Nest) else self._tree(i, k) for i in items]
+
+    def _group(self, nest: Nest, k: int) -> _Group:
+        group = _Group(nest.loops[k].extent)
+        group.add(nest)
+        return group
+
+    def _tree(self, group: _Group, k: int) -> Tree:
+        children = tuple(self.merge(group.members, k + 1))
+        return Tree(k, k, (group.extent,), tuple(group.members), children)
+
+    def _depends(self, nest: Nest, earlier: Nest) -> bool:
+        written = any(v in nest.reads for v in earlier.node.outs)
+        return written or self.over.get(nest) in earlier.reads
+
+    def _apart(self, nest: Nest, item: _Group | Nest, k: int) -> str:
+        """Return why a nest cannot join a loop, or nothing where it can."""
+        if isinstance(item, Nest):
+            return "what comes before it has no loop"
+        if item.extent != nest.loops[k].extent:
+            return f"it runs {nest.loops[k].extent} times, what it reads {item.extent} times"
+        if len(item.streams.union(nest.reads)) > self.limits.streams:
+            return f"one loop touches {self.limits.streams} arrays at most"
+        over = self.over.get(nest)
+        for member in item.members:
+            for var in member.node.outs:
+                if var in nest.reads and not _aligned(nest.reads[var], member, k):
+                    return f"it reads other iterations of {member.node.eqn.primitive}"
+            if over is not None and over in member.reads:
+                here = counter(k, item.extent)
+                position = next((p for p, ix in enumerate(nest.out) if ix == here), None)
+                if position is None or any(i[position] != here for i in member.reads[over]):
+                    return f"it overwrites what {member.node.eqn.primitive} still reads"
+        return ""
 
 
-def _aligned(indices: set[tuple], writer: Nest, k: int) -> bool:
+def _members(item: _Group | Nest) -> Iterable[Nest]:
+    return [item] if isinstance(item, Nest) else item.members
+
+
+def _aligned(indices: set[Indices], writer: Nest, k: int) -> bool:
     """Whether a loop ``k`` shared with ``writer`` reads only the same iteration's results."""
     if k >= writer.parallel_depth:
         return False
@@ -98,14 +132,14 @@ def _aligned(indices: set[tuple], writer: Nest, k: int) -> bool:
     return all(idx[position] == here for idx in indices)
 
 
-def paths(items: list[Tree | Nest]) -> dict[Nest, tuple[Tree, ...]]:
+def paths(items: Iterable[Item]) -> dict[Nest, tuple[Tree, ...]]:
     """Return, for each nest, the shared loops around it, outermost first."""
     found: dict[Nest, tuple[Tree, ...]] = {}
 
-    def walk(item: Tree | Nest, above: tuple[Tree, ...]) -> None:
+    def walk(item: Item, above: tuple[Tree, ...]) -> None:
         if isinstance(item, Nest):
             found[item] = above
-        else:
+        elif isinstance(item, Tree):
             for child in item.children:
                 walk(child, (*above, item))
 

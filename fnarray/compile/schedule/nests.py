@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from ...core.forms import Contract, Reduce
 from ...core.graph import Var
 from ...core.symbolic import LoopVar, variable
-from ..simplify import Node
+from ..ir import Block, Node
+from ..target import LoopAxis, Target
 from .access import AccessWalk, Indices
 
 
@@ -23,13 +25,15 @@ class Loop:
     reduced: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Nest:
     """A loop nest that computes the results of one node.
 
     Parameters
     ----------
     node : Node
+    fold : Reduce or None
+        What is folded, where the node is a reduction or a contraction.
     loops : tuple of Loop
         Outermost first; loops of one iteration are left out.
     out, inner : tuple of index
@@ -37,15 +41,20 @@ class Nest:
     in_memory : bool
         Whether accumulators are elements of the result rather than scalars: set when a result's
         axis runs inside a folded one.
+    reads : mapping
+        For each stored value, the indices at which it is read.
+    values : tuple of index
+        Indices that are used as values, which pin the loops' shape.
     """
 
     node: Node
+    fold: Reduce | None
     loops: tuple[Loop, ...]
     out: Indices
     inner: Indices = ()
     in_memory: bool = False
-    reads: dict[Var, set[Indices]] = field(default_factory=dict)
-    values: list[Any] = field(default_factory=list)
+    reads: Mapping[Var, set[Indices]] = field(default_factory=dict)
+    values: tuple[Any, ...] = ()
 
     @property
     def parallel_depth(self) -> int:
@@ -56,15 +65,43 @@ class Nest:
         return len(self.loops)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """A node that is not a loop nest: an update, a layout of pieces, a call, control flow."""
+    """A node that is not a loop nest: an update, a layout of pieces, a call, control flow.
+
+    Attributes
+    ----------
+    bodies : tuple of Selection
+        The statements of the blocks that the node holds.
+    """
 
     node: Node
-    reads: dict[Var, set[Indices]] = field(default_factory=dict)
+    reads: Mapping[Var, set[Indices]]
+    bodies: tuple[Selection, ...] = ()
 
 
 Statement = Nest | Step
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Selection:
+    """What a block computes by statements of its own, and what is written into their loops.
+
+    Attributes
+    ----------
+    block : Block
+    statements : tuple of Statement
+        In the block's order.
+    inlined : mapping
+        Nodes that are written into their readers, by result.
+    unrolled : frozenset of Statement
+        Statements whose loops are written out.
+    """
+
+    block: Block
+    statements: tuple[Statement, ...]
+    inlined: Mapping[Var, Node]
+    unrolled: frozenset[Statement]
 
 
 def counter(k: int, extent: int) -> Any:
@@ -139,44 +176,24 @@ def reduction_of(node: Node) -> Reduce | None:
     return form if isinstance(form, Reduce) else None
 
 
-def make_nest(node: Node, producer: dict[Var, Node]) -> Nest:
-    """Return the nest of a node, its loops ordered so that the innermost runs along memory."""
+def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
+    """Return the nest of a node, its loops in the target's order."""
+    fold = reduction_of(node)
+    nest = _with_order(node, fold, target.loop_order(node, fold))
+    walk = _accesses(nest, producer)
+    return replace(nest, reads=walk.reads, values=tuple(walk.values))
+
+
+def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
+    """Return the result's axes, then the folded ones."""
+    folded = fold.extents if fold is not None else ()
+    kept = [("o", a) for a in range(len(node.out.aval.shape))]
+    return [*kept, *(("r", a) for a in range(len(folded)))]
+
+
+def _with_order(node: Node, fold: Reduce | None, order: Sequence[LoopAxis]) -> Nest:
     shape = node.out.aval.shape
-    form = reduction_of(node) or node.form
-    if not isinstance(form, Reduce):
-        order = [("o", a) for a in range(len(shape))]
-    else:
-        order = _reduction_order(node, form)
-    nest = _with_order(node, form, order)
-    _analyse(nest, form, producer)
-    return nest
-
-
-def _reduction_order(node: Node, form: Reduce) -> list[tuple[str, int]]:
-    out_rank = len(node.out.aval.shape)
-    plain = [("o", a) for a in range(out_rank)] + [("r", a) for a in range(len(form.extents))]
-    single = len(form.combine) == 1 if isinstance(form.combine, tuple) else False
-    half = node.out.aval.dtype.itemsize == 2 and node.out.aval.dtype.kind in "fV"
-    if not single or half or form.dtypes is not None:
-        return plain
-    if form.axes is not None:
-        rank = out_rank + len(form.extents)
-        o, r = iter(range(out_rank)), iter(range(len(form.extents)))
-        natural = [("r", next(r)) if a in form.axes else ("o", next(o)) for a in range(rank)]
-        # Folding a short leading axis element by element in memory costs less than striding.
-        last_is_kept = out_rank and rank - 1 not in form.axes
-        return natural if last_is_kept and node.out.aval.shape[-1] > 1 else plain
-    if isinstance(node.form, Contract):
-        rhs = node.ins[1].aval
-        along = rhs.ndim - 1 not in (*node.form.rhs_contract, *node.form.rhs_batch)
-        if along and out_rank and node.out.aval.shape[-1] > 1:
-            return plain[: out_rank - 1] + plain[out_rank:] + [plain[out_rank - 1]]
-    return plain
-
-
-def _with_order(node: Node, form: Any, order: list[tuple[str, int]]) -> Nest:
-    shape = node.out.aval.shape
-    extents = form.extents if isinstance(form, Reduce) else ()
+    extents = fold.extents if fold is not None else ()
     loops: list[Loop] = []
     out: list[Any] = [0] * len(shape)
     inner: list[Any] = [0] * len(extents)
@@ -189,24 +206,21 @@ def _with_order(node: Node, form: Any, order: list[tuple[str, int]]) -> Nest:
         (out if which == "o" else inner)[axis] = index
     kinds = [loop.reduced for loop in loops]
     in_memory = any(a and not b for a, b in pairwise(kinds))
-    return Nest(node, tuple(loops), tuple(out), tuple(inner), in_memory)
+    return Nest(node, fold, tuple(loops), tuple(out), tuple(inner), in_memory)
 
 
-def _analyse(nest: Nest, form: Any, producer: dict[Var, Node]) -> None:
-    walk = AccessWalk({v: n for v, n in producer.items() if n is not nest.node})
-    node = nest.node
-    if isinstance(form, Reduce):
-        for operand, index in zip(node.ins, form.index, strict=False):
-            walk.visit(operand, index(nest.out, nest.inner))
-        for operand in node.ins[len(form.index) :]:
-            walk.visit(operand, ())
-        if form.valid is not None:
-            walk.values.extend(ix for _, ix, _ in form.valid(nest.out, nest.inner))
-        if any("{r" in t for t in form.terms):
-            walk.values.extend(nest.inner)
-    else:
-        own = AccessWalk({**producer, node.out: node})
-        own.visit(node.out, nest.out)
-        walk = own
-    nest.reads = walk.reads
-    nest.values = walk.values
+def _accesses(nest: Nest, producer: Mapping[Var, Node]) -> AccessWalk:
+    node, fold = nest.node, nest.fold
+    walk = AccessWalk(producer)
+    if fold is None:
+        walk.enter(node, nest.out)
+        return walk
+    for operand, index in zip(node.ins, fold.index, strict=False):
+        walk.visit(operand, index(nest.out, nest.inner))
+    for operand in node.ins[len(fold.index) :]:
+        walk.visit(operand, ())
+    if fold.valid is not None:
+        walk.values.extend(ix for _, ix, _ in fold.valid(nest.out, nest.inner))
+    if any("{r" in t for t in fold.terms):
+        walk.values.extend(nest.inner)
+    return walk

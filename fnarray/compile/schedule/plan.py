@@ -1,235 +1,346 @@
-"""The plan of a block: statements in order, fused, with who writes over whom."""
+"""The plan: everything that is decided about a program before a line of it is written.
+
+Emission reads it and spells it. A plan is frozen and recursive: a step that holds graphs has the
+plans of their bodies, and says how values enter and leave them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from math import prod
+from typing import Any
 
-from ...core.forms import Branch, Contract, Reduce, Scan, Update, While
-from ...core.graph import Literal, Var, eqn_effects
-from ..simplify import Block, Node
-from .access import AccessWalk
-from .fuse import Tree, fuse
-from .nests import Nest, Statement, Step, make_nest
-from .roots import INLINE, SMALL, choose_roots, is_library, iterations
+from ...core.graph import Atom, Var
+from ..ir import Block, Node
+from .nests import Nest, Statement, Step
 
-#: Loop bodies run up to this many iterations unrolled.
-UNROLL = 64
+# ---- where values lie ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """In an array that whoever runs the body has: an argument of the kernel, a row, a carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Where another value lies, whose storage this one takes over or only reads."""
+
+    var: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """In a working array of the kernel.
+
+    Attributes
+    ----------
+    contracted : tuple of bool
+        Axes of which one element is kept: those of the loops that writer and readers share.
+    depth : int
+        How many loops they share.
+    """
+
+    contracted: tuple[bool, ...]
+    depth: int = 0
+
+
+#: A value without a place is held in registers, element by element.
+Place = Given | Same | Scratch
+
+
+# ---- statements ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tree:
+    """A loop that nests share.
+
+    Attributes
+    ----------
+    depth, last : int
+        The loops of its members that it stands for: perfectly nested loops run as one counter where
+        every array they touch is traversed contiguously by it.
+    extents : tuple of int
+        Of those loops.
+    members : tuple of Nest
+        All nests inside.
+    children : tuple of Tree or Nest
+        What runs in each iteration, in order.
+    """
+
+    depth: int
+    last: int
+    extents: tuple[int, ...]
+    members: tuple[Nest, ...]
+    children: tuple[Tree | Nest, ...]
+
+    @property
+    def extent(self) -> int:
+        """Iterations of the loop."""
+        return prod(self.extents)
+
 
 Item = Tree | Nest | Step
 
 
-@dataclass(eq=False, slots=True)
-class Plan:
-    """What runs, in order, and where results may be written over operands.
+#: Inputs of a body that stand for values outside: input, value, and where it lies: as the value
+#: (`Same`), in working storage to be filled first, or in registers.
+Entries = tuple[tuple[Var, Atom, Place | None], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arm:
+    """One alternative of a branch.
 
     Attributes
     ----------
-    items : list
-        Fused trees, nests without loops, and steps.
-    inlined : dict
-        Nodes that are written into their readers.
-    donated : dict
-        For a statement's result var: the operand whose storage it takes over.
-    unrolled : set
+    number : int
+    body : Body
+    entries : Entries
+    outputs : tuple of Atom
+        The values of the branch's results in this alternative.
+    """
+
+    number: int
+    body: Body
+    entries: Entries
+    outputs: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arms:
+    """How a branch runs.
+
+    Attributes
+    ----------
+    arms : tuple of Arm
+        The alternatives that can be taken.
+    registers : tuple of Var
+        Results held in registers; the others lie where their places say.
+    donors : mapping
+        Results that begin as an operand and are updated in place: result to operand.
+    """
+
+    arms: tuple[Arm, ...]
+    registers: tuple[Var, ...]
+    donors: Mapping[Var, Var]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carry:
+    """A loop-carried value.
+
+    Attributes
+    ----------
+    var, init, result : Var, Atom, Var
+        The body's input, its first value, the loop's result.
+    place : Place or None
+        Where the carry lies; None for registers.
+    filled : bool
+        Whether the first value must be copied there.
+    scratch : bool
+        Whether that is working storage of the loop's own, not the result's place.
+    spare : bool
+        Whether the body cannot work in place and writes a second buffer, exchanged with the first
+        after each turn.
+    """
+
+    var: Var
+    init: Atom
+    result: Var
+    place: Place | None
+    filled: bool = False
+    scratch: bool = False
+    spare: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turns:
+    """How a loop runs.
+
+    Attributes
+    ----------
+    carries : tuple of Carry
+    body : Body
+    entries : Entries
+        Of the test and the body.
+    test : Body or None
+        What a ``while`` computes before each turn; its inputs for the carries are ``tested``.
+    rows : tuple of (Var, Atom, bool)
+        Inputs that are rows of stacked operands, and whether the operand must be stored first.
+    stacked : tuple of (Var, Atom)
+        Results that are stacked, and the body's value for each row.
+    """
+
+    carries: tuple[Carry, ...]
+    body: Body
+    entries: Entries
+    test: Body | None = None
+    tested: tuple[Var, ...] = ()
+    rows: tuple[tuple[Var, Atom, bool], ...] = ()
+    stacked: tuple[tuple[Var, Atom], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """How a library kernel that is called inside of a kernel gets its operands.
+
+    Attributes
+    ----------
+    stored : tuple of bool
+        Which operands must be written to an array first.
+    orders : tuple of (tuple of int or None)
+        For a contraction: the order of axes in which an operand must be written first.
+    """
+
+    stored: tuple[bool, ...]
+    orders: tuple[tuple[int, ...] | None, ...] = ()
+
+
+Flow = Arms | Turns | Operands
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """What runs, in order, and where each value lies.
+
+    Attributes
+    ----------
+    block : Block
+    items : tuple of Item
+    inlined : mapping
+        Nodes that are written into their readers, by result.
+    unrolled : frozenset of Statement
         Statements whose loops are written out, their results held in registers.
+    places : mapping
+        Where results lie, in the order in which storage is named.
+    filled : frozenset of Var
+        Results that begin as a copy of the operand that they are an update of.
+    flows : mapping
+        How steps run that hold bodies or call kernels.
     """
 
     block: Block
-    items: list[Item]
-    inlined: dict[Var, Node]
-    donated: dict[Var, Var] = field(default_factory=dict)
-    unrolled: set[Statement] = field(default_factory=set)
+    items: tuple[Item, ...]
+    inlined: Mapping[Var, Node]
+    unrolled: frozenset[Statement]
+    places: Mapping[Var, Place]
+    filled: frozenset[Var]
+    flows: Mapping[Step, Flow]
 
 
-def plan_block(block: Block, *, in_loop: bool, owned: frozenset[Var] = frozenset()) -> Plan:
-    """Schedule a block.
+# ---- programs ------------------------------------------------------------------------------------
 
-    Parameters
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something was not done that would have saved work.
+
+    Attributes
+    ----------
+    stage : str
+        Which stage decided.
+    node : Node
+        About which node.
+    choice, why : str
+        What was decided, and the reason.
+    """
+
+    stage: str
+    node: Node
+    choice: str
+    why: str
+
+    def __str__(self) -> str:
+        where = f"{self.node.eqn.primitive} at {self.node.eqn.source}"
+        return f"{where}: {self.choice}, since {self.why}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """Consecutive items that run as one kernel, or one step that the driver takes.
+
+    Attributes
+    ----------
+    body : Body
+    step : Node or None
+        The node of a step.
+    inputs, outputs : tuple of Var
+        Values that the kernel reads and makes, scratch apart.
+    aliases : mapping
+        Outputs that are written over an input: result to operand.
+    span : int or None
+        Iterations of the outermost loop where it runs in chunks, on threads.
+    folds : tuple of Var
+        Outputs that the chunks fold, to be added up afterwards.
+    released : tuple of Var
+        Values that nobody reads after the region.
+    """
+
+    body: Body | None
+    step: Node | None
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    aliases: Mapping[Var, Var] = field(default_factory=dict)
+    span: int | None = None
+    folds: tuple[Var, ...] = ()
+    released: tuple[Var, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A whole program, decided.
+
+    Attributes
     ----------
     block : Block
-    in_loop : bool
-        Whether it is the body of a loop or branch, where scalars and small arrays belong in
-        registers.
-    owned : frozenset of Var
-        Inputs whose storage the block may write over once they are dead (loop carries).
+    regions : tuple of Region
+        In order.
+    sizes : frozenset of int
+        Sizes of arrays: numbers that equal one are taken for sizes, and become arguments.
+    reasons : tuple of Reason
+        What was not done, and why.
     """
-    roots = choose_roots(block, in_loop)
-    inlined = {n.out: n for n in block.nodes if n not in roots}
-    for node in block.nodes:
-        if isinstance(node.form, Update):
-            _settle_operands(node, inlined)
-    roots = {n for n in block.nodes if not n.outs or n.out not in inlined}
-    statements = [_statement(n, inlined, in_loop) for n in block.nodes if n in roots]
-    statements, donated = _order(statements, block, owned)
-    unrolled = {s for s in statements if in_loop and _unrolls(s)}
-    overwrites = {
-        s: donated[s.node.out] for s in statements if isinstance(s, Nest) and s.node.out in donated
-    }
-    items: list[Item] = []
-    run: list[Nest] = []
-    for s in statements:
-        if isinstance(s, Nest) and s not in unrolled:
-            run.append(s)
-        else:
-            items.extend(fuse(run, overwrites))
-            run = []
-            items.append(s)
-    items.extend(fuse(run, overwrites))
-    return Plan(block, items, inlined, donated, unrolled)
+
+    block: Block
+    regions: tuple[Region, ...]
+    sizes: frozenset[int]
+    reasons: tuple[Reason, ...]
 
 
-def _settle_operands(update: Node, inlined: dict[Var, Node]) -> None:
-    """Compute an update's operands beforehand where they read what it is about to overwrite."""
-    for atom in update.ins[1:]:
-        if atom in inlined:
-            walk = AccessWalk(inlined)
-            walk.visit(atom, tuple(0 for _ in atom.aval.shape))
-            if update.ins[0] in walk.reads:
-                del inlined[atom]
-
-
-def _statement(node: Node, inlined: dict[Var, Node], in_loop: bool) -> Statement:
-    if isinstance(node.form, (*INLINE, Reduce)):
-        return make_nest(node, inlined)
-    if isinstance(node.form, Contract) and not is_library(node, in_loop):
-        return make_nest(node, inlined)
-    step = Step(node)
-    for atom in node.ins:
-        if not isinstance(atom, Literal):
-            # Steps read inlined operands element by element; which elements does not matter.
-            walk = AccessWalk(inlined)
-            walk.visit(atom, tuple(0 for _ in atom.aval.shape))
-            for var, idx in walk.reads.items():
-                step.reads.setdefault(var, set()).update(idx)
-    return step
-
-
-def _unrolls(s: Statement) -> bool:
-    """Whether a statement in a loop is small and static enough to be written out."""
-    node = s.node
-    if isinstance(node.form, Branch | While | Scan) or any(v.aval.size > SMALL for v in node.outs):
-        return False
-    if isinstance(node.form, Update):
-        return len(node.ins) == 2 and node.ins[0].aval.size <= SMALL
-    if isinstance(s, Step):
-        return not hasattr(node.form, "function") and not isinstance(node.form, Contract)
-    return iterations(node) <= UNROLL
-
-
-def _donor(s: Statement) -> list[tuple[int, int]]:
-    """Return pairs (operand, result) that a step can compute in place."""
-    form = s.node.form
-    if isinstance(form, Update):
-        return [(0, 0)]
-    if isinstance(form, While):
-        first = form.cond_nconsts + form.body_nconsts
-        return [(first + j, j) for j in range(len(s.node.outs))]
-    if isinstance(form, Scan):
-        return [(form.num_consts + j, j) for j in range(form.num_carry)]
-    if isinstance(form, Branch):
-        return _branch_donors(s.node)
-    return []
-
-
-def _branch_donors(node: Node) -> list[tuple[int, int]]:
-    pairs = []
-    for j, var in enumerate(node.outs):
-        for k in range(1, len(node.ins)):
-            if node.ins[k].aval.shape != var.aval.shape or not var.aval.shape:
-                continue
-            if all(_passes(g.jaxpr, k - 1, j) for g in node.form.branches):
-                pairs.append((k, j))
-                break
-    return pairs
-
-
-def _passes(graph, k: int, j: int) -> bool:
-    """Whether output ``j`` of a graph is its input ``k``, as it is or updated."""
-    writer = {v: e for e in graph.eqns for v in e.outvars}
-    atom = graph.outvars[j]
-    while isinstance(atom, Var) and atom in writer:
-        form = writer[atom].form()
-        if not isinstance(form, Update):
-            return False
-        atom = writer[atom].invars[0]
-    return atom is graph.invars[k]
-
-
-def _order(
-    statements: list[Statement], block: Block, owned: frozenset[Var]
-) -> tuple[list[Statement], dict[Var, Var]]:
-    """Order statements so that readers of a value come before the one that writes over it.
-
-    Statements with effects keep their order.
-    """
-    writer = {v: s for s in statements for v in s.node.outs}
-    readers: dict[Var, list[Statement]] = {}
-    for s in statements:
-        for var in s.reads:
-            readers.setdefault(var, []).append(s)
-    outputs = {a for a in block.outputs if isinstance(a, Var)}
-    after: dict[Statement, set[Statement]] = {
-        s: {writer[v] for v in s.reads if v in writer} for s in statements
-    }
-    for first, second in pairwise(s for s in statements if any(eqn_effects(s.node.eqn))):
-        after[second].add(first)
-    donated: dict[Var, Var] = {}
-    taken: set[Var] = set()
-
-    def reaches(a: Statement, b: Statement) -> bool:
-        """Whether ``a`` must run after ``b``."""
-        stack, seen = [a], {a}
-        while stack:
-            s = stack.pop()
-            if s is b:
-                return True
-            new = after[s] - seen
-            seen |= new
-            stack.extend(new)
-        return False
-
-    def try_donate(s: Statement, var: Var, result: Var) -> None:
-        alike = (var.aval.shape, var.aval.dtype) == (result.aval.shape, result.aval.dtype)
-        if not alike or var in taken or var in outputs or not (var in owned or var in writer):
-            return
-        others = [r for r in readers.get(var, ()) if r is not s]
-        if any(reaches(r, s) for r in others):
-            return
-        after[s].update(others)
-        donated[result] = var
-        taken.add(var)
-
-    for s in statements:
-        for k, j in _donor(s):
-            atom = s.node.ins[k]
-            if isinstance(atom, Var) and atom.aval.shape and s.node.ins.count(atom) == 1:
-                try_donate(s, atom, s.node.outs[j])
-    for s in statements:
-        if isinstance(s, Nest) and s.node.out in outputs:
-            for var, idx in s.reads.items():
-                same = var.aval.shape == s.node.out.aval.shape and s.node.out.aval.shape
-                if var in owned and same and idx == {s.out} and not s.in_memory:
-                    if s.parallel_depth == len(s.loops):
-                        try_donate(s, var, s.node.out)
-                    break
-    return _sorted(statements, after), donated
-
-
-def _sorted(statements: list[Statement], after: dict[Statement, set[Statement]]) -> list[Statement]:
-    """Topological order, stable: each statement as early as its program order and edges allow."""
-    position = {s: k for k, s in enumerate(statements)}
-    done: set[Statement] = set()
+def statements_of(items: tuple[Item, ...]) -> list[Statement]:
+    """Return the nests and steps of items, in order."""
     out: list[Statement] = []
-    stack = list(reversed(statements))
-    while stack:
-        top = stack[-1]
-        waiting = [d for d in after[top] if d not in done] if top not in done else []
-        if waiting:
-            stack.extend(sorted(waiting, key=position.__getitem__, reverse=True))
-            continue
-        stack.pop()
-        if top not in done:
-            done.add(top)
-            out.append(top)
+    for item in items:
+        out.extend(item.members if isinstance(item, Tree) else [item])
     return out
+
+
+def strides_of(places: Mapping[Var, Place], var: Var) -> tuple[int, ...]:
+    """Return the strides, in elements, of a value that lies in memory; 0 for contracted axes."""
+    place: Any = places[var]
+    while isinstance(place, Same):
+        var, place = place.var, places[place.var]
+    shape = var.aval.shape
+    gone = place.contracted if isinstance(place, Scratch) else (False,) * len(shape)
+    kept = [1 if c else n for n, c in zip(shape, gone, strict=True)]
+    return tuple(0 if c else s for s, c in zip(row_major(kept), gone, strict=True))
+
+
+def row_major(shape: Any) -> tuple[int, ...]:
+    """Return the strides, in elements, of a C-ordered array."""
+    strides: list[int] = []
+    step = 1
+    for n in reversed(tuple(shape)):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def home_of(places: Mapping[Var, Place], var: Var) -> Var:
+    """Return the value whose storage a value shares, which is the same for all that share it."""
+    while isinstance(place := places[var], Same):
+        var = place.var
+    return var

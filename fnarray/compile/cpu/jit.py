@@ -1,6 +1,6 @@
 """Numba's side of a kernel: compile it, turn it into bytes, and back.
 
-The only file of the compile wing that imports Numba, and `fnarray.compile.build` imports it
+The only file of the compile wing that imports Numba, and `fnarray.compile.cpu.build` imports it
 when the first kernel is asked for.  It uses Numba below its dispatcher: a kernel has one
 signature, known beforehand, and is never called from other compiled code.
 """
@@ -24,13 +24,13 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target as _cpu_target
 from numba.core.runtime.nrt import rtsys
 
-from .cache.key import OPTIONS, KernelSource, versions
+from ..cache.key import OPTIONS, KernelSource, versions
 
 __all__ = ["compile_kernel", "disabled", "dump", "namespace", "python_function", "rebuild", "spell"]
 
 # Kernels claim to live in a module that can be imported: Numba looks it up to rebuild a cached
 # kernel, and crashes if there is none.
-_HOME: Final = "fnarray.compile.build"
+_HOME: Final = "fnarray.compile.cpu.build"
 _CODE: Final = re.compile(r"([a-z]+\d+)(?:\[(\d)\])?")
 cpu_target: Any = _cpu_target  # its attributes are cached properties, opaque to type checkers
 _TYPES: Final = {
@@ -143,7 +143,7 @@ def spell(name: str, src: KernelSource) -> str:
     body, found = re.subn(r"(?m)^def kernel\(", f"def {name}(", src.text)
     if found != 1:
         raise ValueError(
-            f"compile.build: kernel text must hold 'def kernel(' at the start of one line, "
+            f"compile.cpu.build: kernel text must hold 'def kernel(' at the start of one line, "
             f"got {found} such lines in:\n{src.text}"
         )
     return (
@@ -224,7 +224,7 @@ def _numba_type(code: str) -> types.Type:
     match = _CODE.fullmatch(code)
     if match is None or match[1] not in _TYPES:
         raise ValueError(
-            f"compile.build: a signature is made of codes such as 'i64' or 'f32[2]', got {code!r}. "
+            f"compile.cpu.build: a signature has codes such as 'i64' or 'f32[2]', got {code!r}. "
             f"The dtypes are {', '.join(_TYPES)}."
         )
     dtype = _TYPES[match[1]]

@@ -1,4 +1,4 @@
-"""Control flow that holds a step with no native kernel: run from Python, its graphs compiled."""
+"""Steps of the driver: library calls, and control flow that holds one, run from Python."""
 
 from __future__ import annotations
 
@@ -7,23 +7,56 @@ from typing import Any
 
 import numpy as np
 
-from ...core.forms import Branch, Call, Inline, Scan, While
-from ...core.graph import ClosedGraph, Graph
-from ..simplify import Node
+from ...core.forms import Branch, Call, Contract, Inline, Scan, While
+from ...core.graph import ClosedGraph
+from ...core.quiet import quietly
+from ..ir import Node
+from ..schedule.select import CONTROL
+from .blas import matmul
 
 Run = Callable[..., Sequence[np.ndarray]]
 
 
-def is_native(graph: Graph) -> bool:
-    """Whether every step of a graph, and of the graphs it holds, can run inside a kernel."""
-    return all(form_is_native(eqn.form()) for eqn in graph.eqns)
+def step_of(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
+    """Return what the driver calls for a step; results are contiguous and as declared.
+
+    Parameters
+    ----------
+    compiled : callable
+        Gives what runs a graph on NumPy arrays, for control flow that is stepped through.
+    """
+    if isinstance(node.form, CONTROL):
+        return _control(node, compiled)
+    form, prim, params = node.form, node.eqn.primitive, node.eqn.params
+    own = form.host if isinstance(form, Call) else None
+    if isinstance(form, Contract) and form.host is not None:
+        contract, dtype = form.host, node.out.aval.dtype
+
+        def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+            return (np.asarray(quietly(contract, lhs, rhs, matmul), dtype, order="C"),)
+
+        return product
+    dtypes = [v.aval.dtype for v in node.outs]
+
+    def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        if own is not None:
+            outs = quietly(own, *arrays)
+        elif prim.quiet:
+            outs = quietly(prim.eval, *arrays, **params)
+        else:
+            outs = prim.eval(*arrays, **params)
+        if own is None and not prim.multiple_results:
+            outs = (outs,)
+        return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))
+
+    return step
 
 
-def form_is_native(form: Any) -> bool:
-    """Whether a form can run inside a kernel."""
+def is_native(form: Any) -> bool:
+    """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Call):
         return form.function is not None
-    return all(is_native(g.jaxpr) for g in graphs_of(form))
+    return all(is_native(eqn.form()) for graph in graphs_of(form) for eqn in graph.jaxpr.eqns)
 
 
 def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:
@@ -37,7 +70,7 @@ def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:
     return (form.body,) if isinstance(form, Scan) else ()
 
 
-def host_control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
+def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     """Return a function that runs a control step from Python.
 
     Parameters

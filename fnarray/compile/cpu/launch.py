@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..config import config
-from ..core.shards import here
+from ...config import config
+from ...core.shards import here
 
 #: Chunks begin at multiples of this many iterations, so that no two threads write one cache line.
 GRAIN = 64

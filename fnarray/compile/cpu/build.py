@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fnarray.config import config
-from fnarray.core.dtypes import bfloat16
-
-from .cache import store
-from .cache.key import KernelSource, kernel_name
+from ...config import config
+from ...core.dtypes import bfloat16
+from ..cache import store
+from ..cache.key import KernelSource, kernel_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.onethread import one_thread
+from ...core.onethread import one_thread
 from .launch import threads, together
 
 #: Up to this many multiplications OpenBLAS itself stays on the calling thread.

@@ -1,0 +1,1 @@
+"""The processor as a target: Numba kernels, threads, NumPy and LAPACK steps."""

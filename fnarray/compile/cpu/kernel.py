@@ -1,0 +1,139 @@
+"""One kernel: parameters, flattened views, and the body of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.graph import Var
+from ..emit.source import Kernel, KernelSource, Scratch
+from ..emit.values import SHORT, Storage, Values
+from ..emit.writer import Writer
+from ..schedule.nests import Nest
+from ..schedule.plan import Body, Given, Item, Plan, Region, Same, Tree, row_major, statements_of
+from ..schedule.select import CONTROL
+from ..target import Limits
+from .flow import Flow
+from .loops import Loops
+from .steps import Steps
+
+
+class Bodies:
+    """Spells bodies: names their storage, then their items in order."""
+
+    def __init__(self, values: Values):
+        self.values = values
+        self.loops = Loops(values)
+        self.steps = Steps(values)
+        self.flow = Flow(self.steps, self.emit)
+
+    def emit(self, body: Body, targets: Mapping[Var, Storage]) -> None:
+        """Emit a body in the current scope, the results named in ``targets`` there."""
+        storage = self.values.storage
+        storage.update(targets)
+        for var, place in body.places.items():
+            if isinstance(place, Same):
+                storage[var] = storage[place.var]
+            elif not isinstance(place, Given):
+                storage[var] = self.values.new_scratch(var, place.contracted)
+        self.values.inlined.update(body.inlined)
+        for item in body.items:
+            self._item(item, body)
+
+    def _item(self, item: Item, body: Body) -> None:
+        node = statements_of((item,))[0].node
+        source = node.eqn.source
+        if source.line:
+            where = source.file.replace("\\", "/").rsplit("/", 1)[-1]
+            self.values.writer.note(f"# {where}:{source.line}: {source.text()}".rstrip(": "))
+        if isinstance(item, Tree):
+            self.loops.tree(item, body)
+        elif isinstance(item, Nest):
+            if item in body.unrolled:
+                self.loops.unrolled(item)
+            else:
+                self.loops.nest(item, ())
+        elif isinstance(node.form, CONTROL):
+            self.flow.step(item, body)
+        else:
+            self.steps.step(item, body)
+
+
+@dataclass(slots=True)
+class _Heads:
+    """Parameters of a kernel, and the rank-1 views that it makes of arrays."""
+
+    values: Values
+    params: list[tuple[str, str]]
+    views: list[str]
+
+    def array(self, var: Var, prefix: str) -> Storage:
+        """Add an array parameter; return where its elements lie."""
+        writer = self.values.writer
+        name = writer.fresh(prefix)
+        rank = var.aval.ndim
+        outer = name if rank == 1 else f"{name}_"
+        self.params.append((outer, f"{SHORT[var.aval.dtype.name]}[{rank}]"))
+        if rank != 1:
+            self.views.append(f"{name} = flat({outer})")
+        writer.depth_of[name] = 0
+        return Storage(name, row_major(var.aval.shape))
+
+
+def emit_kernel(region: Region, plan: Plan, limits: Limits) -> Kernel:
+    """Emit the kernel of a region."""
+    body = region.body
+    assert body is not None
+    writer = Writer()
+    values = Values(writer, limits, plan.sizes)
+    bodies = Bodies(values)
+    heads = _Heads(values, [], [])
+    for var in region.inputs:
+        values.storage[var] = heads.array(var, "x")
+    new = [v for v in region.outputs if v not in region.aliases]
+    bodies_targets = {v: heads.array(v, "out") for v in new}
+    if region.span is not None:
+        (item,) = body.items
+        if isinstance(item, Tree):
+            bodies.loops.span = "start, stop"
+        else:
+            bodies.flow.chunked = statements_of(body.items)[0].node
+    bodies.emit(body, bodies_targets)
+    chunk = [("start", "i64"), ("stop", "i64")] if region.span is not None else []
+    scratch = [(name, f"{code}[1]") for name, (code, _) in values.scratch.items()]
+    scalars = [(name, code) for (code, _), name in values.scalars.items()]
+    params = [*chunk, *heads.params, *scratch, *scalars]
+    head = [f"def kernel({', '.join(n for n, _ in params)}):", *(f"    {v}" for v in heads.views)]
+    text = "\n".join(head) + "\n"
+    if bodies.flow.sequential:
+        # A recurrence that decays must not crawl among subnormal numbers (decision 0010).
+        text += "    mode = fk.rounding.flush_subnormal()\n" + writer.render()
+        text = f"{text.rstrip()}\n    fk.rounding.restore(mode)\n"
+    else:
+        text += writer.render()
+    return Kernel(
+        KernelSource(text, tuple(code for _, code in params)),
+        region.inputs,
+        tuple(new),
+        tuple(Scratch(code, length) for code, length in values.scratch.values()),
+        tuple(value for _, value in values.scalars),
+        tuple(_fold(var, body) for var in region.folds),
+    )
+
+
+def _fold(var: Var, body: Body) -> KernelSource:
+    """Return the kernel that adds up two parts of a folded result."""
+    nest = next(s for s in statements_of(body.items) if var in s.node.outs)
+    assert isinstance(nest, Nest)
+    assert nest.fold is not None
+    combine: Any = nest.fold.combine
+    new = combine[0].format(a0="t0", x0="t1")
+    array = f"{SHORT[var.aval.dtype.name]}[{var.aval.ndim}]"
+    text = (
+        "def kernel(total_, part_, n):\n"
+        "    total = flat(total_)\n    part = flat(part_)\n"
+        "    for i in range(n):\n        t0 = total[i]\n        t1 = part[i]\n"
+        f"        total[i] = {new}\n"
+    )
+    return KernelSource(text, (array, array, "i64"))

@@ -1,0 +1,231 @@
+"""The loops of a kernel: fused trees, folds, and small nests written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ...core.forms import Operand, Reduce
+from ...core.symbolic import substitute, text, variable
+from ..emit.values import Values
+from ..ir import Node
+from ..schedule.access import Indices
+from ..schedule.nests import Nest, counter_var, register_name
+from ..schedule.plan import Body, Scratch, Tree
+
+Counters = tuple[Any, ...]
+
+
+class Loops:
+    """Spells the nests of bodies.
+
+    Attributes
+    ----------
+    span : str
+        Source of the range of the outermost loop, where the kernel runs a part of it.
+    """
+
+    def __init__(self, values: Values):
+        self.values = values
+        self.writer = values.writer
+        self.span = ""
+        self._accumulators: dict[Nest, list[str]] = {}
+
+    # -- trees -------------------------------------------------------------------------------
+
+    def tree(self, tree: Tree, body: Body, counters: Counters = ()) -> None:
+        """Emit a fused loop, inside loops with the given counters."""
+        folded = [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
+        for nest in folded:
+            self._begin(nest, counters)
+        name = self.writer.fresh("i")
+        chunk = self.span if tree.depth == 0 else ""
+        if not chunk:
+            self.values.counted.add(name)
+        span = chunk or self.values.number(tree.extent)
+        with self.writer.block(f"for {name} in range({span}):"):
+            self.writer.declare(name)
+            self._enter(tree, body)
+            inside = (*counters, *_split(tree.extents, variable(name, tree.extent)))
+            for child in tree.children:
+                if isinstance(child, Nest):
+                    self.nest(child, inside)
+                else:
+                    self.tree(child, body, inside)
+        for nest in folded:
+            self._end(nest, counters)
+
+    def _enter(self, tree: Tree, body: Body) -> None:
+        """Note that the tree's loop is open: row buffers that live in it may be read from here."""
+        storage = self.values.storage
+        for nest in tree.members:
+            for var in nest.node.outs:
+                place = body.places.get(var)
+                if isinstance(place, Scratch) and tree.depth < place.depth <= tree.last + 1:
+                    storage[var] = storage[var].read_from(self.writer.scope.depth)
+
+    def nest(self, nest: Nest, counters: Counters) -> None:
+        """Emit the innermost part of a nest: one element, or one term of a fold."""
+        out, inner = _place(nest, counters)
+        if nest.fold is None:
+            name = self._root(nest.node, out)
+            self.values.deliver(nest.node.out, out, name)
+            return
+        self._term(nest, nest.fold, out, inner)
+        if not any(loop.reduced for loop in nest.loops):
+            self._end(nest, counters)
+
+    def _root(self, node: Node, idx: Indices) -> str:
+        """Compute an element of a node that is a statement of its own."""
+        name = self.values.compute(node, idx)
+        self.writer.remember((node.out, idx), name, self.writer.depth_of.get(name, 0))
+        return name
+
+    # -- folds -------------------------------------------------------------------------------
+
+    def _start(self, fold: Reduce, node: Node, j: int, dtype: np.dtype) -> str:
+        init = fold.inits[j]
+        if isinstance(init, Operand):
+            return self.values.value(node.ins[init.number], ())
+        return self.values.literal(np.asarray(init, dtype)[()], dtype)
+
+    def _begin(self, nest: Nest, counters: Counters) -> None:
+        """Start a fold: set its accumulators, scalars or a box of the result."""
+        fold, node = nest.fold, nest.node
+        assert fold is not None
+        dtypes = _accumulator_dtypes(fold, node)
+        if not nest.in_memory:
+            self._accumulators[nest] = [
+                self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
+                for j, dtype in enumerate(dtypes)
+            ]
+            return
+        start = self._start(fold, node, 0, dtypes[0])
+        store = self.values.storage[node.out]
+        known: dict[Any, Any] = {
+            counter_var(k, nest.loops[k].extent): ix for k, ix in enumerate(counters)
+        }
+        with ExitStack() as stack:
+            for k in range(len(counters), len(nest.loops)):
+                if not nest.loops[k].reduced:
+                    extent = nest.loops[k].extent
+                    known[counter_var(k, extent)] = self.values.loop(stack, extent)
+            full = tuple(substitute(ix, known) for ix in nest.out)
+            self.values.put(store.name, store.offset(full), start, node.out.aval.dtype)
+
+    def _term(self, nest: Nest, fold: Reduce, out: Indices, inner: Indices) -> None:
+        """Fold one term."""
+        values, node = self.values, nest.node
+        if nest not in self._accumulators and not nest.in_memory:
+            self._begin(nest, ())  # every folded loop has one iteration
+        test = values.test(fold.valid(out, inner)) if fold.valid is not None else None
+        with ExitStack() as stack:
+            if test is not None:
+                stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
+            terms = self._terms(fold, node, out, inner)
+            if nest.in_memory:
+                store = values.storage[node.out]
+                offset = store.offset(out)
+                old = values.fetch(store.name, offset, node.out.aval.dtype)
+                new = self._combined(fold, node, [old], terms)[0]
+                values.put(store.name, offset, new, node.out.aval.dtype)
+                return
+            names = self._accumulators[nest]
+            if len(names) > 1 or node.bodies:
+                terms = [self.writer.assign(t, None, "x") for t in terms]
+            new = self._combined(fold, node, names, terms)
+            if len(names) > 1:
+                new = [self.writer.assign(n, None, "y") for n in new]
+            for name, expression in zip(names, new, strict=True):
+                self.writer.line(f"{name} = {expression}")
+
+    def _terms(self, fold: Reduce, node: Node, out: Indices, inner: Indices) -> list[str]:
+        """Return the expressions of what is folded at one place."""
+        operands = [
+            self.values.value(a, index(out, inner))
+            for a, index in zip(node.ins, fold.index, strict=False)
+        ]
+        spelled = {}
+        if any("{r" in t for t in fold.terms):  # else spelling would ask for size arguments
+            spelled = {
+                f"r{k}": str(ix) if isinstance(ix, int) else text(ix, self.values.number)
+                for k, ix in enumerate(inner)
+            }
+        return [t.format(*operands, **spelled) for t in fold.terms]
+
+    def _combined(self, fold: Reduce, node: Node, old: list[str], terms: list[str]) -> list[str]:
+        """Return the expressions of the accumulators' new values."""
+        if not isinstance(fold.combine, tuple):
+            return self.values.scalar_block(node.bodies[0], [*old, *terms])
+        named = {f"a{j}": a for j, a in enumerate(old)} | {f"x{j}": x for j, x in enumerate(terms)}
+        return [c.format(**named) for c in fold.combine]
+
+    def _end(self, nest: Nest, counters: Counters) -> None:
+        """Finish a fold: its accumulators become the results."""
+        if nest.in_memory:
+            return
+        assert nest.fold is not None
+        out, _ = _place(nest, counters)
+        self._results(nest, nest.fold, out, self._accumulators[nest])
+
+    def _results(self, nest: Nest, fold: Reduce, idx: Indices, names: list[str]) -> None:
+        dtypes = _accumulator_dtypes(fold, nest.node)
+        for var, j in zip(nest.node.outs, fold.results, strict=True):
+            name, want = names[j], var.aval.dtype
+            if dtypes[j] != want:
+                cast = f"sc.to_{register_name(want)}({name})"
+                name = self.writer.assign(self.values.round(cast, want), None)
+            self.writer.remember((var, idx), name)
+            self.values.deliver(var, idx, name)
+
+    # -- written out -------------------------------------------------------------------------
+
+    def unrolled(self, nest: Nest) -> None:
+        """Emit a small nest with its loops written out; its elements become registers."""
+        node, fold = nest.node, nest.fold
+        for idx in _every(node.out.aval.shape):
+            if fold is None:
+                self.values.deliver(node.out, idx, self._root(node, idx))
+                continue
+            dtypes = _accumulator_dtypes(fold, node)
+            old = [self._start(fold, node, j, d) for j, d in enumerate(dtypes)]
+            for inner in _every(fold.extents):
+                if fold.valid is not None and self.values.test(fold.valid(idx, inner)) is not None:
+                    continue
+                terms = self._terms(fold, node, idx, inner)
+                new = self._combined(fold, node, old, terms)
+                old = [self.writer.assign(n, None, "acc") for n in new]
+            self._results(nest, fold, idx, old)
+
+
+def _every(shape: Iterable[int]) -> Iterable[tuple[int, ...]]:
+    return product(*map(range, shape))
+
+
+def _split(extents: tuple[int, ...], flat: Any) -> list[Any]:
+    """Return the counters of the loops that one counter stands for."""
+    out: list[Any] = []
+    for n in reversed(extents[1:]):
+        out.append(flat % n)
+        flat = flat // n
+    return [flat, *reversed(out)]
+
+
+def _place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
+    """Return a nest's output and folded indices in the counters of the open loops."""
+    at: dict[Any, Any] = {
+        counter_var(k, loop.extent): counters[k] if k < len(counters) else 0
+        for k, loop in enumerate(nest.loops)
+    }
+    out = tuple(substitute(ix, at) for ix in nest.out)
+    return out, tuple(substitute(ix, at) for ix in nest.inner)
+
+
+def _accumulator_dtypes(fold: Reduce, node: Node) -> list[np.dtype]:
+    if fold.dtypes is not None:
+        return [np.dtype(d) for d in fold.dtypes]
+    return [v.aval.dtype for v in node.outs]

@@ -1,0 +1,224 @@
+"""Steps of a kernel that are no nests and no control flow: layouts, updates, calls of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.forms import Call, Contract, Pieces, Update
+from ...core.graph import Atom, Literal, Var
+from ..emit.values import Storage, Values
+from ..ir import Node
+from ..schedule.access import Indices
+from ..schedule.nests import Step
+from ..schedule.plan import Body, Operands, row_major
+
+
+class Steps:
+    """Spells the steps of bodies."""
+
+    def __init__(self, values: Values):
+        self.values = values
+        self.writer = values.writer
+
+    def step(self, step: Step, body: Body) -> None:
+        """Emit a step that is not control flow."""
+        form, flow = step.node.form, body.flows.get(step)
+        if isinstance(form, Pieces):
+            if step in body.unrolled:
+                self._pieces_unrolled(step.node, form)
+            else:
+                self._pieces(step.node, form)
+        elif isinstance(form, Update):
+            if step in body.unrolled:
+                self._update_unrolled(step.node, form)
+            else:
+                self._update(step.node, form, filled=step.node.out in body.filled)
+        elif isinstance(form, Call):
+            assert isinstance(flow, Operands)
+            self._call(step.node, form, flow)
+        else:
+            assert isinstance(form, Contract)
+            assert isinstance(flow, Operands)
+            self._product(step.node, form, flow)
+
+    # -- whole arrays ------------------------------------------------------------------------
+
+    def copy(self, source: Storage, to: Storage, shape: tuple[int, ...]) -> None:
+        """Copy a whole array between storages."""
+        with ExitStack() as stack:
+            if source.strides == to.strides == row_major(shape):
+                (i,) = self.values.loops(stack, (prod(shape),))
+                read, write = source.base + i, to.base + i
+            else:
+                idx = self.values.loops(stack, shape)
+                read, write = source.offset(idx), to.offset(idx)
+            element = f"{source.name}[{self.values.index(read)}]"
+            self.writer.line(f"{to.name}[{self.values.index(write)}] = {element}")
+
+    def fill(self, atom: Atom, store: Storage) -> None:
+        """Write a value, wherever it lives, into a storage."""
+        aval = atom.aval
+        source = self.values.stored(atom)
+        if source is not None:
+            self.copy(source, store, aval.shape)
+        elif aval.size <= self.values.limits.registers:
+            for idx in product(*map(range, aval.shape)):
+                self._put(store, idx, self.values.value(atom, idx), aval.dtype)
+        else:
+            with ExitStack() as stack:
+                idx = self.values.loops(stack, aval.shape)
+                self._put(store, idx, self.values.value(atom, idx), aval.dtype)
+
+    def whole(self, store: Storage, size: int) -> str:
+        """Return the rank-1 array of a value that lies contiguously."""
+        if store.base == 0:
+            return store.name
+        low = self.values.index(store.base)
+        return f"{store.name}[{low} : {self.values.index(store.base + size)}]"
+
+    def _put(self, store: Storage, idx: Indices, name: str, dtype: np.dtype) -> None:
+        self.values.put(store.name, store.offset(idx), name, dtype)
+
+    def _array(self, atom: Atom, *, stored: bool) -> str:
+        """Return the rank-1 array that holds a value, written first where it has none."""
+        if not stored:
+            assert not isinstance(atom, Literal)
+            return self.whole(self.values.storage[atom], atom.aval.size)
+        store = self.values.new_scratch(Var(atom.aval))
+        self.fill(atom, store)
+        return store.name
+
+    # -- layouts -----------------------------------------------------------------------------
+
+    def _pieces(self, node: Node, form: Pieces) -> None:
+        store, dtype = self.values.storage[node.out], node.out.aval.dtype
+        if form.fill is not None:
+            fill = self.values.value(node.ins[form.fill], ())
+            with ExitStack() as stack:
+                self._put(store, self.values.loops(stack, node.out.aval.shape), fill, dtype)
+        for piece in form.pieces:
+            if 0 in piece.extents:
+                continue
+            with ExitStack() as stack:
+                e = self.values.loops(stack, piece.extents)
+                source = tuple(s + i for s, i in zip(piece.start, e, strict=True))
+                name = self.values.value(node.ins[piece.operand], source)
+                at = tuple(o + i * k for o, i, k in zip(piece.offset, e, piece.stride, strict=True))
+                self._put(store, at, name, dtype)
+
+    def _pieces_unrolled(self, node: Node, form: Pieces) -> None:
+        for idx in product(*map(range, node.out.aval.shape)):
+            name = self._piece_at(node, form, idx)
+            self.writer.remember((node.out, idx), name)
+            self.values.deliver(node.out, idx, name)
+
+    def _piece_at(self, node: Node, form: Pieces, idx: tuple[int, ...]) -> str:
+        for piece in form.pieces:
+            steps = [
+                divmod(i - o, k) for i, o, k in zip(idx, piece.offset, piece.stride, strict=True)
+            ]
+            inside = all(
+                rest == 0 and 0 <= q < n for (q, rest), n in zip(steps, piece.extents, strict=True)
+            )
+            if inside:
+                source = tuple(s + q for s, (q, _) in zip(piece.start, steps, strict=True))
+                return self.values.value(node.ins[piece.operand], source)
+        assert form.fill is not None
+        return self.values.value(node.ins[form.fill], ())
+
+    # -- updates -----------------------------------------------------------------------------
+
+    def _update(self, node: Node, form: Update, *, filled: bool) -> None:
+        store, dtype = self.values.storage[node.out], node.out.aval.dtype
+        if filled:
+            self.fill(node.ins[0], store)
+        if 0 in form.extents:
+            return
+        with ExitStack() as stack:
+            u = self.values.loops(stack, form.extents)
+            read = self.values.reader(node)
+            at = form.index(u, read)
+            test = self.values.test(form.valid(u, read)) if form.valid is not None else None
+            if test is not None:
+                stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
+            new = self.values.value(node.ins[form.value], u)
+            offset = store.offset(at)
+            if form.combine != "{1}":
+                fetched = self.values.fetch(store.name, offset, dtype)
+                new = self._combined(node, form, self.writer.assign(fetched, None, "old"), new)
+            self.values.put(store.name, offset, new, dtype)
+
+    def _update_unrolled(self, node: Node, form: Update) -> None:
+        read = self.values.reader(node)
+        every = product(*map(range, node.out.aval.shape))
+        elements: dict[Any, str] = {idx: self.values.value(node.ins[0], idx) for idx in every}
+        for u in product(*map(range, form.extents)):
+            at = form.index(u, read)
+            if form.valid is not None and any(
+                not low <= ix < high for low, ix, high in form.valid(u, read)
+            ):
+                continue
+            new = self.values.value(node.ins[form.value], u)
+            if form.combine != "{1}":
+                new = self._combined(node, form, elements[at], new)
+            elements[at] = new
+        for idx, name in elements.items():
+            self.writer.remember((node.out, idx), name)
+            self.values.deliver(node.out, idx, name)
+
+    def _combined(self, node: Node, form: Update, old: str, new: str) -> str:
+        if not isinstance(form.combine, str):
+            return self.values.scalar_block(node.bodies[0], [old, new])[0]
+        spelled = self.values.round(form.combine.format(old, new), node.out.aval.dtype)
+        return self.writer.assign(spelled, None, "new")
+
+    # -- kernels -----------------------------------------------------------------------------
+
+    def _call(self, node: Node, form: Call, operands: Operands) -> None:
+        arrays = [self._array(a, stored=s) for a, s in zip(node.ins, operands.stored, strict=True)]
+        arrays += [self._array(v, stored=False) for v in node.outs]
+        statics = [
+            self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
+            for s in form.statics
+        ]
+        self.writer.line(f"{form.function}({', '.join([*arrays, *statics])})")
+        self._read_scalars(node.outs)
+
+    def _read_scalars(self, results: Iterable[Var]) -> None:
+        """Read the rank-0 results of a kernel, which writes arrays, into registers."""
+        for var in results:
+            if not var.aval.shape:
+                array = self._array(var, stored=False)
+                element = self.values.fetch(array, 0, var.aval.dtype)
+                self.writer.remember((var, ()), self.writer.assign(element))
+
+    def _product(self, node: Node, form: Contract, operands: Operands) -> None:
+        """Call the matrix product kernel on operands brought to (batch, row, column) order."""
+        lhs, rhs = (a.aval.shape for a in node.ins)
+        arrays = [
+            self._array(a, stored=stored) if order is None else self._reordered(a, order, node.out)
+            for a, stored, order in zip(node.ins, operands.stored, operands.orders, strict=True)
+        ]
+        batch = prod(lhs[a] for a in form.lhs_batch)
+        inner = prod(lhs[a] for a in form.lhs_contract)
+        rows, columns = (prod(shape) // (batch * inner) for shape in (lhs, rhs))
+        sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
+        arrays.append(self._array(node.out, stored=False))
+        self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")
+        self._read_scalars((node.out,))
+
+    def _reordered(self, atom: Atom, axes: tuple[int, ...], out: Var) -> str:
+        """Write an operand to an array with its axes in another order, in the result's dtype."""
+        shape = tuple(atom.aval.shape[a] for a in axes)
+        store = self.values.new_scratch(Var(out.aval.update(shape=shape)))
+        with ExitStack() as stack:
+            idx = self.values.loops(stack, shape)
+            source = tuple(idx[axes.index(a)] for a in range(len(axes)))
+            self._put(store, idx, self.values.value(atom, source), out.aval.dtype)
+        return store.name

@@ -1,0 +1,72 @@
+"""The processor as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.dtypes import is_half
+from ...core.forms import Call, Contract, Reduce
+from ..ir import Node
+from ..schedule.nests import plain_order
+from ..schedule.select import CONTROL, is_library
+from ..target import Limits, LoopAxis, Target
+from . import build
+from .kernel import emit_kernel
+from .launch import launch
+from .library import is_native, step_of
+
+
+def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
+    """Let the innermost loop run along memory, which is what vector units read fastest."""
+    plain = plain_order(node, fold)
+    if fold is None or not isinstance(fold.combine, tuple) or len(fold.combine) != 1:
+        return plain
+    shape = node.out.aval.shape
+    if is_half(node.out.aval.dtype) or fold.dtypes is not None or not shape or shape[-1] < 2:
+        return plain
+    last = len(shape) - 1
+    if fold.axes is not None:
+        rank = len(shape) + len(fold.extents)
+        if rank - 1 in fold.axes:
+            return plain
+        # Folding a short leading axis element by element in memory costs less than striding.
+        kept, folded = iter(range(len(shape))), iter(range(len(fold.extents)))
+        return [("r", next(folded)) if a in fold.axes else ("o", next(kept)) for a in range(rank)]
+    if isinstance(node.form, Contract):
+        inner = node.ins[1].aval.ndim - 1
+        if inner not in (*node.form.rhs_contract, *node.form.rhs_batch):
+            return [*plain[:last], *plain[last + 1 :], plain[last]]
+    return plain
+
+
+def is_step(node: Node, limits: Limits) -> bool:
+    """Whether a node is NumPy's or LAPACK's: it has no kernel, or a worse one."""
+    form = node.form
+    if isinstance(form, Call):
+        return form.host is not None or form.function is None
+    if isinstance(form, CONTROL):
+        return not is_native(form)
+    return is_library(node, limits)
+
+
+CODES: dict[str, Any] = {
+    "b1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+    "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
+}  # fmt: skip
+
+_build: Callable[[Any], Callable[..., None]] = build.load
+
+CPU = Target(
+    name="cpu",
+    limits=Limits(),
+    loop_order=loop_order,
+    is_step=is_step,
+    emit=emit_kernel,
+    build=_build,
+    step=step_of,
+    names={"empty": np.empty, "launch": launch, **CODES},
+)

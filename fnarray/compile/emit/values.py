@@ -1,0 +1,304 @@
+"""Values of a kernel: constants, indices, loads, stores, and the elements that are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.forms import Bound, Iota, Map, Reindex
+from ...core.graph import Atom, Literal, Var
+from ...core.symbolic import bounds, leaves, scalar, text, variable
+from ..ir import Block, Node, renamed
+from ..schedule.access import Indices, broadcast_index
+from ..schedule.nests import register_name
+from ..schedule.plan import row_major
+from ..target import Limits
+from .writer import Writer
+
+#: Codes of dtypes in kernels: halves travel as their bits.
+SHORT = {
+    "bool": "b1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "float16": "u16", "bfloat16": "u16", "float32": "f32", "float64": "f64",
+    "complex64": "c64", "complex128": "c128",
+}  # fmt: skip
+HALF = {"float16": "f16", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a value lies: a rank-1 array, an offset, a stride per axis (0 for a contracted one).
+
+    ``depth`` is the scope from which on it may be read.
+    """
+
+    name: str
+    strides: tuple[int, ...]
+    base: Any = 0
+    depth: int = 0
+
+    def offset(self, idx: Indices) -> Any:
+        """Return the position of an element."""
+        total = self.base
+        for i, stride in zip(idx, self.strides, strict=True):
+            total = total + i * stride
+        return total
+
+    def read_from(self, depth: int) -> Storage:
+        """Return the same place, to be read from another scope on."""
+        return replace(self, depth=depth)
+
+
+class Values:
+    """Spells the values of one kernel.
+
+    Parameters
+    ----------
+    writer : Writer
+    limits : Limits
+    sizes : frozenset of int
+        Sizes of arrays in the program: literals that equal one of them are taken for sizes, and
+        become arguments.
+
+    Attributes
+    ----------
+    inlined : dict
+        Nodes that are written where they are read.
+    storage : dict
+        Where values lie that are in memory.
+    scalars : dict
+        Scalar parameters: (code, value) to name.
+    scratch : dict
+        Working arrays: name to (code, length).
+    counted : set
+        Counters that run from 0, known not to be negative.
+    """
+
+    def __init__(self, writer: Writer, limits: Limits, sizes: frozenset[int] = frozenset()):
+        self.writer = writer
+        self.limits = limits
+        self.sizes = sizes
+        self.inlined: dict[Var, Node] = {}
+        self.storage: dict[Var, Storage] = {}
+        self.scalars: dict[tuple[str, Any], str] = {}
+        self.scratch: dict[str, tuple[str, int]] = {}
+        self.counted: set[str] = set()
+
+    # -- constants ---------------------------------------------------------------------------
+
+    def number(self, n: int) -> str:
+        """Spell an integer of index arithmetic."""
+        if abs(n) <= self.limits.spelled:
+            return str(n)
+        if n < 0:
+            return f"-{self.argument('i64', -n, 'n')}"
+        return self.argument("i64", n, "n")
+
+    def argument(self, code: str, value: Any, prefix: str) -> str:
+        """Return the scalar parameter that brings a value in."""
+        key = (code, value)
+        if key not in self.scalars:
+            self.scalars[key] = self.writer.fresh(prefix)
+            self.writer.depth_of[self.scalars[key]] = 0
+        return self.scalars[key]
+
+    def literal(self, value: Any, dtype: np.dtype) -> str:
+        """Return a name or literal for a constant in the register type of ``dtype``."""
+        code = "f32" if dtype.name in HALF else SHORT[dtype.name]
+        if code == "b1":
+            return str(bool(value))
+        if code in ("c64", "c128"):
+            return self._constant(f"{code}(complex({_real(value.real)}, {_real(value.imag)}))")
+        plain = float(value) if dtype.kind in "fV" else int(value)
+        if plain == plain and abs(plain) > self.limits.spelled and plain in self.sizes:
+            return self.argument(code, plain, "v")
+        if code == "f64":
+            return _real(plain)
+        return self._constant(f"{code}({_real(plain) if code == 'f32' else plain})")
+
+    def _constant(self, spelled: str) -> str:
+        known = self.writer.scopes[0].memo.get(spelled)
+        if known is None:
+            known = self.writer.fresh("c")
+            self.writer.scopes[0].lines.insert(0, f"{known} = {spelled}")
+            self.writer.scopes[0].memo[spelled] = known
+            self.writer.depth_of[known] = 0
+        return known
+
+    # -- indices -----------------------------------------------------------------------------
+
+    def depth_of_index(self, ix: Any) -> int:
+        """Return the depth of the innermost scope an index depends on."""
+        return max((self.writer.depth_of[a.name] for a in leaves(ix)), default=0)
+
+    def index(self, ix: Any) -> str:
+        """Return an index as source, as an element position: unsigned unless plainly not < 0."""
+        spelled = text(ix, self.number)
+        if isinstance(ix, int) or spelled in self.counted:
+            return spelled
+        return f"u({spelled})"
+
+    def integer(self, atom: Atom, idx: Indices) -> Any:
+        """Return the integer that a value holds, as an index."""
+        if isinstance(atom, Literal):
+            return int(atom.val)
+        name = self.value(atom, idx)
+        key = ("index", name)
+        known = self.writer.recall(key)
+        if known is None:
+            depth = self.writer.depth_of[name]
+            known = self.writer.assign(f"i64({name})", depth, "j")
+            self.writer.remember(key, known, depth)
+        kind, bits = atom.aval.dtype.kind, 8 * atom.aval.dtype.itemsize
+        if kind == "b":
+            return scalar(known, 0, 1)
+        if kind == "u" and bits < 64:
+            return scalar(known, 0, (1 << bits) - 1)
+        return scalar(known) if bits == 64 else scalar(known, -(1 << bits - 1), (1 << bits - 1) - 1)
+
+    def reader(self, node: Node) -> Callable[[int, Indices], Any]:
+        """Return the ``read`` of a node's index functions."""
+        return lambda k, idx: self.integer(node.ins[k], idx)
+
+    def test(self, conditions: Iterable[Bound]) -> str | None:
+        """Return the test that indices are within bounds; None when they always are."""
+        tests = []
+        for low, ix, high in conditions:
+            least, most = bounds(ix)
+            spelled = text(ix, self.number)
+            if least < low:
+                tests.append(f"{spelled} >= {self.number(low)}")
+            if most >= high:
+                tests.append(f"{spelled} < {self.number(high)}")
+        return " and ".join(tests) or None
+
+    # -- values ------------------------------------------------------------------------------
+
+    def value(self, atom: Atom, idx: Indices) -> str:
+        """Return a name or literal for an element of a value."""
+        if isinstance(atom, Literal):
+            return self.literal(atom.val, atom.aval.dtype)
+        known = self.writer.recall((atom, idx))
+        if known is not None:
+            return known
+        store = self.storage.get(atom)
+        if store is not None:
+            return self._load(atom, idx, store)
+        return self.compute(self.inlined[atom], idx)
+
+    def _load(self, var: Var, idx: Indices, store: Storage) -> str:
+        if not var.aval.size:  # inside a loop that never runs, out of which a load may move
+            return self.literal(0, var.aval.dtype)
+        offset = store.offset(idx)
+        depth = max(store.depth, self.depth_of_index(offset), self.writer.floor)
+        name = self.writer.assign(self.fetch(store.name, offset, var.aval.dtype), depth)
+        self.writer.remember((var, idx), name, depth)
+        return name
+
+    def fetch(self, array: str, offset: Any, dtype: np.dtype) -> str:
+        """Return the expression of an element in its register type."""
+        element = f"{array}[{self.index(offset)}]"
+        half = HALF.get(dtype.name)
+        return f"sc.{half}_load({element})" if half else element
+
+    def put(self, array: str, offset: Any, name: str, dtype: np.dtype) -> None:
+        """Store a register's value."""
+        half = HALF.get(dtype.name)
+        bits = f"sc.{half}_store({name})" if half else name
+        self.writer.line(f"{array}[{self.index(offset)}] = {bits}")
+
+    def round(self, expression: str, dtype: np.dtype) -> str:
+        """Return an expression rounded to a half type, as each operation's result is."""
+        half = HALF.get(dtype.name)
+        return f"sc.{half}_load(sc.{half}_store({expression}))" if half else expression
+
+    def compute(self, node: Node, idx: Indices) -> str:
+        """Compute an element of an elementwise or reindexing node."""
+        form, out = node.form, node.out
+        if isinstance(form, Map):
+            operands = [self.value(a, broadcast_index(a.aval.shape, idx)) for a in node.ins]
+            depth = max((self.writer.depth_of.get(o, 0) for o in operands), default=0)
+            spelled = self.round(form.template.format(*operands), out.aval.dtype)
+            name = self.writer.assign(spelled, depth)
+        elif isinstance(form, Iota):
+            ix = idx[form.dimension]
+            dtype = out.aval.dtype
+            cast = SHORT[dtype.name] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
+            depth = self.depth_of_index(ix)
+            name = self.writer.assign(self.round(f"{cast}({text(ix, self.number)})", dtype), depth)
+        else:
+            name = self._reindexed(node, form, idx)
+            depth = self.writer.depth_of.get(name, 0)
+        self.writer.remember((out, idx), name, depth)
+        return name
+
+    def _reindexed(self, node: Node, form: Reindex, idx: Indices) -> str:
+        read = self.reader(node)
+        source = form.index(idx, read)
+        test = self.test(form.valid(idx, read)) if form.valid is not None else None
+        if test is None:
+            return self.value(node.ins[0], source)
+        name = self.writer.declare(self.writer.fresh("t"))
+        self.writer.line(f"{name} = {self.literal(form.fill, node.out.aval.dtype)}")
+        with self.writer.block(f"if {test}:", barrier=True):
+            self.writer.line(f"{name} = {self.value(node.ins[0], source)}")
+        return name
+
+    def scalar_block(self, block: Block, args: Sequence[str]) -> list[str]:
+        """Compute a block of rank-0 maps on registers; return the names of its results."""
+        block = renamed(block)
+        for var, name in zip(block.inputs, args, strict=True):
+            # A name of its own: the accumulator's is about to change.
+            self.writer.remember((var, ()), self.writer.assign(name, None, "x"))
+        self.inlined.update((n.out, n) for n in block.nodes)
+        return [self.value(a, ()) for a in block.outputs]
+
+    # -- storage -----------------------------------------------------------------------------
+
+    def new_scratch(self, var: Var, contracted: tuple[bool, ...] | None = None) -> Storage:
+        """Return working storage for a value, without the axes marked as contracted."""
+        shape = var.aval.shape
+        contracted = contracted or (False,) * len(shape)
+        kept = [1 if c else n for n, c in zip(shape, contracted, strict=True)]
+        strides = tuple(0 if c else s for s, c in zip(row_major(kept), contracted, strict=True))
+        name = self.writer.fresh("w")
+        self.scratch[name] = (SHORT[var.aval.dtype.name], prod(kept))
+        self.writer.depth_of[name] = 0
+        return Storage(name, strides, 0, self.writer.scope.depth)
+
+    def stored(self, atom: Atom) -> Storage | None:
+        """Return where a value lies, if it lies in memory."""
+        return None if isinstance(atom, Literal) else self.storage.get(atom)
+
+    def deliver(self, var: Var, idx: Indices, name: str) -> None:
+        """Store an element of a result, if the result lies in memory."""
+        store = self.storage.get(var)
+        if store is not None:
+            self.put(store.name, store.offset(idx), name, var.aval.dtype)
+
+    def loops(self, stack: ExitStack, extents: tuple[int, ...]) -> tuple[Any, ...]:
+        """Open a loop per axis; return the counters."""
+        return tuple(0 if n == 1 else self.loop(stack, n) for n in extents)
+
+    def loop(self, stack: ExitStack, extent: int) -> Any:
+        """Open a loop; return its counter."""
+        name = self.writer.fresh("i")
+        self.counted.add(name)
+        header = f"for {name} in range({self.number(extent)}):"
+        stack.enter_context(self.writer.block(header))
+        self.writer.declare(name)
+        return variable(name, extent)
+
+
+def _real(x: Any) -> str:
+    x = float(x)
+    if x != x:
+        return "nan"
+    if x in (float("inf"), float("-inf")):
+        return "inf" if x > 0 else "-inf"
+    return repr(x)

@@ -1,0 +1,272 @@
+"""How steps run that hold bodies: what enters them, what they carry, what is updated in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...core.forms import Branch, Call, Contract, Scan, Update, While
+from ...core.graph import Atom, Literal, Var
+from ..ir import Block, Node
+from ..simplify import COPY
+from .memory import Places, reads_memory
+from .nests import Selection, Step
+from .order import Order, ordered
+from .plan import (
+    Arm,
+    Arms,
+    Body,
+    Carry,
+    Entries,
+    Flow,
+    Given,
+    Operands,
+    Place,
+    Reason,
+    Same,
+    Scratch,
+    Turns,
+)
+
+BodyOf = Callable[[Selection, Order, Mapping[Var, Place], Places], Body]
+
+
+class Flows:
+    """Plans the steps of one block, in order.
+
+    Attributes
+    ----------
+    found : dict
+        The flow of each step that has one.
+    filled : set
+        Results that begin as a copy of the operand that they are an update of.
+    """
+
+    def __init__(self, selection: Selection, order: Order, places: Places, body_of: BodyOf):
+        self.selection = selection
+        self.donated = order.donated
+        self.places = places
+        self.body_of = body_of
+        self.found: dict[Step, Flow] = {}
+        self.filled: set[Var] = set()
+
+    def add(self, step: Step) -> None:
+        """Plan a step."""
+        form = step.node.form
+        if isinstance(form, Branch):
+            self.found[step] = self._arms(step)
+        elif isinstance(form, While):
+            self.found[step] = self._while(step, form)
+        elif isinstance(form, Scan):
+            self.found[step] = self._scan(step, form)
+        elif isinstance(form, Call):
+            self.found[step] = Operands(tuple(not self.places.holds(a) for a in step.node.ins))
+        elif isinstance(form, Contract):
+            self.found[step] = self._product(step, form)
+        elif isinstance(form, Update) and step not in self.selection.unrolled:
+            self._fill(step.node.ins[0], step.node.out)
+
+    # -- operands ----------------------------------------------------------------------------
+
+    def _fill(self, operand: Atom, result: Var) -> None:
+        """Note that a result begins as a copy of an operand, unless it takes its place."""
+        taken = self.donated.get(result) is operand and self.places.share(operand, result)
+        if not taken:
+            self.filled.add(result)
+
+    def _product(self, step: Step, form: Contract) -> Operands:
+        """Bring the operands of a library product to the order batch, row, column."""
+        lhs, rhs = step.node.ins
+        free = [
+            tuple(a for a in range(x.aval.ndim) if a not in (*contract, *batch))
+            for x, contract, batch in (
+                (lhs, form.lhs_contract, form.lhs_batch),
+                (rhs, form.rhs_contract, form.rhs_batch),
+            )
+        ]
+        wanted = (
+            (*form.lhs_batch, *free[0], *form.lhs_contract),
+            (*form.rhs_batch, *form.rhs_contract, *free[1]),
+        )
+        dtype = step.node.out.aval.dtype
+        orders = tuple(
+            None if axes == tuple(range(x.aval.ndim)) and x.aval.dtype == dtype else axes
+            for x, axes in zip((lhs, rhs), wanted, strict=True)
+        )
+        return Operands(tuple(not self.places.holds(a) for a in (lhs, rhs)), orders)
+
+    def _enter(self, inputs: Sequence[Var], atoms: Sequence[Atom]) -> Entries:
+        """Make a body's inputs stand for values outside; say how."""
+        entries = []
+        for var, atom in zip(inputs, atoms, strict=True):
+            place: Place | None = None
+            if isinstance(atom, Var) and self.places.holds(atom):
+                place = Same(atom)
+            elif var.aval.size > self.places.target.limits.registers:
+                place = Scratch((False,) * var.aval.ndim)
+            if place is not None:
+                self.places.of[var] = place
+            entries.append((var, atom, place))
+        return tuple(entries)
+
+    # -- branches ----------------------------------------------------------------------------
+
+    def _arms(self, step: Step) -> Arms:
+        node, of = step.node, self.places.of
+        donors = {
+            v: self.donated[v] for v in node.outs if v in self.donated and self.places.holds(v)
+        }
+        registers = tuple(
+            v
+            for v in node.outs
+            if v.aval.size <= self.places.target.limits.registers and v not in donors
+        )
+        for var, operand in donors.items():
+            if not self.places.share(operand, var):
+                self.filled.add(var)
+        which, last = node.ins[0], len(step.bodies) - 1
+        taken: Sequence[int] = range(len(step.bodies))
+        if last == 0:
+            taken = (0,)
+        elif isinstance(which, Literal):
+            taken = (min(max(int(which.val), 0), last),)
+        arms = []
+        for k in taken:
+            selection = step.bodies[k]
+            block = selection.block
+            entries = self._enter(block.inputs, node.ins[1:])
+            targets: dict[Var, Place] = {}
+            standing: dict[Var, Place] = {}  # for inputs that lie where a result does
+            owned, idle = set(), set()
+            for var, atom in zip(node.outs, block.outputs, strict=True):
+                if var in registers or not isinstance(atom, Var):
+                    continue
+                if var in donors:
+                    operand = block.inputs[node.ins[1:].index(donors[var])]
+                    standing[operand] = of[operand] = Same(var)
+                    if _is_copy(block, atom, operand):
+                        idle.add(atom)  # the result is where the operand is, and stays
+                        continue
+                    owned.add(operand)
+                targets[atom] = Same(var)
+            entries = tuple((v, a, standing.get(v, place)) for v, a, place in entries)
+            selection = _without(selection, idle)
+            order = ordered(selection, frozenset(owned))
+            body = self.body_of(selection, order, targets, self.places)
+            arms.append(Arm(k, body, entries, block.outputs))
+        return Arms(tuple(arms), registers, donors)
+
+    # -- loops -------------------------------------------------------------------------------
+
+    def _while(self, step: Step, form: While) -> Turns:
+        node, (cond, body) = step.node, step.bodies
+        nc, nb = form.cond_nconsts, form.body_nconsts
+        entries = self._enter(cond.block.inputs[:nc], node.ins[:nc])
+        entries += self._enter(body.block.inputs[:nb], node.ins[nc : nc + nb])
+        tested, carried = cond.block.inputs[nc:], body.block.inputs[nb:]
+        carries = []
+        for j, (test, var) in enumerate(zip(tested, carried, strict=True)):
+            memory = self._carried_in_memory([(cond, test), (body, var)])
+            carries.append(self._carry(var, node.ins[nc + nb + j], node.outs[j], memory=memory))
+        carries, order = self._spares(body, carries, node)
+        for c, test in zip(carries, tested, strict=True):
+            if c.place is not None:
+                self.places.of[test] = Given()
+        test = self.body_of(cond, ordered(cond), {}, self.places)
+        inner = self.body_of(body, order, _spare_targets(carries, body.block), self.places)
+        return self._left(Turns(carries, inner, entries, test, tested))
+
+    def _scan(self, step: Step, form: Scan) -> Turns:
+        node, (body,) = step.node, step.bodies
+        nk, nc = form.num_consts, form.num_carry
+        inputs = body.block.inputs
+        first = len(inputs) - nc
+        entries = self._enter(inputs[:nk], node.ins[:nk])
+        stacks = node.ins[nk + nc :]
+        rows = tuple(
+            (var, atom, not self.places.holds(atom))
+            for var, atom in zip(inputs[nk:first], stacks, strict=True)
+        )
+        carries = []
+        for j, var in enumerate(inputs[first:]):
+            memory = self._carried_in_memory([(body, var)])
+            carries.append(self._carry(var, node.ins[nk + j], node.outs[j], memory=memory))
+        carries, order = self._spares(body, carries, node)
+        for var, _, _ in rows:
+            self.places.of[var] = Given()
+        targets = _spare_targets(carries, body.block)
+        stacked = tuple(zip(node.outs[nc:], body.block.outputs[nc:], strict=True))
+        for _, atom in stacked:
+            if isinstance(atom, Var) and atom.aval.shape:
+                targets[atom] = Given()
+        inner = self.body_of(body, order, targets, self.places)
+        return self._left(Turns(carries, inner, entries, rows=rows, stacked=stacked))
+
+    def _carried_in_memory(self, bodies: list[tuple[Selection, Var]]) -> bool:
+        """Whether a carried value must be in memory."""
+        _, var = bodies[-1]
+        if var.aval.size > self.places.target.limits.registers:
+            return True
+        if not var.aval.shape:
+            return False
+        return any(
+            reads_memory(body, v, self.places) or _rebuilds(body.block, v) for body, v in bodies
+        )
+
+    def _carry(self, var: Var, init: Atom, result: Var, *, memory: bool) -> Carry:
+        if not memory:
+            return Carry(var, init, result, None)
+        place = self.places.of.get(result)
+        taken = self.donated.get(result) is init and self.places.share(init, result)
+        made = Scratch((False,) * var.aval.ndim)
+        self.places.of[var] = Given()
+        return Carry(var, init, result, place or made, filled=not taken, scratch=place is None)
+
+    def _spares(
+        self, body: Selection, carries: list[Carry], node: Node
+    ) -> tuple[tuple[Carry, ...], Order]:
+        """Give carries that cannot be updated in place a second buffer."""
+        order = ordered(body, frozenset(c.var for c in carries if c.place is not None))
+        done = []
+        for c, atom in zip(carries, body.block.outputs, strict=False):
+            twice = c.place is not None and not order.in_place(atom, c.var)
+            if twice:
+                why = "the body reads the old value after it has made the new one"
+                self.places.note(Reason("flow", node, "a carry is kept twice", why))
+            done.append(replace(c, spare=twice))
+        return tuple(done), order
+
+    def _left(self, turns: Turns) -> Turns:
+        """After the loop, results that are in memory lie where their carries do."""
+        for c in turns.carries:
+            if c.place is not None and c.scratch:
+                self.places.of[c.result] = c.place
+        return turns
+
+
+def _spare_targets(carries: Sequence[Carry], body: Block) -> dict[Var, Place]:
+    return {
+        atom: Given()
+        for c, atom in zip(carries, body.outputs, strict=False)
+        if c.spare and isinstance(atom, Var)
+    }
+
+
+def _rebuilds(block: Block, var: Var) -> bool:
+    """Whether a body updates an input at a run-time place."""
+    return any(
+        isinstance(n.form, Update) and n.ins[0] is var and len(n.ins) > 2 for n in block.nodes
+    )
+
+
+def _is_copy(block: Block, atom: Var, operand: Var) -> bool:
+    writer = next((n for n in block.nodes if atom in n.outs), None)
+    return writer is not None and writer.eqn.primitive is COPY and writer.ins[0] is operand
+
+
+def _without(selection: Selection, idle: set[Var]) -> Selection:
+    """Return the selection without the copies that make some outputs."""
+    block = selection.block
+    kept = tuple(s for s in selection.statements if not (s.node.outs and s.node.out in idle))
+    outputs = tuple(a for a in block.outputs if not (isinstance(a, Var) and a in idle))
+    return replace(selection, block=replace(block, outputs=outputs), statements=kept)

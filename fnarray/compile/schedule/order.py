@@ -1,0 +1,167 @@
+"""In which order statements run, and which write their result over an operand that is dead then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...core.forms import Branch, Scan, Update, While
+from ...core.graph import Var, eqn_effects
+from ..ir import Block, Node
+from ..simplify import COPY
+from .nests import Nest, Selection, Statement
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """A block's statements in the order in which they run.
+
+    Attributes
+    ----------
+    statements : tuple of Statement
+    donated : mapping
+        For a statement's result: the operand whose storage it takes over.
+    """
+
+    statements: tuple[Statement, ...]
+    donated: Mapping[Var, Var]
+
+    def in_place(self, atom: object, var: Var) -> bool:
+        """Whether a value takes over the storage of ``var`` through donations."""
+        while isinstance(atom, Var) and atom in self.donated:
+            atom = self.donated[atom]
+        return atom is var
+
+
+def ordered(selection: Selection, owned: frozenset[Var] = frozenset()) -> Order:
+    """Order statements so that readers of a value come before the one that writes over it.
+
+    Statements with effects keep their order.
+
+    Parameters
+    ----------
+    owned : frozenset of Var
+        Inputs whose storage the block may write over once they are dead (loop carries).
+    """
+    deps = _Dependencies(selection, owned)
+    for s in selection.statements:
+        for k, j in _donor(s):
+            atom = s.node.ins[k]
+            if isinstance(atom, Var) and atom.aval.shape and s.node.ins.count(atom) == 1:
+                deps.try_donate(s, atom, s.node.outs[j])
+    for s in selection.statements:
+        if isinstance(s, Nest) and s.node.out in deps.outputs:
+            for var, idx in s.reads.items():
+                same = var.aval.shape == s.node.out.aval.shape and s.node.out.aval.shape
+                if var in owned and same and idx == {s.out} and not s.in_memory:
+                    if s.parallel_depth == len(s.loops):
+                        deps.try_donate(s, var, s.node.out)
+                    break
+    return Order(tuple(_sorted(selection.statements, deps.after)), deps.donated)
+
+
+class _Dependencies:
+    """Who must run after whom, and who has taken over whose storage."""
+
+    def __init__(self, selection: Selection, owned: frozenset[Var]):
+        statements = selection.statements
+        self.owned = owned
+        self.outputs = {a for a in selection.block.outputs if isinstance(a, Var)}
+        self.writer = {v: s for s in statements for v in s.node.outs}
+        self.readers: dict[Var, list[Statement]] = {}
+        for s in statements:
+            for var in s.reads:
+                self.readers.setdefault(var, []).append(s)
+        self.after: dict[Statement, set[Statement]] = {
+            s: {self.writer[v] for v in s.reads if v in self.writer} for s in statements
+        }
+        for first, second in pairwise(s for s in statements if any(eqn_effects(s.node.eqn))):
+            self.after[second].add(first)
+        self.donated: dict[Var, Var] = {}
+        self._taken: set[Var] = set()
+
+    def _reaches(self, a: Statement, b: Statement) -> bool:
+        """Whether ``a`` must run after ``b``."""
+        stack, seen = [a], {a}
+        while stack:
+            s = stack.pop()
+            if s is b:
+                return True
+            new = self.after[s] - seen
+            seen |= new
+            stack.extend(new)
+        return False
+
+    def try_donate(self, s: Statement, var: Var, result: Var) -> None:
+        """Let a result take over the storage of ``var`` where nobody needs that afterwards."""
+        alike = (var.aval.shape, var.aval.dtype) == (result.aval.shape, result.aval.dtype)
+        free = var in self.owned or var in self.writer
+        if not alike or not free or var in self._taken or var in self.outputs:
+            return
+        others = [r for r in self.readers.get(var, ()) if r is not s]
+        if any(self._reaches(r, s) for r in others):
+            return
+        self.after[s].update(others)
+        self.donated[result] = var
+        self._taken.add(var)
+
+
+def _donor(s: Statement) -> list[tuple[int, int]]:
+    """Return pairs (operand, result) that a step can compute in place."""
+    form = s.node.form
+    if isinstance(form, Update):
+        return [(0, 0)]
+    if isinstance(form, While):
+        first = form.cond_nconsts + form.body_nconsts
+        return [(first + j, j) for j in range(len(s.node.outs))]
+    if isinstance(form, Scan):
+        return [(form.num_consts + j, j) for j in range(form.num_carry)]
+    if isinstance(form, Branch):
+        return _branch_donors(s.node)
+    return []
+
+
+def _branch_donors(node: Node) -> list[tuple[int, int]]:
+    pairs = []
+    for j, var in enumerate(node.outs):
+        for k in range(1, len(node.ins)):
+            if node.ins[k].aval.shape != var.aval.shape or not var.aval.shape:
+                continue
+            if all(_passes(body, k - 1, j) for body in node.bodies):
+                pairs.append((k, j))
+                break
+    return pairs
+
+
+def _passes(block: Block, k: int, j: int) -> bool:
+    """Whether output ``j`` of a block is its input ``k``, as it is or updated."""
+    writer = {v: n for n in block.nodes for v in n.outs}
+    atom = block.outputs[j]
+    while isinstance(atom, Var) and atom in writer:
+        node = writer[atom]
+        if not isinstance(node.form, Update) and node.eqn.primitive is not COPY:
+            return False
+        atom = node.ins[0]
+    return atom is block.inputs[k]
+
+
+def _sorted(
+    statements: Sequence[Statement], after: Mapping[Statement, set[Statement]]
+) -> list[Statement]:
+    """Topological order, stable: each statement as early as its program order and edges allow."""
+    position = {s: k for k, s in enumerate(statements)}
+    done: set[Statement] = set()
+    out: list[Statement] = []
+    stack = list(reversed(statements))
+    while stack:
+        top = stack[-1]
+        waiting = [d for d in after[top] if d not in done] if top not in done else []
+        if waiting:
+            stack.extend(sorted(waiting, key=position.__getitem__, reverse=True))
+            continue
+        stack.pop()
+        if top not in done:
+            done.add(top)
+            out.append(top)
+    return out

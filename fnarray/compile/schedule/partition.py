@@ -1,0 +1,175 @@
+"""A program cut into regions: kernels, run on one thread or in chunks, and steps of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...core.dtypes import is_half
+from ...core.forms import Scan, While
+from ...core.graph import Var
+from ..ir import Block
+from ..target import Limits, Target
+from .memory import Places
+from .nests import Nest, Selection, Statement, Step
+from .order import Order
+from .place import placed
+from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
+from .select import Note, iterations
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """Items that become a region."""
+
+    items: list[Item] = field(default_factory=list)
+    step: bool = False
+    chunked: bool = False
+    length: int = 0
+
+    @property
+    def statements(self) -> list[Statement]:
+        return statements_of(tuple(self.items))
+
+
+def partitioned(
+    selection: Selection, order: Order, items: Sequence[Item], target: Target, note: Note
+) -> tuple[Region, ...]:
+    """Cut a program into regions, and place the values of each."""
+    parts = _parts(selection, items, target, note)
+    last: dict[Var, int] = {}  # the last part that reads a value
+    for k, part in enumerate(parts):
+        last.update((v, k) for s in part.statements for v in s.reads)
+    last.update((a, len(parts)) for a in selection.block.outputs if isinstance(a, Var))
+    regions = []
+    made: set[Var] = set()
+    for k, part in enumerate(parts):
+
+        def needed(var: Var, k: int = k) -> bool:
+            """Whether a later part reads a value, or it is a result."""
+            return last.get(var, -1) > k
+
+        region = _region(part, selection, order, target, note, needed)
+        read = dict.fromkeys(v for s in part.statements for v in s.reads)
+        taken = set(region.aliases.values())
+        dead = tuple(v for v in read if v in made and not needed(v) and v not in taken)
+        regions.append(replace(region, released=dead))
+        made.update(v for s in part.statements for v in s.node.outs)
+    return tuple(regions)
+
+
+# ---- which items go together ---------------------------------------------------------------------
+
+
+def _parts(selection: Selection, items: Sequence[Item], target: Target, note: Note) -> list[_Part]:
+    limits = target.limits
+    parts: list[_Part] = []
+    for item in items:
+        if isinstance(item, Step) and target.is_step(item.node, limits):
+            parts.append(_Part([item], step=True))
+            continue
+        if _chunked(item, limits):
+            parts.append(_Part([item], chunked=True))
+            continue
+        length = _length(item, selection)
+        last = parts[-1] if parts else None
+        if last is None or last.step or last.chunked:
+            parts.append(_Part([item], length=length))
+        elif last.length < limits.kernel:
+            last.items.append(item)
+            last.length += length
+        else:
+            node = statements_of((item,))[0].node
+            why = f"the last one holds {last.length} operations"
+            note(Reason("partition", node, "begins a kernel", why))
+            parts.append(_Part([item], length=length))
+    return parts
+
+
+def _length(item: Item, selection: Selection) -> int:
+    """Count the operations of an item, those written into its loops included."""
+    stack = [s.node for s in statements_of((item,))]
+    seen = set(stack)
+    while stack:
+        for atom in stack.pop().ins:
+            node = selection.inlined.get(atom) if isinstance(atom, Var) else None
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return len(seen)
+
+
+def _chunked(item: Item, limits: Limits) -> bool:
+    """Whether an item's outermost loop is worth running in chunks."""
+    if isinstance(item, Step):
+        form = item.node.form
+        rows = isinstance(form, Scan) and form.num_carry == 0
+        return rows and form.length * _row_work(item.node.bodies[0], limits) >= limits.parallel
+    if not isinstance(item, Tree) or _work(item) < limits.parallel:
+        return False
+    return all(m.parallel_depth > 0 or _is_foldable(m) for m in item.members)
+
+
+def _work(tree: Tree) -> int:
+    """Estimate the element operations of a loop."""
+    return sum(iterations(m.node) * 4 for m in tree.members)
+
+
+def _row_work(block: Block, limits: Limits) -> int:
+    """Estimate the element operations of a loop's body."""
+    total = 0
+    for node in block.nodes:
+        form = node.form
+        turns = form.length if isinstance(form, Scan) else 1
+        turns = limits.turns if isinstance(form, While) else turns
+        total += max((v.aval.size for v in node.outs), default=1)
+        total += turns * sum(_row_work(b, limits) for b in node.bodies)
+    return total
+
+
+def _is_foldable(nest: Nest) -> bool:
+    """Whether chunks of a nest's outermost, folded, loop can be added up afterwards."""
+    fold = nest.fold
+    if fold is None or not isinstance(fold.combine, tuple) or len(fold.combine) > 1:
+        return False
+    return fold.dtypes is None and not is_half(nest.node.out.aval.dtype)
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
+
+def _region(
+    part: _Part,
+    selection: Selection,
+    order: Order,
+    target: Target,
+    note: Note,
+    needed: Callable[[Var], bool],
+) -> Region:
+    statements = part.statements
+    if part.step:
+        node = statements[0].node
+        ins = tuple(a for a in node.ins if isinstance(a, Var))
+        return Region(None, node, ins, node.outs)
+    inside = [v for s in statements for v in s.node.outs]
+    own = set(inside)
+    inputs = tuple(dict.fromkeys(v for s in statements for v in s.reads if v not in own))
+    outputs = tuple(v for v in inside if needed(v))
+    aliases = {}
+    for var in outputs:
+        donor = order.donated.get(var)
+        if donor in inputs and donor not in selection.block.inputs:
+            aliases[var] = donor
+    places = Places(target, note, {var: Given() for var in inputs})
+    targets: dict[Var, Place] = {}
+    for var in outputs:
+        place = Same(aliases[var]) if var in aliases else Given()
+        targets[var] = places.of[var] = place
+    body = placed(selection, order, tuple(part.items), targets, places)
+    span, folds = None, ()
+    if part.chunked:
+        (item,) = body.items
+        span = item.extent if isinstance(item, Tree) else statements[0].node.form.length
+        nests = [s for s in statements if isinstance(s, Nest)]
+        folds = tuple(s.node.out for s in nests if s.parallel_depth == 0 and s.node.out in outputs)
+    return Region(body, None, inputs, outputs, aliases, span, folds)

@@ -1,0 +1,136 @@
+"""Where every value lies: registers, a row of shared loops, working storage, an operand's place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...core.forms import Branch, Call, Contract, Scan, While
+from ...core.graph import Var
+from .collapse import collapsed
+from .flow import Flows
+from .fuse import fused, paths, shared_depth
+from .memory import Places, requires_memory
+from .nests import Nest, Selection, Statement, Step, counter
+from .order import Order
+from .plan import Body, Given, Item, Place, Same, Scratch, Tree, statements_of
+
+
+def body_of(
+    selection: Selection, order: Order, targets: Mapping[Var, Place], places: Places
+) -> Body:
+    """Fuse and place the statements of a loop's or branch's body.
+
+    Parameters
+    ----------
+    targets : mapping
+        Where results must lie, by whoever runs the body.
+    """
+    items = fused(order, selection.unrolled, places.target.limits, places.note)
+    return placed(selection, order, items, targets, places)
+
+
+def placed(
+    selection: Selection,
+    order: Order,
+    items: tuple[Item, ...],
+    targets: Mapping[Var, Place],
+    places: Places,
+) -> Body:
+    """Decide where the results of items lie, and how their steps run."""
+    results = _Results(selection, order, items, places)
+    own = results.place(targets)
+    flows = Flows(selection, order, places, body_of)
+    done: list[Item] = []
+    for item in items:
+        if isinstance(item, Tree):
+            done.append(collapsed(item, places.of))
+        else:
+            done.append(item)
+        if isinstance(item, Step):
+            flows.add(item)
+    return Body(
+        selection.block,
+        tuple(done),
+        selection.inlined,
+        selection.unrolled,
+        own,
+        frozenset(flows.filled),
+        flows.found,
+    )
+
+
+class _Results:
+    """Places the results of a block's statements."""
+
+    def __init__(self, selection: Selection, order: Order, items: tuple[Item, ...], places: Places):
+        self.selection = selection
+        self.donated = order.donated
+        self.statements = statements_of(items)
+        self.places = places
+        self.paths = paths(items)
+        self.outputs = {a for a in selection.block.outputs if isinstance(a, Var)}
+        self.readers: dict[Var, list[Statement]] = {}
+        for s in self.statements:
+            for var in s.reads:
+                self.readers.setdefault(var, []).append(s)
+
+    def place(self, targets: Mapping[Var, Place]) -> dict[Var, Place]:
+        """Return the places of results that are not held in registers, in order."""
+        given = self._through(targets)
+        own: dict[Var, Place] = {}
+        for s in self.statements:
+            for j, var in enumerate(s.node.outs):
+                place = given.get(var) or self._place(s, j, var)
+                if place is not None:
+                    own[var] = self.places.of[var] = place
+        return own
+
+    def _through(self, targets: Mapping[Var, Place]) -> dict[Var, Place]:
+        """Let values that a target's value is written over live in the target from the start."""
+        made = {v for s in self.statements for v in s.node.outs}
+        full = dict(targets)
+        for var, place in targets.items():
+            donor = self.donated.get(var)
+            while donor is not None and donor in made and donor not in full:
+                full[donor] = Same(var) if isinstance(place, Given) else place
+                donor = self.donated.get(donor)
+        return full
+
+    def _place(self, s: Statement, j: int, var: Var) -> Place | None:
+        donor = self.donated.get(var)
+        readers = self.readers.get(var, [])
+        unrolled = s in self.selection.unrolled
+        if donor is not None and self.places.holds(donor):
+            return Same(donor)
+        if isinstance(s, Nest) and not unrolled:
+            return self._nest(s, var, readers)
+        if any(requires_memory(var, r, self.selection, self.places) for r in readers) or (
+            not unrolled and self._in_memory(s, j)
+        ):
+            return Scratch((False,) * var.aval.ndim)
+        return None
+
+    def _in_memory(self, s: Statement, j: int) -> bool:
+        """Whether result ``j`` of a step lives in memory whoever reads it."""
+        form, var = s.node.form, s.node.outs[j]
+        if isinstance(form, Branch | While) or (isinstance(form, Scan) and j < form.num_carry):
+            return var.aval.size > self.places.target.limits.registers
+        return bool(var.aval.shape) or isinstance(form, Call | Contract)
+
+    def _nest(self, s: Nest, var: Var, readers: list[Statement]) -> Place | None:
+        """Keep of a nest's result what its readers need after the loops that they share with it."""
+        if not var.aval.shape and not any(map(_reads_array, readers)):
+            return None  # a register of the block
+        depth = 0
+        nests = [r for r in readers if isinstance(r, Nest) and r in self.paths]
+        if var not in self.outputs and readers and len(nests) == len(readers):
+            depth = min(shared_depth(self.paths[s], self.paths[r]) for r in nests)
+            depth = min(depth, s.parallel_depth)
+        if depth and depth == s.parallel_depth and not s.in_memory:
+            return None  # a register of the shared loop
+        counters = [counter(k, s.loops[k].extent) for k in range(depth)]
+        return Scratch(tuple(ix in counters for ix in s.out), depth)
+
+
+def _reads_array(s: Statement) -> bool:
+    return isinstance(s, Step) and isinstance(s.node.form, Call | Contract)

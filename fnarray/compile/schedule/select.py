@@ -1,0 +1,191 @@
+"""Which values are computed once and kept, and which are written into their readers' loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from ...core.forms import (
+    Branch,
+    Call,
+    Contract,
+    Iota,
+    Map,
+    Reduce,
+    Reindex,
+    Scan,
+    Update,
+    While,
+)
+from ...core.graph import Literal, Var
+from ...errors import UnsupportedOnTarget
+from ..ir import Block, Node, users_of
+from ..target import Limits, Target
+from .access import AccessWalk
+from .nests import Indices, Nest, Selection, Statement, Step, make_nest
+from .plan import Reason
+
+INLINE = (Map, Iota, Reindex)
+CONTROL = (Branch, While, Scan)
+
+#: Notes a decision: ``note(stage, node, choice, why)``.
+Note = Callable[[Reason], None]
+
+
+def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Selection:
+    """Choose the statements of a block, and of the blocks its nodes hold.
+
+    Parameters
+    ----------
+    in_loop : bool
+        Whether it is the body of a loop or branch, where scalars and small arrays belong in
+        registers.
+
+    Raises
+    ------
+    UnsupportedOnTarget
+        The function of a fold does more than compute with numbers.
+    """
+    roots = _roots(block, target.limits, note, in_loop=in_loop)
+    inlined = {n.out: n for n in block.nodes if n not in roots}
+    for node in block.nodes:
+        if isinstance(node.form, Update):
+            _settle_operands(node, inlined, note)
+    statements = tuple(
+        _statement(n, inlined, target, note)
+        for n in block.nodes
+        if not n.outs or n.out not in inlined
+    )
+    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, target.limits))
+    return Selection(block, statements, inlined, unrolled)
+
+
+def iterations(node: Node) -> int:
+    """Return how many times a node's body runs."""
+    out = max((v.aval.size for v in node.outs), default=0)
+    form = node.form
+    if isinstance(form, Reduce):
+        return out * prod(form.extents)
+    if isinstance(form, Contract):
+        return contraction_flops(node)
+    if isinstance(form, Update):
+        return prod(form.extents)
+    return out
+
+
+def contraction_flops(node: Node) -> int:
+    """Return the multiplications of a contraction."""
+    lhs = node.ins[0].aval
+    return node.out.aval.size * prod(lhs.shape[a] for a in node.form.lhs_contract)
+
+
+def is_library(node: Node, limits: Limits) -> bool:
+    """Whether a contraction is a library call rather than loops."""
+    return isinstance(node.form, Contract) and contraction_flops(node) > limits.library
+
+
+def _needs_array(user: Node, var: Var, limits: Limits) -> bool:
+    """Whether a node reads ``var`` as a whole array rather than element by element."""
+    form = user.form
+    if isinstance(form, (Call, *CONTROL)) or is_library(user, limits):
+        return True
+    return isinstance(form, Update) and user.ins[0] is var
+
+
+def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[Node]:
+    """Return the nodes whose results are computed by statements of their own.
+
+    The others are maps and reindexings that are cheap, or that are read once per element; they
+    are written into the loops that read them.
+    """
+    users = users_of(block.nodes)
+    outputs = {a for a in block.outputs if isinstance(a, Var)}
+    cost: dict[Var, int] = {}
+    height: dict[Var, int] = {}
+    roots: set[Node] = set()
+    for node in block.nodes:
+        if not isinstance(node.form, INLINE):
+            roots.add(node)
+            continue
+        out = node.out
+        own = node.form.cost if isinstance(node.form, Map) else 0
+        below = [a for a in node.ins if isinstance(a, Var)]
+        cost[out] = own + sum(cost.get(a, 0) for a in below)
+        height[out] = 1 + max((height.get(a, 0) for a in below), default=0)
+        readers = users.get(out, [])
+        repeated = len(readers) > 1 or any(iterations(u) > out.aval.size for u in readers)
+        why = ""
+        if out in outputs:
+            why = "it is a result"
+        elif any(_needs_array(u, out, limits) for u in readers):
+            why = "a step reads it as a whole array"
+        elif in_loop and out.aval.size <= limits.registers:
+            why = "it is small and lives in registers"
+        elif cost[out] >= limits.dear and repeated:
+            why = f"it costs {cost[out]} additions and is read more than once"
+        elif height[out] > limits.tall:
+            why = f"{limits.tall} values are written into it already"
+        if why:
+            roots.add(node)
+            cost[out] = height[out] = 0
+            note(Reason("select", node, "computed by a statement of its own", why))
+    return roots
+
+
+def _settle_operands(update: Node, inlined: dict[Var, Node], note: Note) -> None:
+    """Compute an update's operands beforehand where they read what it is about to overwrite."""
+    for atom in update.ins[1:]:
+        if atom in inlined and update.ins[0] in _reads(atom, inlined):
+            node = inlined.pop(atom)
+            note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
+
+
+def _reads(atom: Var, inlined: dict[Var, Node]) -> dict[Var, set[Indices]]:
+    """Return what reading an element of a value reads; which element does not matter."""
+    walk = AccessWalk(inlined)
+    walk.visit(atom, tuple(0 for _ in atom.aval.shape))
+    return walk.reads
+
+
+def _statement(node: Node, inlined: dict[Var, Node], target: Target, note: Note) -> Statement:
+    form = node.form
+    if isinstance(form, Reduce | Update):
+        _check_function(node)
+    if isinstance(form, (*INLINE, Reduce)):
+        return make_nest(node, inlined, target)
+    if isinstance(form, Contract) and not is_library(node, target.limits):
+        return make_nest(node, inlined, target)
+    reads: dict[Var, set[Indices]] = {}
+    for atom in node.ins:
+        if not isinstance(atom, Literal):
+            for var, idx in _reads(atom, inlined).items():
+                reads.setdefault(var, set()).update(idx)
+    bodies = ()
+    if isinstance(form, CONTROL) and not target.is_step(node, target.limits):
+        bodies = tuple(select(b, target, note, in_loop=True) for b in node.bodies)
+    return Step(node, reads, bodies)
+
+
+def _check_function(node: Node) -> None:
+    """Check that the function of a fold or an update can be written into its loop."""
+    for block in node.bodies:
+        for inner in block.nodes:
+            if not isinstance(inner.form, INLINE):
+                raise UnsupportedOnTarget(
+                    f"{inner.eqn.primitive} at {inner.eqn.source}: the function of a reduction, "
+                    "window or scatter runs inside its loop, and may hold elementwise operations "
+                    "only. Use lax.fori_loop or lax.associative_scan."
+                )
+
+
+def _unrolls(s: Statement, limits: Limits) -> bool:
+    """Whether a statement in a loop is small and static enough to be written out."""
+    node = s.node
+    form = node.form
+    if isinstance(form, CONTROL) or any(v.aval.size > limits.registers for v in node.outs):
+        return False
+    if isinstance(form, Update):
+        return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
+    if isinstance(s, Nest):
+        return iterations(node) <= limits.unroll
+    return not isinstance(form, Call | Contract)

@@ -1,0 +1,96 @@
+"""What a target is: everything the compile wing asks about the machine it compiles for.
+
+The stages before emission are the same for all targets. They ask the target where a choice depends
+on the machine: its limits, the order of loops, which nodes are steps of a library. Emission, build
+and launch are the target's own. One folder defines one target; nothing else names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.forms import Reduce
+from .ir import Node
+
+#: A loop of a nest: ``("o", axis)`` of the result or ``("r", axis)`` of the folded space.
+LoopAxis = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds of the scheduler and of emission; sizes are in elements unless said otherwise.
+
+    Attributes
+    ----------
+    dear : int
+        From this cost on, in additions, a value is not computed twice.
+    tall : int
+        Longest chain of values written into each other, which bounds recursion.
+    registers : int
+        Arrays of up to this many elements live in registers inside loops.
+    unroll : int
+        Statements of up to this many iterations are written out inside loops.
+    library : int
+        Contractions of more multiplications than this are library calls.
+    streams : int
+        Arrays that one fused loop touches at most: more streams than this defeat prefetching and
+        the vectoriser's overlap checks.
+    parallel : int
+        Element operations below which a kernel runs on the calling thread: a launch on the pool
+        costs about 20 us, the time of some 50,000 vectorised operations.
+    turns : int
+        Turns that a ``while`` is taken to have.
+    kernel : int
+        A kernel is closed once it holds this many operations: LLVM's time grows faster than its
+        function does (300 operations and their gradient in one kernel took 15 s to compile).
+    spelled : int
+        Integers up to this size are spelled out in kernels; larger ones, which are sizes, strides
+        and offsets, are arguments, so that another size of array runs the same kernel.
+    """
+
+    dear: int = 8
+    tall: int = 48
+    registers: int = 16
+    unroll: int = 64
+    library: int = 1 << 15
+    streams: int = 24
+    parallel: int = 1 << 17
+    turns: int = 16
+    kernel: int = 100
+    spelled: int = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A machine to compile for.
+
+    Attributes
+    ----------
+    name : str
+    limits : Limits
+    loop_order : callable
+        ``loop_order(node, fold) -> loops``, outermost first, of a fold or an elementwise result.
+    is_step : callable
+        ``is_step(node) -> bool``: whether the driver takes the node itself, by a library or the
+        host, where no kernel can or should.
+    emit : callable
+        ``emit(region, plan, target) -> Kernel``: the text of one kernel.
+    build : callable
+        ``build(source) -> callable``: the machine code of a kernel.
+    step : callable
+        ``step(node, compiled) -> callable``: what the driver calls for a step; ``compiled(graph)``
+        gives what runs a graph.
+    names : mapping
+        What a driver may call beside kernels and steps: ``empty``, ``launch``, dtypes.
+    """
+
+    name: str
+    limits: Limits
+    loop_order: Callable[[Node, Reduce | None], Sequence[LoopAxis]]
+    is_step: Callable[[Node, Limits], bool]
+    emit: Callable[..., Any]
+    build: Callable[[Any], Callable[..., None]]
+    step: Callable[..., Callable[..., Any]]
+    names: Mapping[str, Any]
