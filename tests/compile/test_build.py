@@ -289,5 +289,5 @@ def test_without_the_jit(fresh):
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     env |= {"NUMBA_DISABLE_JIT": "1", "FNARRAY_CACHE_DIR": str(fresh)}
-    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=600)
     assert [path.suffix for path in fresh.iterdir()] == [".py"]

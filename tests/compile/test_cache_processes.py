@@ -43,7 +43,7 @@ def start(code, cache, *args, **env):
 
 
 def finish(process, code=0):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == code, err
     return out
 
@@ -109,10 +109,12 @@ i = 0
 while True:
     i += 1
     store.put(f"k_{i % 5:02}", bytes([i % 251]) * 3_000_000)
+    print(i, flush=True)
 """
     writers = [start(code, cache) for _ in range(2)]
-    time.sleep(1.5)
-    for writer in writers:
+    for last, writer in zip((3, 20), writers, strict=True):
+        while int(writer.stdout.readline()) < last:
+            pass
         writer.kill()
         finish(writer, -signal.SIGKILL)
     check = """

@@ -332,7 +332,7 @@ def test_no_callback_is_found_on_the_disk(cache_dir, tmp_path):
     outs = [
         subprocess.run(
             [sys.executable, script, *words],
-            capture_output=True, text=True, check=True, env=dict(os.environ), timeout=120,
+            capture_output=True, text=True, check=True, env=dict(os.environ), timeout=600,
         ).stdout.splitlines()
         for words in (("first", "2"), ("second", "3"))
     ]  # fmt: skip

@@ -158,12 +158,12 @@ def test_token_of_a_scoped_thread_follows_an_update(restore):
         with enable_x64(True):
             tokens.append(config.trace_token)
             entered.set()
-            changed.wait(10)
+            changed.wait()
             tokens.append(config.trace_token)
 
     thread = threading.Thread(target=work)
     thread.start()
-    entered.wait(10)
+    entered.wait()
     config.update("debug_infs", True)
     changed.set()
     thread.join()
