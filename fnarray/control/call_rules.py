@@ -10,7 +10,7 @@ from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import op
+from ..ops.kit.calls import op
 from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph, jvp_graph, linearize_graph, transpose_graph
 

@@ -14,7 +14,7 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, recording
-from ..ops._derive import full, op
+from ..ops.kit.calls import full, op
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,

@@ -12,7 +12,8 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import all_spread, instantiate, op, reshape
+from ..ops.kit.calls import op, reshape
+from ..ops.kit.rules import all_spread, instantiate
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,

@@ -20,8 +20,8 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import full, moveaxis, op, select
-from ..ops._derive import instantiate as made
+from ..ops.kit.calls import full, moveaxis, op, select
+from ..ops.kit.rules import instantiate as made
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,

@@ -12,9 +12,10 @@ from typing import Any
 
 from ..core.array import Array
 from ..core.dtypes import finfo, int32
-from ..ops._canonical import as_array
-from ..ops._derive import op, reduce_sum
-from ..ops._matrix import (
+from ..ops.fill import full
+from ..ops.kit.calls import op, reduce_sum
+from ..ops.kit.canonical import as_array
+from ..ops.kit.matrix import (
     adjoint,
     check_matrix,
     convert_like,
@@ -24,7 +25,6 @@ from ..ops._matrix import (
     join,
     matmul,
 )
-from ..ops.fill import full
 from ..ops.linalg_factor import (
     cholesky,
     cholesky_p,

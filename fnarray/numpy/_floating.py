@@ -19,8 +19,8 @@ from ..core.dtypes import (
     is_complex,
     is_inexact,
 )
-from ..ops._canonical import as_array
 from ..ops.convert import convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary
 from ._math import _const, signbit

@@ -21,8 +21,8 @@ from ..core.dtypes import (
     to_real,
 )
 from ..ops import log_sums
-from ..ops._canonical import as_array
 from ..ops.convert import convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary, unary
 from ._promote import (

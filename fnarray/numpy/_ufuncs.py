@@ -20,8 +20,8 @@ from ..core.dtypes import (
     is_unsigned,
     uint8,
 )
-from ..ops._canonical import as_array
 from ..ops.convert import convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary, unary
 from ._promote import (

@@ -13,13 +13,15 @@ from ..core.dtypes import is_complex, is_float, is_integer
 from ..core.forms import Call
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
-from ._derive import BILINEAR, convert, full, moveaxis, op, reshape
-from ._rules import check_same_dtypes, kernel_call
 from .contract import matmul, narrow, working_dtype
 from .conv_layout import (
     ConvDimensionNumbers,
     inverse,
 )
+from .kit.calls import convert, full, moveaxis, op, reshape
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.rules import BILINEAR
 from .reduce import HALVES
 from .window_layout import (
     dilated,

@@ -18,7 +18,6 @@ from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
-from ._canonical import as_array, canonical_axis
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -34,8 +33,10 @@ from ._collective_rules import (
     rest_of,
     size_of,
 )
-from ._derive import LINEAR, op, reduce_sum, spread
-from ._registry import register
+from .kit.calls import op, reduce_sum
+from .kit.canonical import as_array, canonical_axis
+from .kit.registry import register
+from .kit.rules import LINEAR, spread
 
 __all__ = [
     "axis_index",

@@ -29,29 +29,23 @@ from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._derive import (
+from .elementwise import in_single
+from .kit.calls import full as full_of
+from .kit.calls import op
+from .kit.calls import select as pick
+from .kit.checks import FLOAT, all_weak, check_kind, check_same_dtypes, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import (
     CONSTANT,
     ELEMENTWISE_BATCH,
     LINEAR,
+    NOT_LINEAR,
     instantiate,
-    op,
     partials,
     spread,
     transposed,
 )
-from ._derive import full as full_of
-from ._derive import select as pick
-from ._rules import (
-    FLOAT,
-    NOT_LINEAR,
-    all_weak,
-    check_kind,
-    check_same_dtypes,
-    elementwise,
-    kind,
-    register,
-)
-from .elementwise import in_single
 
 __all__ = [
     "bitcast_convert_type",

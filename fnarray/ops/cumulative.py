@@ -16,19 +16,10 @@ from ..core.forms import Call
 from ..core.primitive import Primitive
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._derive import (
-    LINEAR,
-    add_tangents,
-    const,
-    convert,
-    mul,
-    one_more_axis,
-    op,
-    partials,
-    select,
-    shifted,
-)
-from ._rules import INEXACT, NOT_LINEAR, NUMBER, check_kind, check_same_dtypes, kernel_call, kind
+from .kit.calls import const, convert, mul, op, select
+from .kit.checks import INEXACT, NUMBER, check_kind, check_same_dtypes, kind
+from .kit.declare import kernel_call
+from .kit.rules import LINEAR, NOT_LINEAR, add_tangents, one_more_axis, partials, shifted
 from .reduce import HALVES
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]

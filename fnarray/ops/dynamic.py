@@ -16,15 +16,16 @@ from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind, state
 from ..errors import ShapeError
-from ._canonical import Shape, as_array, canonical_axis, canonical_shape
-from ._derive import broadcast, const, full, linear_in, spread
-from ._derive import reshape as reshaped
-from ._registry import registry
-from ._rules import INTEGER, all_weak, check_same_dtypes, kind, register
 from ._windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from .bitwise import lt
 from .convert import convert_element_type, select_n
 from .elementwise import add
+from .kit.calls import broadcast, const, full
+from .kit.calls import reshape as reshaped
+from .kit.canonical import Shape, as_array, canonical_axis, canonical_shape
+from .kit.checks import INTEGER, all_weak, check_same_dtypes, kind
+from .kit.registry import register, registry
+from .kit.rules import linear_in, spread
 from .shape import expand_dims, squeeze
 from .slicing import concatenate, index_in_dim
 

@@ -16,32 +16,19 @@ from ..core.forms import Map
 from ..core.primitive import Missing, Primitive, RuleOf
 from ..core.tangents import Zero, is_zero
 from ..core.trace import bind
-from ._derive import (
+from .kit.calls import broadcast, const, convert, op, select
+from .kit.checks import FLOAT, INEXACT, NUMBER, REAL, all_weak, broadcast_avals, check_kind, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import (
     BILINEAR,
     CONSTANT,
     ELEMENTWISE_BATCH,
     LINEAR,
-    broadcast,
-    const,
-    convert,
-    op,
+    NOT_LINEAR,
     partials,
-    select,
     transposed,
     transposed_each,
-)
-from ._rules import (
-    FLOAT,
-    INEXACT,
-    NOT_LINEAR,
-    NUMBER,
-    REAL,
-    all_weak,
-    broadcast_avals,
-    check_kind,
-    elementwise,
-    kind,
-    register,
 )
 
 __all__ = [

@@ -14,7 +14,6 @@ from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.primitive import Primitive
 from ..core.trace import bind
-from ._canonical import as_array, canonical_axis
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -29,8 +28,10 @@ from ._collective_rules import (
     one_name,
     size_of,
 )
-from ._derive import LINEAR, moveaxis, one_more_axis, op, reduce_sum, reshape, shifted, spread
-from ._registry import register
+from .kit.calls import moveaxis, op, reduce_sum, reshape
+from .kit.canonical import as_array, canonical_axis
+from .kit.registry import register
+from .kit.rules import LINEAR, one_more_axis, shifted, spread
 
 __all__ = [
     "all_gather",

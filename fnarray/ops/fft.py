@@ -19,10 +19,11 @@ from ..core.dtypes import is_complex, to_complex, to_inexact, to_real
 from ..core.forms import Call
 from ..core.tangents import Undefined
 from ..core.trace import bind
-from ._canonical import as_array, canonical_ints
-from ._derive import LINEAR, convert, mul, one_more_axis, op
-from ._matrix import extend
-from ._rules import kernel_call
+from .kit.calls import convert, mul, op
+from .kit.canonical import as_array, canonical_ints
+from .kit.declare import kernel_call
+from .kit.matrix import extend
+from .kit.rules import LINEAR, one_more_axis
 
 __all__ = ["FftType", "fft"]
 

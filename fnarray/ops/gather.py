@@ -15,12 +15,14 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import bind, trace_graph
 from ..errors import ShapeError
-from ._canonical import Shape, canonical_ints, canonical_shape
-from ._derive import full, op, partials
-from ._rules import INTEGER, kind, register
 from ._windows import GatherDimensionNumbers, GatherScatterMode, Windows
 from .dynamic import wrap_negative
 from .elementwise import add, rem
+from .kit.calls import full, op
+from .kit.canonical import Shape, canonical_ints, canonical_shape
+from .kit.checks import INTEGER, kind
+from .kit.registry import register
+from .kit.rules import partials
 from .shape import expand_dims
 from .slicing import concatenate
 

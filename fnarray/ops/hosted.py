@@ -16,18 +16,13 @@ from ..core.dtypes import to_complex
 from ..core.forms import Call
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
-from ._derive import ELEMENTWISE_BATCH, broadcast, const, convert, mul, neg, partials, select
 from ._hypergeometric import hyp1f1_slope, hyp2f1_slope
-from ._rules import (
-    NOT_LINEAR,
-    all_weak,
-    broadcast_avals,
-    check_kind,
-    check_same_dtypes,
-    register,
-)
 from .bitwise import eq, lt
 from .elementwise import abs, add, div, max, square, sub
+from .kit.calls import broadcast, const, convert, mul, neg, select
+from .kit.checks import all_weak, broadcast_avals, check_kind, check_same_dtypes
+from .kit.registry import register
+from .kit.rules import ELEMENTWISE_BATCH, NOT_LINEAR, partials
 from .parts import complex
 from .special import erf, no_slope, scipy_special
 from .transcendental import cos, exp, log, sin, sqrt

@@ -12,8 +12,9 @@ from ..core.dtypes import int32, is_complex, to_real
 from ..core.forms import Call
 from ..core.tangents import zero_of
 from ..core.trace import bind
-from ._derive import Tangents, convert, expand, full, mul, one_more_axis, op, reduce_sum, select
-from ._matrix import (
+from .kit.calls import convert, expand, full, mul, op, reduce_sum, select
+from .kit.declare import kernel_call
+from .kit.matrix import (
     adjoint,
     check_square,
     convert_like,
@@ -26,7 +27,7 @@ from ._matrix import (
     swap,
     where_entries,
 )
-from ._rules import kernel_call
+from .kit.rules import Tangents, one_more_axis
 from .linalg_factor import lu_p
 from .linalg_orthogonal import svd_p
 from .linalg_solve import factored_solve_p

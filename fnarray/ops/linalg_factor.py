@@ -13,9 +13,11 @@ from ..core.dtypes import int32
 from ..core.forms import Call
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._canonical import as_array
-from ._derive import CONSTANT, Tangents, add_tangents, const, expand, mul, one_more_axis, op
-from ._matrix import (
+from .kit.calls import const, expand, mul, op
+from .kit.canonical import as_array
+from .kit.checks import FLOAT, check_kind, check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     MANY,
     add,
     check_matrix,
@@ -37,7 +39,7 @@ from ._matrix import (
     unit_diagonal,
     where_entries,
 )
-from ._rules import FLOAT, check_kind, check_same_dtypes, kernel_call
+from .kit.rules import CONSTANT, Tangents, add_tangents, one_more_axis
 
 __all__ = [
     "cholesky",

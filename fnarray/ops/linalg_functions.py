@@ -15,18 +15,10 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._derive import Tangents, full, instantiate, op
-from ._matrix import (
-    check_square,
-    convert_like,
-    cut,
-    join,
-    matmul,
-    per_matrix,
-    sub,
-    swap,
-)
-from ._rules import check_same_dtypes
+from .kit.calls import full, op
+from .kit.checks import check_same_dtypes
+from .kit.matrix import check_square, convert_like, cut, join, matmul, per_matrix, sub, swap
+from .kit.rules import Tangents, instantiate
 from .linalg_orthogonal import by_library
 
 __all__: list[str] = []

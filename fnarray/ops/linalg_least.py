@@ -10,8 +10,9 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._derive import Tangents, op
-from ._matrix import add, adjoint, check_matrix, matmul, sub
+from .kit.calls import op
+from .kit.matrix import add, adjoint, check_matrix, matmul, sub
+from .kit.rules import Tangents
 from .linalg_orthogonal import _svd_eval, by_library
 
 __all__: list[str] = []

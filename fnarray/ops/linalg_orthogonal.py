@@ -16,9 +16,11 @@ from ..core.primitive import Missing, Primitive
 from ..core.tangents import zero_of
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ._canonical import as_array
-from ._derive import Tangents, const, full, one_more_axis, op
-from ._matrix import (
+from .kit.calls import const, full, op
+from .kit.canonical import as_array
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     add,
     adjoint,
     check_matrix,
@@ -39,7 +41,7 @@ from ._matrix import (
     where_entries,
     workspace,
 )
-from ._rules import NOT_LINEAR, check_same_dtypes, kernel_call
+from .kit.rules import NOT_LINEAR, Tangents, one_more_axis
 
 __all__ = ["SvdAlgorithm", "householder_product", "ormqr", "qr", "svd"]
 

@@ -13,18 +13,11 @@ from ..core.dtypes import is_complex
 from ..core.forms import Call
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._canonical import as_array
-from ._derive import (
-    Tangents,
-    add_tangents,
-    all_spread,
-    broadcast,
-    expand,
-    one_more_axis,
-    op,
-    reshape,
-)
-from ._matrix import (
+from .kit.calls import broadcast, expand, op, reshape
+from .kit.canonical import as_array
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     MANY,
     blas,
     check_square,
@@ -41,7 +34,7 @@ from ._matrix import (
     triu,
     with_columns_folded,
 )
-from ._rules import check_same_dtypes, kernel_call
+from .kit.rules import Tangents, add_tangents, all_spread, one_more_axis
 from .linalg_factor import lu_p
 
 __all__ = ["triangular_solve", "tridiagonal_solve"]

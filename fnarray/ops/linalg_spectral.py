@@ -15,9 +15,9 @@ from ..core.dtypes import is_complex, to_complex, to_real
 from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ._canonical import as_array
-from ._derive import Tangents, op, reduce_sum, select
-from ._matrix import (
+from .kit.calls import op, reduce_sum, select
+from .kit.canonical import as_array
+from .kit.matrix import (
     adjoint,
     check_square,
     conj,
@@ -33,6 +33,7 @@ from ._matrix import (
     sub,
     workspace,
 )
+from .kit.rules import Tangents
 from .linalg_orthogonal import by_library, subset_size
 from .linalg_solve import linear_solve_p
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ._derive import const, mul, op, partials, select
-from ._rules import FLOAT, elementwise
+from .kit.calls import const, mul, op, select
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
 
 __all__: list[str] = []  # not of lax: fnarray.numpy has them, for any dtypes
 

@@ -12,8 +12,11 @@ from ..core.dtypes import float32, float64, to_complex, to_real
 from ..core.forms import Map
 from ..core.primitive import Primitive
 from ..core.trace import bind
-from ._derive import ELEMENTWISE_BATCH, LINEAR, const, linear_in, op, transposed, transposed_each
-from ._rules import all_weak, broadcast_avals, elementwise, kind, register
+from .kit.calls import const, op
+from .kit.checks import all_weak, broadcast_avals, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import ELEMENTWISE_BATCH, LINEAR, linear_in, transposed, transposed_each
 
 __all__ = ["complex", "conj", "imag", "real"]
 

@@ -14,9 +14,11 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.dtypes import float32, float64
-from ._derive import const, mul, op, partials
-from ._rules import FLOAT, elementwise
 from .elementwise import in_single
+from .kit.calls import const, mul, op
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
 from .special import erf_inv
 from .transcendental import log, log1p
 

@@ -29,36 +29,21 @@ from ._combine import (
     lanewise,
     trace_combiner,
 )
-from ._derive import (
+from .kit.calls import broadcast, const, convert, moveaxis, mul, op, permute, reshape
+from .kit.calls import reduce_sum as summed
+from .kit.checks import ANY, LOGICAL, REAL, check_kind, kind
+from .kit.declare import place_axes, reduction, without_axes
+from .kit.registry import register
+from .kit.rules import (
     CONSTANT,
     LINEAR,
+    NOT_LINEAR,
     all_spread,
-    broadcast,
-    const,
-    convert,
     instantiate,
-    moveaxis,
-    mul,
     one_more_axis,
-    op,
     partials,
-    permute,
-    reshape,
     shifted,
     transposed,
-)
-from ._derive import reduce_sum as summed
-from ._rules import (
-    ANY,
-    LOGICAL,
-    NOT_LINEAR,
-    REAL,
-    check_kind,
-    kind,
-    place_axes,
-    reduction,
-    register,
-    without_axes,
 )
 
 __all__ = [

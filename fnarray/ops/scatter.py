@@ -17,23 +17,15 @@ from ..core.primitive import Primitive, Rule, RuleOf
 from ..core.tangents import Zero, is_undefined, is_zero
 from ..core.trace import Tracer, bind, trace_graph
 from ..errors import MissingRuleError, ShapeError
-from ._canonical import Shape, canonical_shape
-from ._derive import (
-    const,
-    full,
-    instantiate,
-    op,
-    partials,
-    reshape,
-    select,
-    spread,
-    transposed_each,
-)
-from ._rules import NOT_LINEAR, check_same_dtypes, register
 from ._scattering import apply_on_arrays, scatter_eval
 from ._windows import GatherScatterMode, ScatterDimensionNumbers, Windows
 from .elementwise import add, max, min, mul, neg, sub
 from .gather import FILLING, canonical_numbers, check_indices, combiner, gather_p
+from .kit.calls import const, full, op, reshape, select
+from .kit.canonical import Shape, canonical_shape
+from .kit.checks import check_same_dtypes
+from .kit.registry import register
+from .kit.rules import NOT_LINEAR, instantiate, partials, spread, transposed_each
 from .shape import broadcast, broadcast_in_dim, iota
 
 __all__ = [

@@ -17,19 +17,13 @@ from ..core.forms import Iota
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
-from ._derive import (
-    CONSTANT,
-    LINEAR,
-    led_by,
-    one_more_axis,
-    permute,
-    reduce_sum,
-    shifted,
-    transposed,
-)
-from ._derive import reshape as reshaped
-from ._rules import NOT_LINEAR, NUMBER, check_kind, register, reindexing
+from .kit.calls import permute, reduce_sum
+from .kit.calls import reshape as reshaped
+from .kit.canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
+from .kit.checks import NUMBER, check_kind
+from .kit.declare import reindexing
+from .kit.registry import register
+from .kit.rules import CONSTANT, LINEAR, NOT_LINEAR, led_by, one_more_axis, shifted, transposed
 
 __all__ = [
     "broadcast",

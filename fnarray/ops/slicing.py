@@ -18,23 +18,21 @@ from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._canonical import Shape, canonical_axis, canonical_ints
-from ._derive import (
+from .kit.calls import const, full, op, reduce_sum, select
+from .kit.canonical import Shape, canonical_axis, canonical_ints
+from .kit.checks import all_weak, check_same_dtypes
+from .kit.declare import reindexing
+from .kit.registry import register
+from .kit.rules import (
     LINEAR,
-    const,
-    full,
     instantiate,
     led_by,
     linear_in,
     one_more_axis,
-    op,
-    reduce_sum,
-    select,
     shifted,
     spread,
     transposed,
 )
-from ._rules import all_weak, check_same_dtypes, register, reindexing
 from .shape import broadcast_in_dim, broadcast_in_dim_p, squeeze, squeeze_p
 
 __all__ = [

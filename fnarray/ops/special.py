@@ -12,10 +12,12 @@ import numpy as np
 from ..core.dtypes import finfo
 from ..core.primitive import Missing
 from ..errors import MissingRuleError
-from ._derive import const, mul, neg, partials, select
-from ._rules import FLOAT, elementwise
 from .bitwise import gt
 from .elementwise import abs, add, in_single, reciprocal, sign, square, sub
+from .kit.calls import const, mul, neg, select
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
 from .transcendental import exp, log, log1p
 
 __all__ = [

@@ -12,9 +12,11 @@ import numpy as np
 
 from ..core.dtypes import to_real
 from ..core.trace import bind
-from ._derive import const, mul, neg, partials
-from ._rules import FLOAT, INEXACT, elementwise, kind
 from .elementwise import add, div, in_single, integer_pow, reciprocal, square, sub
+from .kit.calls import const, mul, neg
+from .kit.checks import FLOAT, INEXACT, kind
+from .kit.declare import elementwise
+from .kit.rules import partials
 from .parts import join_parts
 
 __all__ = [

@@ -27,22 +27,21 @@ from ._combine import (
     lanewise,
     trace_combiner,
 )
-from ._derive import (
+from .kit.calls import broadcast, const, op, select
+from .kit.checks import ANY, NUMBER, check_kind
+from .kit.declare import kernel_call
+from .kit.registry import register, registry
+from .kit.rules import (
     LINEAR,
+    NOT_LINEAR,
     all_spread,
-    broadcast,
-    const,
     instantiate,
     led_by,
     linear_in,
     one_more_axis,
-    op,
     partials,
-    select,
     transposed,
 )
-from ._registry import registry
-from ._rules import ANY, NOT_LINEAR, NUMBER, check_kind, kernel_call, register
 from .reduce import HALVES, MONOIDS, combiner, monoid_of_function, monoid_of_graph
 from .window_layout import (
     Sizes,

@@ -17,7 +17,7 @@ from ..core.dtypes import (
     promote_types,
 )
 from ..errors import TypePromotionError
-from ..ops._canonical import canonical_shape
+from ..ops.kit.canonical import canonical_shape
 from ..ops.shape import broadcast_in_dim
 
 Shape = tuple[int, ...]

@@ -19,8 +19,8 @@ from ..core.forms import Inline
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace, trace_graph
-from ..ops._derive import one_more_axis, partials
-from ..ops._rules import NOT_LINEAR, register
+from ..ops.kit.registry import register
+from ..ops.kit.rules import NOT_LINEAR, one_more_axis, partials
 from ..ops.random_bits import check_keys, random_split, without_order
 from ..ops.shape import reshape
 from ._args import Shape, dtype_of, param, shape_of, spread

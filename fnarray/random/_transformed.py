@@ -10,7 +10,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array, aval_of
 from ..core.dtypes import finfo, float32, to_inexact, uint32
-from ..ops._canonical import canonical_shape
+from ..ops.kit.canonical import canonical_shape
 from ..ops.random_bits import random_bits
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, dtype_of, param, shape_of, spread

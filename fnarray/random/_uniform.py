@@ -21,7 +21,7 @@ from ..core.dtypes import (
     to_real,
 )
 from ..errors import ShapeError
-from ..ops._canonical import as_array, canonical_shape
+from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.random_bits import UINT, random_bits, random_split
 from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank

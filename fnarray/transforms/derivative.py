@@ -30,7 +30,7 @@ from ..core.trace import (
     tracing,
     within,
 )
-from ..ops._registry import registry
+from ..ops.kit.registry import registry
 
 FlatFun = Callable[..., Sequence[Any]]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.avals import ShapedArray
-from ..core.dtypes import bfloat16, float16, int32, is_complex
-from ..core.forms import Call
-from ..core.onethread import one_thread
-from ._derive import const, expand, full, op, permute, reduce_sum, reshape, select
-from ._rules import INEXACT, check_kind
-from .contract import batch_matmul
-from .gather import GatherDimensionNumbers, gather
+from ...core.avals import ShapedArray
+from ...core.dtypes import bfloat16, float16, int32, is_complex
+from ...core.forms import Call
+from ...core.onethread import one_thread
+from ..contract import batch_matmul
+from ..gather import GatherDimensionNumbers, gather
+from .calls import const, expand, full, op, permute, reduce_sum, reshape, select
+from .checks import INEXACT, check_kind
 
 #: Sizes up to which compiled code calls a kernel even where LAPACK could be: a call from Python
 #: costs what the kernel takes at 24 rows. Beyond `NATIVE` only LAPACK is any good.
