@@ -16,7 +16,8 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
-from ..ops.convert import clamp, convert
+from ..ops.convert import clamp
+from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
 from ..ops.kit.registry import register
 from . import cond_rules

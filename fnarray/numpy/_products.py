@@ -26,7 +26,7 @@ from ..core.dtypes import (
 )
 from ..core.trace import Tracer, state, wrap
 from ..errors import ShapeError
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ._join import refuse_out, stack
 from ._promote import operands, promote_dtypes, promote_dtypes_numeric

@@ -10,7 +10,7 @@ from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.dtypes import bool_
 from ..core.trace import Tracer, state
-from ..ops.dynamic import wrap_negative
+from ..ops.gather import wrap_negative
 from ..ops.kit.canonical import as_array
 from ._at import IndexUpdateHelper
 from ._indexing import take as take_index

@@ -10,7 +10,7 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_axis, canonical_ints
 from ._at import IndexUpdateHelper
 from ._promote import as_operand, operands, wide_integer

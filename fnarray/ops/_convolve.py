@@ -18,7 +18,7 @@ from .conv_layout import (
     ConvDimensionNumbers,
     inverse,
 )
-from .kit.calls import convert, full, moveaxis, op, reshape
+from .kit.calls import convert, full, moveaxis, reshape, rev
 from .kit.checks import check_same_dtypes
 from .kit.declare import kernel_call
 from .kit.rules import BILINEAR
@@ -320,7 +320,7 @@ def _lhs_cotangent(ct: Any, lhs: Undefined, rhs: Any, params: dict[str, Any]) ->
     bar = bind(
         conv_general_dilated_p,
         ct,
-        convert(op("rev", rhs, dimensions=rhs_spec[2:]), ct.dtype, rhs.aval.weak_type),
+        convert(rev(rhs, rhs_spec[2:]), ct.dtype, rhs.aval.weak_type),
         **{
             **params,
             "window_strides": params["lhs_dilation"],

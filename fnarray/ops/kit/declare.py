@@ -32,24 +32,27 @@ def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Callable[...
     if arity == 1:
 
         @wraps(signature_from)
-        def face(x: Any) -> Any:
+        def unary(x: Any) -> Any:
             return bind(prim, x)
 
+        face: Any = unary
     elif arity == 2:
 
         @wraps(signature_from)
-        def face(x: Any, y: Any) -> Any:
+        def binary(x: Any, y: Any) -> Any:
             return bind(prim, x, y)
 
+        face = binary
     else:
 
         @wraps(signature_from)
-        def face(*args: Any) -> Any:
+        def several(*args: Any) -> Any:
             if len(args) != arity:
                 raise TypeError(f"{prim.name}() takes {arity} arrays, got {len(args)}")
             return bind(prim, *args)
 
-    face.primitive = prim  # type: ignore[attr-defined]
+        face = several
+    face.primitive = prim
     return face
 
 
@@ -89,7 +92,7 @@ def elementwise(
         label = name or signature.__name__
 
         def aval(*avals: ShapedArray, **params: Any) -> ShapedArray:
-            if same_dtypes and len(avals) > 1:
+            if same_dtypes and avals[1:]:
                 check_same_dtypes(label, avals)
             dtype = avals[0].dtype
             check_kind(label, dtype, dtypes)
@@ -179,6 +182,7 @@ def reduction(
     *,
     eval: Callable[..., Any],
     start: Callable[[np.dtype], Any],
+    accumulator: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
     dtypes: str = NUMBER,
     jvp: Rule = PENDING,
     transpose: Rule = NOT_LINEAR,
@@ -193,6 +197,8 @@ def reduction(
         New accumulator, over ``{a0}`` and ``{x0}``.
     start : callable
         ``start(dtype)`` is the accumulator's start, the result over no elements.
+    accumulator : callable
+        ``accumulator(dtype)`` is the accumulator's dtype; the operand's where omitted.
     """
 
     def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
@@ -212,11 +218,13 @@ def reduction(
             text = combine
             if isinstance(text, dict):
                 text = next(t for kinds, t in text.items() if kind(x.dtype) in kinds)
+            wide = accumulator(x.dtype)
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
                 index=(lambda o, r: place_axes(axes, r, o),),
                 inits=(start(x.dtype),),
                 combine=(text,),
+                dtypes=None if wide == x.dtype else (wide,),
                 axes=axes,
             )
 

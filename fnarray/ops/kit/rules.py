@@ -12,7 +12,7 @@ from ...core.dtypes import float0
 from ...core.primitive import Missing, Primitive, RuleOf
 from ...core.tangents import Undefined, Zero, is_undefined, is_zero, tangent_aval
 from ...core.trace import bind
-from .calls import broadcast, expand, full, op, reduce_sum, reshape
+from .calls import add_any, broadcast, broadcast_in_dim, expand, full, reduce_sum, reshape
 
 Tangents = Sequence[Any]
 
@@ -35,7 +35,7 @@ def add_tangents(a: Any, b: Any) -> Any:
     """Return the sum of two tangents or cotangents, either of which may be a symbolic zero."""
     if is_zero(a):
         return b
-    return a if is_zero(b) else op("add_any", a, b)
+    return a if is_zero(b) else add_any(a, b)
 
 
 def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
@@ -172,7 +172,7 @@ def spread(x: Any, size: int) -> Any:
     """Give an operand that does not depend on the mapped axis that axis, at position 0."""
     shape = (size, *x.shape)
     kept = tuple(range(1, len(shape)))
-    return op("broadcast_in_dim", x, shape=shape, broadcast_dimensions=kept)
+    return broadcast_in_dim(x, shape, kept)
 
 
 def all_spread(size: int, operands: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
