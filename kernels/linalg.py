@@ -3,7 +3,7 @@
 Arrays come flattened in C order: ``batch`` matrices one after the other, of floats or complex
 numbers. A matrix is known by where it begins and by its strides, so that transposes cost nothing;
 slices, reshapes and 2-D indexing compile three times slower. Matrices beyond some dozens of rows
-are LAPACK's, whose blocked forms are faster (see ``fnarray.ops._matrix``).
+are LAPACK's, whose blocked forms are faster (see ``fnarray.ops.kit.matrix``).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from ..control.call import argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.trace import Tracer
-from ..ops._canonical import as_array
-from ..ops._derive import moveaxis, spread
+from ..ops.kit.calls import moveaxis
+from ..ops.kit.canonical import as_array
+from ..ops.kit.rules import spread
 from ..transforms.batch import Axis, batch
 
 

@@ -18,8 +18,8 @@ from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..core.trace import trace_graph
-from ..ops._canonical import as_array
-from ..ops._derive import instantiate
+from ..ops.kit.canonical import as_array
+from ..ops.kit.rules import instantiate
 from ..transforms.derivative import Linear
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..control.call import fun_name, fun_text
 from ..core.tangents import differentiable
-from ..ops._canonical import as_array
-from ..ops._derive import full
+from ..ops.kit.calls import full
+from ..ops.kit.canonical import as_array
 from ..transforms.derivative import linearize as linearize_flat
 from .derivatives import (
     Flat,

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core import tree
 from ..core.dtypes import float0
-from ..ops._canonical import as_array
-from ..ops._derive import convert, full, moveaxis, reshape
+from ..ops.kit.calls import convert, full, moveaxis, reshape
+from ..ops.kit.canonical import as_array
 from .batching import vmap
 from .derivatives import check_array, check_callable, jvp, vjp
 from .gradients import check_input, check_output, checked_argnums, partial_in, selected

@@ -25,8 +25,8 @@ from ..core.avals import ShapedArray
 from ..core.axes import Axes, Mapped, devices_in_use
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
-from ..ops._canonical import as_array
-from ..ops._derive import moveaxis, permute, reshape
+from ..ops.kit.calls import moveaxis, permute, reshape
+from ..ops.kit.canonical import as_array
 from ..runtime.device import Device, devices
 from ..runtime.dispatch import buffer_of
 from ..runtime.mesh import (

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core import tree
 from ..core.array import Array
-from ..ops._canonical import as_array, canonical_axis
-from ..ops._rules import kind
 from ..ops.bitwise import bitwise_or
 from ..ops.elementwise import add
+from ..ops.kit.canonical import as_array, canonical_axis
+from ..ops.kit.checks import kind
 from ..ops.slicing import concatenate, pad, rev, slice_in_dim
 from .call import admit, fun_text
 from .flow import check_callable, operands

@@ -28,7 +28,7 @@ from ..core.keep import forget_all, kept_with
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import Tracer, bind, trace_graph
-from ..ops._rules import register
+from ..ops.kit.registry import register
 from ..purity.guards import Guards
 from . import call_rules
 from .admission import Admission as Admission

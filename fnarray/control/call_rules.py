@@ -10,7 +10,8 @@ from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import op
+from ..ops.kit.calls import broadcast_in_dim
+from ..ops.kit.registry import registry
 from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph, jvp_graph, linearize_graph, transpose_graph
 
@@ -92,8 +93,9 @@ def row_by_row(
     graph: ClosedGraph, shared: Sequence[Any], rows: Sequence[Any], length: int
 ) -> list[Any]:
     """Run a graph of ``(shared, row)`` for each row: a loop that carries nothing."""
-    return op(
-        "scan",
+    # By name: the rules of scan, its own, stand on this file.
+    return bind(
+        registry["scan"],
         *shared,
         *rows,
         jaxpr=graph,
@@ -109,7 +111,7 @@ def over_lanes(choice: Any, like: Any) -> Any:
     """Return a choice for each lane as one for each element of a batch."""
     if choice.ndim == like.ndim:
         return choice
-    return op("broadcast_in_dim", choice, shape=like.shape, broadcast_dimensions=(0,))
+    return broadcast_in_dim(choice, like.shape, (0,))
 
 
 @lru_cache(maxsize=4096)

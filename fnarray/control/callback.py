@@ -18,7 +18,7 @@ from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Call
 from ..core.primitive import Primitive
 from ..errors import JaxRuntimeError, MissingRuleError
-from ..ops._rules import register
+from ..ops.kit.registry import register
 from ..ops.shape import broadcast, expand_dims
 from ..ops.slicing import index_in_dim
 from .host import NOT_LINEAR, FlatCallback, act, check_callable, row_by_row

@@ -19,9 +19,9 @@ from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
 from ..core.primitive import Primitive
 from ..core.tangents import differentiable
 from ..core.trace import bind, trace_graph
-from ..ops._canonical import as_array
-from ..ops._derive import ELEMENTWISE_BATCH
-from ..ops._rules import register
+from ..ops.kit.canonical import as_array
+from ..ops.kit.registry import register
+from ..ops.kit.rules import ELEMENTWISE_BATCH
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
 from .admission import admit

@@ -15,9 +15,11 @@ from ..core.forms import Branch
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
-from ..ops._rules import kind, register
 from ..ops.bitwise import ne
-from ..ops.convert import clamp, convert
+from ..ops.convert import clamp
+from ..ops.kit.calls import convert
+from ..ops.kit.checks import kind
+from ..ops.kit.registry import register
 from . import cond_rules
 from .call import admit, traced
 from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts

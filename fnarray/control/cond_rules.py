@@ -14,7 +14,7 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, recording
-from ..ops._derive import full, op
+from ..ops.kit.calls import full, ne, select_n
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
@@ -216,10 +216,8 @@ def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Bra
     for b in branches:
         d = batch_graph(b, batched[1:], axis, every)
         results.append(runner(d.graph)(*d.consts, *rest))
-    which = op("ne", index, full(index.aval.update(shape=()), 0)) if len(branches) == 2 else index
-    outs = [
-        op("select_n", over_lanes(which, cases[0]), *cases) for cases in zip(*results, strict=True)
-    ]
+    which = ne(index, full(index.aval.update(shape=()), 0)) if len(branches) == 2 else index
+    outs = [select_n(over_lanes(which, cases[0]), *cases) for cases in zip(*results, strict=True)]
     return outs, every
 
 

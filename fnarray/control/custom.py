@@ -17,8 +17,8 @@ from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
 from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
-from ..ops._canonical import as_array
-from ..ops._derive import add_tangents, instantiate
+from ..ops.kit.canonical import as_array
+from ..ops.kit.rules import add_tangents, instantiate
 from .admission import admit
 from .call import abstract, fun_name, fun_text
 from .custom_args import Arguments, result

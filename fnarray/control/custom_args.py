@@ -8,8 +8,8 @@ from typing import Any
 from ..core import tree
 from ..core.array import Array
 from ..core.trace import Tracer
-from ..ops._canonical import as_array
 from ..ops.convert import stop_gradient
+from ..ops.kit.canonical import as_array
 from .call import fun_text
 
 __all__: list[str] = []

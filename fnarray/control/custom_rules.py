@@ -26,8 +26,9 @@ from ..core.tangents import (
 )
 from ..core.trace import CustomCall, bind, call_custom
 from ..errors import UnexpectedTracerError
-from ..ops._derive import reduce_sum, spread
-from ..ops._rules import register
+from ..ops.kit.calls import reduce_sum
+from ..ops.kit.registry import register
+from ..ops.kit.rules import spread
 from ..transforms.batch import Axis, BatchTrace, batch
 from ..transforms.derivative import lift
 from ..transforms.graphs import runner

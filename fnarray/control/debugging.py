@@ -22,7 +22,7 @@ from ..core.forms import Call
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import no_trace
-from ..ops._rules import register
+from ..ops.kit.registry import register
 from .host import (
     NOT_LINEAR,
     FlatCallback,

@@ -14,7 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import promote_types
 from ..core.graph import ClosedGraph, Eqn, Graph, Var
 from ..core.primitive import Primitive
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from .call import Traced, admit, fun_text, parameters_of
 
 Avals = tuple[ShapedArray, ...]

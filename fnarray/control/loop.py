@@ -13,9 +13,10 @@ from ..core.avals import ShapedArray
 from ..core.forms import While
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
-from ..ops._rules import kind, register
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
+from ..ops.kit.checks import kind
+from ..ops.kit.registry import register
 from . import loop_rules
 from .call import Traced, admit, fun_text, traced
 from .flow import check_callable, parameter_name, run_native, settle, spec_of_call

@@ -12,7 +12,9 @@ from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import all_spread, instantiate, op, reshape
+from ..ops.kit import calls
+from ..ops.kit.calls import broadcast_in_dim, concatenate, reduce_or, reshape, select_n
+from ..ops.kit.rules import all_spread, instantiate
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
@@ -191,20 +193,9 @@ def _grouped(x: Any, size: int, groups: int) -> Any:
     """Return a batch as rows of groups; the last lane fills the last group up."""
     missing = groups * WIDTH - size
     if missing:
-        last = op(
-            "slice",
-            x,
-            start_indices=(size - 1, *(0,) * (x.ndim - 1)),
-            limit_indices=x.shape,
-            strides=None,
-        )
-        filling = op(
-            "broadcast_in_dim",
-            last,
-            shape=(missing, *x.shape[1:]),
-            broadcast_dimensions=tuple(range(x.ndim)),
-        )
-        x = op("concatenate", x, filling, dimension=0)
+        last = calls.slice(x, (size - 1, *(0,) * (x.ndim - 1)), x.shape)
+        filling = broadcast_in_dim(last, (missing, *x.shape[1:]), range(x.ndim))
+        x = concatenate((x, filling), 0)
     return reshape(x, (groups, WIDTH, *x.shape[1:]))
 
 
@@ -212,9 +203,7 @@ def _first(x: Any, size: int) -> Any:
     """Return the first rows of an array."""
     if x.shape[0] == size:
         return x
-    return op(
-        "slice", x, start_indices=(0,) * x.ndim, limit_indices=(size, *x.shape[1:]), strides=None
-    )
+    return calls.slice(x, (0,) * x.ndim, (size, *x.shape[1:]))
 
 
 @lru_cache(maxsize=1024)
@@ -273,7 +262,7 @@ def _together(
     def turn(*args: Any) -> list[Any]:
         pred, state = args[n + m], args[n + m + 1 :]
         after = [
-            op("select_n", over_lanes(pred, old), old, new)
+            select_n(over_lanes(pred, old), old, new)
             for old, new in zip(state, runner(step.graph)(*args[n : n + m], *state), strict=True)
         ]
         return [*runner(test.graph)(*args[:n], *after), *after]
@@ -281,9 +270,7 @@ def _together(
     start = [*going, *carry]
     avals = [x.aval for x in (*tests, *consts, *start)]
     turned = recorded(turn, avals, "turn")
-    some = recorded(
-        lambda pred, *state: [op("reduce_or", pred, axes=(0,))], [x.aval for x in start], "some"
-    )
+    some = recorded(lambda pred, *state: [reduce_or(pred, (0,))], [x.aval for x in start], "some")
     outs = bind(
         prim,
         *turned.consts,

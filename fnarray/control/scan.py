@@ -16,8 +16,8 @@ from ..core.graph import ClosedGraph, Graph, eval_graph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
-from ..ops._canonical import as_array
-from ..ops._rules import register
+from ..ops.kit.canonical import as_array
+from ..ops.kit.registry import register
 from ..ops.shape import expand_dims, reshape
 from ..ops.slicing import concatenate, index_in_dim, slice_in_dim
 from ..transforms.batch import Axis

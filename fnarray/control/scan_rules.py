@@ -14,7 +14,8 @@ from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero, with_zeros
 from ..core.trace import bind, recording
-from ..ops._derive import add_tangents, instantiate, moveaxis, spread
+from ..ops.kit.calls import moveaxis
+from ..ops.kit.rules import add_tangents, instantiate, spread
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,

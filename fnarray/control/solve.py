@@ -16,9 +16,10 @@ from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
 from ..core.tangents import Undefined, Zero, is_zero, zero_of
 from ..core.trace import bind, call_custom, trace_graph
-from ..ops._canonical import as_array
-from ..ops._derive import add_tangents, all_spread, instantiate, neg
-from ..ops._rules import register
+from ..ops.kit.calls import neg
+from ..ops.kit.canonical import as_array
+from ..ops.kit.registry import register
+from ..ops.kit.rules import add_tangents, all_spread, instantiate
 from ..transforms.batch import Axis
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat

@@ -19,7 +19,7 @@ from ..core.forms import Call
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.shards import Coordinates, run_shards
-from ..ops._registry import register
+from ..ops.kit.registry import register
 from . import spmd_rules
 
 __all__ = []

@@ -11,17 +11,14 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ..core.array import ArrayImpl
-from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import bind
-from ..ops._derive import full, moveaxis, op, select
-from ..ops._derive import instantiate as made
+from ..ops.collective import axis_index_p, psum_p
+from ..ops.kit.calls import eq, full, moveaxis, select
+from ..ops.kit.rules import instantiate as made
 from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
@@ -189,14 +186,13 @@ def _transposed(
 def _of_the_first(ct: Any, names: Names) -> Any:
     """Return a cotangent in the first shard along axes, zeros in the others."""
     for name in names:
-        index = op("axis_index", axis_name=(name,))
-        zero = ArrayImpl(np.zeros((), np.int32), ShapedArray((), np.int32))
-        ct = select(op("eq", index, zero), ct, full(ct.aval, 0))
+        index = bind(axis_index_p, axis_name=(name,))
+        ct = select(eq(index, 0), ct, full(ct.aval, 0))
     return ct
 
 
 def _summed(ct: Any, names: Names) -> Any:
-    return op("psum", ct, axis_name=names, axis_index_groups=None) if names else ct
+    return bind(psum_p, ct, axis_name=names, axis_index_groups=None) if names else ct
 
 
 def _batch(prim: Primitive) -> Any:

@@ -6,7 +6,6 @@ Every primitive is here as ``<name>_p`` too.
 from __future__ import annotations
 
 from ..control import *
-from ..ops._rules import registry as _registry
 from ..ops.bitwise import *
 from ..ops.collective import *
 from ..ops.contract import *
@@ -19,6 +18,7 @@ from ..ops.exchange import *
 from ..ops.fft import *
 from ..ops.fill import *
 from ..ops.gather import *
+from ..ops.kit.registry import registry as _registry
 from ..ops.log_sums import *
 from ..ops.parts import *
 from ..ops.queries import *

@@ -12,19 +12,12 @@ from typing import Any
 
 from ..core.array import Array
 from ..core.dtypes import finfo, int32
-from ..ops._canonical import as_array
-from ..ops._derive import op, reduce_sum
-from ..ops._matrix import (
-    adjoint,
-    check_matrix,
-    convert_like,
-    cut,
-    eye,
-    hermitian_part,
-    join,
-    matmul,
-)
+from ..ops.contract import batch_matmul as matmul
 from ..ops.fill import full
+from ..ops.kit import calls
+from ..ops.kit.calls import convert_like, reduce_max, reduce_sum
+from ..ops.kit.canonical import as_array
+from ..ops.kit.matrix import adjoint, check_matrix, cut, eye, hermitian_part, join
 from ..ops.linalg_factor import (
     cholesky,
     cholesky_p,
@@ -195,16 +188,16 @@ def qdwh(
         raise ValueError(f"lax.linalg.qdwh: dynamic_shape must be None, got {dynamic_shape}.")
     unit = float(finfo(x.dtype).eps) if eps is None else float(eps)
     steps = _weights(unit, 10 * unit)[: None if max_iterations is None else index(max_iterations)]
-    size = op("abs", x)
+    size = calls.abs(x)
     # The geometric mean of two norms bounds the largest singular value.
-    one = op("reduce_max", reduce_sum(size, (0,)), axes=(0,))
-    infinity = op("reduce_max", reduce_sum(size, (1,)), axes=(0,))
+    one = reduce_max(reduce_sum(size, (0,)), (0,))
+    infinity = reduce_max(reduce_sum(size, (1,)), (0,))
     one, infinity = (norm + convert_like(norm == 0, norm) for norm in (one, infinity))
     u = before = x * convert_like((one * infinity) ** -0.5, x)
     for a, b, c in steps:
         before, u = u, _halley_step(u, a, b, c)
     u = 1.5 * u - 0.5 * matmul(u, matmul(adjoint(u), u))
     h = hermitian_part(matmul(adjoint(u), x))
-    change = op("abs", u - before)
+    change = calls.abs(u - before)
     distance = reduce_sum(change * change, (0, 1)) ** 0.5
     return u, h, full((), len(steps), int32), distance <= cbrt(10 * unit)

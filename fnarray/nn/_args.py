@@ -7,7 +7,7 @@ from typing import Any
 from .. import lax
 from ..core.array import Array, aval_of
 from ..core.dtypes import lattice_result_type, to_inexact
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 
 
 def inexact(name: str, *xs: Any) -> tuple[Array, ...]:

@@ -13,9 +13,9 @@ from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
 from ..core.trace import Tracer, state
-from ..ops._canonical import as_array
 from ..ops.convert import convert_element_type
 from ..ops.gather import GatherScatterMode
+from ..ops.kit.canonical import as_array
 from ..ops.scatter import (
     ScatterDimensionNumbers,
     scatter,

@@ -23,8 +23,8 @@ from ..core.dtypes import (
 from ..core.quiet import quietly
 from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
-from ..ops._canonical import as_array, canonical_shape
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array, canonical_shape
 from ._promote import as_operand, broadcast_to
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_inexact
-from ..ops._canonical import as_array, canonical_axis
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array, canonical_axis
 from ._promote import as_operand, no_out, wide_integer
 from ._select import choose_where
 

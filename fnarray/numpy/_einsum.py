@@ -11,7 +11,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, bool_, canonicalize_dtype, dtype_and_weak, lattice_result_type
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ._join import refuse_out
 from ._products import contract, diagonal
 from ._promote import operands, promote_dtypes

@@ -19,11 +19,11 @@ from ..core.dtypes import (
     is_complex,
     is_inexact,
 )
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import const, convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary
-from ._math import _const, signbit
+from ._math import signbit
 from ._promote import (
     as_operand,
     broadcast_to,
@@ -76,7 +76,7 @@ def copysign(x1: Any, x2: Any, /) -> Array:
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """Step function: 0 below zero, 1 above, the second argument at zero."""
     x, y = strengthen(promote_args_inexact("heaviside", x1, x2), x1, x2)
-    zero, one = _const(x, 0), _const(x, 1)
+    zero, one = const(x, 0), const(x, 1)
     at_zero = choose_where(lax.ne(x, x), x, y)
     above = choose_where(lax.gt(x, zero), one, at_zero)
     return choose_where(lax.lt(x, zero), zero, above)
@@ -96,16 +96,16 @@ def spacing(x: Any, /) -> Array:
     x = convert(x, x.dtype)
     if is_complex(x.dtype):
         raise ValueError("numpy.spacing takes real numbers.")
-    step = lax.sub(lax.nextafter(x, copysign(_const(x, math.inf), x)), x)
-    smallest = copysign(_const(x, float(finfo(x.dtype).smallest_subnormal)), x)
-    return choose_where(lax.eq(step, _const(step, 0)), smallest, step)
+    step = lax.sub(lax.nextafter(x, copysign(const(x, math.inf), x)), x)
+    smallest = copysign(const(x, float(finfo(x.dtype).smallest_subnormal)), x)
+    return choose_where(lax.eq(step, const(step, 0)), smallest, step)
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     """Fractional and whole part, both with the sign of ``x``."""
     no_out("modf", out)
     (x,) = promote_args_inexact("modf", x)
-    whole = choose_where(lax.ge(x, _const(x, 0)), lax.floor(x), lax.ceil(x))
+    whole = choose_where(lax.ge(x, const(x, 0)), lax.floor(x), lax.ceil(x))
     return lax.sub(x, whole), whole
 
 
@@ -134,8 +134,8 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
         raise TypeError("numpy.frexp takes real numbers.")
     integer, fraction_bits, bias = _LAYOUT[x.dtype]
     # Subnormals are scaled up first, to have an exponent of their own.
-    small = lax.lt(lax.abs(x), _const(x, float(finfo(x.dtype).tiny)))
-    scaled = choose_where(small, lax.mul(x, _const(x, 2.0**fraction_bits)), x)
+    small = lax.lt(lax.abs(x), const(x, float(finfo(x.dtype).tiny)))
+    scaled = choose_where(small, lax.mul(x, const(x, 2.0**fraction_bits)), x)
     bits = lax.bitcast_convert_type(scaled, integer)
     exponent_mask = (2 * bias + 1) << fraction_bits
     exponent_mask = convert(exponent_mask, integer)
@@ -146,8 +146,8 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
     exponent = lax.add(exponent, choose_where(small, down, convert(0, int32)))
     # The power whose bits complement the exponent's, which is always normal: 2 ** (2 - exponent).
     power = lax.bitcast_convert_type(lax.bitwise_xor(biased, exponent_mask), x.dtype)
-    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
-    fraction = choose_where(itself, x, lax.mul(lax.mul(scaled, power), _const(x, 0.25)))
+    itself = lax.bitwise_or(lax.eq(x, const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
+    fraction = choose_where(itself, x, lax.mul(lax.mul(scaled, power), const(x, 0.25)))
     return fraction, choose_where(itself, convert(0, int32), exponent)
 
 
@@ -181,7 +181,7 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     second = lax.clamp(low, lax.sub(exponent, first), high)
     scaled = lax.mul(fraction, _power_of_two(first, x.dtype))
     scaled = lax.mul(scaled, _power_of_two(second, x.dtype))
-    itself = lax.bitwise_or(lax.eq(x, _const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
+    itself = lax.bitwise_or(lax.eq(x, const(x, 0)), lax.bitwise_not(lax.is_finite(x)))
     return choose_where(itself, x, scaled)
 
 
@@ -223,4 +223,4 @@ def nan_to_num(
 
 
 def _equals(x: Array, value: float) -> Array:
-    return lax.eq(x, _const(x, value))
+    return lax.eq(x, const(x, value))

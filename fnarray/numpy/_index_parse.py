@@ -12,7 +12,7 @@ import numpy as np
 from ..core.array import Array, ArrayImpl
 from ..core.trace import Tracer, state
 from ..errors import NonConcreteBooleanIndexError
-from ..ops._canonical import Shape
+from ..ops.kit.canonical import Shape
 from ..ops.shape import expand_dims
 from ..ops.slicing import concatenate
 

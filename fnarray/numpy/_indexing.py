@@ -15,11 +15,11 @@ import numpy as np
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.trace import Tracer, state
-from ..ops._canonical import Shape, as_array
 from ..ops.convert import convert_element_type
-from ..ops.dynamic import dynamic_slice, wrap_negative
+from ..ops.dynamic import dynamic_slice
 from ..ops.elementwise import add, mul
-from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather, wrap_negative
+from ..ops.kit.canonical import Shape, as_array
 from ..ops.shape import broadcast_in_dim, broadcast_shapes, expand_dims, iota, squeeze
 from ..ops.slicing import concatenate, rev
 from ..ops.slicing import slice as lax_slice

@@ -12,7 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype
-from ..ops._canonical import as_array
+from ..ops.kit.canonical import as_array
 from ._promote import promote_dtypes
 from ._shape import (
     array_of,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .. import lax
 from ..core.array import Array
 from ..lax import linalg as lal
-from ..ops._matrix import adjoint
+from ..ops.kit.matrix import adjoint
 from ..ops.linalg_orthogonal import geqrf
 from ._math import abs as absolute
 from ._promote import as_operand, promote_dtypes_inexact

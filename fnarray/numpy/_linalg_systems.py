@@ -12,7 +12,8 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import finfo, is_complex, to_real
-from ..ops._matrix import eye, matmul
+from ..ops.contract import batch_matmul as matmul
+from ..ops.kit.matrix import eye
 from ..ops.linalg_determinant import det as _det
 from ..ops.linalg_determinant import slogdet as _slogdet
 from ..ops.linalg_least import pinv as _pinv

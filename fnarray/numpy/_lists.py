@@ -15,9 +15,9 @@ from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype, is_bool
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
-from ..ops._canonical import as_array
-from ..ops.convert import convert
-from ..ops.dynamic import wrap_negative
+from ..ops.gather import wrap_negative
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array
 from ._at import IndexUpdateHelper
 from ._creation import array
 from ._indexing import getitem

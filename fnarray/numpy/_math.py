@@ -21,8 +21,8 @@ from ..core.dtypes import (
     to_real,
 )
 from ..ops import log_sums
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import const, convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary, unary
 from ._promote import (
@@ -102,10 +102,6 @@ __all__ = [
 ]
 
 abs = absolute
-
-
-def _const(like: Array, value: Any) -> Array:
-    return convert(value, like.dtype, like.weak_type)
 
 
 def _full_bool(x: Array, value: bool) -> Array:
@@ -201,17 +197,17 @@ def logaddexp2(x1: Any, x2: Any, /) -> Array:
 def _log_add(x: Array, y: Array, power: Any, unit: float) -> Array:
     """Logarithm of a sum of powers of complex numbers."""
     larger = lax.max(x, y)
-    term = lax.log1p(power(lax.sub(lax.add(x, y), lax.mul(larger, _const(larger, 2)))))
-    out = lax.add(larger, lax.mul(_const(term, unit), term))
+    term = lax.log1p(power(lax.sub(lax.add(x, y), lax.mul(larger, const(larger, 2)))))
+    out = lax.add(larger, lax.mul(const(term, unit), term))
     return _wrap_angle(out, math.pi * unit)
 
 
 def _wrap_angle(z: Array, half: float) -> Array:
     """Bring imaginary parts to ``[-half, half)``."""
     angle = lax.imag(z)
-    shift, turn = _const(angle, half), _const(angle, 2 * half)
+    shift, turn = const(angle, half), const(angle, 2 * half)
     rest = lax.rem(lax.add(angle, shift), turn)
-    rest = lax.select_n(lax.lt(rest, _const(rest, 0)), rest, lax.add(rest, turn))
+    rest = lax.select_n(lax.lt(rest, const(rest, 0)), rest, lax.add(rest, turn))
     return lax.complex(lax.real(z), lax.sub(rest, shift))
 
 
@@ -307,14 +303,14 @@ asinh, acosh, atanh = arcsinh, arccosh, arctanh
 def deg2rad(x: Any, /) -> Array:
     """Angles in radians of angles in degrees."""
     (x,) = promote_args_inexact("deg2rad", x)
-    return lax.mul(x, _const(x, math.pi / 180))
+    return lax.mul(x, const(x, math.pi / 180))
 
 
 @composed
 def rad2deg(x: Any, /) -> Array:
     """Angles in degrees of angles in radians."""
     (x,) = promote_args_inexact("rad2deg", x)
-    return lax.mul(x, _const(x, 180 / math.pi))
+    return lax.mul(x, const(x, 180 / math.pi))
 
 
 radians, degrees = deg2rad, rad2deg
@@ -334,7 +330,7 @@ def hypot(x1: Any, x2: Any, /) -> Array:
     if is_complex(x.dtype):
         raise ValueError("numpy.hypot takes real numbers. Use numpy.abs of complex ones first.")
     x, y = lax.abs(x), lax.abs(y)
-    infinity, zero, one = _const(x, math.inf), _const(x, 0), _const(x, 1)
+    infinity, zero, one = const(x, math.inf), const(x, 0), const(x, 1)
     infinite = lax.bitwise_or(lax.eq(x, infinity), lax.eq(y, infinity))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, choose_where(lax.eq(large, zero), one, large))
@@ -346,8 +342,8 @@ def hypot(x1: Any, x2: Any, /) -> Array:
 def sinc(x: Any, /) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     (x,) = promote_args_inexact("sinc", x)
-    zero, one = lax.eq(x, _const(x, 0)), _const(x, 1)
-    scaled = lax.mul(_const(x, math.pi), x)
+    zero, one = lax.eq(x, const(x, 0)), const(x, 1)
+    scaled = lax.mul(const(x, math.pi), x)
     safe = choose_where(zero, one, scaled)
     return choose_where(zero, sinc_at_zero(0, x), lax.div(lax.sin(safe), safe))
 
@@ -385,7 +381,7 @@ def trunc(x: Any, /) -> Array:
     if whole is not None:
         return whole
     x = as_array(x)
-    return choose_where(lax.lt(x, _const(x, 0)), lax.ceil(x), lax.floor(x))
+    return choose_where(lax.lt(x, const(x, 0)), lax.ceil(x), lax.floor(x))
 
 
 def rint(x: Any, /) -> Array:
@@ -442,10 +438,10 @@ def _round_integers(a: Array, unit: int) -> Array:
     if unit > np.iinfo(a.dtype).max:
         return lax.full_like(a, 0)
     # By integers throughout: a float would lose digits of large ones.
-    one = _const(a, unit)
+    one = const(a, unit)
     low = a - a % one
-    rest, half = a - low, _const(a, unit // 2)
-    odd = lax.eq((low // one) % _const(a, 2), _const(a, 1))
+    rest, half = a - low, const(a, unit // 2)
+    odd = lax.eq((low // one) % const(a, 2), const(a, 1))
     up = lax.bitwise_or(lax.gt(rest, half), lax.bitwise_and(lax.eq(rest, half), odd))
     return choose_where(up, low + one, low)
 
@@ -480,7 +476,7 @@ def isinf(x: Any, /) -> Array:
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     if not is_float(x.dtype):
         return _full_bool(x, False)
-    return lax.eq(lax.abs(x), _const(x, math.inf))
+    return lax.eq(lax.abs(x), const(x, math.inf))
 
 
 def _is_infinity(name: str, x: Any, value: float, out: Any) -> Array:
@@ -488,7 +484,7 @@ def _is_infinity(name: str, x: Any, value: float, out: Any) -> Array:
     x = as_array(as_operand(name, x))
     if is_complex(x.dtype):
         raise ValueError(f"numpy.{name} takes real numbers, got {x.dtype}.")
-    return lax.eq(x, _const(x, value)) if is_float(x.dtype) else _full_bool(x, False)
+    return lax.eq(x, const(x, value)) if is_float(x.dtype) else _full_bool(x, False)
 
 
 def isposinf(x: Any, /, out: None = None) -> Array:
@@ -504,13 +500,13 @@ def isneginf(x: Any, /, out: None = None) -> Array:
 def isreal(x: Any) -> Array:
     """Whether each element has no imaginary part."""
     part = imag(x)
-    return lax.eq(part, _const(part, 0))
+    return lax.eq(part, const(part, 0))
 
 
 def iscomplex(x: Any) -> Array:
     """Whether each element has an imaginary part."""
     part = imag(x)
-    return lax.ne(part, _const(part, 0))
+    return lax.ne(part, const(part, 0))
 
 
 @composed
@@ -524,13 +520,13 @@ def signbit(x: Any, /) -> Array:
     """
     x = as_array(as_operand("signbit", x))
     if is_integer(x.dtype):
-        return lax.lt(x, _const(x, 0))
+        return lax.lt(x, const(x, 0))
     if is_bool(x.dtype):
         return _full_bool(x, False)
     if not is_float(x.dtype):
         raise ValueError(f"numpy.signbit takes real numbers, got {x.dtype}.")
     bits = lax.bitcast_convert_type(x, f"int{8 * x.dtype.itemsize}")
-    return lax.lt(bits, _const(bits, 0))
+    return lax.lt(bits, const(bits, 0))
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:

@@ -12,8 +12,9 @@ from ..api.arrays import device_put
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype
 from ..core.trace import Tracer
-from ..ops.convert import bitcast_convert_type, convert
+from ..ops.convert import bitcast_convert_type
 from ..ops.convert import copy as lax_copy
+from ..ops.kit.calls import convert
 from ..ops.shape import reshape, transpose
 from ..ops.slicing import rev
 from ..runtime.mesh import sharding_of, shards_of

@@ -9,8 +9,8 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_inexact
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array
 from ._promote import as_operand, broadcast_to
 from ._reductions import Axis, all, argmax, argmin, max, mean, min, prod, sum, var
 from ._select import choose_where

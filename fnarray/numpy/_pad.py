@@ -12,8 +12,8 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_integer
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array
 from ._indexing import take as take_index
 from ._lists import apply_along_axis
 from ._quantiles import median

@@ -11,8 +11,8 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
-from ..ops._canonical import as_array, canonical_shape
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array, canonical_shape
 from ._creation import DTypeLike, _dtype
 from ._promote import as_operand, broadcast_to, operands, promote_dtypes
 from ._ranges import arange, linspace

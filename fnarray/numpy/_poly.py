@@ -11,7 +11,7 @@ from .. import lax
 from ..control.loop import fori_loop
 from ..core.array import Array
 from ..core.dtypes import finfo
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ._at import IndexUpdateHelper
 from ._creation import asarray
 from ._indexing import take as take_index

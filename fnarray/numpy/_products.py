@@ -26,8 +26,8 @@ from ..core.dtypes import (
 )
 from ..core.trace import Tracer, state, wrap
 from ..errors import ShapeError
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array
 from ._join import refuse_out, stack
 from ._promote import operands, promote_dtypes, promote_dtypes_numeric
 from ._shape import array_of, axes_of, axis_of, moveaxis, ravel

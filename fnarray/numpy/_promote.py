@@ -20,7 +20,7 @@ from ..core.dtypes import (
     lattice_result_type,
     to_inexact,
 )
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ..ops.shape import broadcast_in_dim, broadcast_shapes
 
 __all__: list[str] = []

@@ -11,7 +11,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, float32, is_complex
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
 from ._promote import as_operand, no_out, promote_dtypes_inexact
 from ._reductions import Axis, canonical_axes
 from ._select import choose_where

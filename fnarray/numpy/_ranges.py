@@ -22,8 +22,8 @@ from ..core.dtypes import (
 )
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
-from ..ops._canonical import canonical_axis
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import canonical_axis
 from ._creation import _SCALARS, DTypeLike
 from ._promote import as_operand, broadcast_to, operands, promote_dtypes_inexact
 

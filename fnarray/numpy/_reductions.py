@@ -22,8 +22,8 @@ from ..core.dtypes import (
 )
 from ..core.quiet import quietly
 from ..core.trace import state, wrap
-from ..ops._canonical import as_array, canonical_axis
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array, canonical_axis
 from ..ops.reduce import highest_of, lowest_of
 from ._composed import composed
 from ._face import remember

@@ -10,8 +10,8 @@ from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.dtypes import bool_
 from ..core.trace import Tracer, state
-from ..ops._canonical import as_array
-from ..ops.dynamic import wrap_negative
+from ..ops.gather import wrap_negative
+from ..ops.kit.canonical import as_array
 from ._at import IndexUpdateHelper
 from ._indexing import take as take_index
 from ._join import refuse_out

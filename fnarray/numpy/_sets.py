@@ -14,8 +14,8 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_inexact
 from ..core.trace import Tracer
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array
 from ._creation import asarray
 from ._indexing import take as take_index
 from ._join import concatenate

@@ -16,7 +16,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError, ShapeError
-from ..ops._canonical import as_array
+from ..ops.kit.canonical import as_array
 from ._promote import as_operand, operands, promote_shapes
 from ._promote import broadcast_to as _broadcast_to
 

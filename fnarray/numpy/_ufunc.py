@@ -10,8 +10,8 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype
-from ..ops._canonical import as_array, canonical_axis, canonical_ints
-from ..ops.convert import convert
+from ..ops.kit.calls import convert
+from ..ops.kit.canonical import as_array, canonical_axis, canonical_ints
 from ._at import IndexUpdateHelper
 from ._promote import as_operand, operands, wide_integer
 

@@ -20,8 +20,8 @@ from ..core.dtypes import (
     is_unsigned,
     uint8,
 )
-from ..ops._canonical import as_array
-from ..ops.convert import convert
+from ..ops.kit.calls import const, convert
+from ..ops.kit.canonical import as_array
 from ._composed import composed
 from ._face import binary, unary
 from ._promote import (
@@ -119,11 +119,7 @@ true_divide = divide
 
 def _nonzero_divisor(y: Array) -> Array:
     """A divisor with 1 for 0: the remainder by 1 is 0, which is what integers give by 0."""
-    return choose_where(lax.eq(y, _const(y, 0)), lax.full_like(y, 1), y)
-
-
-def _const(like: Array, value: Any) -> Array:
-    return convert(value, like.dtype, like.weak_type)
+    return choose_where(lax.eq(y, const(y, 0)), lax.full_like(y, 1), y)
 
 
 @ufunc_of()
@@ -139,8 +135,8 @@ def floor_divide(x: Any, y: Any, /) -> Array:
         return lax.div(x, y)
     if is_integer(dtype):
         quotient, rest = lax.div(x, y), lax.rem(x, y)
-        down = lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), lax.ne(rest, _const(rest, 0)))
-        return choose_where(down, lax.sub(quotient, _const(quotient, 1)), quotient)
+        down = lax.bitwise_and(lax.ne(lax.sign(x), lax.sign(y)), lax.ne(rest, const(rest, 0)))
+        return choose_where(down, lax.sub(quotient, const(quotient, 1)), quotient)
     if is_complex(dtype):
         raise TypeError("numpy.floor_divide does not accept complex numbers, which have no floor.")
     return _float_divmod(x, y)[0]
@@ -148,12 +144,12 @@ def floor_divide(x: Any, y: Any, /) -> Array:
 
 def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     rest = lax.rem(x, y)
-    zero = _const(y, 0)
+    zero = const(y, 0)
     # x - rest is a multiple of y, so the division is exact but for rounding.
     quotient = lax.div(choose_where(lax.eq(y, zero), x, lax.sub(x, rest)), y)
     down = lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.sign(y), lax.sign(rest)))
     rest = choose_where(down, lax.add(rest, y), rest)
-    quotient = choose_where(down, lax.sub(quotient, _const(quotient, 1)), quotient)
+    quotient = choose_where(down, lax.sub(quotient, const(quotient, 1)), quotient)
     return lax.round(quotient), rest
 
 
@@ -165,8 +161,8 @@ def remainder(x: Any, y: Any, /) -> Array:
     if is_integer(y.dtype):
         y = _nonzero_divisor(y)
     rest = lax.rem(x, y)
-    zero = _const(rest, 0)
-    other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, _const(y, 0)))
+    zero = const(rest, 0)
+    other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, const(y, 0)))
     wrap = lax.bitwise_and(other_sign, lax.ne(rest, zero))
     return lax.select_n(wrap, rest, lax.add(rest, y))
 
@@ -230,9 +226,9 @@ def _default_int() -> np.dtype:
 def _integer_power(x: Array, y: Array) -> Array:
     """Square and multiply. Six bits of exponent do: 2 ** 64 overflows every integer."""
     shape = lax.broadcast_shapes(x.shape, y.shape)
-    zero, one = _const(x, 0), _const(y, 1)
-    zero_power = lax.bitwise_and(lax.eq(x, zero), lax.ne(y, _const(y, 0)))
-    out = choose_where(zero_power, zero, _const(x, 1))
+    zero, one = const(x, 0), const(y, 1)
+    zero_power = lax.bitwise_and(lax.eq(x, zero), lax.ne(y, const(y, 0)))
+    out = choose_where(zero_power, zero, const(x, 1))
     out = out if out.shape == shape else lax.broadcast_in_dim(out, shape, ())
     for bit in range(6):
         if bit:
@@ -492,11 +488,11 @@ def gcd(x1: Any, x2: Any, /) -> Array:
     x, y = (lax.broadcast_in_dim(a, shape, range(len(shape) - a.ndim, len(shape))) for a in (x, y))
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
-        return lax.reduce_or(lax.ne(pair[1], _const(pair[1], 0)), tuple(range(pair[1].ndim)))
+        return lax.reduce_or(lax.ne(pair[1], const(pair[1], 0)), tuple(range(pair[1].ndim)))
 
     def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         a, b = pair
-        done = lax.eq(b, _const(b, 0))
+        done = lax.eq(b, const(b, 0))
         rest = lax.rem(a, _nonzero_divisor(b))
         return lax.select_n(done, b, a), lax.select_n(done, rest, b)
 
@@ -514,4 +510,4 @@ def lcm(x1: Any, x2: Any, /) -> Array:
     x, y = (absolute(a) for a in _integers("lcm", x1, x2))
     divisor = gcd(x, y)
     product = lax.mul(x, lax.div(y, _nonzero_divisor(divisor)))
-    return choose_where(lax.eq(divisor, _const(divisor, 0)), divisor, product)
+    return choose_where(lax.eq(divisor, const(divisor, 0)), divisor, product)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import lax
 from ..api.batching import vmap
-from ..ops._canonical import as_array
+from ..ops.kit.canonical import as_array
 from ..ops.shape import broadcast_shapes
 
 __all__ = ["vectorize"]

@@ -13,7 +13,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, finfo, is_complex, to_inexact
 from ..lax import FftType
-from ..ops._derive import const
+from ..ops.kit.calls import const
 from ._ranges import arange
 from ._shape import array_of, axes_of, axis_of, moveaxis, roll
 

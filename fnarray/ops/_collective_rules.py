@@ -14,9 +14,9 @@ from ..core.avals import ShapedArray
 from ..core.axes import axis_env
 from ..core.forms import Call
 from ..core.source import user_source
-from ._derive import reshape
 from ._windows import GatherDimensionNumbers
 from .gather import GatherScatterMode, gather
+from .kit.calls import reshape
 
 AxisName = Hashable | Sequence[Hashable]
 Names = tuple[Hashable, ...]

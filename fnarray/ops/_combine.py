@@ -16,7 +16,8 @@ from ..core.primitive import Primitive
 from ..core.tangents import differentiable, is_zero, zero_of
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import MissingRuleError
-from ._derive import broadcast, instantiate, reshape
+from .kit.calls import broadcast, reshape
+from .kit.rules import instantiate
 from .slicing import concatenate, slice_in_dim
 
 Arrays = Sequence[Any]

@@ -13,13 +13,15 @@ from ..core.dtypes import is_complex, is_float, is_integer
 from ..core.forms import Call
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
-from ._derive import BILINEAR, convert, full, moveaxis, op, reshape
-from ._rules import check_same_dtypes, kernel_call
 from .contract import matmul, narrow, working_dtype
 from .conv_layout import (
     ConvDimensionNumbers,
     inverse,
 )
+from .kit.calls import convert, full, moveaxis, reshape, rev
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.rules import BILINEAR
 from .reduce import HALVES
 from .window_layout import (
     dilated,
@@ -318,7 +320,7 @@ def _lhs_cotangent(ct: Any, lhs: Undefined, rhs: Any, params: dict[str, Any]) ->
     bar = bind(
         conv_general_dilated_p,
         ct,
-        convert(op("rev", rhs, dimensions=rhs_spec[2:]), ct.dtype, rhs.aval.weak_type),
+        convert(rev(rhs, rhs_spec[2:]), ct.dtype, rhs.aval.weak_type),
         **{
             **params,
             "window_strides": params["lhs_dilation"],

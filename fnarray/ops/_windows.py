@@ -18,7 +18,7 @@ import numpy as np
 from ..core import symbolic
 from ..core.forms import Bound
 from ..errors import ShapeError
-from ._canonical import Shape
+from .kit.canonical import Shape
 
 
 class GatherScatterMode(enum.Enum):

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._derive import CONSTANT
-from ._rules import ANY, FLOAT, INTEGER, LOGICAL, elementwise, kind
+from .kit.checks import ANY, FLOAT, INTEGER, LOGICAL, kind
+from .kit.declare import elementwise
+from .kit.rules import CONSTANT
 
 __all__ = [
     "bitwise_and",

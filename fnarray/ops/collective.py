@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..core import shards, tree
-from ..core.array import Array, ArrayImpl
+from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
-from ._canonical import as_array, canonical_axis
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -34,8 +33,20 @@ from ._collective_rules import (
     rest_of,
     size_of,
 )
-from ._derive import LINEAR, op, reduce_sum, spread
-from ._registry import register
+from .kit.calls import (
+    add,
+    concatenate,
+    convert,
+    div,
+    iota,
+    mul,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+)
+from .kit.canonical import as_array, canonical_axis
+from .kit.registry import register
+from .kit.rules import LINEAR, spread
 
 __all__ = [
     "axis_index",
@@ -94,7 +105,7 @@ def _reducing(
                 done = reduce(grouped(x, axis_index_groups), 1)
             else:
                 parts = [reduce(chosen_rows(x, g), 0) for g in axis_index_groups]
-                done = op("concatenate", *(spread(p, 1) for p in parts), dimension=0)
+                done = concatenate([spread(p, 1) for p in parts], 0)
             group_of = [0] * int(axis)
             for g, members in enumerate(axis_index_groups):
                 for k in members:
@@ -132,7 +143,7 @@ psum_p = _reducing(
     "psum",
     np.add,
     lambda x, axis: reduce_sum(x, (axis,)),
-    lambda x, n: op("mul", x, ArrayImpl(np.asarray(n, x.dtype), x.aval.update(shape=()))),
+    mul,
     jvp=LINEAR,
     transpose=lambda ct, x, **params: [bind(psum_p, ct, **params)],
 )
@@ -141,7 +152,7 @@ _NOT_LINEAR = Missing("it is not linear")
 pmax_p = _reducing(
     "pmax",
     np.maximum,
-    lambda x, axis: op("reduce_max", x, axes=(axis,)),
+    lambda x, axis: reduce_max(x, (axis,)),
     lambda x, n: x,
     jvp=_NO_JVP,
     transpose=_NOT_LINEAR,
@@ -149,14 +160,16 @@ pmax_p = _reducing(
 pmin_p = _reducing(
     "pmin",
     np.minimum,
-    lambda x, axis: op("reduce_min", x, axes=(axis,)),
+    lambda x, axis: reduce_min(x, (axis,)),
     lambda x, n: x,
     jvp=_NO_JVP,
     transpose=_NOT_LINEAR,
 )
 
 
-def _reduced(prim: Primitive, local: str, x: Any, axis_name: AxisName, groups: Any) -> Any:
+def _reduced(
+    prim: Primitive, local: Callable[..., Any], x: Any, axis_name: AxisName, groups: Any
+) -> Any:
     names = bound_names(prim.name, axis_name)
     groups = canonical_groups(prim.name, names, groups)
     along = tuple(n for n in names if not isinstance(n, int))
@@ -164,10 +177,10 @@ def _reduced(prim: Primitive, local: str, x: Any, axis_name: AxisName, groups: A
     def one(leaf: Any) -> Any:
         leaf = as_array(leaf)
         if prim is psum_p and leaf.dtype == np.bool_:
-            leaf = op("convert_element_type", leaf, new_dtype=np.dtype(np.int32), weak_type=False)
+            leaf = convert(leaf, np.dtype(np.int32))
         axes = tuple(canonical_axis(prim.name, n, leaf.ndim) for n in names if isinstance(n, int))
         if axes:
-            leaf = op(local, leaf, axes=tuple(sorted(axes)))
+            leaf = local(leaf, sorted(axes))
         return bind(prim, leaf, axis_name=along, axis_index_groups=groups) if along else leaf
 
     return tree.map(one, x)
@@ -196,7 +209,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
         names = bound_names("psum", axis_name)
         if not any(isinstance(n, int) for n in names):
             return tree.map(lambda v: v * size_of(names), x)
-    return _reduced(psum_p, "reduce_sum", x, axis_name, axis_index_groups)
+    return _reduced(psum_p, reduce_sum, x, axis_name, axis_index_groups)
 
 
 _NUMBERS = (int, float, complex)
@@ -222,19 +235,18 @@ def _divided(value: Any, n: int) -> Any:
     dtype = np.dtype(value.dtype)
     if dtype.kind in "iub":
         float_type = np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
-        value = op("convert_element_type", value, new_dtype=float_type, weak_type=False)
-    count = ArrayImpl(np.asarray(n, value.dtype), value.aval.update(shape=()))
-    return op("div", value, count)
+        value = convert(value, float_type)
+    return div(value, n)
 
 
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """Maximum over one or several mapped axes; parameters as `psum`."""
-    return _reduced(pmax_p, "reduce_max", x, axis_name, axis_index_groups)
+    return _reduced(pmax_p, reduce_max, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
     """Minimum over one or several mapped axes; parameters as `psum`."""
-    return _reduced(pmin_p, "reduce_min", x, axis_name, axis_index_groups)
+    return _reduced(pmin_p, reduce_min, x, axis_name, axis_index_groups)
 
 
 # ---- axis_index ----------------------------------------------------------------------------------
@@ -243,7 +255,7 @@ _INDEX = ShapedArray((), np.int32)
 
 
 def _index_collective(axis: Any, xs: Any, batched: Any, *, axis_name: Names) -> Any:
-    return op("iota", dtype=np.dtype(np.int32), shape=(int(axis),), dimension=0), True
+    return iota((int(axis),), 0), True
 
 
 axis_index_p = register(
@@ -274,8 +286,7 @@ def axis_index(axis_name: AxisName) -> Array:
     for name in names:
         index = bind(axis_index_p, axis_name=(name,))
         if total is not None:
-            size = ArrayImpl(np.asarray(size_of((name,)), np.int32), _INDEX)
-            index = op("add", op("mul", total, size), index)
+            index = add(mul(total, size_of((name,))), index)
         total = index
     return total
 

@@ -33,8 +33,9 @@ from ..core.forms import Contract
 from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
-from ._derive import BILINEAR, convert, moveaxis, permute, shifted
-from ._rules import register
+from .kit.calls import convert, moveaxis, permute
+from .kit.registry import register
+from .kit.rules import BILINEAR, shifted
 
 __all__ = [
     "DotAlgorithm",

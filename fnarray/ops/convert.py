@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayImpl, asarray, aval_of
+from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import (
     canonicalize_dtype,
@@ -20,7 +20,6 @@ from ..core.dtypes import (
     is_float,
     is_integer,
     itemsize_bits,
-    python_scalar_dtypes,
     to_real,
 )
 from ..core.forms import Call, Inline, Map
@@ -29,29 +28,22 @@ from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._derive import (
+from .elementwise import in_single
+from .kit import calls
+from .kit.calls import bitwise_and, broadcast_in_dim, convert, eq, full, ne
+from .kit.checks import FLOAT, all_weak, check_kind, check_same_dtypes, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import (
     CONSTANT,
     ELEMENTWISE_BATCH,
     LINEAR,
+    NOT_LINEAR,
     instantiate,
-    op,
     partials,
     spread,
     transposed,
 )
-from ._derive import full as full_of
-from ._derive import select as pick
-from ._rules import (
-    FLOAT,
-    NOT_LINEAR,
-    all_weak,
-    check_kind,
-    check_same_dtypes,
-    elementwise,
-    kind,
-    register,
-)
-from .elementwise import in_single
 
 __all__ = [
     "bitcast_convert_type",
@@ -130,20 +122,6 @@ _convert_p = register(
         batch=ELEMENTWISE_BATCH,
     )
 )
-
-
-def convert(x: Any, dtype: np.dtype, weak_type: bool = False) -> Array:
-    """`convert_element_type` to a canonical dtype, weak or not; nothing where there is none to do.
-
-    A Python scalar is converted at once, traced or not: it is a constant.
-    """
-    if type(x) in python_scalar_dtypes:
-        data = convert_values(np.asarray(x), dtype)
-        return ArrayImpl(np.asarray(data), ShapedArray((), dtype, weak_type))
-    aval = aval_of(x)
-    if aval.dtype == dtype and aval.weak_type == weak_type:
-        return x if isinstance(x, Array) else asarray(x)
-    return bind(_convert_p, x, new_dtype=dtype, weak_type=weak_type)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -403,7 +381,7 @@ def _select_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, A
 
 
 def _select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
-    zero = full_of(ct.aval, 0)
+    zero = full(ct.aval, 0)
 
     def back(k: int) -> Any:
         return bind(_select_n_p, which, *(ct if i == k else zero for i in range(len(cases))))
@@ -423,7 +401,7 @@ def _scalars_stretched(scalar: tuple[int, ...], full: int) -> RuleOf:
                     return x if k in scalar and not x.ndim else spread(x, size)
                 if x.shape == shape:
                     return x
-                return op("broadcast_in_dim", x, shape=shape, broadcast_dimensions=(0,))
+                return broadcast_in_dim(x, shape, (0,))
 
             pairs = zip(xs, batched, strict=True)
             return bind(prim, *(fit(k, x, b) for k, (x, b) in enumerate(pairs)), **params)
@@ -483,10 +461,10 @@ def _clamp_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
 
 def _chosen(g: Any, out: Any, x: Any, *others: Any) -> Any:
     """Tangent where the result is ``x`` and none of the others: where they meet, it is 0."""
-    which = op("eq", out, x)
+    which = eq(out, x)
     for other in others:
-        which = op("and", which, op("ne", x, other))
-    return pick(which, g, 0)
+        which = bitwise_and(which, ne(x, other))
+    return calls.select(which, g, 0)
 
 
 _clamp_p = register(
@@ -498,7 +476,7 @@ _clamp_p = register(
         jvp=partials(
             lambda g, out, low, x, high: _chosen(g, out, low, x, high),
             lambda g, out, low, x, high: _chosen(g, out, x, low, high),
-            lambda g, out, low, x, high: _chosen(g, out, high, op("max", low, x)),
+            lambda g, out, low, x, high: _chosen(g, out, high, calls.max(low, x)),
         ),
         transpose=NOT_LINEAR,
         batch=_scalars_stretched(scalar=(0, 2), full=1),

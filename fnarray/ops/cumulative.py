@@ -16,19 +16,11 @@ from ..core.forms import Call
 from ..core.primitive import Primitive
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._derive import (
-    LINEAR,
-    add_tangents,
-    const,
-    convert,
-    mul,
-    one_more_axis,
-    op,
-    partials,
-    select,
-    shifted,
-)
-from ._rules import INEXACT, NOT_LINEAR, NUMBER, check_kind, check_same_dtypes, kernel_call, kind
+from .kit import calls
+from .kit.calls import convert, div, eq, exp, mul, pad, select, sub
+from .kit.checks import INEXACT, NUMBER, check_kind, check_same_dtypes, kind
+from .kit.declare import kernel_call
+from .kit.rules import LINEAR, NOT_LINEAR, add_tangents, one_more_axis, partials, shifted
 from .reduce import HALVES
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
@@ -119,7 +111,7 @@ def _moved_on(x: Any, start: Any, axis: int, reverse: bool) -> Any:
     """Move elements one place along the direction of travel, ``start`` coming in."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
-    return op("pad", x, const(x, start), padding_config=tuple(config))
+    return pad(x, start, tuple(config))
 
 
 def _recurrence_aval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -195,21 +187,21 @@ def _of_log_sums(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     """Carry tangents from sum to sum, each weighed by its share of the next."""
 
     def finite(y: Any) -> Any:  # infinity's share of infinity is all, not NaN
-        return select(op("eq", y, const(y, np.inf)), 0, y)
+        return select(eq(y, np.inf), 0, y)
 
     before = _moved_on(out, -np.inf, axis, reverse)
-    kept, share = (op("exp", op("sub", finite(y), finite(out))) for y in (before, x))
+    kept, share = (exp(sub(finite(y), finite(out))) for y in (before, x))
     # A first element of minus infinity is its own sum.
-    new = select(op("eq", x, out), g, mul(g, share))
+    new = select(eq(x, out), g, mul(g, share))
     return linear_recurrence(kept, new, axis, reverse)
 
 
 def _of_extremes(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
     """Average the tangents of the elements so far that equal the extreme, as reductions do."""
-    kept, hit = (convert(op("eq", y, out), g.dtype) for y in (_moved_on(out, 0, axis, reverse), x))
+    kept, hit = (convert(eq(y, out), g.dtype) for y in (_moved_on(out, 0, axis, reverse), x))
     count = linear_recurrence(kept, hit, axis, reverse)
     total = linear_recurrence(kept, mul(g, hit), axis, reverse)
-    return op("div", total, op("max", count, const(count, 1)))
+    return div(total, calls.max(count, 1))
 
 
 # --- the operations -----------------------------------------------------------------------------

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from ..core import symbolic
-from ..core.array import Array, ArrayImpl, asarray, aval_of
+from ..core.array import Array, asarray, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import Reindex, Update
 from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
-from ..core.trace import bind, state
+from ..core.trace import bind
 from ..errors import ShapeError
-from ._canonical import Shape, as_array, canonical_axis, canonical_shape
-from ._derive import broadcast, const, full, linear_in, spread
-from ._derive import reshape as reshaped
-from ._registry import registry
-from ._rules import INTEGER, all_weak, check_same_dtypes, kind, register
 from ._windows import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from .bitwise import lt
-from .convert import convert_element_type, select_n
-from .elementwise import add
+from .convert import convert_element_type
+from .gather import gather_p, wrap_negative
+from .kit import calls
+from .kit.calls import broadcast, const, full
+from .kit.canonical import Shape, as_array, canonical_axis, canonical_shape
+from .kit.checks import INTEGER, all_weak, check_same_dtypes, kind
+from .kit.registry import register
+from .kit.rules import linear_in, spread
+from .scatter import scatter_p
 from .shape import expand_dims, squeeze
 from .slicing import concatenate, index_in_dim
 
@@ -39,26 +40,6 @@ __all__ = [
 
 
 # --- starts -------------------------------------------------------------------------------------
-
-
-def wrap_negative(index: Any, size: int) -> Any:
-    """Return an index along an axis of ``size``, counted from the end where it is negative.
-
-    Integers known now are wrapped now; traced ones by equations. What is not an integer is
-    returned as it is, for the operation's rule to refuse.
-    """
-    aval = aval_of(index)
-    if kind(aval.dtype) != "i":
-        return index
-    if isinstance(index, int | np.integer):
-        return aval.dtype.type(index + size if index < 0 else index)
-    if state.trace is None and not aval.shape and isinstance(index, ArrayImpl | np.ndarray):
-        value = int(index)
-        return aval.dtype.type(value + size) if value < 0 else index
-    if aval.dtype.itemsize <= 2 and size > np.iinfo(aval.dtype).max:
-        index, aval = convert_element_type(index, np.int32), aval.update(dtype=np.int32)
-    zero, n = aval.dtype.type(0), np.asarray(size).astype(aval.dtype)[()]
-    return select_n(lt(index, zero), index, add(index, n))
 
 
 def _reaching(starts: Sequence[Any], shape: Shape) -> Sequence[Any]:
@@ -145,7 +126,7 @@ def _vectors(
     """
     axes = tuple(d for d, n in enumerate(limits) if n)
     columns = [
-        reshaped(starts[d], (size, 1)) if batched[d] else broadcast(starts[d], (size, 1))
+        calls.reshape(starts[d], (size, 1)) if batched[d] else broadcast(starts[d], (size, 1))
         for d in axes
     ]
     return concatenate(columns, 1) if axes else None, axes
@@ -190,7 +171,7 @@ def _dynamic_slice_batch(
     vectors, axes = _vectors(size, starts, batched[1:], limits)
     if vectors is None:
         return x if batched[0] else spread(x, size)
-    return registry["gather"].rule("batch")(
+    return gather_p.rule("batch")(
         size,
         (x, vectors),
         (batched[0], True),
@@ -339,7 +320,7 @@ def _update_batch(size: int, operands: Sequence[Any], batched: Sequence[bool]) -
     vectors, axes = _vectors(size, starts, batched[2:], limits)
     if vectors is None:
         return update
-    return registry["scatter"].rule("batch")(
+    return scatter_p.rule("batch")(
         size,
         (x, vectors, update),
         (True, True, True),

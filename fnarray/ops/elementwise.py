@@ -16,32 +16,20 @@ from ..core.forms import Map
 from ..core.primitive import Missing, Primitive, RuleOf
 from ..core.tangents import Zero, is_zero
 from ..core.trace import bind
-from ._derive import (
+from .kit import calls
+from .kit.calls import broadcast, conj, const, convert, eq, ge, log, real, select
+from .kit.checks import FLOAT, INEXACT, NUMBER, REAL, all_weak, broadcast_avals, check_kind, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import (
     BILINEAR,
     CONSTANT,
     ELEMENTWISE_BATCH,
     LINEAR,
-    broadcast,
-    const,
-    convert,
-    op,
+    NOT_LINEAR,
     partials,
-    select,
     transposed,
     transposed_each,
-)
-from ._rules import (
-    FLOAT,
-    INEXACT,
-    NOT_LINEAR,
-    NUMBER,
-    REAL,
-    all_weak,
-    broadcast_avals,
-    check_kind,
-    elementwise,
-    kind,
-    register,
 )
 
 __all__ = [
@@ -206,9 +194,9 @@ def neg(x: Any) -> Any:
 def _abs_slope(g: Any, out: Any, x: Any) -> Any:
     if kind(x.dtype) != "c":
         # The slope at 0 is 1, as in JAX.
-        return select(op("ge", x, const(x, 0)), g, neg(g))
-    size = select(op("eq", out, const(out, 0)), 1, out)
-    return div(op("real", mul(g, op("conj", x, input_dtype=x.dtype))), size)
+        return select(ge(x, 0), g, neg(g))
+    size = select(eq(out, 0), 1, out)
+    return div(real(mul(g, conj(x))), size)
 
 
 @elementwise(
@@ -232,9 +220,9 @@ def _sign_slope(g: Any, out: Any, x: Any) -> Any:
     if kind(x.dtype) != "c":
         return Zero(out.aval)
     # What of g turns x around the origin, over the distance to it.
-    along = op("real", mul(g, op("conj", out, input_dtype=x.dtype)))
+    along = real(mul(g, conj(out)))
     size = abs(x)
-    size = select(op("eq", size, const(size, 0)), 1, size)
+    size = select(eq(size, 0), 1, size)
     return div(sub(g, mul(out, convert(along, x.dtype))), convert(size, x.dtype))
 
 
@@ -253,7 +241,7 @@ def sign(x: Any) -> Any:
     {"iuf": "sc.mul({0}, {0})", "c": "({0} * {0})"},
     eval=np.square,
     dtypes=NUMBER,
-    jvp=partials(lambda g, out, x: mul(g, mul(const(x, 2), x))),
+    jvp=partials(lambda g, out, x: mul(g, calls.mul(2, x))),
 )
 def square(x: Any) -> Any:
     """``x * x``."""
@@ -261,8 +249,8 @@ def square(x: Any) -> Any:
 
 def _chosen(g: Any, out: Any, x: Any, y: Any) -> Any:
     """Tangent where ``x`` is what `max` or `min` chose: half of it where ``y`` equals it."""
-    half = select(op("eq", y, out), const(g, 0.5), const(g, 1))
-    return mul(g, select(op("eq", x, out), half, 0))
+    half = select(eq(y, out), const(g, 0.5), const(g, 1))
+    return mul(g, select(eq(x, out), half, 0))
 
 
 _EXTREME = partials(_chosen, lambda g, out, x, y: _chosen(g, out, y, x))
@@ -336,16 +324,16 @@ def _pow_form(ins: tuple[ShapedArray, ...], outs: Any) -> Map:
 
 def _pow_slope(g: Any, out: Any, x: Any, y: Any) -> Any:
     if kind(y.dtype) in INEXACT:
-        return mul(g, mul(y, pow(x, sub(y, const(y, 1)))))
+        return mul(g, mul(y, pow(x, calls.sub(y, 1))))
     y = convert(y, x.dtype)
     # x**0 is 1 at 0 too: its slope is 0 * x**0 there, not 0 / x.
-    other = select(op("eq", y, const(y, 0)), 1, y)
-    return mul(g, mul(y, pow(x, sub(other, const(y, 1)))))
+    other = select(eq(y, 0), 1, y)
+    return mul(g, mul(y, pow(x, calls.sub(other, 1))))
 
 
 def _pow_slope_by_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
-    base = select(op("eq", x, const(x, 0)), 1, x)
-    return mul(g, mul(op("log", base), out))
+    base = select(eq(x, 0), 1, x)
+    return mul(g, mul(log(base), out))
 
 
 _pow_p = register(
@@ -396,7 +384,7 @@ def _integer_pow_form(ins: tuple[ShapedArray, ...], outs: Any, *, y: int) -> Map
 def _integer_pow_slope(g: Any, out: Any, x: Any, *, y: int) -> Any:
     if y in (0, 1):
         return g if y else Zero(out.aval)
-    return mul(g, mul(const(x, y), x if y == 2 else integer_pow(x, y - 1)))
+    return mul(g, calls.mul(y, x if y == 2 else integer_pow(x, y - 1)))
 
 
 _integer_pow_p = register(

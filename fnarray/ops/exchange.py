@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..core import shards, tree
-from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.primitive import Primitive
 from ..core.trace import bind
-from ._canonical import as_array, canonical_axis
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -29,8 +27,11 @@ from ._collective_rules import (
     one_name,
     size_of,
 )
-from ._derive import LINEAR, moveaxis, one_more_axis, op, reduce_sum, reshape, shifted, spread
-from ._registry import register
+from .kit import calls
+from .kit.calls import moveaxis, pad, reduce_sum, reshape
+from .kit.canonical import as_array, canonical_axis
+from .kit.registry import register
+from .kit.rules import LINEAR, one_more_axis, shifted, spread
 
 __all__ = [
     "all_gather",
@@ -470,9 +471,8 @@ def _permute_collective(
     x = xs[0] if batched[0] else spread(xs[0], axis)
     source = {target: k for k, target in perm}
     if len(source) < axis:  # nothing is sent to some: they read a row of zeros
-        zero = ArrayImpl(np.zeros((), x.dtype), ShapedArray((), x.dtype, x.aval.weak_type))
         padding = ((0, 1, 0), *((0, 0, 0),) * (x.ndim - 1))
-        x = op("pad", x, zero, padding_config=padding)
+        x = pad(x, 0, padding)
     return chosen_rows(x, [source.get(k, int(axis)) for k in range(axis)]), True
 
 
@@ -551,7 +551,6 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
         rows = all_gather(leaf, axis_name)
         shape = rows.shape[1:]
         none = (0,) * len(shape)
-        bounds = {"start_indices": (source, *none), "limit_indices": (source + 1, *shape)}
-        return reshape(op("slice", rows, strides=None, **bounds), shape)
+        return reshape(calls.slice(rows, (source, *none), (source + 1, *shape)), shape)
 
     return tree.map(one, x)

@@ -19,10 +19,11 @@ from ..core.dtypes import is_complex, to_complex, to_inexact, to_real
 from ..core.forms import Call
 from ..core.tangents import Undefined
 from ..core.trace import bind
-from ._canonical import as_array, canonical_ints
-from ._derive import LINEAR, convert, mul, one_more_axis, op
-from ._matrix import extend
-from ._rules import kernel_call
+from .kit.calls import conj, convert, mul, real
+from .kit.canonical import as_array, canonical_ints
+from .kit.declare import kernel_call
+from .kit.matrix import extend
+from .kit.rules import LINEAR, one_more_axis
 
 __all__ = ["FftType", "fft"]
 
@@ -89,7 +90,7 @@ def _transpose(
     n = fft_lengths[-1]
     if fft_type == FftType.RFFT:
         padded = extend(ct, ct.ndim - 1, n - ct.shape[-1])
-        return [op("real", bind(fft_p, padded, fft_type=FftType.FFT, fft_lengths=fft_lengths))]
+        return [real(bind(fft_p, padded, fft_type=FftType.FFT, fft_lengths=fft_lengths))]
     # Coefficients but the first and the middle one stand for their conjugates too.
     weights = np.full(n // 2 + 1, 2 / prod(fft_lengths), ct.dtype)
     weights[0] /= 2
@@ -97,7 +98,7 @@ def _transpose(
         weights[-1] /= 2
     half = bind(fft_p, ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)
     scale = convert(as_array(weights.reshape((1,) * (ct.ndim - 1) + weights.shape)), half.dtype)
-    return [op("conj", mul(half, scale), input_dtype=half.dtype)]
+    return [conj(mul(half, scale))]
 
 
 fft_p = kernel_call(

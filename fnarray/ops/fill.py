@@ -11,7 +11,7 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.dtypes import canonicalize_dtype
 from ..errors import ShapeError
-from .convert import convert
+from .kit.calls import convert
 from .shape import broadcast_in_dim
 
 __all__ = ["empty", "full", "full_like", "zeros_like_array"]

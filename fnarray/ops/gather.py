@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, aval_of
+from ..core.array import Array, ArrayImpl, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import Reindex
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.trace import bind, trace_graph
+from ..core.trace import bind, state, trace_graph
 from ..errors import ShapeError
-from ._canonical import Shape, canonical_ints, canonical_shape
-from ._derive import full, op, partials
-from ._rules import INTEGER, kind, register
 from ._windows import GatherDimensionNumbers, GatherScatterMode, Windows
-from .dynamic import wrap_negative
+from .convert import convert_element_type
 from .elementwise import add, rem
+from .kit.calls import full, lt, scatter_add, select_n
+from .kit.canonical import Shape, canonical_ints, canonical_shape
+from .kit.checks import INTEGER, kind
+from .kit.registry import register
+from .kit.rules import partials
 from .shape import expand_dims
 from .slicing import concatenate
 
@@ -163,8 +165,7 @@ def _transpose(
     mode: GatherScatterMode,
     **params: Any,
 ) -> list[Any]:
-    dx = op(
-        "scatter-add",
+    dx = scatter_add(
         full(x.aval, 0),
         indices,
         ct,
@@ -172,7 +173,6 @@ def _transpose(
         indices_are_sorted=indices_are_sorted,
         mode=mode,
         unique_indices=unique_indices,
-        update_consts=(),
         update_jaxpr=combiner(add, ct.dtype),
     )
     return [dx, None]
@@ -214,6 +214,26 @@ def _default_fill(dtype: np.dtype) -> Any:
         return True
     info = np.iinfo(dtype)
     return int(info.min if letter == "i" else info.max)
+
+
+def wrap_negative(index: Any, size: int) -> Any:
+    """Return an index along an axis of ``size``, counted from the end where it is negative.
+
+    Integers known now are wrapped now; traced ones by equations. What is not an integer is
+    returned as it is, for the operation's rule to refuse.
+    """
+    aval = aval_of(index)
+    if kind(aval.dtype) != "i":
+        return index
+    if isinstance(index, int | np.integer):
+        return aval.dtype.type(index + size if index < 0 else index)
+    if state.trace is None and not aval.shape and isinstance(index, ArrayImpl | np.ndarray):
+        value = int(index)
+        return aval.dtype.type(value + size) if value < 0 else index
+    if aval.dtype.itemsize <= 2 and size > np.iinfo(aval.dtype).max:
+        index, aval = convert_element_type(index, np.int32), aval.update(dtype=np.int32)
+    zero, n = aval.dtype.type(0), np.asarray(size).astype(aval.dtype)[()]
+    return select_n(lt(index, zero), index, add(index, n))
 
 
 def gather(
@@ -301,3 +321,21 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     )
     sizes = tuple(1 if d in axes else n for d, n in enumerate(shape))
     return gather(src, concatenate(columns, 1), numbers, sizes)
+
+
+def take_along(x: Any, order: Any, axis: int) -> Array:
+    """Rearrange the rows (axis -2) or columns (axis -1) of matrices, each by its own order."""
+    lead = x.ndim - 2
+    batch = tuple(range(lead))
+    moved = lead if axis == -2 else lead + 1
+    sizes = [1] * lead + list(x.shape[-2:])
+    sizes[moved] = 1
+    numbers = GatherDimensionNumbers(
+        offset_dims=(lead + 1 if axis == -2 else lead,),
+        collapsed_slice_dims=(moved,),
+        start_index_map=(moved,),
+        operand_batching_dims=batch,
+        start_indices_batching_dims=batch,
+    )
+    places = expand_dims(order, (order.ndim,))
+    return gather(x, places, numbers, sizes, mode="promise_in_bounds")

@@ -16,21 +16,15 @@ from ..core.dtypes import to_complex
 from ..core.forms import Call
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
-from ._derive import ELEMENTWISE_BATCH, broadcast, const, convert, mul, neg, partials, select
 from ._hypergeometric import hyp1f1_slope, hyp2f1_slope
-from ._rules import (
-    NOT_LINEAR,
-    all_weak,
-    broadcast_avals,
-    check_kind,
-    check_same_dtypes,
-    register,
-)
-from .bitwise import eq, lt
-from .elementwise import abs, add, div, max, square, sub
-from .parts import complex
+from .elementwise import square
+from .kit import calls
+from .kit.calls import add, broadcast, const, convert, div, eq, exp, log, lt, mul, neg, select, sub
+from .kit.checks import all_weak, broadcast_avals, check_kind, check_same_dtypes
+from .kit.registry import register
+from .kit.rules import ELEMENTWISE_BATCH, NOT_LINEAR, partials
 from .special import erf, no_slope, scipy_special
-from .transcendental import cos, exp, log, sin, sqrt
+from .transcendental import cos, sin, sqrt
 
 __all__ = [
     "dawsn",
@@ -94,10 +88,6 @@ def _order(name: str, operand: str = "its order") -> Callable[..., Any]:
     return no_slope(name, operand, "orders are whole numbers. Stop its gradient.")
 
 
-def _plus(x: Any, n: int) -> Any:
-    return add(x, const(x, n))
-
-
 def _phase(x: Any) -> Any:
     """``pi x**2 / 2``."""
     return mul(square(x), np.pi / 2)
@@ -105,28 +95,28 @@ def _phase(x: Any) -> Any:
 
 def _by_series(x: Any, at: float, width: float, series: tuple[float, ...], far: Any) -> Any:
     """``far(x)``, whose limit at ``at`` and Taylor series around it are known."""
-    distance = sub(x, const(x, at))
-    near = lt(abs(distance), const(x, width))
+    distance = sub(x, at)
+    near = lt(calls.abs(distance), width)
     value = const(x, series[-1])
     for term in series[-2::-1]:
-        value = add(mul(value, distance), const(x, term))
+        value = add(mul(value, distance), term)
     return select(near, value, far(select(near, at + 1, x)))
 
 
 def _expn_slope(g: Any, out: Any, n: Any, x: Any) -> Any:
     # That of order 0 is elementary; SciPy has no order -1.
-    first = mul(exp(neg(x)), div(_plus(x, 1), square(x)))
-    lower = bind(_expn_p, sub(max(n, const(n, 1)), const(n, 1)), x)
-    zero = broadcast(eq(n, const(n, 0)), out.shape)
+    first = mul(exp(neg(x)), div(add(x, 1), square(x)))
+    lower = bind(_expn_p, sub(calls.max(n, 1), 1), x)
+    zero = broadcast(eq(n, 0), out.shape)
     return neg(mul(g, select(zero, first, lower)))
 
 
 def _hyp1f1_slope(g: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
-    return mul(g, mul(div(a, b), bind(_hyp1f1_p, _plus(a, 1), _plus(b, 1), x)))
+    return mul(g, mul(div(a, b), bind(_hyp1f1_p, add(a, 1), add(b, 1), x)))
 
 
 def _hyp2f1_slope(g: Any, out: Any, a: Any, b: Any, c: Any, x: Any) -> Any:
-    upper = bind(_hyp2f1_p, _plus(a, 1), _plus(b, 1), _plus(c, 1), x)
+    upper = bind(_hyp2f1_p, add(a, 1), add(b, 1), add(c, 1), x)
     return mul(g, mul(div(mul(a, b), c), upper))
 
 
@@ -138,7 +128,7 @@ def _by_parameter(name: str, k: int, letter: str, evaluate: Callable[..., Any]) 
 
 
 def _jv_slope(g: Any, out: Any, v: Any, x: Any) -> Any:
-    around = sub(bind(_jv_p, _plus(v, -1), x), bind(_jv_p, _plus(v, 1), x))
+    around = sub(bind(_jv_p, add(v, -1), x), bind(_jv_p, add(v, 1), x))
     return mul(g, mul(around, 0.5))
 
 
@@ -148,7 +138,7 @@ def _owens_t_by_h(g: Any, out: Any, h: Any, a: Any) -> Any:
 
 
 def _owens_t_by_a(g: Any, out: Any, h: Any, a: Any) -> Any:
-    size = _plus(square(a), 1)
+    size = add(square(a), 1)
     bell = exp(mul(mul(square(h), size), -0.5))
     return mul(g, div(mul(bell, 0.5 / np.pi), size))
 
@@ -160,7 +150,7 @@ def _si_slope(g: Any, out: Any, x: Any) -> Any:
 
 def _spence_slope(g: Any, out: Any, x: Any) -> Any:
     taylor = (-1, 1 / 2, -1 / 3, 1 / 4, -1 / 5)
-    far = lambda x: div(log(x), sub(const(x, 1), x))  # noqa: E731
+    far = lambda x: div(log(x), sub(1, x))  # noqa: E731
     return mul(g, _by_series(x, 1, 1e-3, taylor, far))
 
 
@@ -169,31 +159,31 @@ def _polar_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
     def neighbour(sign: int) -> Any:
         k = mul(m, sign)
         # Negative past the last order, where the functions are 0.
-        size = sqrt(max(mul(sub(n, k), add(n, _plus(k, 1))), const(n, 0)))
-        turn = complex(cos(phi), mul(sin(phi), -sign))
-        other = bind(_sph_harm_y_p, n, _plus(m, sign), theta, phi)
+        size = sqrt(calls.max(mul(sub(n, k), add(n, add(k, 1))), 0))
+        turn = calls.complex(cos(phi), mul(sin(phi), -sign))
+        other = bind(_sph_harm_y_p, n, add(m, sign), theta, phi)
         return mul(mul(convert(size, out.dtype), turn), other)
 
     return mul(convert(g, out.dtype), mul(sub(neighbour(1), neighbour(-1)), 0.5))
 
 
 def _azimuthal_slope(g: Any, out: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
-    return mul(mul(complex(const(m, 0), m), out), convert(g, out.dtype))
+    return mul(mul(calls.complex(0, m), out), convert(g, out.dtype))
 
 
 def _wofz_slope(g: Any, out: Any, z: Any) -> Any:
-    return mul(g, sub(const(z, 2j / np.pi**0.5), mul(mul(z, out), 2)))
+    return mul(g, sub(2j / np.pi**0.5, mul(mul(z, out), 2)))
 
 
 _dawsn_p = _hosted(
     "dawsn",
     _named("dawsn"),
-    lambda g, out, x: mul(g, sub(const(x, 1), mul(mul(x, out), 2))),
+    lambda g, out, x: mul(g, sub(1, mul(mul(x, out), 2))),
 )
 _erfcx_p = _hosted(
     "erfcx",
     _named("erfcx"),
-    lambda g, out, x: mul(g, sub(mul(mul(x, out), 2), const(x, 2 / np.pi**0.5))),
+    lambda g, out, x: mul(g, sub(mul(mul(x, out), 2), 2 / np.pi**0.5)),
 )
 _exp1_p = _hosted("exp1", _named("exp1"), lambda g, out, x: neg(mul(g, div(exp(neg(x)), x))))
 _expi_p = _hosted("expi", _named("expi"), lambda g, out, x: mul(g, div(exp(x), x)))

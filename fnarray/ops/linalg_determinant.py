@@ -8,25 +8,44 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.avals import ShapedArray
-from ..core.dtypes import int32, is_complex, to_real
+from ..core.dtypes import is_complex, to_real
 from ..core.forms import Call
 from ..core.tangents import zero_of
 from ..core.trace import bind
-from ._derive import Tangents, convert, expand, full, mul, one_more_axis, op, reduce_sum, select
-from ._matrix import (
+from .contract import batch_matmul as matmul
+from .kit import calls
+from .kit.calls import (
+    bitwise_or,
+    broadcast_in_dim,
+    convert,
+    convert_like,
+    div,
+    eq,
+    expand,
+    full,
+    imag,
+    iota,
+    mul,
+    ne,
+    real,
+    reduce_prod,
+    reduce_sum,
+    select,
+    sign,
+    sub,
+)
+from .kit.declare import kernel_call
+from .kit.matrix import (
     adjoint,
     check_square,
-    convert_like,
     count,
     diagonal,
-    matmul,
     native,
     scale_columns,
-    sub,
     swap,
     where_entries,
 )
-from ._rules import kernel_call
+from .kit.rules import Tangents, one_more_axis
 from .linalg_factor import lu_p
 from .linalg_orthogonal import svd_p
 from .linalg_solve import factored_solve_p
@@ -46,20 +65,20 @@ def _det_call(ins: Any, outs: Any) -> Call:
 
 def _parity(pivots: Any, dtype: Any) -> Any:
     """Return 1 for an even number of exchanges, -1 for an odd one."""
-    places = op("iota", dtype=int32, shape=pivots.shape, dimension=pivots.ndim - 1)
-    moved = convert(op("ne", pivots, places), dtype)
-    factor = op("sub", full(moved.aval, 1), mul(moved, 2))
+    places = iota(pivots.shape, pivots.ndim - 1)
+    moved = convert(ne(pivots, places), dtype)
+    factor = sub(full(moved.aval, 1), mul(moved, 2))
     return _product(factor)
 
 
 def _product(x: Any) -> Any:
-    return op("reduce_prod", x, axes=(x.ndim - 1,))
+    return reduce_prod(x, (x.ndim - 1,))
 
 
 def _det_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     """``d det = trace(adj(A) dA)`` (Jacobi), whatever the rank."""
     out = bind(det_p, *primals)
-    terms = op("mul", swap(bind(adjugate_p, *primals)), tangents[0])
+    terms = mul(swap(bind(adjugate_p, *primals)), tangents[0])
     return out, reduce_sum(terms, (terms.ndim - 2, terms.ndim - 1))
 
 
@@ -118,33 +137,27 @@ def _adjugate_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     inner = matmul(matmul(adjoint(u), da), adjoint(vh))
     pairs = convert_like(_all_but_two(s), a)
     on = matmul(pairs, expand(diagonal(inner), s.ndim))
-    on = where_entries("eq", op("broadcast_in_dim", on, **_stretched(on, inner)))
-    phase = op("mul", bind(det_p, u), bind(det_p, vh))
-    change = scale_columns(sub(on, op("mul", pairs, inner)), _along_last(phase, s))
+    on = where_entries(eq, broadcast_in_dim(on, inner.shape, range(on.ndim)))
+    phase = mul(bind(det_p, u), bind(det_p, vh))
+    change = scale_columns(sub(on, mul(pairs, inner)), _along_last(phase, s))
     out = bind(adjugate_p, a)
     return out, matmul(matmul(adjoint(vh), change), adjoint(u))
 
 
-def _stretched(x: Any, like: Any) -> dict[str, Any]:
-    return {"shape": like.shape, "broadcast_dimensions": tuple(range(x.ndim))}
-
-
 def _along_last(x: Any, like: Any) -> Any:
-    return op("broadcast_in_dim", x, shape=like.shape, broadcast_dimensions=tuple(range(x.ndim)))
+    return broadcast_in_dim(x, like.shape, tuple(range(x.ndim)))
 
 
 def _all_but_two(s: Any) -> Any:
     """Return, at ``(i, j)``, the product of all values but the i-th and j-th; 0 where they meet."""
     n, lead = s.shape[-1], s.ndim - 1
     shape = (*s.shape[:-1], n, n, n)
-    row, column, place = (
-        op("iota", dtype=int32, shape=shape, dimension=lead + axis) for axis in range(3)
-    )
-    left_out = op("or", op("eq", row, place), op("eq", column, place))
+    row, column, place = (iota(shape, lead + axis) for axis in range(3))
+    left_out = bitwise_or(eq(row, place), eq(column, place))
     axes = (*range(lead), lead + 2)
-    values = op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=axes)
+    values = broadcast_in_dim(s, shape, axes)
     products = _product(select(left_out, 1, values))
-    return sub(products, where_entries("eq", products))
+    return sub(products, where_entries(eq, products))
 
 
 adjugate_p = kernel_call(
@@ -180,22 +193,22 @@ def _slogdet_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     factors, pivots, order = bind(lu_p, a)
     pivot = diagonal(factors)
     axis = pivot.ndim - 1
-    size = op("abs", pivot)
-    log = reduce_sum(op("log", size), (axis,))
-    sign = op("mul", _parity(pivots, a.dtype), _product(_phase(pivot, size)))
+    size = calls.abs(pivot)
+    log = reduce_sum(calls.log(size), (axis,))
+    sign = mul(_parity(pivots, a.dtype), _product(_phase(pivot, size)))
     flags = {"transpose_a": False, "conjugate_a": False}
     ratio = bind(factored_solve_p, a, factors, order, da, **flags)
     ratio = reduce_sum(diagonal(ratio), (axis,))
     if not is_complex(a.dtype):
         return [sign, log], [zero_of(sign), ratio]
-    turn = op("complex", full(log.aval, 0), op("imag", ratio))
-    return [sign, log], [op("mul", sign, turn), op("real", ratio)]
+    turn = calls.complex(full(log.aval, 0), imag(ratio))
+    return [sign, log], [mul(sign, turn), real(ratio)]
 
 
 def _phase(x: Any, size: Any) -> Any:
     if is_complex(x.dtype):
-        return op("div", x, op("complex", size, full(size.aval, 0)))
-    return op("sign", x)
+        return div(x, calls.complex(size, full(size.aval, 0)))
+    return sign(x)
 
 
 slogdet_p = kernel_call(

@@ -13,11 +13,14 @@ from ..core.dtypes import int32
 from ..core.forms import Call
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._canonical import as_array
-from ._derive import CONSTANT, Tangents, add_tangents, const, expand, mul, one_more_axis, op
-from ._matrix import (
+from .contract import batch_matmul as matmul
+from .gather import take_along
+from .kit.calls import add, const, eq, expand, mul, pad, triangular_solve
+from .kit.canonical import as_array
+from .kit.checks import FLOAT, check_kind, check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     MANY,
-    add,
     check_matrix,
     check_square,
     count,
@@ -27,17 +30,15 @@ from ._matrix import (
     hermitian_part,
     join,
     lapack,
-    matmul,
     native,
     per_matrix,
     swap,
-    take_along,
     tril,
     triu,
     unit_diagonal,
     where_entries,
 )
-from ._rules import FLOAT, check_kind, check_same_dtypes, kernel_call
+from .kit.rules import CONSTANT, Tangents, add_tangents, one_more_axis
 
 __all__ = [
     "cholesky",
@@ -84,12 +85,12 @@ def _cholesky_tangent(factor: Any, change: Any) -> Any:
 
     ``L^-1 dL`` is the lower triangle, its diagonal halved, of ``L^-1 dA L^-H``.
     """
-    inner = op("triangular_solve", factor, change, **_solve(left_side=True))
-    inner = op(
-        "triangular_solve", factor, inner, **_solve(left_side=False, transpose_a=True, conj=True)
+    inner = triangular_solve(factor, change, left_side=True, lower=True)
+    inner = triangular_solve(
+        factor, inner, left_side=False, lower=True, transpose_a=True, conjugate_a=True
     )
     lower = tril(inner)
-    return matmul(factor, where_entries("eq", mul(lower, 0.5), other=lower))
+    return matmul(factor, where_entries(eq, mul(lower, 0.5), other=lower))
 
 
 def _solve(*, left_side: bool, transpose_a: bool = False, conj: bool = False) -> dict[str, bool]:
@@ -278,7 +279,7 @@ def unpacked(factors: Any) -> tuple[Any, Any]:
         batch = factors.shape[:-2]
         corner = eye(n - size, factors, batch)
         edges = (*((0, 0, 0),) * (corner.ndim - 1), (size, 0, 0))
-        high = join([high, op("pad", corner, const(corner, 0), padding_config=edges)], -2)
+        high = join([high, pad(corner, 0, edges)], -2)
     return unit_diagonal(low), high
 
 
@@ -287,13 +288,8 @@ def _lu_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     factors, pivots, order = bind(lu_p, primals[0])
     low, high = unpacked(factors)
     change = take_along(tangents[0], order, -2)
-    flags = {"transpose_a": False, "conjugate_a": False}
-    inner = op(
-        "triangular_solve", low, change, left_side=True, lower=True, unit_diagonal=True, **flags
-    )
-    inner = op(
-        "triangular_solve", high, inner, left_side=False, lower=False, unit_diagonal=False, **flags
-    )
+    inner = triangular_solve(low, change, left_side=True, lower=True, unit_diagonal=True)
+    inner = triangular_solve(high, inner, left_side=False, lower=False)
     tangent = add(matmul(low, tril(inner, -1)), matmul(triu(inner), high))
     return [factors, pivots, order], [tangent, zero_of(pivots), zero_of(order)]
 
@@ -428,9 +424,9 @@ def _symmetric_jvp(
     total: Any = zero_of(out)
     if not is_zero(da):
         half = matmul(da, swap(a))
-        total = op("mul", add(half, swap(half)), const(half, alpha))
+        total = mul(add(half, swap(half)), const(half, alpha))
     if not is_zero(dc):
-        total = add_tangents(total, op("mul", dc, const(dc, beta)))
+        total = add_tangents(total, mul(dc, const(dc, beta)))
     return out, total
 
 

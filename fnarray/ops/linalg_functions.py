@@ -15,18 +15,11 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from ._derive import Tangents, full, instantiate, op
-from ._matrix import (
-    check_square,
-    convert_like,
-    cut,
-    join,
-    matmul,
-    per_matrix,
-    sub,
-    swap,
-)
-from ._rules import check_same_dtypes
+from .contract import batch_matmul as matmul
+from .kit.calls import convert_like, full, neg, sub
+from .kit.checks import check_same_dtypes
+from .kit.matrix import check_square, cut, join, per_matrix, swap
+from .kit.rules import Tangents, instantiate
 from .linalg_orthogonal import by_library
 
 __all__: list[str] = []
@@ -170,7 +163,7 @@ def _sylvester_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     terms = [] if is_zero(da) else [matmul(da, x)]
     terms += [] if is_zero(db) else [matmul(x, db)]
     for term in terms:
-        change = op("neg", term) if is_zero(change) else sub(change, term)
+        change = neg(term) if is_zero(change) else sub(change, term)
     return x, bind(sylvester_p, a, b, change)
 
 

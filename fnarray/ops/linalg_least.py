@@ -10,8 +10,10 @@ from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._derive import Tangents, op
-from ._matrix import add, adjoint, check_matrix, matmul, sub
+from .contract import batch_matmul as matmul
+from .kit.calls import add, neg, sub
+from .kit.matrix import adjoint, check_matrix
+from .kit.rules import Tangents
 from .linalg_orthogonal import _svd_eval, by_library
 
 __all__: list[str] = []
@@ -53,7 +55,7 @@ def _pinv_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     left = matmul(dah, matmul(ph, p))
     change = sub(right, matmul(matmul(right, a), p))
     change = add(change, sub(left, matmul(p, matmul(a, left))))
-    return p, add(change, op("neg", matmul(p, matmul(da, p))))
+    return p, add(change, neg(matmul(p, matmul(da, p))))
 
 
 pinv_p = by_library("pinv", _pinv_aval, _pinv_eval, many=False, jvp=_pinv_jvp)

@@ -16,30 +16,40 @@ from ..core.primitive import Missing, Primitive
 from ..core.tangents import zero_of
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ._canonical import as_array
-from ._derive import Tangents, const, full, one_more_axis, op
-from ._matrix import (
+from .contract import batch_matmul as matmul
+from .gather import take_along
+from .kit.calls import (
     add,
+    broadcast_in_dim,
+    convert_like,
+    div,
+    eq,
+    full,
+    mul,
+    real,
+    sub,
+    triangular_solve,
+)
+from .kit.canonical import as_array
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     adjoint,
     check_matrix,
-    convert_like,
     cut,
     diagonal,
     differences,
     inverse_off_diagonal,
     join,
     lapack,
-    matmul,
     per_matrix,
     scale_columns,
     scale_rows,
-    sub,
-    take_along,
     tril,
     where_entries,
     workspace,
 )
-from ._rules import NOT_LINEAR, check_same_dtypes, kernel_call
+from .kit.rules import NOT_LINEAR, Tangents, one_more_axis
 
 __all__ = ["SvdAlgorithm", "householder_product", "ormqr", "qr", "svd"]
 
@@ -141,22 +151,13 @@ def _qr_jvp(
         dx = take_along(dx, order[0], -1)
     k, axis = min(m, n), x.ndim - 1
     square = cut(r, axis, 0, k)
-    solved = op(
-        "triangular_solve",
-        square,
-        cut(dx, axis, 0, k),
-        left_side=False,
-        lower=False,
-        transpose_a=False,
-        conjugate_a=False,
-        unit_diagonal=False,
-    )
+    solved = triangular_solve(square, cut(dx, axis, 0, k), left_side=False, lower=False)
     inner = matmul(adjoint(q), solved)
     low = tril(inner, -1)
     skew = sub(low, adjoint(low))
     if is_complex(x.dtype):
         # The diagonal of R stays real: an imaginary change there is Q's.
-        skew = add(skew, where_entries("eq", sub(inner, convert_like(op("real", inner), inner))))
+        skew = add(skew, where_entries(eq, sub(inner, convert_like(real(inner), inner))))
     dq = add(matmul(q, sub(skew, inner)), solved)
     dr = matmul(sub(inner, skew), square)
     if n > m:
@@ -418,8 +419,8 @@ def _empty_svd(batch: tuple[int, ...], outs: Any) -> list[np.ndarray]:
 
 def _reciprocals(s: Any) -> Any:
     """``1 / s``, and 0 where ``s`` is 0."""
-    zero = convert_like(op("eq", s, full(s.aval, 0)), s)
-    return sub(op("div", full(s.aval, 1), add(s, zero)), zero)
+    zero = convert_like(eq(s, full(s.aval, 0)), s)
+    return sub(div(full(s.aval, 1), add(s, zero)), zero)
 
 
 def _svd_jvp(
@@ -445,20 +446,20 @@ def _svd_jvp(
     s, u, vh = bind(svd_p, x, **thin, algorithm=algorithm)
     uh, v = adjoint(u), adjoint(vh)
     inner = matmul(matmul(uh, dx), v)
-    ds = diagonal(op("real", inner) if is_complex(x.dtype) else inner)
+    ds = diagonal(real(inner) if is_complex(x.dtype) else inner)
     if not compute_uv:
         return _subset([s], [ds], subset_by_index)
     # Squares' differences as products, which keeps their digits.
-    w = op("mul", differences(s), _sums(s))
+    w = mul(differences(s), _sums(s))
     inverse = convert_like(inverse_off_diagonal(w), x)
     right = scale_columns(inner, s)
     left = scale_rows(s, inner)
-    turn_u = op("mul", inverse, add(right, adjoint(right)))
-    turn_v = op("mul", inverse, add(left, adjoint(left)))
+    turn_u = mul(inverse, add(right, adjoint(right)))
+    turn_v = mul(inverse, add(left, adjoint(left)))
     reciprocal = _reciprocals(s)
     if is_complex(x.dtype):
         # Only the difference of the phases of a pair of vectors is determined: U's turn.
-        skew = op("div", where_entries("eq", sub(inner, adjoint(inner))), const(inner, 2))
+        skew = div(where_entries(eq, sub(inner, adjoint(inner))), 2)
         turn_u = add(turn_u, scale_columns(skew, reciprocal))
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     if m > n:
@@ -487,8 +488,8 @@ def _sums(s: Any) -> Any:
     n = s.shape[-1]
     shape = (*s.shape, n)
     lead = tuple(range(s.ndim - 1))
-    row = op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(*lead, s.ndim))
-    column = op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(*lead, s.ndim - 1))
+    row = broadcast_in_dim(s, shape, (*lead, s.ndim))
+    column = broadcast_in_dim(s, shape, (*lead, s.ndim - 1))
     return add(row, column)
 
 

@@ -13,35 +13,26 @@ from ..core.dtypes import is_complex
 from ..core.forms import Call
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from ._canonical import as_array
-from ._derive import (
-    Tangents,
-    add_tangents,
-    all_spread,
-    broadcast,
-    expand,
-    one_more_axis,
-    op,
-    reshape,
-)
-from ._matrix import (
+from .contract import batch_matmul as matmul
+from .kit.calls import broadcast, conj, expand, mul, neg, reshape, sub
+from .kit.canonical import as_array
+from .kit.checks import check_same_dtypes
+from .kit.declare import kernel_call
+from .kit.matrix import (
     MANY,
     blas,
     check_square,
-    conj,
     count,
     lapack,
-    matmul,
     native,
     per_matrix,
     shift,
-    sub,
     swap,
     tril,
     triu,
     with_columns_folded,
 )
-from ._rules import check_same_dtypes, kernel_call
+from .kit.rules import Tangents, add_tangents, all_spread, one_more_axis
 from .linalg_factor import lu_p
 
 __all__ = ["triangular_solve", "tridiagonal_solve"]
@@ -123,7 +114,7 @@ def _triangular_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[An
         da = _triangle(da, params["lower"], params["unit_diagonal"])
         da = _applied(da, params["transpose_a"], params["conjugate_a"])
         product = matmul(da, x) if params["left_side"] else matmul(x, da)
-        change = op("neg", product) if is_zero(db) else sub(db, product)
+        change = neg(product) if is_zero(db) else sub(db, product)
     return x, bind(triangular_solve_p, a, change, **params)
 
 
@@ -265,7 +256,7 @@ def _residual_change(da: Any, db: Any, x: Any) -> Any:
     if is_zero(da):
         return db
     product = matmul(da, x)
-    return op("neg", product) if is_zero(db) else sub(db, product)
+    return neg(product) if is_zero(db) else sub(db, product)
 
 
 def _linear_transpose(ct: Any, a: Any, b: Any) -> list[Any]:
@@ -450,7 +441,7 @@ def _tridiagonal_jvp(primals: Any, tangents: Tangents, **params: bool) -> tuple[
     change = tangents[3]
     for dd, y in zip(tangents[:3], neighbours, strict=True):
         if not is_zero(dd):
-            change = add_tangents(change, op("neg", op("mul", _columns(dd, y), y)))
+            change = add_tangents(change, neg(mul(_columns(dd, y), y)))
     return x, bind(tridiagonal_solve_p, *diagonals, change, **params)
 
 

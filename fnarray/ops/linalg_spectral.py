@@ -15,24 +15,37 @@ from ..core.dtypes import is_complex, to_complex, to_real
 from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ._canonical import as_array
-from ._derive import Tangents, op, reduce_sum, select
-from ._matrix import (
-    adjoint,
-    check_square,
+from .contract import batch_matmul as matmul
+from .kit import calls
+from .kit.calls import (
+    argmax,
+    broadcast_in_dim,
     conj,
     convert_like,
+    div,
+    eq,
+    imag,
+    iota,
+    mul,
+    real,
+    reduce_sum,
+    select,
+    sub,
+)
+from .kit.canonical import as_array
+from .kit.matrix import (
+    adjoint,
+    check_square,
     cut,
     diagonal,
     differences,
     hermitian_part,
     inverse_off_diagonal,
     lapack,
-    matmul,
     per_matrix,
-    sub,
     workspace,
 )
+from .kit.rules import Tangents
 from .linalg_orthogonal import by_library, subset_size
 from .linalg_solve import linear_solve_p
 
@@ -107,9 +120,9 @@ def _eigh_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any
     subset, params["subset_by_index"] = params["subset_by_index"], None
     v, w = bind(eigh_p, primals[0], **params)
     inner = matmul(matmul(adjoint(v), tangents[0]), v)
-    dw = diagonal(op("real", inner) if is_complex(v.dtype) else inner)
+    dw = diagonal(real(inner) if is_complex(v.dtype) else inner)
     inverse = convert_like(inverse_off_diagonal(differences(w)), v)
-    dv = matmul(v, op("mul", inverse, inner))
+    dv = matmul(v, mul(inverse, inner))
     if subset is None:
         return [v, w], [dv, dw]
     axis = v.ndim - 1
@@ -235,22 +248,22 @@ def _turns(w: Any, v: Any, change: Any) -> tuple[Any, Any]:
     """
     rows = v.ndim - 2
     inner = bind(linear_solve_p, v, matmul(change, v))
-    dv = matmul(v, op("mul", inverse_off_diagonal(differences(w)), inner))
-    along = op("real", reduce_sum(op("mul", conj(v), dv), (rows,)))
-    largest = op("argmax", op("abs", v), axes=(rows,), index_dtype=np.dtype(np.int32))
-    places = op("iota", dtype=np.dtype(np.int32), shape=v.shape, dimension=rows)
-    here = op("eq", places, _rows(largest, v))
+    dv = matmul(v, mul(inverse_off_diagonal(differences(w)), inner))
+    along = real(reduce_sum(mul(conj(v), dv), (rows,)))
+    largest = argmax(calls.abs(v), rows)
+    places = iota(v.shape, rows)
+    here = eq(places, _rows(largest, v))
     turned, held = (
-        reduce_sum(op(part, select(here, x, 0)), (rows,)) for part, x in (("imag", dv), ("real", v))
+        reduce_sum(part(select(here, x, 0)), (rows,)) for part, x in ((imag, dv), (real, v))
     )
-    factor = op("complex", along, op("div", turned, held))
-    return diagonal(inner), sub(dv, op("mul", v, _rows(factor, v)))
+    factor = calls.complex(along, div(turned, held))
+    return diagonal(inner), sub(dv, mul(v, _rows(factor, v)))
 
 
 def _rows(x: Any, like: Any) -> Any:
     """Repeat vectors as the rows of matrices."""
     axes = (*range(like.ndim - 2), like.ndim - 1)
-    return op("broadcast_in_dim", x, shape=like.shape, broadcast_dimensions=axes)
+    return broadcast_in_dim(x, like.shape, axes)
 
 
 def _eig_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]:

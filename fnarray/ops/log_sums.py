@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ._derive import const, mul, op, partials, select
-from ._rules import FLOAT, elementwise
+from .kit.calls import eq, exp, exp2, mul, select, sub
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
 
 __all__: list[str] = []  # not of lax: fnarray.numpy has them, for any dtypes
 
@@ -31,14 +33,14 @@ def _template(power: str, unit: float) -> Callable[[np.dtype], str]:
     return of
 
 
-def _share(power: str, k: int) -> Callable[..., Any]:
+def _share(power: Callable[..., Any], k: int) -> Callable[..., Any]:
     """Derivative by term ``k``: its share of the sum; infinity's share of infinity is all."""
 
     def finite(x: Any) -> Any:
-        return select(op("eq", x, const(x, np.inf)), 0, x)
+        return select(eq(x, np.inf), 0, x)
 
     def part(g: Any, out: Any, *terms: Any) -> Any:
-        return mul(g, op(power, op("sub", finite(terms[k]), finite(out))))
+        return mul(g, power(sub(finite(terms[k]), finite(out))))
 
     return part
 
@@ -48,7 +50,7 @@ def _share(power: str, k: int) -> Callable[..., Any]:
     eval=np.logaddexp,
     dtypes=FLOAT,
     cost=30,
-    jvp=partials(_share("exp", 0), _share("exp", 1)),
+    jvp=partials(_share(exp, 0), _share(exp, 1)),
 )
 def logaddexp(x: Any, y: Any) -> Any:
     """``log(exp(x) + exp(y))``."""
@@ -59,7 +61,7 @@ def logaddexp(x: Any, y: Any) -> Any:
     eval=np.logaddexp2,
     dtypes=FLOAT,
     cost=30,
-    jvp=partials(_share("exp2", 0), _share("exp2", 1)),
+    jvp=partials(_share(exp2, 0), _share(exp2, 1)),
 )
 def logaddexp2(x: Any, y: Any) -> Any:
     """``log2(2**x + 2**y)``."""

@@ -12,8 +12,12 @@ from ..core.dtypes import float32, float64, to_complex, to_real
 from ..core.forms import Map
 from ..core.primitive import Primitive
 from ..core.trace import bind
-from ._derive import ELEMENTWISE_BATCH, LINEAR, const, linear_in, op, transposed, transposed_each
-from ._rules import all_weak, broadcast_avals, elementwise, kind, register
+from .kit import calls
+from .kit.calls import neg
+from .kit.checks import all_weak, broadcast_avals, kind
+from .kit.declare import elementwise
+from .kit.registry import register
+from .kit.rules import ELEMENTWISE_BATCH, LINEAR, linear_in, transposed, transposed_each
 
 __all__ = ["complex", "conj", "imag", "real"]
 
@@ -24,7 +28,7 @@ __all__ = ["complex", "conj", "imag", "real"]
     dtypes="c",
     result=to_real,
     jvp=LINEAR,
-    transpose=transposed(lambda ct, x: complex(ct, const(ct, 0))),
+    transpose=transposed(lambda ct, x: calls.complex(ct, 0)),
 )
 def real(x: Any) -> Any:
     """Real part of complex numbers."""
@@ -37,7 +41,7 @@ def real(x: Any) -> Any:
     result=to_real,
     jvp=LINEAR,
     # Cotangents pair with tangents by Re(ct * t), nothing conjugated: Im t is Re(-i t).
-    transpose=transposed(lambda ct, x: complex(const(ct, 0), op("neg", ct))),
+    transpose=transposed(lambda ct, x: calls.complex(0, neg(ct))),
 )
 def imag(x: Any) -> Any:
     """Imaginary part of complex numbers."""
@@ -77,7 +81,7 @@ _complex_p = register(
         eval=join_parts,
         form=lambda ins, outs: Map("fk.complexmath.make({0}, {1})"),
         jvp=linear_in(0, 1),
-        transpose=transposed_each(lambda ct, x, y: real(ct), lambda ct, x, y: op("neg", imag(ct))),
+        transpose=transposed_each(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
         batch=ELEMENTWISE_BATCH,
     )
 )

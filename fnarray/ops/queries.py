@@ -10,8 +10,8 @@ import numpy as np
 
 from ..core.array import Array, aval_of
 from ..core.dtypes import canonicalize_dtype, dtype_and_weak
-from ._canonical import as_array
 from .fill import full
+from .kit.canonical import as_array
 from .shape import broadcast_in_dim
 
 __all__ = ["broadcast_like", "dtype", "shape_as_value"]

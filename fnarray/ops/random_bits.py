@@ -26,11 +26,11 @@ from ..core.forms import Inline, Map
 from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import ShapeError
-from ._derive import CONSTANT, ELEMENTWISE_BATCH, one_more_axis
-from ._rules import NOT_LINEAR, broadcast_avals, register
-from .bitwise import lt, shift_right_logical
-from .convert import convert, select
-from .elementwise import add, mul
+from .bitwise import shift_right_logical
+from .kit.calls import add, convert, lt, mul, select
+from .kit.checks import broadcast_avals
+from .kit.registry import register
+from .kit.rules import CONSTANT, ELEMENTWISE_BATCH, NOT_LINEAR, one_more_axis
 from .shape import broadcast_in_dim, expand_dims, iota_p, reshape, squeeze
 from .slicing import concatenate, slice_in_dim
 

@@ -14,9 +14,11 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.dtypes import float32, float64
-from ._derive import const, mul, op, partials
-from ._rules import FLOAT, elementwise
 from .elementwise import in_single
+from .kit.calls import add, div, exp, mul
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
 from .special import erf_inv
 from .transcendental import log, log1p
 
@@ -188,9 +190,9 @@ def _single(
 
 
 def _erf_inv_tangent(g: Any, out: Any, x: Any) -> Any:
-    return mul(g, mul(op("exp", mul(out, out)), float(np.sqrt(np.pi)) / 2))
+    return mul(g, mul(exp(mul(out, out)), float(np.sqrt(np.pi)) / 2))
 
 
-sample_log = _single("log", _log, lambda g, out, x: op("div", g, x))
-sample_log1p = _single("log1p", _log1p, lambda g, out, x: op("div", g, op("add", x, const(x, 1))))
+sample_log = _single("log", _log, lambda g, out, x: div(g, x))
+sample_log1p = _single("log1p", _log1p, lambda g, out, x: div(g, add(x, 1)))
 sample_erf_inv = _single("erf_inv", _erf_inv, _erf_inv_tangent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -29,36 +29,33 @@ from ._combine import (
     lanewise,
     trace_combiner,
 )
-from ._derive import (
-    CONSTANT,
-    LINEAR,
-    all_spread,
+from .kit import calls
+from .kit.calls import (
     broadcast,
-    const,
+    broadcast_in_dim,
     convert,
-    instantiate,
+    cumprod,
+    div,
+    eq,
     moveaxis,
     mul,
-    one_more_axis,
-    op,
-    partials,
+    pad,
     permute,
     reshape,
+)
+from .kit.checks import ANY, LOGICAL, REAL, check_kind, kind
+from .kit.declare import place_axes, reduction, without_axes
+from .kit.registry import register
+from .kit.rules import (
+    CONSTANT,
+    LINEAR,
+    NOT_LINEAR,
+    all_spread,
+    instantiate,
+    one_more_axis,
+    partials,
     shifted,
     transposed,
-)
-from ._derive import reduce_sum as summed
-from ._rules import (
-    ANY,
-    LOGICAL,
-    NOT_LINEAR,
-    REAL,
-    check_kind,
-    kind,
-    place_axes,
-    reduction,
-    register,
-    without_axes,
 )
 
 __all__ = [
@@ -114,11 +111,16 @@ def highest_of(dtype: np.dtype) -> Any:
 # --- NumPy evaluation ---------------------------------------------------------------------------
 
 
+def _wide(dtype: np.dtype) -> np.dtype:
+    """Accumulate half precision in float32: to round every partial sum loses the small terms."""
+    return float32 if dtype in HALVES else dtype
+
+
 def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., np.ndarray]:
     """Return the evaluation of a reduction by ``ufunc``; halves are folded in float32."""
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
-        wide = float32 if x.dtype in HALVES else x.dtype
+        wide = _wide(x.dtype)
         if x.size == 0:
             shape = without_axes(x.shape, axes)
             return np.full(shape, start(x.dtype), x.dtype)
@@ -126,18 +128,6 @@ def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., 
         return out if wide is x.dtype else out.astype(x.dtype)
 
     return evaluate
-
-
-def _wide(face: Callable[..., Any]) -> Callable[..., Any]:
-    """Accumulate half precision in float32: to round every partial sum loses the small terms."""
-    narrow = face.primitive.form  # type: ignore[attr-defined]
-
-    def form(ins: Any, outs: Any, **params: Any) -> Reduce:
-        made = narrow(ins, outs, **params)
-        return replace(made, dtypes=(float32,)) if ins[0].dtype in HALVES else made
-
-    face.primitive.form = form  # type: ignore[attr-defined]
-    return face
 
 
 def _ordered(sign: str) -> str:
@@ -155,14 +145,14 @@ def _ordered(sign: str) -> str:
 def _stretch(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     """Repeat a reduction's result along the axes it lacks: what transposes a sum."""
     kept = tuple(i for i in range(len(shape)) if i not in axes)
-    return op("broadcast_in_dim", y, shape=shape, broadcast_dimensions=kept)
+    return broadcast_in_dim(y, shape, kept)
 
 
 def _of_extremes(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     """Average the tangents of the elements that equal the result."""
     one_each = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    hits = convert(op("eq", x, reshape(out, one_each)), g.dtype, g.aval.weak_type)
-    return op("div", summed(mul(g, hits), axes), summed(hits, axes))
+    hits = convert(eq(x, reshape(out, one_each)), g.dtype, g.aval.weak_type)
+    return div(calls.reduce_sum(mul(g, hits), axes), calls.reduce_sum(hits, axes))
 
 
 def _of_product(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -173,9 +163,9 @@ def _of_product(g: Any, out: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     g, x = _line(g, axes), _line(x, axes)
     n = x.shape[-1]
     if n < 2:
-        return summed(g, (x.ndim - 1,))
+        return calls.reduce_sum(g, (x.ndim - 1,))
     others = mul(_products_before(x, False), _products_before(x, True))
-    return summed(mul(g, others), (x.ndim - 1,))
+    return calls.reduce_sum(mul(g, others), (x.ndim - 1,))
 
 
 def _line(x: Any, axes: tuple[int, ...]) -> Any:
@@ -191,20 +181,20 @@ def _products_before(x: Any, reverse: bool) -> Any:
     start = [0] * x.ndim
     stop = list(x.shape)
     start[axis], stop[axis] = (1, n) if reverse else (0, n - 1)
-    rest = op("slice", x, start_indices=tuple(start), limit_indices=tuple(stop), strides=None)
-    running = op("cumprod", rest, axis=axis, reverse=reverse)
+    rest = calls.slice(x, tuple(start), tuple(stop))
+    running = cumprod(rest, axis, reverse)
     edge = (0, 1, 0) if reverse else (1, 0, 0)
     config = (*((0, 0, 0),) * axis, edge)
-    return op("pad", running, const(x, 1), padding_config=config)
+    return pad(running, 1, config)
 
 
 # --- reductions with a primitive of their own ---------------------------------------------------
 
 
-@_wide
 @reduction(
     {"iuf": "sc.radd({a0}, {x0})", "c": "({a0} + {x0})"},
     start=zero_of,
+    accumulator=_wide,
     eval=_folded(np.add, zero_of),
     jvp=LINEAR,
     transpose=transposed(lambda ct, x, axes: _stretch(ct, x.shape, axes)),
@@ -215,10 +205,10 @@ def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
     ...
 
 
-@_wide
 @reduction(
     {"iuf": "sc.rmul({a0}, {x0})", "c": "({a0} * {x0})"},
     start=one_of,
+    accumulator=_wide,
     eval=_folded(np.multiply, one_of),
     jvp=partials(_of_product),
 )
@@ -311,7 +301,7 @@ def _position(label: str, beats: str, start: Callable[[np.dtype], Any], find: An
         return ShapedArray(without_axes(x.shape, axes), index_dtype)
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> np.ndarray:
-        return find(x.astype(float32) if x.dtype in HALVES else x, axis=axes[0])
+        return find(x.astype(_wide(x.dtype), copy=False), axis=axes[0])
 
     def form(ins: Any, outs: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Reduce:
         (x,) = ins
@@ -324,7 +314,7 @@ def _position(label: str, beats: str, start: Callable[[np.dtype], Any], find: An
             combine=(f"({{x0}} if {wins} else {{a0}})", f"({{x1}} if {wins} else {{a1}})"),
             terms=("{0}", f"sc.to_{index_dtype}({{r0}})"),
             results=(1,),
-            dtypes=(float32 if x.dtype in HALVES else x.dtype, index_dtype),
+            dtypes=(_wide(x.dtype), index_dtype),
             axes=axes,
         )
 
@@ -508,8 +498,7 @@ def _reduce_batch(
     # Starts differ from lane to lane: they are combined with what the elements fold to.
     shape = without_axes(xs[0].shape, dims)
     starts = [
-        op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(0,) * b)
-        for s, b in zip(operands[n:], batched[n:], strict=True)
+        broadcast_in_dim(s, shape, (0,) * b) for s, b in zip(operands[n:], batched[n:], strict=True)
     ]
     rows = [_rows(x, dims) for x in xs]
     if not rows[0].shape[0]:

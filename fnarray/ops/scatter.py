@@ -17,23 +17,16 @@ from ..core.primitive import Primitive, Rule, RuleOf
 from ..core.tangents import Zero, is_undefined, is_zero
 from ..core.trace import Tracer, bind, trace_graph
 from ..errors import MissingRuleError, ShapeError
-from ._canonical import Shape, canonical_shape
-from ._derive import (
-    const,
-    full,
-    instantiate,
-    op,
-    partials,
-    reshape,
-    select,
-    spread,
-    transposed_each,
-)
-from ._rules import NOT_LINEAR, check_same_dtypes, register
 from ._scattering import apply_on_arrays, scatter_eval
 from ._windows import GatherScatterMode, ScatterDimensionNumbers, Windows
-from .elementwise import add, max, min, mul, neg, sub
+from .elementwise import add, max, min, mul, sub
 from .gather import FILLING, canonical_numbers, check_indices, combiner, gather_p
+from .kit import calls
+from .kit.calls import const, div, eq, full, gt, lt, reshape, select
+from .kit.canonical import Shape, canonical_shape
+from .kit.checks import check_same_dtypes
+from .kit.registry import register
+from .kit.rules import NOT_LINEAR, instantiate, partials, spread, transposed_each
 from .shape import broadcast, broadcast_in_dim, iota
 
 __all__ = [
@@ -205,15 +198,15 @@ def _need_apart(*operands: Any, **params: Any) -> None:
 
 def _factor_tangent(g: Any, out: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Array:
     _need_apart(x, indices, updates, **params)
-    return mul(x, _add_to(full(x.aval, 0), indices, g, **params))
+    return calls.mul(x, _add_to(full(x.aval, 0), indices, g, **params))
 
 
 def _factor_cotangent(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Array:
     _need_apart(x, indices, updates, **params)
-    return _read(mul(ct, x), indices, updates, **params)
+    return _read(calls.mul(ct, x), indices, updates, **params)
 
 
-def _extremal_jvp(beaten: str) -> RuleOf:
+def _extremal_jvp(beaten: Callable[..., Any]) -> RuleOf:
     """Derivative of a scatter of extrema: those who tie share equally, as in JAX."""
 
     def make(prim: Primitive) -> Callable[..., Any]:
@@ -224,13 +217,13 @@ def _extremal_jvp(beaten: str) -> RuleOf:
             if is_zero(dx) and is_zero(du):
                 return out, Zero(out.aval)
             zero, one = const(x, 0), const(x, 1)
-            lost = op(beaten, x, out)
-            won = op("eq", updates, _read(out, indices, updates, **params))
+            lost = beaten(x, out)
+            won = eq(updates, _read(out, indices, updates, **params))
             ties = _add_to(select(lost, zero, one), indices, select(won, one, zero), **params)
-            share = op("div", full(x.aval, 1), ties)
+            share = div(full(x.aval, 1), ties)
             shares = _read(share, indices, updates, **params)
-            kept = select(lost, zero, mul(instantiate(dx), share))
-            won_by = select(won, mul(instantiate(du), shares), zero)
+            kept = select(lost, zero, calls.mul(instantiate(dx), share))
+            won_by = select(won, calls.mul(instantiate(du), shares), zero)
             return out, _add_to(kept, indices, won_by, **params)
 
         return jvp
@@ -266,7 +259,7 @@ scatter_sub_p = _variant(
     np.subtract,
     _SUM,
     transposed_each(
-        lambda ct, *xs, **p: ct, None, lambda ct, x, *at, **p: neg(_read(ct, *at, **p))
+        lambda ct, *xs, **p: ct, None, lambda ct, x, *at, **p: calls.neg(_read(ct, *at, **p))
     ),
 )
 scatter_mul_p = _variant(
@@ -278,8 +271,8 @@ scatter_mul_p = _variant(
         lambda ct, x, *at, **p: bind(scatter_mul_p, ct, *at, **p), None, _factor_cotangent
     ),
 )
-scatter_min_p = _variant("scatter-min", min, np.minimum, _extremal_jvp("gt"))
-scatter_max_p = _variant("scatter-max", max, np.maximum, _extremal_jvp("lt"))
+scatter_min_p = _variant("scatter-min", min, np.minimum, _extremal_jvp(gt))
+scatter_max_p = _variant("scatter-max", max, np.maximum, _extremal_jvp(lt))
 
 
 def _eval(
@@ -338,7 +331,7 @@ def _last(x: Any, indices: Any, updates: Any, **params: Any) -> Array:
     written = bind(
         scatter_p, full(ShapedArray(x.shape, number.dtype), 0), indices, number, **params
     )
-    return op("eq", _read(written, indices, updates, **params), number)
+    return eq(_read(written, indices, updates, **params), number)
 
 
 def _set_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:

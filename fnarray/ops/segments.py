@@ -12,12 +12,12 @@ import numpy as np
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.dtypes import is_integer
 from ..errors import ConcretizationTypeError
-from ._canonical import as_array
-from ._derive import broadcast, reshape
-from ._rules import ANY, NUMBER, check_kind
 from ._windows import GatherScatterMode
 from .elementwise import add, max, min, mul
 from .fill import full
+from .kit.calls import broadcast, reshape
+from .kit.canonical import as_array
+from .kit.checks import ANY, NUMBER, check_kind
 from .reduce import highest_of, lowest_of
 from .scatter import ScatterDimensionNumbers, scatter_add, scatter_max, scatter_min, scatter_mul
 from .slicing import slice_in_dim

@@ -17,19 +17,13 @@ from ..core.forms import Iota
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
-from ._derive import (
-    CONSTANT,
-    LINEAR,
-    led_by,
-    one_more_axis,
-    permute,
-    reduce_sum,
-    shifted,
-    transposed,
-)
-from ._derive import reshape as reshaped
-from ._rules import NOT_LINEAR, NUMBER, check_kind, register, reindexing
+from .kit import calls
+from .kit.calls import permute, reduce_sum
+from .kit.canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
+from .kit.checks import NUMBER, check_kind
+from .kit.declare import reindexing
+from .kit.registry import register
+from .kit.rules import CONSTANT, LINEAR, NOT_LINEAR, led_by, one_more_axis, shifted, transposed
 
 __all__ = [
     "broadcast",
@@ -84,7 +78,7 @@ def _broadcast_transpose(
 ) -> Array:
     """Sum over the axes that are new or were stretched."""
     along = {d for n, d in zip(x.shape, broadcast_dimensions, strict=True) if n == shape[d]}
-    return reshaped(reduce_sum(ct, [d for d in range(len(shape)) if d not in along]), x.shape)
+    return calls.reshape(reduce_sum(ct, [d for d in range(len(shape)) if d not in along]), x.shape)
 
 
 def _led(axes: Shape | None, size: int = 0) -> Shape | None:
@@ -255,8 +249,8 @@ def _reshape_transpose(
     ct: Any, x: ShapedArray, *, new_sizes: Shape, dimensions: Shape | None
 ) -> Array:
     if dimensions is None:
-        return reshaped(ct, x.shape)
-    return permute(reshaped(ct, [x.shape[d] for d in dimensions]), _inverse(dimensions))
+        return calls.reshape(ct, x.shape)
+    return permute(calls.reshape(ct, [x.shape[d] for d in dimensions]), _inverse(dimensions))
 
 
 reshape_p = reindexing(
@@ -383,7 +377,7 @@ squeeze_p = reindexing(
     index=_squeeze_index,
     eval=lambda x, *, dimensions: x.reshape(_squeeze_shape(x.shape, dimensions=dimensions)),
     jvp=LINEAR,
-    transpose=transposed(lambda ct, x, *, dimensions: reshaped(ct, x.shape)),
+    transpose=transposed(lambda ct, x, *, dimensions: calls.reshape(ct, x.shape)),
     batch=one_more_axis(dimensions=shifted),
 )
 
@@ -413,7 +407,7 @@ def _tile_shape(x: Shape, *, reps: Shape) -> Shape:
 
 def _tile_transpose(ct: Any, x: ShapedArray, *, reps: Shape) -> Array:
     pairs = [n for pair in zip(reps, x.shape, strict=True) for n in pair]
-    return reduce_sum(reshaped(ct, pairs), range(0, len(pairs), 2))
+    return reduce_sum(calls.reshape(ct, pairs), range(0, len(pairs), 2))
 
 
 tile_p = reindexing(

@@ -18,23 +18,21 @@ from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
 from ..errors import ShapeError
-from ._canonical import Shape, canonical_axis, canonical_ints
-from ._derive import (
+from .kit.calls import const, full, reduce_sum, select, select_n
+from .kit.canonical import Shape, canonical_axis, canonical_ints
+from .kit.checks import all_weak, check_same_dtypes
+from .kit.declare import reindexing
+from .kit.registry import register
+from .kit.rules import (
     LINEAR,
-    const,
-    full,
     instantiate,
     led_by,
     linear_in,
     one_more_axis,
-    op,
-    reduce_sum,
-    select,
     shifted,
     spread,
     transposed,
 )
-from ._rules import all_weak, check_same_dtypes, register, reindexing
 from .shape import broadcast_in_dim, broadcast_in_dim_p, squeeze, squeeze_p
 
 __all__ = [
@@ -541,7 +539,7 @@ def _pad_batch(size: int, operands: Any, batched: Any, *, padding_config: Paddin
         return bind(pad_p, x, value, padding_config=config)
     padded = bind(pad_p, x, const(x, 0), padding_config=config)
     values = broadcast_in_dim(value, padded.shape, (0,))
-    return op("select_n", _gaps(x.shape, config), padded, values)
+    return select_n(_gaps(x.shape, config), padded, values)
 
 
 pad_p = register(

@@ -21,10 +21,11 @@ from ..core.forms import Call
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import bind
-from ._derive import expand, one_more_axis, shifted
-from ._rules import kernel_call
 from ._windows import GatherDimensionNumbers, GatherScatterMode
 from .gather import gather_p
+from .kit.calls import expand
+from .kit.declare import kernel_call
+from .kit.rules import one_more_axis, shifted
 from .reduce import HALVES
 from .shape import broadcasted_iota
 

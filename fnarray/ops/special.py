@@ -12,11 +12,13 @@ import numpy as np
 from ..core.dtypes import finfo
 from ..core.primitive import Missing
 from ..errors import MissingRuleError
-from ._derive import const, mul, neg, partials, select
-from ._rules import FLOAT, elementwise
-from .bitwise import gt
-from .elementwise import abs, add, in_single, reciprocal, sign, square, sub
-from .transcendental import exp, log, log1p
+from .elementwise import in_single, reciprocal, square
+from .kit import calls
+from .kit.calls import add, const, exp, gt, log, mul, neg, select, sign, sub
+from .kit.checks import FLOAT
+from .kit.declare import elementwise
+from .kit.rules import partials
+from .transcendental import log1p
 
 __all__ = [
     "bessel_i0e",
@@ -138,7 +140,7 @@ def digamma(x: Any) -> Any:
     cost=60,
     jvp=partials(
         no_slope("zeta", "its exponent", "no closed form is known. Use differences."),
-        lambda g, out, x, q: neg(mul(g, mul(x, zeta(add(x, const(x, 1)), q)))),
+        lambda g, out, x, q: neg(mul(g, mul(x, zeta(add(x, 1), q)))),
     ),
 )
 def zeta(x: Any, q: Any) -> Any:
@@ -164,7 +166,7 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
     cost=80,
     jvp=partials(
         no_slope("polygamma", "its order", "orders are whole numbers. Stop its gradient."),
-        lambda g, out, m, x: mul(g, polygamma(add(m, const(m, 1)), x)),
+        lambda g, out, m, x: mul(g, polygamma(add(m, 1), x)),
     ),
 )
 def polygamma(m: Any, x: Any) -> Any:
@@ -173,7 +175,7 @@ def polygamma(m: Any, x: Any) -> Any:
 
 def _gamma_density(g: Any, a: Any, x: Any) -> Any:
     """``g`` times ``x**(a-1) exp(-x) / gamma(a)``."""
-    power = mul(sub(a, const(a, 1)), log(x))
+    power = mul(sub(a, 1), log(x))
     return mul(g, exp(sub(sub(power, x), lgamma(a))))
 
 
@@ -207,8 +209,8 @@ def igammac(a: Any, x: Any) -> Any:
 
 def _beta_density(g: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
     """``g`` times ``x**(a-1) (1-x)**(b-1) / B(a, b)``."""
-    left = mul(sub(a, const(a, 1)), log(x))
-    right = mul(sub(b, const(b, 1)), log1p(neg(x)))
+    left = mul(sub(a, 1), log(x))
+    right = mul(sub(b, 1), log1p(neg(x)))
     size = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
     return mul(g, exp(sub(add(right, left), size)))
 
@@ -347,7 +349,7 @@ def bessel_i0e(x: Any) -> Any:
 def _i1e_slope(g: Any, out: Any, x: Any) -> Any:
     # I1(x) / x tends to 1/2 at 0.
     tiny = const(x, finfo(x.dtype).eps)
-    far = gt(abs(x), tiny)
+    far = gt(calls.abs(x), tiny)
     safe = select(far, x, tiny)
     slope = sub(bessel_i0e(safe), mul(out, add(sign(safe), reciprocal(safe))))
     return mul(g, select(far, slope, 0.5))

@@ -12,9 +12,11 @@ import numpy as np
 
 from ..core.dtypes import to_real
 from ..core.trace import bind
-from ._derive import const, mul, neg, partials
-from ._rules import FLOAT, INEXACT, elementwise, kind
-from .elementwise import add, div, in_single, integer_pow, reciprocal, square, sub
+from .elementwise import in_single, integer_pow, reciprocal, square
+from .kit.calls import add, div, mul, neg, sub
+from .kit.checks import FLOAT, INEXACT, kind
+from .kit.declare import elementwise
+from .kit.rules import partials
 from .parts import join_parts
 
 __all__ = [
@@ -65,14 +67,6 @@ class Tolerance:
             raise ValueError(f"lax.Tolerance: bounds must not be negative, got {self}.")
 
 
-def _one_plus(x: Any) -> Any:
-    return add(x, const(x, 1))
-
-
-def _one_minus(x: Any) -> Any:
-    return sub(const(x, 1), x)
-
-
 def transcendental(
     template: str | dict[str, str],
     *,
@@ -118,7 +112,7 @@ def _everywhere(name: str) -> dict[str, str]:
     {"f": "sc.sqrt({0})", "c": "fk.complexmath.sqrt({0})"},
     eval=np.sqrt,
     cost=6,
-    slope=lambda g, out, x: mul(g, div(const(x, 0.5), out)),
+    slope=lambda g, out, x: mul(g, div(0.5, out)),
 )
 def sqrt(x: Any, *, accuracy: Any = None) -> Any:
     """Square root, correctly rounded for real operands; NaN below zero."""
@@ -169,7 +163,7 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
 @transcendental(
     _everywhere("expm1"),
     eval=np.expm1,
-    slope=lambda g, out, x: mul(g, _one_plus(out)),
+    slope=lambda g, out, x: mul(g, add(out, 1)),
 )
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
     """``exp(x) - 1``, accurate for small ``x``."""
@@ -198,7 +192,7 @@ def _log1p(x: np.ndarray) -> Any:
 @transcendental(
     _everywhere("log1p"),
     eval=_log1p,
-    slope=lambda g, out, x: div(g, _one_plus(x)),
+    slope=lambda g, out, x: div(g, add(x, 1)),
 )
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm of ``1 + x``, accurate for small ``x``."""
@@ -207,7 +201,7 @@ def log1p(x: Any, *, accuracy: Any = None) -> Any:
 @transcendental(
     _everywhere("logistic"),
     eval=in_single(lambda x: 1 / (1 + np.exp(-x))),
-    slope=lambda g, out, x: mul(g, mul(out, _one_minus(out))),
+    slope=lambda g, out, x: mul(g, mul(out, sub(1, out))),
 )
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
     """Logistic function ``1 / (1 + exp(-x))``."""
@@ -235,7 +229,7 @@ def cos(x: Any, *, accuracy: Any = None) -> Any:
     _everywhere("tan"),
     eval=np.tan,
     cost=20,
-    slope=lambda g, out, x: mul(g, _one_plus(square(out))),
+    slope=lambda g, out, x: mul(g, add(square(out), 1)),
 )
 def tan(x: Any, *, accuracy: Any = None) -> Any:
     """Tangent."""
@@ -244,7 +238,7 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
 @transcendental(
     _everywhere("tanh"),
     eval=np.tanh,
-    slope=lambda g, out, x: mul(add(g, mul(g, out)), _one_minus(out)),
+    slope=lambda g, out, x: mul(add(g, mul(g, out)), sub(1, out)),
 )
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
     """Hyperbolic tangent."""
@@ -255,7 +249,7 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     eval=np.arcsin,
     dtypes=INEXACT,
     cost=15,
-    jvp=partials(lambda g, out, x: mul(g, rsqrt(_one_minus(square(x))))),
+    jvp=partials(lambda g, out, x: mul(g, rsqrt(sub(1, square(x))))),
 )
 def asin(x: Any) -> Any:
     """Inverse sine."""
@@ -266,7 +260,7 @@ def asin(x: Any) -> Any:
     eval=np.arccos,
     dtypes=INEXACT,
     cost=15,
-    jvp=partials(lambda g, out, x: neg(mul(g, rsqrt(_one_minus(square(x)))))),
+    jvp=partials(lambda g, out, x: neg(mul(g, rsqrt(sub(1, square(x)))))),
 )
 def acos(x: Any) -> Any:
     """Inverse cosine."""
@@ -277,7 +271,7 @@ def acos(x: Any) -> Any:
     eval=np.arctan,
     dtypes=INEXACT,
     cost=15,
-    jvp=partials(lambda g, out, x: div(g, _one_plus(square(x)))),
+    jvp=partials(lambda g, out, x: div(g, add(square(x), 1))),
 )
 def atan(x: Any) -> Any:
     """Inverse tangent."""
@@ -310,7 +304,7 @@ def cosh(x: Any) -> Any:
     eval=np.arcsinh,
     dtypes=INEXACT,
     cost=20,
-    jvp=partials(lambda g, out, x: mul(g, rsqrt(_one_plus(square(x))))),
+    jvp=partials(lambda g, out, x: mul(g, rsqrt(add(square(x), 1)))),
 )
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine."""
@@ -318,9 +312,9 @@ def asinh(x: Any) -> Any:
 
 def _acosh_slope(g: Any, out: Any, x: Any) -> Any:
     if kind(x.dtype) != "c":
-        return mul(g, rsqrt(sub(square(x), const(x, 1))))
+        return mul(g, rsqrt(sub(square(x), 1)))
     # The root of the product is of the other sign left of the imaginary axis.
-    return mul(g, mul(rsqrt(sub(x, const(x, 1))), rsqrt(_one_plus(x))))
+    return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
 
 
 @elementwise(
@@ -339,7 +333,7 @@ def acosh(x: Any) -> Any:
     eval=np.arctanh,
     dtypes=INEXACT,
     cost=20,
-    jvp=partials(lambda g, out, x: mul(reciprocal(_one_plus(x)), div(g, _one_minus(x)))),
+    jvp=partials(lambda g, out, x: mul(reciprocal(add(x, 1)), div(g, sub(1, x)))),
 )
 def atanh(x: Any) -> Any:
     """Inverse hyperbolic tangent."""

@@ -27,22 +27,23 @@ from ._combine import (
     lanewise,
     trace_combiner,
 )
-from ._derive import (
+from .bitwise import ge, le
+from .kit import calls
+from .kit.calls import broadcast, broadcast_in_dim, pad, select
+from .kit.checks import ANY, NUMBER, check_kind
+from .kit.declare import kernel_call
+from .kit.registry import register
+from .kit.rules import (
     LINEAR,
+    NOT_LINEAR,
     all_spread,
-    broadcast,
-    const,
     instantiate,
     led_by,
     linear_in,
     one_more_axis,
-    op,
     partials,
-    select,
     transposed,
 )
-from ._registry import registry
-from ._rules import ANY, NOT_LINEAR, NUMBER, check_kind, kernel_call, register
 from .reduce import HALVES, MONOIDS, combiner, monoid_of_function, monoid_of_graph
 from .window_layout import (
     Sizes,
@@ -106,12 +107,11 @@ def _sum_transpose(ct: Any, x: ShapedArray, **params: Any) -> Any:
     return bind(reduce_window_sum_p, ct, **back)
 
 
-def _of_extremes(select_prim: str) -> RuleOf:
+def _of_extremes(select_prim: Primitive) -> RuleOf:
     """Derivative of windowed extremes: the tangent of each window's selected element."""
 
     def part(g: Any, out: Any, x: Any, **params: Any) -> Any:
-        prim = registry[select_prim]
-        return bind(select_and_gather_add_p, g, x, select_prim=prim, **params)
+        return bind(select_and_gather_add_p, g, x, select_prim=select_prim, **params)
 
     return partials(part)
 
@@ -159,8 +159,8 @@ def _windowed(
 
 
 reduce_window_sum_p = _windowed("sum", "add", NUMBER, LINEAR, transposed(_sum_transpose))
-reduce_window_max_p = _windowed("max", "max", ANY, _of_extremes("ge"))
-reduce_window_min_p = _windowed("min", "min", ANY, _of_extremes("le"))
+reduce_window_max_p = _windowed("max", "max", ANY, _of_extremes(ge.primitive))
+reduce_window_min_p = _windowed("min", "min", ANY, _of_extremes(le.primitive))
 _NAMED = {"add": reduce_window_sum_p, "max": reduce_window_max_p, "min": reduce_window_min_p}
 
 
@@ -219,19 +219,15 @@ def _unrolled(combine: Combine, arrays: Arrays, starts: Arrays, params: dict[str
         (low, high, base - 1)
         for (low, high), base in zip(params["padding"], params["base_dilation"], strict=True)
     )
-    padded = [op("pad", x, const(x, 0), padding_config=config) for x in arrays]
+    padded = [pad(x, 0, config) for x in arrays]
     folded = list(starts)
     for r in np.ndindex(*params["window_dimensions"]):
         at = at_places(places, r, params)
         here = real[at]
         if not here.any():
             continue
-        box = {
-            "start_indices": tuple(s.start for s in at),
-            "limit_indices": tuple(s.stop for s in at),
-            "strides": tuple(s.step for s in at),
-        }
-        new = combine(folded, [op("slice", x, **box) for x in padded])
+        box = [tuple(getattr(s, end) for s in at) for end in ("start", "stop", "step")]
+        new = combine(folded, [calls.slice(x, *box) for x in padded])
         if not here.all():
             new = [select(here, a, b) for a, b in zip(new, folded, strict=True)]
         folded = new
@@ -263,8 +259,7 @@ def _general_batch(
     # Starts differ from lane to lane, which the form does not know.
     shape = reduce_window_shape_tuple(xs[0].shape, **moved)
     starts = [
-        op("broadcast_in_dim", s, shape=shape, broadcast_dimensions=(0,) * b)
-        for s, b in zip(operands[n:], batched[n:], strict=True)
+        broadcast_in_dim(s, shape, (0,) * b) for s, b in zip(operands[n:], batched[n:], strict=True)
     ]
     combine = combination("reduce_window", "batch", jaxpr)
     return _unrolled(combine, xs, starts, moved), [True] * n

@@ -17,8 +17,8 @@ from ..core.dtypes import (
     promote_types,
 )
 from ..errors import TypePromotionError
-from ..ops._canonical import canonical_shape
-from ..ops.shape import broadcast_in_dim
+from ..ops.kit.calls import broadcast
+from ..ops.kit.canonical import canonical_shape
 
 Shape = tuple[int, ...]
 
@@ -95,11 +95,4 @@ def param(name: str, x: Any, dtype: Any, shape: Shape | None = None) -> Array:
             "Convert it with astype, or ask for samples of a wider dtype."
         )
     x = lax.convert_element_type(x, dtype)
-    return x if shape is None else spread(x, shape)
-
-
-def spread(x: Array, shape: Shape) -> Array:
-    """Broadcast an array to a shape."""
-    if x.shape == shape:
-        return x
-    return broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
+    return x if shape is None else broadcast(x, shape)

@@ -10,7 +10,8 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array, aval_of
 from ..core.dtypes import float32, iinfo, int32, to_inexact
-from ._args import Shape, dtype_of, shape_of, spread
+from ..ops.kit.calls import broadcast
+from ._args import Shape, dtype_of, shape_of
 from ._keys import sampler
 from ._uniform import subkeys, uniform
 
@@ -45,7 +46,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = None) -
     """
     dtype = dtype_of("poisson", dtype, "int")
     shape = shape_of("poisson", shape, lam)
-    lam = spread(lax.convert_element_type(lam, float32), shape)
+    lam = broadcast(lax.convert_element_type(lam, float32), shape)
     small = lax.bitwise_or(lam != lam, lam < 10)
     turns = min(int(iinfo(dtype).max), int(iinfo(int32).max))
     low = _knuth(key, jnp.where(small, lam, 0.0), dtype, turns)
@@ -140,7 +141,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
     dtype = dtype_of("binomial", dtype)
     shape = shape_of("binomial", shape, n, p)
     working = to_inexact(aval_of(p).dtype)
-    n, p = (spread(lax.convert_element_type(x, working), shape) for x in (n, p))
+    n, p = (broadcast(lax.convert_element_type(x, working), shape) for x in (n, p))
     mirrored = p >= 0.5
     q = jnp.where(p < 0.5, p, 1.0 - p)
     bad_n, bad_q = (n != n) | (n < 0.0), (q != q) | (q < 0.0)
@@ -254,7 +255,7 @@ def multinomial(
     dtypes = jnp.promote_types(aval_of(n).dtype, aval_of(p).dtype)
     n, p = (lax.convert_element_type(x, to_inexact(dtypes)) for x in (n, p))
     shape = p.shape if shape is None else tuple(shape)
-    p = jnp.moveaxis(spread(p, shape), -1, 0)
+    p = jnp.moveaxis(broadcast(p, shape), -1, 0)
     after = lax.cumsum(p, 0, reverse=True)
     ratios = p / jnp.where(after == 0, 1, after)
 
@@ -264,6 +265,6 @@ def multinomial(
         return left - count, count
 
     keys = lax.reshape(jnp.stack(subkeys(key, p.shape[0])), (p.shape[0], 2))
-    _, counts = lax.scan(draw, spread(n, shape[:-1]), (ratios, keys), unroll=unroll)
+    _, counts = lax.scan(draw, broadcast(n, shape[:-1]), (ratios, keys), unroll=unroll)
     counts = jnp.moveaxis(counts, 0, -1)
     return lax.convert_element_type(counts, float if dtype is None else dtype)

@@ -19,11 +19,12 @@ from ..core.forms import Inline
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import bind, no_trace, trace_graph
-from ..ops._derive import one_more_axis, partials
-from ..ops._rules import NOT_LINEAR, register
+from ..ops.kit.calls import broadcast
+from ..ops.kit.registry import register
+from ..ops.kit.rules import NOT_LINEAR, one_more_axis, partials
 from ..ops.random_bits import check_keys, random_split, without_order
 from ..ops.shape import reshape
-from ._args import Shape, dtype_of, param, shape_of, spread
+from ._args import Shape, dtype_of, param, shape_of
 from ._keys import sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
@@ -137,7 +138,7 @@ random_gamma_p = register(
 def _gammas(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool) -> Array:
     dtype = dtype_of(name, dtype)
     shape = shape_of(name, shape, a)
-    a = spread(lax.convert_element_type(a, dtype), shape)
+    a = broadcast(lax.convert_element_type(a, dtype), shape)
     ordered = config.threefry_partitionable
     return bind(random_gamma_p, key, a, log_space=log_space, partitionable=ordered)
 

@@ -8,8 +8,8 @@ from typing import Any
 from .. import numpy as jnp
 from ..core.array import Array, aval_of
 from ..lax import linalg as lal
-from ..ops._canonical import canonical_shape
-from ..ops._matrix import diagonal, scale_columns, swap
+from ..ops.kit.canonical import canonical_shape
+from ..ops.kit.matrix import diagonal, scale_columns, swap
 from ._args import check_shape, dtype_of, param
 from ._keys import sampler
 from ._uniform import normal

@@ -12,7 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import is_integer, to_inexact
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
-from ..ops._canonical import as_array, canonical_axis, canonical_shape
+from ..ops.kit.canonical import as_array, canonical_axis, canonical_shape
 from ..ops.random_bits import random_bits
 from ._args import Shape, check_shape
 from ._keys import sampler

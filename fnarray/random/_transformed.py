@@ -10,10 +10,11 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array, aval_of
 from ..core.dtypes import finfo, float32, to_inexact, uint32
-from ..ops._canonical import canonical_shape
+from ..ops.kit.calls import broadcast
+from ..ops.kit.canonical import canonical_shape
 from ..ops.random_bits import random_bits
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
-from ._args import Shape, dtype_of, param, shape_of, spread
+from ._args import Shape, dtype_of, param, shape_of
 from ._keys import sampler
 from ._uniform import normal, rademacher, subkeys, uniform_floats
 
@@ -334,7 +335,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = None) -
     p = lax.convert_element_type(p, to_inexact(aval_of(p).dtype))
     u = uniform_floats(key, shape, p.dtype, 0.0, 1.0)
     u = jnp.where(u == 0, 1, u)
-    failures = lax.floor(lax.div(sample_log(u), spread(lax.log1p(-p), shape)))
+    failures = lax.floor(lax.div(sample_log(u), broadcast(lax.log1p(-p), shape)))
     return lax.convert_element_type(failures + 1, dtype)
 
 

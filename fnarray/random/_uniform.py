@@ -21,11 +21,12 @@ from ..core.dtypes import (
     to_real,
 )
 from ..errors import ShapeError
-from ..ops._canonical import as_array, canonical_shape
+from ..ops.kit.calls import broadcast
+from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.random_bits import UINT, random_bits, random_split
 from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank
-from ._args import Shape, check_shape, dtype_of, shape_of, spread
+from ._args import Shape, check_shape, dtype_of, shape_of
 from ._keys import sampler
 
 __all__ = ["bernoulli", "bits", "normal", "rademacher", "randint", "uniform"]
@@ -208,11 +209,11 @@ def _integers(key: Any, shape: Shape, low: Array, high: Array, dtype: np.dtype) 
     word = UINT[width]
     largest = min(int(iinfo(dtype).max), int(iinfo(high.dtype).max))
     beyond = lax.gt(high, high.dtype.type(largest))
-    low, high = (spread(_clipped(x, dtype), shape) for x in (low, high))
-    beyond = spread(beyond, shape)
+    low, high = (broadcast(_clipped(x, dtype), shape) for x in (low, high))
+    beyond = broadcast(beyond, shape)
     higher, lower = (random_bits(k, width, shape) for k in subkeys(key))
     one = np.ones((), word)
-    full = lambda x: spread(as_array(x), shape)  # noqa: E731
+    full = lambda x: broadcast(as_array(x), shape)  # noqa: E731
     empty = lax.le(high, low)
     span = lax.select(empty, full(one), lax.convert_element_type(lax.sub(high, low), word))
     # A span of all integers wraps round to zero, which rem takes for "leave as it is".
@@ -250,7 +251,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     if not is_float(dtype):
         raise TypeError(f"random.bernoulli: probability `p` must have a float dtype, got {dtype}.")
     shape = shape_of("bernoulli", shape, p)
-    p = spread(lax.convert_element_type(p, dtype), shape)
+    p = broadcast(lax.convert_element_type(p, dtype), shape)
     if mode == "low":
         return lax.lt(uniform_floats(key, shape, dtype, 0.0, 1.0), p)
     u = uniform_floats(key, (2, *shape), dtype, 0.0, 1.0)

@@ -14,7 +14,9 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import is_complex, to_complex
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact
-from ..ops._matrix import adjoint, conj, eye, matmul, scale_columns, tril, triu
+from ..ops.contract import batch_matmul as matmul
+from ..ops.kit.calls import conj
+from ..ops.kit.matrix import adjoint, eye, scale_columns, tril, triu
 from ._linalg_systems import _choice, _square
 
 __all__: list[str] = []

@@ -13,7 +13,8 @@ from ..core.array import Array
 from ..core.dtypes import finfo
 from ..numpy._linalg_factors import inexact
 from ..ops import linalg_functions as functions
-from ..ops._matrix import adjoint, diagonal, differences, inverse_off_diagonal, matmul, triu
+from ..ops.contract import batch_matmul as matmul
+from ..ops.kit.matrix import adjoint, diagonal, differences, inverse_off_diagonal, triu
 from ._linalg_factors import schur
 from ._linalg_systems import _choice, _square
 

@@ -12,7 +12,8 @@ from .. import numpy as jnp
 from ..core.array import Array
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact
-from ..ops._matrix import adjoint, eye, matmul, tril, triu
+from ..ops.contract import batch_matmul as matmul
+from ..ops.kit.matrix import adjoint, eye, tril, triu
 
 __all__: list[str] = []
 

@@ -30,7 +30,7 @@ from ..core.trace import (
     tracing,
     within,
 )
-from ..ops._registry import registry
+from ..ops.kit.calls import broadcast_in_dim
 
 FlatFun = Callable[..., Sequence[Any]]
 
@@ -175,10 +175,11 @@ class Tape(GraphTrace):
 
     def zeros(self, aval: ShapedArray) -> Any:
         """Record an array of zeros, which is no residual."""
-        zero = Literal(0, aval.update(shape=()))
-        params = {"shape": aval.shape, "broadcast_dimensions": ()}
+        # A tracer of a constant: what is done with it is recorded here.
+        constant = Literal(0, aval.update(shape=()))
+        zero = JitTracer(self, constant, user_source())  # type: ignore[arg-type]
         with within(self):
-            return super().process(registry["broadcast_in_dim"], [zero], params)
+            return broadcast_in_dim(zero, aval.shape, ())
 
 
 def jvp(

@@ -15,8 +15,8 @@ from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Graph, Literal, Var, eqn_effects, eval_graph
 from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import JitTracer, bind, recording
-from ..ops._derive import instantiate as made
-from ..ops._derive import spread
+from ..ops.kit.rules import instantiate as made
+from ..ops.kit.rules import spread
 from .batch import Axis, batch
 from .derivative import jvp, linearize
 from .transpose import backward

@@ -10,7 +10,7 @@ from ..core.source import located
 from ..core.tangents import Undefined, Zero, is_zero
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from ..ops._derive import add_tangents
+from ..ops.kit.rules import add_tangents
 from .derivative import lift
 
 

@@ -98,6 +98,18 @@ def test_imports_point_down():
     assert not bad, "\n".join(bad)
 
 
+def test_the_kit_names_no_family():
+    """What operations are declared with imports none of them: it calls them by the registry."""
+    bad = [
+        f"{path.relative_to(ROOT)}:{line} imports {'.'.join(name)}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "fnarray/ops/kit")
+        for line, name in imports(path)
+        if name[:2] == ("fnarray", "ops") and name[2] != "kit"
+    ]
+    assert not bad, "\n".join(bad)
+
+
 def test_kernels_know_only_numpy_and_numba():
     """Kernels import the standard library, NumPy, Numba, llvmlite and each other."""
     known = {"numpy", "numba", "llvmlite", "kernels", "fnarray_kernels"} | sys.stdlib_module_names

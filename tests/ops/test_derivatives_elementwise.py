@@ -10,7 +10,7 @@ from fnarray import lax
 from fnarray.core.primitive import PENDING
 from fnarray.errors import MissingRuleError
 from fnarray.ops import bitwise, convert, elementwise, parts, transcendental
-from fnarray.ops._registry import registry
+from fnarray.ops.kit.registry import registry
 
 from . import cases
 from .derive import halves_agree, is_array, loops_agree, modes_agree, runs, same_as_jax, smooth

@@ -13,7 +13,7 @@ from fnarray import lax
 from fnarray.core.primitive import PENDING
 from fnarray.errors import MissingRuleError
 from fnarray.ops import hosted, special
-from fnarray.ops._registry import registry
+from fnarray.ops.kit.registry import registry
 
 from . import cases_special
 from .derive import frozen, loops_agree, modes_agree, runs, same_as_jax, smooth

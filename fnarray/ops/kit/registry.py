@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.primitive import Primitive
+from ...core.primitive import Primitive
 
 registry: dict[str, Primitive] = {}
 

@@ -1,4 +1,4 @@
-"""Common shapes of operations' rules, and the decorators that declare operations by them.
+"""Decorators and functions that declare operations of common shapes.
 
 A decorated function is the operation's face: its name, signature and docstring. The decorator
 makes the `Primitive` record (kept as ``face.primitive`` and in `registry`) and gives the face its
@@ -14,88 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.avals import ShapedArray
-from ..core.dtypes import float0
-from ..core.forms import Call, Map, Reduce, Reindex
-from ..core.primitive import PENDING, Missing, Primitive, Rule
-from ..core.trace import bind
-from ..errors import ShapeError
-from ._derive import ELEMENTWISE_BATCH, one_more_axis, shifted
-from ._registry import register as register
-from ._registry import registry as registry
+from ...core.avals import ShapedArray
+from ...core.forms import Call, Map, Reduce, Reindex
+from ...core.primitive import PENDING, Primitive, Rule
+from ...core.trace import bind
+from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
+from .registry import register
+from .rules import ELEMENTWISE_BATCH, NOT_LINEAR, one_more_axis, shifted
 
-# Kinds of dtypes, as in ``numpy.dtype.kind``; bfloat16 counts as "f".
-FLOAT = "f"
-INEXACT = "fc"
-INTEGER = "iu"
-REAL = "iuf"
-NUMBER = "iufc"
-LOGICAL = "biu"
-ANY = "biufc"
-_KIND_NAMES = {
-    "b": "bool",
-    "i": "integer",
-    "u": "unsigned integer",
-    "f": "floating",
-    "c": "complex",
-}
-NOT_LINEAR = Missing("it is not linear")
 #: Batching of a reduction: its axes are one further.
 _ALONG_AXES = one_more_axis(axes=shifted)
-
-
-def kind(dtype: Any) -> str:
-    """Return the letter of a dtype's kind: one of ``biufc``."""
-    letter = np.dtype(dtype).kind
-    return "f" if letter == "V" and dtype != float0 else letter
-
-
-def check_kind(name: str, dtype: Any, kinds: str) -> None:
-    """Raise `TypeError` unless the dtype's kind is among ``kinds``."""
-    if kind(dtype) not in kinds:
-        wanted = ", ".join(_KIND_NAMES[k] for k in kinds)
-        raise TypeError(f"lax.{name} does not accept dtype {dtype}; it takes {wanted} dtypes.")
-
-
-def check_same_dtypes(name: str, avals: tuple[ShapedArray, ...]) -> None:
-    """Raise `TypeError` unless all operands have one dtype."""
-    first = avals[0].dtype
-    for aval in avals:
-        if aval.dtype != first:
-            got = ", ".join(a.dtype.name for a in avals)
-            raise TypeError(
-                f"lax.{name} requires arguments to have the same dtypes, got {got}. "
-                f"(fnarray.numpy.{name} promotes its arguments; or convert one of them.)"
-            )
-
-
-def broadcast_avals(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:
-    """Return the common shape of elementwise operands.
-
-    Ranks must be equal but for rank-0 operands; axes of size 1 stretch.
-    """
-    shape = avals[0].shape
-    if all(a.shape == shape for a in avals):
-        return shape
-    shapes = [a.shape for a in avals if a.shape]
-    got = ", ".join(str(a.shape) for a in avals)
-    if len({len(s) for s in shapes}) != 1:
-        raise ShapeError(
-            f"lax.{name}: arrays must have the same number of dimensions, got {got}. "
-            f"Use fnarray.numpy.{name} to broadcast."
-        )
-    out = []
-    for sizes in zip(*shapes, strict=True):
-        wide = {n for n in sizes if n != 1}
-        if len(wide) > 1:
-            raise ShapeError(f"lax.{name} got incompatible shapes for broadcasting: {got}.")
-        out.append(wide.pop() if wide else 1)
-    return tuple(out)
-
-
-def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
-    """Whether every operand is weakly typed, which makes the result so."""
-    return all(a.weak_type for a in avals)
 
 
 def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,24 +32,27 @@ def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Callable[...
     if arity == 1:
 
         @wraps(signature_from)
-        def face(x: Any) -> Any:
+        def unary(x: Any) -> Any:
             return bind(prim, x)
 
+        face: Any = unary
     elif arity == 2:
 
         @wraps(signature_from)
-        def face(x: Any, y: Any) -> Any:
+        def binary(x: Any, y: Any) -> Any:
             return bind(prim, x, y)
 
+        face = binary
     else:
 
         @wraps(signature_from)
-        def face(*args: Any) -> Any:
+        def several(*args: Any) -> Any:
             if len(args) != arity:
                 raise TypeError(f"{prim.name}() takes {arity} arrays, got {len(args)}")
             return bind(prim, *args)
 
-    face.primitive = prim  # type: ignore[attr-defined]
+        face = several
+    face.primitive = prim
     return face
 
 
@@ -161,7 +92,7 @@ def elementwise(
         label = name or signature.__name__
 
         def aval(*avals: ShapedArray, **params: Any) -> ShapedArray:
-            if same_dtypes and len(avals) > 1:
+            if same_dtypes and avals[1:]:
                 check_same_dtypes(label, avals)
             dtype = avals[0].dtype
             check_kind(label, dtype, dtypes)
@@ -251,6 +182,7 @@ def reduction(
     *,
     eval: Callable[..., Any],
     start: Callable[[np.dtype], Any],
+    accumulator: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
     dtypes: str = NUMBER,
     jvp: Rule = PENDING,
     transpose: Rule = NOT_LINEAR,
@@ -265,6 +197,8 @@ def reduction(
         New accumulator, over ``{a0}`` and ``{x0}``.
     start : callable
         ``start(dtype)`` is the accumulator's start, the result over no elements.
+    accumulator : callable
+        ``accumulator(dtype)`` is the accumulator's dtype; the operand's where omitted.
     """
 
     def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
@@ -284,11 +218,13 @@ def reduction(
             text = combine
             if isinstance(text, dict):
                 text = next(t for kinds, t in text.items() if kind(x.dtype) in kinds)
+            wide = accumulator(x.dtype)
             return Reduce(
                 extents=tuple(x.shape[a] for a in axes),
                 index=(lambda o, r: place_axes(axes, r, o),),
                 inits=(start(x.dtype),),
                 combine=(text,),
+                dtypes=None if wide == x.dtype else (wide,),
                 axes=axes,
             )
 

@@ -13,14 +13,32 @@ from typing import Any
 
 import numpy as np
 
-from ..core.avals import ShapedArray
-from ..core.dtypes import bfloat16, float16, int32, is_complex
-from ..core.forms import Call
-from ..core.onethread import one_thread
-from ._derive import const, expand, full, op, permute, reduce_sum, reshape, select
-from ._rules import INEXACT, check_kind
-from .contract import batch_matmul
-from .gather import GatherDimensionNumbers, gather
+from ...core.avals import ShapedArray
+from ...core.dtypes import bfloat16, float16
+from ...core.forms import Call
+from ...core.onethread import one_thread
+from . import calls
+from .calls import (
+    add,
+    broadcast_in_dim,
+    concatenate,
+    conj,
+    convert_like,
+    div,
+    eq,
+    full,
+    ge,
+    iota,
+    le,
+    mul,
+    pad,
+    permute,
+    reduce_sum,
+    reshape,
+    select,
+    sub,
+)
+from .checks import INEXACT, check_kind
 
 #: Sizes up to which compiled code calls a kernel even where LAPACK could be: a call from Python
 #: costs what the kernel takes at 24 rows. Beyond `NATIVE` only LAPACK is any good.
@@ -86,7 +104,8 @@ def lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """Return the LAPACK routine of a name for a dtype."""
     from scipy.linalg.lapack import get_lapack_funcs
 
-    return get_lapack_funcs(name, dtype=dtype)
+    routine: Any = get_lapack_funcs(name, dtype=dtype)
+    return routine
 
 
 @cache
@@ -94,7 +113,8 @@ def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """Return the BLAS routine of a name for a dtype."""
     from scipy.linalg.blas import get_blas_funcs
 
-    return get_blas_funcs(name, dtype=dtype)
+    routine: Any = get_blas_funcs(name, dtype=dtype)
+    return routine
 
 
 @cache
@@ -120,6 +140,7 @@ def per_matrix(
     """
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     results = tuple(np.empty((*batch, *shape), dtype) for shape, dtype in outs)
+    usable: Any = None
     if finite:
         good = [
             np.isfinite(x).all(tuple(range(-r, 0))) for x, r in zip(operands, ranks, strict=True)
@@ -129,7 +150,7 @@ def per_matrix(
     with one_thread if SMALL < largest <= ALONE else nullcontext():
         for i in np.ndindex(batch):
             try:
-                if finite and not usable[i]:
+                if usable is not None and not usable[i]:
                     raise np.linalg.LinAlgError
                 values = f(*[x[i] for x in operands])
             except np.linalg.LinAlgError:
@@ -153,28 +174,11 @@ def count(batch: tuple[int, ...]) -> int:
 
 # ---- products and parts of matrices, as rules use them -------------------------------------------
 
-matmul = batch_matmul
-
-
-def add(x: Any, y: Any) -> Any:
-    """``x + y``."""
-    return op("add", x, y)
-
-
-def sub(x: Any, y: Any) -> Any:
-    """``x - y``."""
-    return op("sub", x, y)
-
 
 def swap(x: Any) -> Any:
     """Transpose the matrices."""
     n = x.ndim
     return permute(x, (*range(n - 2), n - 1, n - 2))
-
-
-def conj(x: Any) -> Any:
-    """Conjugate; real arrays are returned as they are."""
-    return op("conj", x, input_dtype=x.dtype) if is_complex(x.dtype) else x
 
 
 def adjoint(x: Any) -> Any:
@@ -184,109 +188,91 @@ def adjoint(x: Any) -> Any:
 
 def hermitian_part(x: Any) -> Any:
     """``(x + x^H) / 2``."""
-    return op("div", add(x, adjoint(x)), const(x, 2))
+    return div(add(x, adjoint(x)), 2)
 
 
-def where_entries(relation: str, x: Any, offset: int = 0, other: Any = 0) -> Any:
+def where_entries(relation: Callable[..., Any], x: Any, offset: int = 0, other: Any = 0) -> Any:
     """Keep the entries whose row plus ``offset`` is in a relation to their column.
 
-    ``relation`` is ``"ge"`` for those on and below a diagonal, ``"le"`` on and above, ``"eq"``
-    on it; the other entries are those of ``other``, a number or array.
+    ``relation`` is the call `ge` for those on and below a diagonal, `le` on and above, `eq` on
+    it; the other entries are those of ``other``, a number or array.
     """
     shape = x.shape[-2:]
-    row, column = (op("iota", dtype=int32, shape=shape, dimension=k) for k in (0, 1))
+    row, column = (iota(shape, k) for k in (0, 1))
     if offset:
-        row = op("add", row, const(row, offset))
-    which = op(relation, row, column)
+        row = add(row, offset)
+    which = relation(row, column)
     if x.ndim > 2:
         axes = (x.ndim - 2, x.ndim - 1)
-        which = op("broadcast_in_dim", which, shape=x.shape, broadcast_dimensions=axes)
+        which = broadcast_in_dim(which, x.shape, axes)
     return select(which, x, other)
 
 
 def tril(x: Any, offset: int = 0) -> Any:
     """Zero what is above a diagonal."""
-    return where_entries("ge", x, offset)
+    return where_entries(ge, x, offset)
 
 
 def triu(x: Any, offset: int = 0) -> Any:
     """Zero what is below a diagonal."""
-    return where_entries("le", x, offset)
+    return where_entries(le, x, offset)
 
 
 def unit_diagonal(x: Any) -> Any:
     """Replace the diagonal by ones."""
     shape = x.shape[-2:]
     one = full(x.aval.update(shape=x.shape), 1)
-    return where_entries("eq", one, 0, x) if shape[0] and shape[1] else x
+    return where_entries(eq, one, 0, x) if shape[0] and shape[1] else x
 
 
 def eye(n: int, like: Any, batch: tuple[int, ...] = ()) -> Any:
     """Return identity matrices in the dtype of an array."""
-    return where_entries("eq", full(ShapedArray((*batch, n, n), like.dtype), 1))
+    return where_entries(eq, full(ShapedArray((*batch, n, n), like.dtype), 1))
 
 
 def diagonal(x: Any) -> Any:
     """Return the diagonals of square matrices."""
-    return reduce_sum(where_entries("eq", x), (x.ndim - 1,))
+    return reduce_sum(where_entries(eq, x), (x.ndim - 1,))
 
 
 def scale_columns(x: Any, d: Any) -> Any:
     """``x @ diag(d)``."""
-    return op("mul", x, _along(x, d, (*range(d.ndim - 1), x.ndim - 1)))
+    return mul(x, _along(x, d, (*range(d.ndim - 1), x.ndim - 1)))
 
 
 def scale_rows(d: Any, x: Any) -> Any:
     """``diag(d) @ x``."""
-    return op("mul", _along(x, d, tuple(range(x.ndim - 1))), x)
+    return mul(_along(x, d, tuple(range(x.ndim - 1))), x)
 
 
 def _along(x: Any, d: Any, axes: tuple[int, ...]) -> Any:
-    return op("broadcast_in_dim", convert_like(d, x), shape=x.shape, broadcast_dimensions=axes)
+    return broadcast_in_dim(convert_like(d, x), x.shape, axes)
 
 
 def cut(x: Any, axis: int, start: int, stop: int) -> Any:
     """Return what lies between two places along an axis, which may count from the end."""
     low, high = [0] * x.ndim, list(x.shape)
     low[axis], high[axis] = start, stop
-    return op("slice", x, start_indices=tuple(low), limit_indices=tuple(high), strides=None)
+    return calls.slice(x, tuple(low), tuple(high))
 
 
 def shift(x: Any, axis: int, places: int) -> Any:
     """Move elements along an axis by one place or more, zeros following; the size stays."""
     edges = [(0, 0, 0)] * x.ndim
     edges[axis] = (places, -places, 0)
-    return op("pad", x, const(x, 0), padding_config=tuple(edges))
+    return pad(x, 0, edges)
 
 
 def extend(x: Any, axis: int, places: int) -> Any:
     """Append zeros along an axis."""
     edges = [(0, 0, 0)] * x.ndim
     edges[axis] = (0, places, 0)
-    return op("pad", x, const(x, 0), padding_config=tuple(edges)) if places else x
+    return pad(x, 0, edges) if places else x
 
 
 def join(parts: Sequence[Any], axis: int) -> Any:
     """Concatenate along an axis that counts from the end."""
-    return op("concatenate", *parts, dimension=parts[0].ndim + axis)
-
-
-def take_along(x: Any, order: Any, axis: int) -> Any:
-    """Rearrange the rows (axis -2) or columns (axis -1) of matrices, each by its own order."""
-    lead = x.ndim - 2
-    batch = tuple(range(lead))
-    moved = lead if axis == -2 else lead + 1
-    sizes = [1] * lead + list(x.shape[-2:])
-    sizes[moved] = 1
-    numbers = GatherDimensionNumbers(
-        offset_dims=(lead + 1 if axis == -2 else lead,),
-        collapsed_slice_dims=(moved,),
-        start_index_map=(moved,),
-        operand_batching_dims=batch,
-        start_indices_batching_dims=batch,
-    )
-    places = expand(order, order.ndim)
-    return gather(x, places, numbers, sizes, mode="promise_in_bounds")
+    return concatenate(parts, parts[0].ndim + axis)
 
 
 def with_columns_folded(size: int, b: Any, solve: Callable[[Any], Any]) -> Any:
@@ -296,24 +282,17 @@ def with_columns_folded(size: int, b: Any, solve: Callable[[Any], Any]) -> Any:
     return permute(reshape(solve(flat), (n, k, size)), (2, 0, 1))
 
 
-def convert_like(x: Any, like: Any) -> Any:
-    """Convert to the dtype of another array."""
-    if x.dtype == like.dtype:
-        return x
-    return op("convert_element_type", x, new_dtype=like.dtype, weak_type=False)
-
-
 def differences(w: Any) -> Any:
     """Return ``w[j] - w[i]`` at ``(i, j)``."""
     shape = (*w.shape, w.shape[-1])
     lead = tuple(range(w.ndim - 1))
-    row = op("broadcast_in_dim", w, shape=shape, broadcast_dimensions=(*lead, w.ndim))
-    column = op("broadcast_in_dim", w, shape=shape, broadcast_dimensions=(*lead, w.ndim - 1))
+    row = broadcast_in_dim(w, shape, (*lead, w.ndim))
+    column = broadcast_in_dim(w, shape, (*lead, w.ndim - 1))
     return sub(row, column)
 
 
 def inverse_off_diagonal(x: Any) -> Any:
     """Return reciprocals off the diagonal, and zeros on it."""
     safe = unit_diagonal(x)
-    reciprocal = op("div", full(x.aval, 1), safe)
-    return sub(reciprocal, where_entries("eq", full(x.aval, 1)))
+    reciprocal = div(full(x.aval, 1), safe)
+    return sub(reciprocal, where_entries(eq, full(x.aval, 1)))

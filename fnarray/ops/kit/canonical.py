@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, asarray
-from ..errors import ShapeError
+from ...core.array import Array, asarray
+from ...errors import ShapeError
 
 Shape = tuple[int, ...]
 

@@ -1,0 +1,1 @@
+"""What operations are declared with: declarations, rules, calls and checks; no operation."""
