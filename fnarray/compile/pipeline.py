@@ -92,13 +92,13 @@ class Executable:
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
         target, source = self.target, self.source
-        namespace: dict[str, Any] = dict(target.names)
+        namespace = target.names(target.limits)
         for j, kernel in enumerate(source.kernels):
             namespace[f"kernel{j}"] = target.build(kernel.source)
             for k, fold in enumerate(kernel.folds):
                 namespace[f"fold{j}_{k}"] = target.build(fold)
         for j, node in enumerate(source.steps):
-            namespace[f"h{j}"] = target.step(node, self._run_of)
+            namespace[f"h{j}"] = target.step(node, target.limits, self._run_of)
         for j, value in enumerate(source.constants):
             namespace[f"k{j}"] = value
         exec(compile(source.text, "<fnarray driver>", "exec"), namespace)

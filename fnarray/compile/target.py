@@ -7,7 +7,7 @@ and launch are the target's own. One folder defines one target; nothing else nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,18 @@ class Limits:
     kernel : int
         A kernel is closed once it holds this many operations: LLVM's time grows faster than its
         function does (300 operations and their gradient in one kernel took 15 s to compile).
+    grain : int
+        Chunks begin at multiples of this many iterations, so that no two threads write one cache
+        line.
+    chunks : int
+        Folds are cut into this many chunks whatever the number of threads, so that their results
+        do not depend on it.
+    serial : int
+        Products of up to this many multiplications are left to the library as they are: it stays
+        on the calling thread itself.
+    share : int
+        Multiplications that each thread gets at least of a larger product, some 50 us: handing over
+        costs about 30.
     spelled : int
         Integers up to this size are spelled out in kernels; larger ones, which are sizes, strides
         and offsets, are arguments, so that another size of array runs the same kernel.
@@ -59,6 +71,10 @@ class Limits:
     parallel: int = 1 << 17
     turns: int = 16
     kernel: int = 100
+    grain: int = 64
+    chunks: int = 8
+    serial: int = 1 << 18
+    share: int = 1 << 20
     spelled: int = 16
 
 
@@ -76,14 +92,15 @@ class Target:
         ``is_step(node) -> bool``: whether the driver takes the node itself, by a library or the
         host, where no kernel can or should.
     emit : callable
-        ``emit(region, plan, target) -> Kernel``: the text of one kernel.
+        ``emit(region, plan, limits) -> Kernel``: the text of one kernel.
     build : callable
         ``build(source) -> callable``: the machine code of a kernel.
     step : callable
-        ``step(node, compiled) -> callable``: what the driver calls for a step; ``compiled(graph)``
-        gives what runs a graph.
-    names : mapping
-        What a driver may call beside kernels and steps: ``empty``, ``launch``, dtypes.
+        ``step(node, limits, compiled) -> callable``: what the driver calls for a step;
+        ``compiled(graph)`` gives what runs a graph.
+    names : callable
+        ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
+        ``launch``, dtypes.
     """
 
     name: str
@@ -93,4 +110,4 @@ class Target:
     emit: Callable[..., Any]
     build: Callable[[Any], Callable[..., None]]
     step: Callable[..., Callable[..., Any]]
-    names: Mapping[str, Any]
+    names: Callable[[Limits], dict[str, Any]]

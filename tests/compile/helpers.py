@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fnarray.compile.cpu.target import CPU
 from fnarray.compile.pipeline import Executable, compile_graph
+from fnarray.compile.target import Target
 from fnarray.core.avals import ShapedArray
 from fnarray.core.trace import trace_graph
 
 
-def compiled(fun: Callable[..., Any], *args: np.ndarray) -> Executable:
+def compiled(fun: Callable[..., Any], *args: np.ndarray, target: Target = CPU) -> Executable:
     """Return the executable of a function for arguments like these."""
 
     def flat(*tracers: Any) -> list[Any]:
@@ -21,12 +23,12 @@ def compiled(fun: Callable[..., Any], *args: np.ndarray) -> Executable:
 
     closed = trace_graph(flat, [ShapedArray(np.shape(a), a.dtype) for a in args], fun.__name__)
     assert not closed.consts
-    return compile_graph(closed)
+    return compile_graph(closed, target)
 
 
-def run(fun: Callable[..., Any], *args: np.ndarray) -> tuple[np.ndarray, ...]:
+def run(fun: Callable[..., Any], *args: np.ndarray, target: Target = CPU) -> tuple[np.ndarray, ...]:
     """Compile and run a function."""
-    return compiled(fun, *args).run(*args)
+    return compiled(fun, *args, target=target).run(*args)
 
 
 def code(executable: Executable) -> str:

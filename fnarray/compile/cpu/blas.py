@@ -11,24 +11,21 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.onethread import one_thread
+from ..target import Limits
 from .launch import threads, together
 
-#: Up to this many multiplications OpenBLAS itself stays on the calling thread.
-SERIAL = 1 << 18
-#: Each thread of ours gets this many at least, some 50 us: handing over costs about 30.
-SHARE = 1 << 20
 _FLOATS = frozenset("fdFD")
 
 
-def matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Multiply matrices, or stacks of them, of one dtype; as `numpy.matmul`."""
     *stack, rows, _ = lhs.shape
     columns = rhs.shape[-1]
     work = lhs.size * columns
     plain = lhs.dtype.char in _FLOATS and len(stack) == rhs.ndim - 2 <= 1
-    if work <= SERIAL or not plain:
+    if work <= limits.serial or not plain:
         return np.matmul(lhs, rhs)
-    count = max(1, min(threads(), work // SHARE))
+    count = max(1, min(threads(), work // limits.share))
     out = np.empty((*stack, rows, columns), lhs.dtype)
     every = (slice(None),) * len(stack)
 

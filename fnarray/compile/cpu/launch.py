@@ -16,9 +16,7 @@ import numpy as np
 
 from ...config import config
 from ...core.shards import here
-
-#: Chunks begin at multiples of this many iterations, so that no two threads write one cache line.
-GRAIN = 64
+from ..target import Limits
 
 
 def available_cores() -> int:
@@ -88,12 +86,8 @@ def _workers(count: int) -> _Pool:
         return _pool
 
 
-#: Folds are cut into this many chunks whatever the number of threads, so that their results do
-#: not depend on it.
-FOLD_CHUNKS = 8
-
-
 def launch(
+    limits: Limits,
     kernel: Callable[..., None],
     extent: int,
     arrays: Sequence[np.ndarray],
@@ -112,10 +106,10 @@ def launch(
         adds the chunks' up, in order.
     """
     count = min(threads(), extent)
-    chunks = FOLD_CHUNKS if folds else count
+    chunks = limits.chunks if folds else count
     step = max(-(-extent // max(chunks, 1)), 1)
-    if step > GRAIN:
-        step = -(-step // GRAIN) * GRAIN
+    if step > limits.grain:
+        step = -(-step // limits.grain) * limits.grain
     starts = range(0, extent, step)
     own = [list(arrays) for _ in starts]
     for position, _ in folds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL
+from ..target import Limits
 from .blas import matmul
 
 Run = Callable[..., Sequence[np.ndarray]]
 
 
-def step_of(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
+def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) -> Run:
     """Return what the driver calls for a step; results are contiguous and as declared.
 
     Parameters
@@ -31,9 +33,10 @@ def step_of(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     own = form.host if isinstance(form, Call) else None
     if isinstance(form, Contract) and form.host is not None:
         contract, dtype = form.host, node.out.aval.dtype
+        multiply = partial(matmul, limits)
 
         def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-            return (np.asarray(quietly(contract, lhs, rhs, matmul), dtype, order="C"),)
+            return (np.asarray(quietly(contract, lhs, rhs, multiply), dtype, order="C"),)
 
         return product
     dtypes = [v.aval.dtype for v in node.outs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,11 @@ CODES: dict[str, Any] = {
     "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128,
 }  # fmt: skip
 
-_build: Callable[[Any], Callable[..., None]] = build.load
+
+def names(limits: Limits) -> dict[str, Any]:
+    """Return what a driver calls: allocation, threads, dtypes."""
+    return {"empty": np.empty, "launch": partial(launch, limits), **CODES}
+
 
 CPU = Target(
     name="cpu",
@@ -66,7 +71,7 @@ CPU = Target(
     loop_order=loop_order,
     is_step=is_step,
     emit=emit_kernel,
-    build=_build,
+    build=build.load,
     step=step_of,
-    names={"empty": np.empty, "launch": launch, **CODES},
+    names=names,
 )

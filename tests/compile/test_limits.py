@@ -1,0 +1,272 @@
+"""Both sides of every threshold give the results of NumPy: at the limit, and with it moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fnarray import lax
+from fnarray.compile.cpu.target import CPU
+from fnarray.compile.target import Limits
+
+from .helpers import compiled, run
+
+f32 = np.float32
+
+
+def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+    """Return float32 numbers in (-1, 1), the same for the same shape and seed."""
+    return np.random.default_rng([seed, *shape]).uniform(-1, 1, shape).astype(f32)
+
+
+def close(got: Any, want: Any) -> None:
+    """Compare results in float64, to float32's accuracy."""
+    for g, w in zip(got, want, strict=True):
+        np.testing.assert_allclose(g, np.asarray(w), rtol=2e-4, atol=2e-4)
+
+
+# ---- at the limit: programs that measure n on a limit's scale
+Case = tuple[Callable[..., Any], Callable[..., Any], tuple[np.ndarray, ...]]
+
+
+def dear(n: int) -> Case:
+    """A value of cost n that is read by two loops' worth of elements."""
+
+    def f(x):
+        y = x
+        for _ in range(n):
+            y = lax.add(y, x)
+        return lax.sub(y[1:], y[:-1])
+
+    return f, lambda x: [(n + 1) * (x[1:] - x[:-1])], (numbers(40),)
+
+
+def tall(n: int) -> Case:
+    """A chain of n values."""
+
+    def f(x):
+        for _ in range(n):
+            x = lax.add(x, f32(0.5))
+        return x
+
+    return f, lambda x: [x + 0.5 * n], (numbers(7),)
+
+
+def registers(n: int) -> Case:
+    """A carry of n elements, rotated, and updated at a place known at run time."""
+
+    def f(x):
+        def turn(i, c):
+            c = lax.concatenate([c[1:], c[:1]], 0)
+            return lax.dynamic_update_slice(c, c[:1] * f32(2), (i,))
+
+        return lax.fori_loop(0, 3, turn, x)
+
+    def want(x):
+        for i in range(3):
+            x = np.roll(x, -1)
+            x[i] = 2 * x[0]
+        return [x]
+
+    return f, want, (numbers(n),)
+
+
+def unroll(n: int) -> Case:
+    """A fold of n terms inside a loop, of a small vector."""
+
+    def f(x):
+        return lax.fori_loop(0, 3, lambda i, c: c * lax.reduce_max(x, (0,)) + f32(1), f32(2))
+
+    def want(x):
+        c = 2.0
+        for _ in range(3):
+            c = c * x.max() + 1
+        return [c]
+
+    return f, want, (numbers(n),)
+
+
+def library(n: int) -> Case:
+    """Scalar products of n multiplications, outside of a loop and inside."""
+
+    def f(x):
+        total = lax.dot(x, x)
+        return total, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, x), total)
+
+    return f, lambda x: [x @ x, x @ x * 1.75], (numbers(n) / f32(16),)
+
+
+def streams(n: int) -> Case:
+    """A loop that reads n arrays."""
+
+    def f(*xs):
+        return [lax.add(xs[0], x) for x in xs[1:]]
+
+    return f, lambda *xs: [xs[0] + x for x in xs[1:]], tuple(numbers(9, seed=k) for k in range(n))
+
+
+def parallel(n: int) -> Case:
+    """Maps and folds of n element operations."""
+
+    def f(x):
+        return lax.sin(x), lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0,))
+
+    return f, lambda x: [np.sin(x), x.sum(), x.max()], (numbers(n // 4),)
+
+
+def kernel(n: int) -> Case:
+    """A program of n statements that need each other's whole result."""
+
+    def f(x):
+        for _ in range(n):
+            x = lax.sub(x, lax.reduce_max(lax.rev(x, (0,))[:1], (0,)))
+        return x
+
+    def want(x):
+        for _ in range(n):
+            x = x - x[-1]
+        return [x]
+
+    return f, want, (numbers(3),)
+
+
+def spelled(n: int) -> Case:
+    """Arrays of n elements, and a shift by a constant of n."""
+
+    def f(x):
+        return lax.add(lax.rev(x, (0,)), f32(n)), lax.reduce_sum(x, (0,))
+
+    return f, lambda x: [x[::-1] + n, x.sum()], (numbers(n),)
+
+
+def chunked_rows(n: int) -> Case:
+    """n rows that run in chunks."""
+    return (
+        lambda x: lax.map(lambda r: lax.reduce_sum(lax.sin(r), (0,)), x),
+        lambda x: [np.sin(x).sum(1)],
+        (numbers(n, 5),),
+    )
+
+
+def product(n: int) -> Case:
+    """A product of matrices with n multiplications, or a few more."""
+    rows = -(-n // (64 * 64))
+    return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
+
+
+#: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
+MEASURES: dict[str, Callable[[int], Case]] = {
+    "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
+    "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
+    "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
+    "spelled": spelled,
+}  # fmt: skip
+#: Values that send small programs the one way and the other.
+EXTREMES = {
+    "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
+    "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
+    "share": (1, 1 << 60), "spelled": (0, 10**9),
+}  # fmt: skip
+
+
+def test_every_limit_has_both_sides_tested() -> None:
+    """A new limit needs a measure and extremes."""
+    names = {f.name for f in fields(Limits)}
+    assert names == set(MEASURES) == set(EXTREMES)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_results_hold_just_below_and_just_above(name: str) -> None:
+    """A program below a limit, at it and above it computes what NumPy does."""
+    limit = getattr(CPU.limits, name)
+    for n in (limit - 1, limit, limit + 1):
+        f, want, args = MEASURES[name](n)
+        close(run(f, *args), want(*(a.copy() for a in args)))
+
+
+# ---- the limit moved: one program in which every choice is met
+def everything(x, w, v, i):
+    """Chains, folds, products, loops, branches, updates, on small arrays."""
+    e = lax.exp(x)
+    sums = lax.reduce_sum(e, (1,))
+    soft = lax.div(e, lax.broadcast_in_dim(sums, x.shape, (0,)))
+    turned = lax.add(lax.transpose(soft, (1, 0)), lax.rev(lax.transpose(x, (1, 0)), (0,)))
+    product = lax.dot(x, w)
+
+    def step(c, row):
+        vector, total = c
+        vector = lax.tanh(lax.add(lax.dot(vector, w[:3, :3]), row[:3]))
+        total = lax.add(total, lax.reduce_max(row, (0,)))
+        vector = lax.cond(total > f32(0), lambda u: lax.mul(u, f32(0.5)), lambda u: u, vector)
+        return (vector, total), lax.add(row, total)
+
+    (vector, total), rows = lax.scan(step, (v, f32(0)), x)
+
+    def turn(k, c):
+        c = lax.dynamic_update_slice(c, lax.add(c[:2], f32(1)), (k,))
+        return lax.add(lax.rev(c, (0,)), lax.dot(c, c))
+
+    loop = lax.fori_loop(0, 3, turn, v)
+    halved = lax.while_loop(
+        lambda c: lax.reduce_max(lax.abs(c), (0,)) > f32(0.1), lambda c: lax.mul(c, f32(0.5)), loop
+    )
+    picked = lax.dynamic_slice(rows, (i, np.int32(0)), (2, 3))
+    return soft, turned, product, vector, total, rows, loop, halved, picked
+
+
+def everything_by_numpy(x, w, v, i):
+    """The same in NumPy, in float64."""
+    x, w, v = (a.astype(np.float64) for a in (x, w, v))
+    e = np.exp(x)
+    soft = e / e.sum(1, keepdims=True)
+    turned = soft.T + x.T[::-1]
+    vector, total, rows = v, 0.0, []
+    for row in x:
+        vector = np.tanh(vector @ w[:3, :3] + row[:3])
+        total += row.max()
+        vector = vector * 0.5 if total > 0 else vector
+        rows.append(row + total)
+    loop = v.copy()
+    for k in range(3):
+        at = min(k, len(loop) - 2)
+        loop[at : at + 2] = loop[:2] + 1
+        loop = loop[::-1] + loop @ loop
+    halved = loop
+    while np.abs(halved).max() > 0.1:
+        halved = halved * 0.5
+    rows = np.array(rows)
+    return soft, turned, x @ w, vector, total, rows, loop, halved, rows[i : i + 2, :3]
+
+
+@pytest.mark.parametrize("name", sorted(EXTREMES))
+def test_results_hold_with_the_limit_at_its_extremes(name: str) -> None:
+    """Both ways are taken by small arrays too, and give the same."""
+    x, w, v = numbers(6, 4), numbers(4, 4), numbers(3)
+    for value in EXTREMES[name]:
+        target = replace(CPU, limits=replace(CPU.limits, **{name: value}))
+        got = run(everything, x, w, v, np.array(2, np.int32), target=target)
+        close(got, everything_by_numpy(x, w, v, 2))
+        f, want, args = MEASURES[name](20)
+        close(run(f, *args, target=target), want(*(a.copy() for a in args)))
+
+
+def test_limits_change_what_is_emitted() -> None:
+    """The extremes really go different ways."""
+    same = []
+    for name, values in EXTREMES.items():
+        texts = set()
+        for value in values:
+            target = replace(CPU, limits=replace(CPU.limits, **{name: value}))
+            x, w, v = numbers(6, 4), numbers(4, 4), numbers(3)
+            programs = [(everything, (x, w, v, np.array(2, np.int32)))]
+            programs += [(f, args) for f, _, args in [MEASURES[name](20)]]
+            texts.add("".join(compiled(f, *a, target=target).as_text() for f, a in programs))
+        if len(texts) == 1:
+            same.append(name)
+    # These act when a program runs, not when it is written.
+    assert same == ["turns", "grain", "chunks", "serial", "share"]
