@@ -16,13 +16,16 @@ from ..core.primitive import Primitive
 from ..core.tangents import differentiable, is_zero, zero_of
 from ..core.trace import bind, no_trace, trace_graph
 from ..errors import MissingRuleError
-from .kit.calls import broadcast, reshape
+from .kit.calls import broadcast, broadcast_in_dim, reshape
 from .kit.rules import instantiate
 from .slicing import concatenate, slice_in_dim
 
 Arrays = Sequence[Any]
 #: Combines two lists of equally shaped arrays into one.
 Combine = Callable[[Arrays, Arrays], Arrays]
+#: Folds arrays into starts that have the shape of the results. The combination is made by a call of
+#: the first argument: where there is nothing to fold, it need not be one that can be made.
+Folding = Callable[[Callable[[], Combine], Arrays, Arrays], Arrays]
 
 
 # --- NumPy evaluation ---------------------------------------------------------------------------
@@ -197,3 +200,40 @@ def fold(combine: Combine, arrays: Arrays) -> Arrays:
             ]
         arrays = pairs
     return [reshape(x, x.shape[1:]) for x in arrays]
+
+
+def fold_tangents(
+    name: str, graph: ClosedGraph, outs: Arrays, primals: Arrays, tangents: Arrays, fold: Folding
+) -> tuple[Arrays, Arrays]:
+    """Return the results of a fold of ``(*arrays, *starts)`` and their tangents.
+
+    Values and tangents are folded together, by the derivative of the combination.
+    """
+    n, moving = len(outs), inexact(graph)
+    terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
+    starts = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
+    starts = [broadcast(start, outs[0].shape) for start in starts]
+    folded = fold(lambda: dual_combination(name, graph), terms, starts)
+    duals = dict(zip(moving, folded[n:], strict=True))
+    return outs, [duals[k] if k in duals else zero_of(out) for k, out in enumerate(outs)]
+
+
+def fold_batch(
+    name: str,
+    graph: ClosedGraph,
+    arrays: Arrays,
+    starts: Arrays,
+    flags: Sequence[bool],
+    shape: tuple[int, ...],
+    fold: Folding,
+) -> tuple[Arrays, list[bool]]:
+    """Fold a batch whose starts differ from lane to lane, which no form of a fold knows.
+
+    They are combined with what the elements fold to; ``shape`` is that of the results.
+    """
+    starts = [
+        broadcast_in_dim(start, shape, (0,) * flag)
+        for start, flag in zip(starts, flags, strict=True)
+    ]
+    folded = fold(lambda: combination(name, "batch", graph), arrays, starts)
+    return list(folded), [True] * len(starts)

@@ -17,21 +17,21 @@ from ..core.dtypes import bfloat16, bool_, canonicalize_dtype, float16, float32,
 from ..core.forms import Operand, Reduce
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
-from ..core.tangents import zero_of as zero_tangent
 from ..core.trace import Tracer, bind
 from ._combine import (
+    Arrays,
+    Combine,
+    Folding,
     check_starts,
-    combination,
-    dual_combination,
     flat_operands,
     fold,
-    inexact,
+    fold_batch,
+    fold_tangents,
     lanewise,
     trace_combiner,
 )
 from .kit import calls
 from .kit.calls import (
-    broadcast,
     broadcast_in_dim,
     convert,
     cumprod,
@@ -51,7 +51,6 @@ from .kit.rules import (
     LINEAR,
     NOT_LINEAR,
     all_spread,
-    instantiate,
     one_more_axis,
     partials,
     shifted,
@@ -92,20 +91,21 @@ def all_bits_of(dtype: np.dtype) -> Any:
     return np.ones((), dtype)[()] if dtype == bool_ else np.array(-1).astype(dtype)[()]
 
 
-def lowest_of(dtype: np.dtype) -> Any:
-    """Return the neutral element of the maximum: minus infinity where there is one."""
+def _limit(dtype: np.dtype, limit: str, of_bool: bool, of_float: float) -> Any:
     letter = kind(dtype)
     if letter in "iu":
-        return dtype.type(np.iinfo(dtype).min)
-    return np.array(False if letter == "b" else -np.inf, dtype)[()]
+        return dtype.type(getattr(np.iinfo(dtype), limit))
+    return np.array(of_bool if letter == "b" else of_float, dtype)[()]
+
+
+def lowest_of(dtype: np.dtype) -> Any:
+    """Return the neutral element of the maximum: minus infinity where there is one."""
+    return _limit(dtype, "min", False, -np.inf)
 
 
 def highest_of(dtype: np.dtype) -> Any:
     """Return the neutral element of the minimum: plus infinity where there is one."""
-    letter = kind(dtype)
-    if letter in "iu":
-        return dtype.type(np.iinfo(dtype).max)
-    return np.array(True if letter == "b" else np.inf, dtype)[()]
+    return _limit(dtype, "max", True, np.inf)
 
 
 # --- NumPy evaluation ---------------------------------------------------------------------------
@@ -191,11 +191,47 @@ def _products_before(x: Any, reverse: bool) -> Any:
 # --- reductions with a primitive of their own ---------------------------------------------------
 
 
-@reduction(
+@dataclass(frozen=True, slots=True)
+class Monoid:
+    """An associative combination that reductions know: its face, start, and evaluation."""
+
+    face: Callable[..., Any]
+    start: Callable[[np.dtype], Any]
+    ufunc: np.ufunc
+
+    def template(self, dtype: np.dtype) -> str:
+        """Return the template of the combination of accumulator and term."""
+        scalar = ShapedArray((), dtype)
+        return self.face.primitive.form((scalar,), (scalar,), axes=()).combine[0]
+
+
+#: By the name of the primitive that combines two elements.
+MONOIDS: dict[str, Monoid] = {}
+
+
+def _monoid(
+    name: str,
+    ufunc: np.ufunc,
+    start: Callable[[np.dtype], Any],
+    combine: str | dict[str, str],
+    **rules: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare the reduction by a monoid: that of the primitive of a name."""
+
+    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+        made = reduction(combine, start=start, eval=_folded(ufunc, start), **rules)(signature)
+        MONOIDS[name] = Monoid(made, start, ufunc)
+        return made
+
+    return declare
+
+
+@_monoid(
+    "add",
+    np.add,
+    zero_of,
     {"iuf": "sc.radd({a0}, {x0})", "c": "({a0} + {x0})"},
-    start=zero_of,
     accumulator=_wide,
-    eval=_folded(np.add, zero_of),
     jvp=LINEAR,
     transpose=transposed(lambda ct, x, axes: _stretch(ct, x.shape, axes)),
     print_params=lambda params: {**params, "out_sharding": None},
@@ -205,11 +241,12 @@ def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
     ...
 
 
-@reduction(
+@_monoid(
+    "mul",
+    np.multiply,
+    one_of,
     {"iuf": "sc.rmul({a0}, {x0})", "c": "({a0} * {x0})"},
-    start=one_of,
     accumulator=_wide,
-    eval=_folded(np.multiply, one_of),
     jvp=partials(_of_product),
 )
 def reduce_prod(x: Array, axes: Sequence[int]) -> Array:
@@ -217,61 +254,41 @@ def reduce_prod(x: Array, axes: Sequence[int]) -> Array:
     ...
 
 
-@reduction(
-    {"biuf": "sc.maximum({a0}, {x0})", "c": _ordered(">")},
-    start=lowest_of,
-    eval=_folded(np.maximum, lowest_of),
-    dtypes=ANY,
-    jvp=partials(_of_extremes),
-)
+def _extreme(name: str, ufunc: np.ufunc, start: Callable[[np.dtype], Any], sign: str) -> Any:
+    combine = {"biuf": f"sc.{ufunc.__name__}({{a0}}, {{x0}})", "c": _ordered(sign)}
+    return _monoid(name, ufunc, start, combine, dtypes=ANY, jvp=partials(_of_extremes))
+
+
+@_extreme("max", np.maximum, lowest_of, ">")
 def reduce_max(x: Array, axes: Sequence[int]) -> Array:
     """Maximum over ``axes``; NaN wins, and over nothing it is the lowest value of the dtype."""
     ...
 
 
-@reduction(
-    {"biuf": "sc.minimum({a0}, {x0})", "c": _ordered("<")},
-    start=highest_of,
-    eval=_folded(np.minimum, highest_of),
-    dtypes=ANY,
-    jvp=partials(_of_extremes),
-)
+@_extreme("min", np.minimum, highest_of, "<")
 def reduce_min(x: Array, axes: Sequence[int]) -> Array:
     """Minimum over ``axes``; NaN wins, and over nothing it is the highest value of the dtype."""
     ...
 
 
-@reduction(
-    "sc.and_({a0}, {x0})",
-    start=all_bits_of,
-    eval=_folded(np.bitwise_and, all_bits_of),
-    dtypes=LOGICAL,
-    jvp=CONSTANT,
-)
+def _logical(name: str, ufunc: np.ufunc, start: Callable[[np.dtype], Any], function: str) -> Any:
+    combine = f"sc.{function}({{a0}}, {{x0}})"
+    return _monoid(name, ufunc, start, combine, dtypes=LOGICAL, jvp=CONSTANT)
+
+
+@_logical("and", np.bitwise_and, all_bits_of, "and_")
 def reduce_and(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise ``and`` over ``axes``; for bool, whether all hold."""
     ...
 
 
-@reduction(
-    "sc.or_({a0}, {x0})",
-    start=zero_of,
-    eval=_folded(np.bitwise_or, zero_of),
-    dtypes=LOGICAL,
-    jvp=CONSTANT,
-)
+@_logical("or", np.bitwise_or, zero_of, "or_")
 def reduce_or(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise ``or`` over ``axes``; for bool, whether any holds."""
     ...
 
 
-@reduction(
-    "sc.xor({a0}, {x0})",
-    start=zero_of,
-    eval=_folded(np.bitwise_xor, zero_of),
-    dtypes=LOGICAL,
-    jvp=CONSTANT,
-)
+@_logical("xor", np.bitwise_xor, zero_of, "xor")
 def reduce_xor(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise exclusive ``or`` over ``axes``; for bool, whether an odd number hold."""
     ...
@@ -354,43 +371,20 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     TypeError
         For a complex operand, or an ``index_dtype`` that is no integer.
     """
-    index_dtype = canonicalize_dtype(index_dtype)
-    return bind(argmax_p, operand, axes=(operator.index(axis),), index_dtype=index_dtype)
+    return _place(argmax_p, operand, axis, index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """Return the index of the minimum along ``axis``; see `argmax`."""
+    return _place(argmin_p, operand, axis, index_dtype)
+
+
+def _place(prim: Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
     index_dtype = canonicalize_dtype(index_dtype)
-    return bind(argmin_p, operand, axes=(operator.index(axis),), index_dtype=index_dtype)
+    return bind(prim, operand, axes=(operator.index(axis),), index_dtype=index_dtype)
 
 
 # --- the general reduction ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Monoid:
-    """An associative combination that reductions know: its face, start, and evaluation."""
-
-    face: Callable[..., Any]
-    start: Callable[[np.dtype], Any]
-    ufunc: np.ufunc
-
-    def template(self, dtype: np.dtype) -> str:
-        """Return the template of the combination of accumulator and term."""
-        scalar = ShapedArray((), dtype)
-        return self.face.primitive.form((scalar,), (scalar,), axes=()).combine[0]
-
-
-#: By the name of the primitive that combines two elements.
-MONOIDS = {
-    "add": Monoid(reduce_sum, zero_of, np.add),
-    "mul": Monoid(reduce_prod, one_of, np.multiply),
-    "max": Monoid(reduce_max, lowest_of, np.maximum),
-    "min": Monoid(reduce_min, highest_of, np.minimum),
-    "and": Monoid(reduce_and, all_bits_of, np.bitwise_and),
-    "or": Monoid(reduce_or, zero_of, np.bitwise_or),
-    "xor": Monoid(reduce_xor, zero_of, np.bitwise_xor),
-}
 
 
 def monoid_of_function(computation: Any, init: Any, dtype: np.dtype) -> str | None:
@@ -470,41 +464,37 @@ def _rows(x: Any, dims: tuple[int, ...]) -> Any:
     return moveaxis(_line(x, dims), x.ndim - len(dims), 0)
 
 
+def _folding(dims: tuple[int, ...]) -> Folding:
+    """Return the fold along axes."""
+
+    def folding(make: Callable[[], Combine], arrays: Arrays, starts: Arrays) -> Arrays:
+        rows = [_rows(x, dims) for x in arrays]
+        if not rows[0].shape[0]:
+            return starts
+        combine = make()
+        return combine(starts, fold(combine, rows))
+
+    return folding
+
+
 def _reduce_jvp(
     primals: Any, tangents: Any, *, jaxpr: ClosedGraph, dimensions: Any, **params: Any
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[Arrays, Arrays]:
     outs = bind(reduce_p, *primals, jaxpr=jaxpr, dimensions=dimensions, **params)
-    n, moving = len(outs), inexact(jaxpr)
-    terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
-    state = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
-    state = [broadcast(start, outs[0].shape) for start in state]
-    rows = [_rows(x, dimensions) for x in terms]
-    if rows[0].shape[0]:
-        combine = dual_combination("reduce", jaxpr)
-        state = combine(state, fold(combine, rows))
-    duals = dict(zip(moving, state[n:], strict=True))
-    return outs, [duals[k] if k in duals else zero_tangent(out) for k, out in enumerate(outs)]
+    return fold_tangents("reduce", jaxpr, outs, primals, tangents, _folding(dimensions))
 
 
 def _reduce_batch(
     size: int, operands: Any, batched: Any, *, jaxpr: ClosedGraph, dimensions: Any, **params: Any
-) -> tuple[list[Any], list[bool]]:
+) -> tuple[Arrays, list[bool]]:
     n = len(operands) // 2
     xs = all_spread(size, operands[:n], batched[:n])
-    dims = shifted(dimensions)
-    if not any(batched[n:]):
-        outs = bind(reduce_p, *xs, *operands[n:], jaxpr=jaxpr, dimensions=dims, **params)
+    starts, flags, dims = operands[n:], batched[n:], shifted(dimensions)
+    if not any(flags):
+        outs = bind(reduce_p, *xs, *starts, jaxpr=jaxpr, dimensions=dims, **params)
         return outs, [True] * n
-    # Starts differ from lane to lane: they are combined with what the elements fold to.
     shape = without_axes(xs[0].shape, dims)
-    starts = [
-        broadcast_in_dim(s, shape, (0,) * b) for s, b in zip(operands[n:], batched[n:], strict=True)
-    ]
-    rows = [_rows(x, dims) for x in xs]
-    if not rows[0].shape[0]:
-        return starts, [True] * n
-    combine = combination("reduce", "batch", jaxpr)
-    return list(combine(starts, fold(combine, rows))), [True] * n
+    return fold_batch("reduce", jaxpr, xs, starts, flags, shape, _folding(dims))
 
 
 reduce_p = register(

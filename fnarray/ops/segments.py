@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from operator import index
 from typing import Any
 
@@ -18,7 +17,7 @@ from .fill import full
 from .kit.calls import broadcast, reshape
 from .kit.canonical import as_array
 from .kit.checks import ANY, NUMBER, check_kind
-from .reduce import highest_of, lowest_of
+from .reduce import highest_of, lowest_of, one_of, zero_of
 from .scatter import ScatterDimensionNumbers, scatter_add, scatter_max, scatter_min, scatter_mul
 from .slicing import slice_in_dim
 
@@ -64,73 +63,7 @@ def _rows(name: str, data: Any, segment_ids: Any) -> tuple[Array, Array]:
     return reshape(data, (ids.size, *data.shape[ids.ndim :])), reshape(ids, (ids.size, 1))
 
 
-def _segments(
-    scatter: Callable[..., Array],
-    combine: Callable[..., Array],
-    start: Callable[[np.dtype], Any],
-    dtypes: str = ANY,
-) -> Callable[[Callable[..., Array]], Callable[..., Array]]:
-    """Declare a reduction by segments: a scatter of rows into neutral elements."""
-
-    def declare(signature: Callable[..., Array]) -> Callable[..., Array]:
-        name = signature.__name__
-
-        @wraps(signature)
-        def face(
-            data: Any,
-            segment_ids: Any,
-            num_segments: int | None = None,
-            indices_are_sorted: bool = False,
-            unique_indices: bool = False,
-            bucket_size: int | None = None,
-            mode: Any = None,
-            out_sharding: Any = None,
-        ) -> Array:
-            rows, ids = _rows(name, data, segment_ids)
-            check_kind(name, rows.dtype, dtypes)
-            count = _count(name, ids, num_segments)
-            empty = full((count, *rows.shape[1:]), start(rows.dtype), rows.dtype)
-            if not count:
-                return empty
-            numbers = ScatterDimensionNumbers(tuple(range(1, rows.ndim)), (0,), (0,))
-            n = len(rows)
-            size = n if bucket_size is None else index(bucket_size)
-            out = None
-            for low in range(0, n, size) if n else (0,):
-                high = n if low + size > n else low + size
-                part = scatter(
-                    empty,
-                    slice_in_dim(ids, low, high),
-                    slice_in_dim(rows, low, high),
-                    numbers,
-                    indices_are_sorted=indices_are_sorted,
-                    unique_indices=unique_indices,
-                    mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
-                )
-                out = part if out is None else combine(out, part)
-            return out
-
-        return face
-
-    return declare
-
-
-def _one(value: int) -> Callable[[np.dtype], Any]:
-    return lambda dtype: np.array(value, dtype)
-
-
-@_segments(scatter_add, add, _one(0), NUMBER)
-def segment_sum(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Sum the rows of an array that belong to the same segment.
+_PARAMETERS = """
 
     Parameters
     ----------
@@ -162,50 +95,85 @@ def segment_sum(
         For shapes that do not fit, or a negative number of segments.
     ConcretizationTypeError
         The number of segments is not given, and the ids are traced.
-    """
-    ...
+"""
 
 
-@_segments(scatter_mul, mul, _one(1), NUMBER)
-def segment_prod(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Multiply the rows of an array that belong to the same segment. As `segment_sum`."""
-    ...
+def _segments(
+    name: str,
+    summary: str,
+    scatter: Callable[..., Array],
+    combine: Callable[..., Array],
+    start: Callable[[np.dtype], Any],
+    dtypes: str = ANY,
+) -> Callable[..., Array]:
+    """Return the reduction by segments of a name: a scatter of rows into neutral elements."""
+
+    def face(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ) -> Array:
+        rows, ids = _rows(name, data, segment_ids)
+        check_kind(name, rows.dtype, dtypes)
+        count = _count(name, ids, num_segments)
+        empty = full((count, *rows.shape[1:]), start(rows.dtype), rows.dtype)
+        if not count:
+            return empty
+        numbers = ScatterDimensionNumbers(tuple(range(1, rows.ndim)), (0,), (0,))
+        n = len(rows)
+        size = n if bucket_size is None else index(bucket_size)
+        out = None
+        for low in range(0, n, size) if n else (0,):
+            high = n if low + size > n else low + size
+            part = scatter(
+                empty,
+                slice_in_dim(ids, low, high),
+                slice_in_dim(rows, low, high),
+                numbers,
+                indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices,
+                mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
+            )
+            out = part if out is None else combine(out, part)
+        return out
+
+    face.__name__ = face.__qualname__ = name
+    face.__doc__ = summary + _PARAMETERS
+    return face
 
 
-@_segments(scatter_max, max, lowest_of)
-def segment_max(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Return the largest row, element by element, of each segment. As `segment_sum`."""
-    ...
-
-
-@_segments(scatter_min, min, highest_of)
-def segment_min(
-    data: Any,
-    segment_ids: Any,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: Any = None,
-) -> Array:
-    """Return the smallest row, element by element, of each segment. As `segment_sum`."""
-    ...
+segment_sum = _segments(
+    "segment_sum",
+    "Sum the rows of an array that belong to the same segment.",
+    scatter_add,
+    add,
+    zero_of,
+    NUMBER,
+)
+segment_prod = _segments(
+    "segment_prod",
+    "Multiply the rows of an array that belong to the same segment.",
+    scatter_mul,
+    mul,
+    one_of,
+    NUMBER,
+)
+segment_max = _segments(
+    "segment_max",
+    "Return the largest row, element by element, of each segment.",
+    scatter_max,
+    max,
+    lowest_of,
+)
+segment_min = _segments(
+    "segment_min",
+    "Return the smallest row, element by element, of each segment.",
+    scatter_min,
+    min,
+    highest_of,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..core.dtypes import to_real
+from ..core.primitive import Primitive
 from ..core.trace import bind
 from .elementwise import in_single, integer_pow, reciprocal, square
 from .kit.calls import add, div, mul, neg, sub
 from .kit.checks import FLOAT, INEXACT, kind
-from .kit.declare import elementwise
+from .kit.declare import elementwise, face_of
 from .kit.rules import partials
 from .parts import join_parts
 
@@ -68,81 +70,86 @@ class Tolerance:
 
 
 def transcendental(
-    template: str | dict[str, str],
-    *,
     eval: Callable[..., Any],
     slope: Callable[[Any, Any, Any], Any],
+    *,
+    template: str | dict[str, str] | None = None,
     dtypes: str = INEXACT,
     cost: int = 12,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an elementwise function that takes ``accuracy``.
+    """Declare an elementwise function of one operand.
 
-    There is one version of each, good to the bound in ``fnarray_kernels.vmath``, so every request
-    is served by it; the argument is checked all the same. ``slope(g, out, x)`` is the tangent of
-    ``out`` for the tangent ``g`` of ``x``.
+    Parameters
+    ----------
+    eval : callable
+        NumPy evaluation.
+    slope : callable
+        ``slope(g, out, x)`` is the tangent of ``out`` for the tangent ``g`` of ``x``.
+    template : str or dict by kinds, optional
+        By default the kernels of its name, one for real and one for complex operands.
     """
 
     def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
-        label = signature.__name__
+        name = signature.__name__
+        kernels = {"f": f"vm.{name}({{0}})", "c": f"fk.complexmath.{name}({{0}})"}
         prim = elementwise(
-            template, eval=eval, dtypes=dtypes, cost=cost, jvp=partials(slope), name=label
+            template or kernels, eval=eval, dtypes=dtypes, cost=cost, jvp=partials(slope), name=name
         )(lambda x: x).primitive
-
-        @wraps(signature)
-        def face(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
-            if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
-                raise TypeError(
-                    f"lax.{label}: accuracy must be a Tolerance, an AccuracyMode or None, "
-                    f"got {accuracy!r}."
-                )
-            return bind(prim, x)
-
-        face.primitive = prim  # type: ignore[attr-defined]
-        return face
+        face = _with_accuracy if "accuracy" in inspect.signature(signature).parameters else face_of
+        return face(prim, signature)
 
     return declare
 
 
-def _everywhere(name: str) -> dict[str, str]:
-    """Templates of a function that exists for real and complex operands."""
-    return {"f": f"vm.{name}({{0}})", "c": f"fk.complexmath.{name}({{0}})"}
+def _with_accuracy(prim: Primitive, signature: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the public function of a primitive that takes ``accuracy``.
+
+    There is one version of each, good to the bound in ``fnarray_kernels.vmath``, so every request
+    is served by it; the argument is checked all the same.
+    """
+
+    @wraps(signature)
+    def face(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+        if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
+            raise TypeError(
+                f"lax.{prim.name}: accuracy must be a Tolerance, an AccuracyMode or None, "
+                f"got {accuracy!r}."
+            )
+        return bind(prim, x)
+
+    face.primitive = prim  # type: ignore[attr-defined]
+    return face
 
 
 @transcendental(
-    {"f": "sc.sqrt({0})", "c": "fk.complexmath.sqrt({0})"},
-    eval=np.sqrt,
+    np.sqrt,
+    lambda g, out, x: mul(g, div(0.5, out)),
+    template={"f": "sc.sqrt({0})", "c": "fk.complexmath.sqrt({0})"},
     cost=6,
-    slope=lambda g, out, x: mul(g, div(0.5, out)),
 )
 def sqrt(x: Any, *, accuracy: Any = None) -> Any:
     """Square root, correctly rounded for real operands; NaN below zero."""
 
 
 @transcendental(
-    _everywhere("rsqrt"),
-    eval=in_single(lambda x: 1 / np.sqrt(x)),
-    slope=lambda g, out, x: mul(g, mul(div(out, x), -0.5)),
+    in_single(lambda x: 1 / np.sqrt(x)), lambda g, out, x: mul(g, mul(div(out, x), -0.5))
 )
 def rsqrt(x: Any, *, accuracy: Any = None) -> Any:
     """``1 / sqrt(x)``."""
 
 
 @transcendental(
-    "vm.cbrt({0})",
-    eval=np.cbrt,
+    np.cbrt,
+    lambda g, out, x: mul(g, mul(integer_pow(out, -2), 1 / 3)),
+    template="vm.cbrt({0})",
     dtypes=FLOAT,
     cost=20,
-    slope=lambda g, out, x: mul(g, mul(integer_pow(out, -2), 1 / 3)),
 )
 def cbrt(x: Any, *, accuracy: Any = None) -> Any:
     """Cube root, real for negative operands."""
 
 
-@transcendental(
-    _everywhere("exp"),
-    eval=np.exp,
-    slope=lambda g, out, x: mul(g, out),
-)
+@transcendental(np.exp, lambda g, out, x: mul(g, out))
 def exp(x: Any, *, accuracy: Any = None) -> Any:
     """Exponential."""
 
@@ -151,29 +158,17 @@ def _exp2(x: np.ndarray) -> Any:
     return np.exp2(x) if x.dtype.kind != "c" else np.exp(x * np.log(2).astype(to_real(x.dtype)))
 
 
-@transcendental(
-    _everywhere("exp2"),
-    eval=_exp2,
-    slope=lambda g, out, x: mul(mul(g, out), float(np.log(2))),
-)
+@transcendental(_exp2, lambda g, out, x: mul(mul(g, out), float(np.log(2))))
 def exp2(x: Any, *, accuracy: Any = None) -> Any:
     """``2 ** x``."""
 
 
-@transcendental(
-    _everywhere("expm1"),
-    eval=np.expm1,
-    slope=lambda g, out, x: mul(g, add(out, 1)),
-)
+@transcendental(np.expm1, lambda g, out, x: mul(g, add(out, 1)))
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
     """``exp(x) - 1``, accurate for small ``x``."""
 
 
-@transcendental(
-    _everywhere("log"),
-    eval=np.log,
-    slope=lambda g, out, x: div(g, x),
-)
+@transcendental(np.log, lambda g, out, x: div(g, x))
 def log(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm; NaN below zero for real operands."""
 
@@ -189,123 +184,64 @@ def _log1p(x: np.ndarray) -> Any:
     return join_parts(size, np.arctan2(im, 1 + re))
 
 
-@transcendental(
-    _everywhere("log1p"),
-    eval=_log1p,
-    slope=lambda g, out, x: div(g, add(x, 1)),
-)
+@transcendental(_log1p, lambda g, out, x: div(g, add(x, 1)))
 def log1p(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm of ``1 + x``, accurate for small ``x``."""
 
 
 @transcendental(
-    _everywhere("logistic"),
-    eval=in_single(lambda x: 1 / (1 + np.exp(-x))),
-    slope=lambda g, out, x: mul(g, mul(out, sub(1, out))),
+    in_single(lambda x: 1 / (1 + np.exp(-x))), lambda g, out, x: mul(g, mul(out, sub(1, out)))
 )
 def logistic(x: Any, *, accuracy: Any = None) -> Any:
     """Logistic function ``1 / (1 + exp(-x))``."""
 
 
-@transcendental(
-    _everywhere("sin"),
-    eval=np.sin,
-    slope=lambda g, out, x: mul(g, cos(x)),
-)
+@transcendental(np.sin, lambda g, out, x: mul(g, cos(x)))
 def sin(x: Any, *, accuracy: Any = None) -> Any:
     """Sine."""
 
 
-@transcendental(
-    _everywhere("cos"),
-    eval=np.cos,
-    slope=lambda g, out, x: neg(mul(g, sin(x))),
-)
+@transcendental(np.cos, lambda g, out, x: neg(mul(g, sin(x))))
 def cos(x: Any, *, accuracy: Any = None) -> Any:
     """Cosine."""
 
 
-@transcendental(
-    _everywhere("tan"),
-    eval=np.tan,
-    cost=20,
-    slope=lambda g, out, x: mul(g, add(square(out), 1)),
-)
+@transcendental(np.tan, lambda g, out, x: mul(g, add(square(out), 1)), cost=20)
 def tan(x: Any, *, accuracy: Any = None) -> Any:
     """Tangent."""
 
 
-@transcendental(
-    _everywhere("tanh"),
-    eval=np.tanh,
-    slope=lambda g, out, x: mul(add(g, mul(g, out)), sub(1, out)),
-)
+@transcendental(np.tanh, lambda g, out, x: mul(add(g, mul(g, out)), sub(1, out)))
 def tanh(x: Any, *, accuracy: Any = None) -> Any:
     """Hyperbolic tangent."""
 
 
-@elementwise(
-    _everywhere("asin"),
-    eval=np.arcsin,
-    dtypes=INEXACT,
-    cost=15,
-    jvp=partials(lambda g, out, x: mul(g, rsqrt(sub(1, square(x))))),
-)
+@transcendental(np.arcsin, lambda g, out, x: mul(g, rsqrt(sub(1, square(x)))), cost=15)
 def asin(x: Any) -> Any:
     """Inverse sine."""
 
 
-@elementwise(
-    _everywhere("acos"),
-    eval=np.arccos,
-    dtypes=INEXACT,
-    cost=15,
-    jvp=partials(lambda g, out, x: neg(mul(g, rsqrt(sub(1, square(x)))))),
-)
+@transcendental(np.arccos, lambda g, out, x: neg(mul(g, rsqrt(sub(1, square(x))))), cost=15)
 def acos(x: Any) -> Any:
     """Inverse cosine."""
 
 
-@elementwise(
-    _everywhere("atan"),
-    eval=np.arctan,
-    dtypes=INEXACT,
-    cost=15,
-    jvp=partials(lambda g, out, x: div(g, add(square(x), 1))),
-)
+@transcendental(np.arctan, lambda g, out, x: div(g, add(square(x), 1)), cost=15)
 def atan(x: Any) -> Any:
     """Inverse tangent."""
 
 
-@elementwise(
-    _everywhere("sinh"),
-    eval=np.sinh,
-    dtypes=INEXACT,
-    cost=15,
-    jvp=partials(lambda g, out, x: mul(g, cosh(x))),
-)
+@transcendental(np.sinh, lambda g, out, x: mul(g, cosh(x)), cost=15)
 def sinh(x: Any) -> Any:
     """Hyperbolic sine."""
 
 
-@elementwise(
-    _everywhere("cosh"),
-    eval=np.cosh,
-    dtypes=INEXACT,
-    cost=15,
-    jvp=partials(lambda g, out, x: mul(g, sinh(x))),
-)
+@transcendental(np.cosh, lambda g, out, x: mul(g, sinh(x)), cost=15)
 def cosh(x: Any) -> Any:
     """Hyperbolic cosine."""
 
 
-@elementwise(
-    _everywhere("asinh"),
-    eval=np.arcsinh,
-    dtypes=INEXACT,
-    cost=20,
-    jvp=partials(lambda g, out, x: mul(g, rsqrt(add(square(x), 1)))),
-)
+@transcendental(np.arcsinh, lambda g, out, x: mul(g, rsqrt(add(square(x), 1))), cost=20)
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine."""
 
@@ -317,23 +253,13 @@ def _acosh_slope(g: Any, out: Any, x: Any) -> Any:
     return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
 
 
-@elementwise(
-    _everywhere("acosh"),
-    eval=np.arccosh,
-    dtypes=INEXACT,
-    cost=20,
-    jvp=partials(_acosh_slope),
-)
+@transcendental(np.arccosh, _acosh_slope, cost=20)
 def acosh(x: Any) -> Any:
     """Inverse hyperbolic cosine."""
 
 
-@elementwise(
-    _everywhere("atanh"),
-    eval=np.arctanh,
-    dtypes=INEXACT,
-    cost=20,
-    jvp=partials(lambda g, out, x: mul(reciprocal(add(x, 1)), div(g, sub(1, x)))),
+@transcendental(
+    np.arctanh, lambda g, out, x: mul(reciprocal(add(x, 1)), div(g, sub(1, x))), cost=20
 )
 def atanh(x: Any) -> Any:
     """Inverse hyperbolic tangent."""

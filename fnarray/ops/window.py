@@ -14,22 +14,21 @@ from ..core.dtypes import float32
 from ..core.forms import Call, Operand, Reduce
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import zero_of
 from ..core.trace import bind
 from ._combine import (
     Arrays,
     Combine,
+    Folding,
     check_starts,
-    combination,
-    dual_combination,
     flat_operands,
-    inexact,
+    fold_batch,
+    fold_tangents,
     lanewise,
     trace_combiner,
 )
 from .bitwise import ge, le
 from .kit import calls
-from .kit.calls import broadcast, broadcast_in_dim, pad, select
+from .kit.calls import pad, select
 from .kit.checks import ANY, NUMBER, check_kind
 from .kit.declare import kernel_call
 from .kit.registry import register
@@ -37,7 +36,6 @@ from .kit.rules import (
     LINEAR,
     NOT_LINEAR,
     all_spread,
-    instantiate,
     led_by,
     linear_in,
     one_more_axis,
@@ -210,6 +208,11 @@ def _general_form(
     )
 
 
+def _folding(params: dict[str, Any]) -> Folding:
+    """Return the fold of windows."""
+    return lambda make, arrays, starts: _unrolled(make(), arrays, starts, params)
+
+
 def _unrolled(combine: Combine, arrays: Arrays, starts: Arrays, params: dict[str, Any]) -> Arrays:
     """Fold windows element by element of the window, on whole arrays."""
     shape = arrays[0].shape
@@ -236,33 +239,23 @@ def _unrolled(combine: Combine, arrays: Arrays, starts: Arrays, params: dict[str
 
 def _general_jvp(
     primals: Any, tangents: Any, *, jaxpr: ClosedGraph, consts: tuple, **params: Any
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[Arrays, Arrays]:
     outs = bind(reduce_window_p, *primals, jaxpr=jaxpr, consts=consts, **params)
-    n, moving = len(outs), inexact(jaxpr)
-    terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
-    starts = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
-    starts = [broadcast(s, outs[0].shape) for s in starts]
-    folded = _unrolled(dual_combination("reduce_window", jaxpr), terms, starts, params)
-    duals = dict(zip(moving, folded[n:], strict=True))
-    return outs, [duals[k] if k in duals else zero_of(out) for k, out in enumerate(outs)]
+    return fold_tangents("reduce_window", jaxpr, outs, primals, tangents, _folding(params))
 
 
 def _general_batch(
     size: int, operands: Any, batched: Any, *, jaxpr: ClosedGraph, consts: tuple, **params: Any
-) -> tuple[Any, Any]:
+) -> tuple[Arrays, list[bool]]:
     n = len(operands) // 2
     xs = all_spread(size, operands[:n], batched[:n])
+    starts, flags = operands[n:], batched[n:]
     moved = {name: (((0, 0) if name == "padding" else 1), *of) for name, of in params.items()}
-    if not any(batched[n:]):
-        outs = bind(reduce_window_p, *xs, *operands[n:], jaxpr=jaxpr, consts=consts, **moved)
+    if not any(flags):
+        outs = bind(reduce_window_p, *xs, *starts, jaxpr=jaxpr, consts=consts, **moved)
         return outs, [True] * n
-    # Starts differ from lane to lane, which the form does not know.
     shape = reduce_window_shape_tuple(xs[0].shape, **moved)
-    starts = [
-        broadcast_in_dim(s, shape, (0,) * b) for s, b in zip(operands[n:], batched[n:], strict=True)
-    ]
-    combine = combination("reduce_window", "batch", jaxpr)
-    return _unrolled(combine, xs, starts, moved), [True] * n
+    return fold_batch("reduce_window", jaxpr, xs, starts, flags, shape, _folding(moved))
 
 
 reduce_window_p = register(
