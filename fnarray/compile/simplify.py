@@ -113,7 +113,7 @@ def share_equal(block: Block) -> Block:
 
 
 def resolve_aliases(block: Block) -> Block:
-    """Call every value by its one name."""
+    """Library every value by its one name."""
     if not block.aliases:
         return block
     env: dict[Var, Atom] = {}
@@ -217,12 +217,7 @@ def turn_products(block: Block) -> Block:
             nodes.append(node)
             continue
         f, (lhs, rhs) = source.form, source.ins
-        host = f.host
-
-        def exchanged(a: Any, b: Any, product: Any, host: Any = host) -> Any:
-            return host(b, a, lambda x, y: product(y.T, x.T).T).T
-
-        form = Contract(f.rhs_contract, f.lhs_contract, (), (), None if host is None else exchanged)
+        form = Contract(f.rhs_contract, f.lhs_contract, (), ())
         params = {"of": source.eqn.primitive, **source.eqn.params}
         nodes.append(Node(Eqn(_TURNED, (rhs, lhs), node.outs, params, source.eqn.source), form))
     return replace(block, nodes=tuple(nodes))

@@ -57,6 +57,15 @@ class Limits:
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
+    matrix : int
+        Order up to which matrices are factored and solved by kernels: a library call from Python
+        costs what the kernel takes at 24 rows.
+    matrix_inside : int
+        Order up to which that holds inside of loops, which a library step leaves to Python. Beyond
+        only LAPACK is any good.
+    few, many : int
+        Up to this many largest of at least so many elements, the kernel's insertion is faster than
+        NumPy's partition (six times for 5 of 200), and worth compiling.
     spelled : int
         Integers up to this size are spelled out in kernels; larger ones, which are sizes, strides
         and offsets, are arguments, so that another size of array runs the same kernel.
@@ -75,6 +84,10 @@ class Limits:
     chunks: int = 8
     serial: int = 1 << 18
     share: int = 1 << 20
+    matrix: int = 24
+    matrix_inside: int = 128
+    few: int = 16
+    many: int = 1 << 14
     spelled: int = 16
 
 

@@ -15,7 +15,7 @@ from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
-from ..core.forms import Call
+from ..core.forms import HOST
 from ..core.primitive import Primitive
 from ..errors import JaxRuntimeError, MissingRuleError
 from ..ops.kit.registry import register
@@ -174,7 +174,7 @@ pure_callback_p = register(
         quiet=False,
         aval=lambda *avals, result_avals, **params: result_avals,
         eval=_evaluate_pure,
-        form=lambda ins, outs, **params: Call(None),
+        form=lambda ins, outs, **params: HOST,
         jvp=_no_jvp("Pure"),
         transpose=NOT_LINEAR,
         batch=_batch_pure,
@@ -272,7 +272,7 @@ io_callback_p = register(
         quiet=False,
         aval=lambda *avals, result_avals, **params: result_avals,
         eval=_evaluate_io,
-        form=lambda ins, outs, **params: Call(None),
+        form=lambda ins, outs, **params: HOST,
         jvp=_no_jvp("IO"),
         transpose=NOT_LINEAR,
         batch=_batch_io,

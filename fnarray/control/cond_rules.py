@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
-from ..core.forms import Branch, Call, Scan, While
+from ..core.forms import Branch, Library, Scan, While
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
@@ -205,7 +205,7 @@ def _batch(prim: Primitive) -> Any:
 @lru_cache(maxsize=4096)
 def _heavy(branch: ClosedGraph) -> bool:
     """Whether a branch is worth skipping: it loops, branches, or calls on whole arrays."""
-    return any(isinstance(eqn.form(), Scan | While | Branch | Call) for eqn in branch.eqns)
+    return any(isinstance(eqn.form(), Scan | While | Branch | Library) for eqn in branch.eqns)
 
 
 def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Branches) -> Any:

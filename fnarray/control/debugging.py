@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.forms import Call
+from ..core.forms import HOST
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import no_trace
@@ -46,7 +46,7 @@ def _declare_debug(name: str, evaluate: Callable[..., Any]) -> Primitive:
         quiet=False,
         aval=lambda *avals, **params: (),
         eval=evaluate,
-        form=lambda ins, outs, **params: Call(None),
+        form=lambda ins, outs, **params: HOST,
         jvp=lambda primals, tangents, **params: (act(prim, primals, **params), []),
         transpose=NOT_LINEAR,
         batch=lambda size, args, batched, **params: row_by_row(prim, args, batched, params),

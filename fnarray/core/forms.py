@@ -127,14 +127,12 @@ class Contract:
     """``dot_general``: sum of products over contracted axes, batched; result batch, lhs, rhs axes.
 
     The scheduler makes a library call of a large one and a `Reduce` of a small one.
-    ``host(lhs, rhs, matmul)`` evaluates it by products of stacks of matrices.
     """
 
     lhs_contract: tuple[int, ...]
     rhs_contract: tuple[int, ...]
     lhs_batch: tuple[int, ...]
     rhs_batch: tuple[int, ...]
-    host: Callable[..., Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,25 +162,35 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A whole-array step.
+class Library:
+    """A whole-array step that a target's library provides.
+
+    The target chooses: its kernel, a library that it binds (LAPACK, cuSOLVER), the primitive's
+    ``eval`` on the host, or refusal.
 
     Parameters
     ----------
-    function : str or None
-        A kernel in the kernels' namespace, called ``function(*ins, *outs, *statics)`` with every
-        array flattened to rank 1 in C order (a rank-0 array has length 1). None when there is no
-        native one: loops that hold it then run step by step from Python.
+    op : str
+        What to compute: ``"linalg.cholesky"``. Where there is a kernel, its name in the kernels'
+        package, called ``op(*ins, *outs, *statics)`` with every array flattened to rank 1 in C
+        order (a rank-0 array has length 1).
     statics : tuple of int, float, bool
-        Further arguments.
-    host : callable, optional
-        ``host(*numpy_arrays) -> tuple of arrays``: what the driver calls outside loops, where a
-        library beats the kernel.
+        Further arguments of the kernel.
+    size : int
+        What the choice goes by: the order of a matrix, the elements that are sorted.
+    kernel : bool
+        Whether the kernels' package has it for these dtypes. Loops that hold a step without a
+        kernel run step by step from Python.
     """
 
-    function: str | None
+    op: str
     statics: tuple[Any, ...] = ()
-    host: Callable[..., tuple[Any, ...]] | None = None
+    size: int = 0
+    kernel: bool = True
+
+
+#: What only the primitive's ``eval`` computes.
+HOST = Library("host", kernel=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,4 +235,4 @@ class Scan:
 
 
 Elementwise = Map | Iota | Reindex
-Form = Elementwise | Pieces | Reduce | Contract | Update | Call | Inline | Branch | While | Scan
+Form = Elementwise | Pieces | Reduce | Contract | Update | Library | Inline | Branch | While | Scan

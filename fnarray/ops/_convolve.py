@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..core.avals import ShapedArray
+from ..core.contraction import matmul, narrow, working_dtype
 from ..core.dtypes import is_complex, is_float, is_integer
-from ..core.forms import Call
+from ..core.forms import HOST, Library
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
-from .contract import matmul, narrow, working_dtype
 from .conv_layout import (
     ConvDimensionNumbers,
     inverse,
@@ -247,19 +247,16 @@ def _three(values: Sequence[int], fill: int) -> Sizes:
     return (*(fill,) * (3 - len(values)), *values)
 
 
-def _conv_call(ins: Any, outs: Any, **params: Any) -> Call:
+def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
     """Call the direct kernel inside loops; it knows up to three spatial axes."""
     lhs, rhs = ins
     out = outs[0]
     layout = params["dimension_numbers"]
     spatial, window = _window(lhs.shape, rhs.shape, params)
 
-    def host(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-        return (_conv_eval(a, b, **params),)
-
     same = lhs.dtype == out.dtype and lhs.dtype not in HALVES and lhs.dtype.kind in "iufc"
     if not (same and len(spatial) <= 3 and out.size and lhs.size and rhs.size):
-        return Call(None, host=host)
+        return HOST
     features, batches = params["feature_group_count"], params["batch_group_count"]
     counts = (
         lhs.shape[layout.lhs_spec[0]] // batches,
@@ -283,7 +280,7 @@ def _conv_call(ins: Any, outs: Any, **params: Any) -> Call:
         *_three(window["base_dilation"], 1),
         *_three(window["window_dilation"], 1),
     )
-    return Call("fk.conv.direct", statics, host)
+    return Library("conv.direct", statics, out.size)
 
 
 # --- derivatives and batches --------------------------------------------------------------------

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..config import config, enable_x64
+from ..config import config
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
+from ..core.contraction import contracted, free_axes
 from ..core.dtypes import (
     as_dtype,
     bfloat16,
     bool_,
     canonicalize_dtype,
     float16,
-    float32,
-    float64,
-    is_complex,
     is_float,
     is_inexact,
     is_integer,
@@ -228,11 +225,6 @@ def _check_side(side: str, ndim: int, contract: Axes, batch: Axes) -> None:
         )
 
 
-@lru_cache(maxsize=1024)
-def _free(ndim: int, *taken: Axes) -> Axes:
-    return tuple(a for a in range(ndim) if not any(a in axes for axes in taken))
-
-
 def _dot_general_aval(
     lhs: ShapedArray,
     rhs: ShapedArray,
@@ -256,126 +248,14 @@ def _dot_general_aval(
             )
     shape = (
         *(lhs.shape[a] for a in lhs_batch),
-        *(lhs.shape[a] for a in _free(lhs.ndim, lhs_contract, lhs_batch)),
-        *(rhs.shape[a] for a in _free(rhs.ndim, rhs_contract, rhs_batch)),
+        *(lhs.shape[a] for a in free_axes(lhs.ndim, lhs_contract, lhs_batch)),
+        *(rhs.shape[a] for a in free_axes(rhs.ndim, rhs_contract, rhs_batch)),
     )
     dtype, weak = result_dtype("dot_general", lhs, rhs, preferred_element_type)
     return ShapedArray(shape, dtype, weak)
 
 
 # --- evaluation ---------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=512)
-def working_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> np.dtype:
-    """Return the dtype in which products are formed and added up.
-
-    It holds operands and result alike; half precision works in float32.
-    """
-    # A program compiled under enable_x64 may run after it: nothing here depends on the setting.
-    with enable_x64(True):
-        natural = promote_types(lhs, rhs)
-        if is_integer(natural) and is_integer(out):
-            wide = out
-        elif is_inexact(natural) and (not is_inexact(out) or is_complex(natural)):
-            wide = natural
-        else:
-            wide = promote_types(natural, out)
-    return float32 if wide in HALVES else wide
-
-
-def _matrices(x: np.ndarray, batch: Axes, rows: Axes, columns: Axes) -> np.ndarray:
-    """Return a stack of matrices: a view wherever each group's axes lie together in memory."""
-    shape = x.shape
-    sizes = (*(shape[a] for a in batch), _size(shape, rows), _size(shape, columns))
-    return x.transpose(batch + rows + columns).reshape(sizes)
-
-
-def _size(shape: Axes, axes: Axes) -> int:
-    size = 1
-    for a in axes:
-        size *= shape[a]
-    return size
-
-
-def _integer_matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Multiply integer matrices, by float64 BLAS where every sum is exact in 53 bits.
-
-    BLAS is about 20 times faster than NumPy's loop over integers.
-    """
-    if lhs.size * rhs.shape[-1] > 4096:
-        reach = float(_largest(lhs)) * float(_largest(rhs)) * max(lhs.shape[-1], 1)
-        if reach < 2.0**53:
-            exact = np.matmul(lhs.astype(float64), rhs.astype(float64))
-            return exact.astype(np.int64).astype(lhs.dtype)
-    return np.matmul(lhs, rhs)
-
-
-def _largest(x: np.ndarray) -> int:
-    return max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0
-
-
-def host_dot_general(
-    lhs: np.ndarray,
-    rhs: np.ndarray,
-    lhs_contract: Axes,
-    rhs_contract: Axes,
-    lhs_batch: Axes,
-    rhs_batch: Axes,
-    dtype: np.dtype,
-    product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
-) -> np.ndarray:
-    """Contract NumPy arrays by BLAS, without copies where strides allow.
-
-    Parameters
-    ----------
-    lhs, rhs : numpy.ndarray
-        Of any strides and of dtypes that may differ.
-    lhs_contract, rhs_contract, lhs_batch, rhs_batch : tuple of int
-        As in `core.forms.Contract`.
-    dtype : numpy.dtype
-        Of the result.
-    product : callable
-        Multiplies stacks of float matrices.
-
-    Returns
-    -------
-    numpy.ndarray
-        Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
-    """
-    if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
-        a, b = _widened(lhs, rhs, dtype)  # a plain product, as most are
-        return narrow(matmul(a, b, product), dtype)
-    free_lhs = _free(lhs.ndim, lhs_contract, lhs_batch)
-    free_rhs = _free(rhs.ndim, rhs_contract, rhs_batch)
-    shape = (
-        *(lhs.shape[a] for a in lhs_batch),
-        *(lhs.shape[a] for a in free_lhs),
-        *(rhs.shape[a] for a in free_rhs),
-    )
-    lhs, rhs = _widened(lhs, rhs, dtype)
-    a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
-    b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
-    return narrow(matmul(a, b, product).reshape(shape), dtype)
-
-
-def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
-    return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
-
-
-def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
-    """Multiply stacks of matrices of one working dtype."""
-    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else product(lhs, rhs)
-
-
-def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Convert a sum to the result's dtype; of a complex one a real dtype takes the real part."""
-    if x.dtype == dtype:
-        return x
-    if is_complex(x.dtype) and not is_complex(dtype):
-        x = x.real
-    return x.astype(dtype)
 
 
 def _dot_general_eval(
@@ -390,7 +270,8 @@ def _dot_general_eval(
     dtype = preferred_element_type
     if dtype is None:
         dtype = _natural(lhs.dtype, rhs.dtype)
-    return host_dot_general(lhs, rhs, lhs_contract, rhs_contract, lhs_batch, rhs_batch, dtype)
+    axes = Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
+    return contracted(lhs, rhs, axes, dtype)
 
 
 def _printed(params: dict[str, Any]) -> dict[str, Any]:
@@ -406,13 +287,7 @@ def _printed(params: dict[str, Any]) -> dict[str, Any]:
 
 def _dot_general_form(ins: Any, outs: Any, *, dimension_numbers: Any, **params: Any) -> Contract:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    axes = (lhs_contract, rhs_contract, lhs_batch, rhs_batch)
-    dtype = outs[0].dtype
-
-    def host(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any]) -> np.ndarray:
-        return host_dot_general(lhs, rhs, *axes, dtype, product)
-
-    return Contract(*axes, host)
+    return Contract(lhs_contract, rhs_contract, lhs_batch, rhs_batch)
 
 
 # --- derivatives and batches --------------------------------------------------------------------
@@ -426,7 +301,10 @@ def _dot_general_transpose(
     operands, cotangents = (lhs, rhs), [None, None]
     k = 0 if is_undefined(lhs) else 1
     x, y = operands[k], operands[1 - k]
-    free, kept = _free(x.ndim, contract[k], batch[k]), _free(y.ndim, contract[1 - k], batch[1 - k])
+    free, kept = (
+        free_axes(x.ndim, contract[k], batch[k]),
+        free_axes(y.ndim, contract[1 - k], batch[1 - k]),
+    )
     together = len(batch[k])
     start = together + len(free) * (1 - k)
     dims = (

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
-from ..core.forms import Call
+from ..core.forms import HOST, Library
 from ..core.primitive import Primitive
 from ..core.tangents import is_zero
 from ..core.trace import bind
@@ -69,13 +69,13 @@ def _cumulative(
         out = accumulate(wide, axis)
         return (np.flip(out, axis) if reverse else out).astype(x.dtype, copy=False)
 
-    def form(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Call:
+    def form(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Library:
         (x,) = ins
         sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
         if kind(x.dtype) in native and x.dtype not in HALVES and x.size:
             # No library step: the kernel is 3 to 30 times faster than NumPy's accumulate.
-            return Call(f"fk.cumulative.{name}", (*sizes, reverse))
-        return Call(None)
+            return Library(f"cumulative.{name}", (*sizes, reverse), x.size)
+        return HOST
 
     return kernel_call(
         name,
@@ -134,12 +134,12 @@ def _recurrence_eval(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) 
     return (np.flip(out, axis) if reverse else out).astype(b.dtype, copy=False)
 
 
-def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Call:
+def _recurrence_call(ins: Any, outs: Any, *, axis: int, reverse: bool) -> Library:
     (x,) = outs
     if x.dtype in HALVES or not x.size:
-        return Call(None)
+        return HOST
     sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
-    return Call("fk.cumulative.linear_recurrence", (*sizes, reverse))
+    return Library("cumulative.linear_recurrence", (*sizes, reverse), prod(sizes))
 
 
 def _recurrence_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> tuple[Any, Any]:

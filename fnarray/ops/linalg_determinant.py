@@ -9,7 +9,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_real
-from ..core.forms import Call
+from ..core.forms import Library
 from ..core.tangents import zero_of
 from ..core.trace import bind
 from .contract import batch_matmul as matmul
@@ -58,9 +58,9 @@ def _det_aval(a: ShapedArray) -> ShapedArray:
     return a.update(shape=batch)
 
 
-def _det_call(ins: Any, outs: Any) -> Call:
+def _det_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("determinant", n, (count(batch), n), lambda a: (np.linalg.det(a),))
+    return native("determinant", n, (count(batch), n))
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
@@ -121,9 +121,9 @@ def _adjugate_eval(a: np.ndarray) -> np.ndarray:
     return (v * scale[..., None, :]) @ np.swapaxes(u, -1, -2).conj()
 
 
-def _adjugate_call(ins: Any, outs: Any) -> Call:
+def _adjugate_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("adjugate", n, (count(batch), n), lambda a: (_adjugate_eval(a),))
+    return native("adjugate", n, (count(batch), n))
 
 
 def _adjugate_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -182,9 +182,9 @@ def _slogdet_eval(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(np.linalg.slogdet(a))
 
 
-def _slogdet_call(ins: Any, outs: Any) -> Call:
+def _slogdet_call(ins: Any, outs: Any) -> Library:
     batch, n = ins[0].shape[:-2], ins[0].shape[-1]
-    return native("log_determinant", n, (count(batch), n), _slogdet_eval)
+    return native("log_determinant", n, (count(batch), n))
 
 
 def _slogdet_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32
-from ..core.forms import Call
+from ..core.forms import HOST, Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import batch_matmul as matmul
@@ -73,11 +73,11 @@ def _potrf(x: np.ndarray) -> tuple[np.ndarray]:
     return (np.tril(np.full_like(x, np.nan)) if failed else factor,)
 
 
-def _cholesky_call(ins: Any, outs: Any) -> Call:
+def _cholesky_call(ins: Any, outs: Any) -> Library:
     (x,) = ins
     n = x.shape[-1]
     statics = (count(x.shape[:-2]), n)
-    return native("cholesky", n, statics, lambda a: (_cholesky_eval(a),))
+    return native("cholesky", n, statics)
 
 
 def _cholesky_tangent(factor: Any, change: Any) -> Any:
@@ -192,7 +192,7 @@ cholesky_update_p = kernel_call(
     "cholesky_update",
     aval=_update_aval,
     eval=_update_eval,
-    call=lambda ins, outs: Call(None, host=lambda r, w: (_update_eval(r, w),)),
+    call=lambda ins, outs: HOST,
     jvp=_update_jvp,
     batch=one_more_axis(),
 )
@@ -264,9 +264,9 @@ def _lu_eval(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return factors, pivots, _permutation(pivots, permutation_size=m)
 
 
-def _lu_call(ins: Any, outs: Any) -> Call:
+def _lu_call(ins: Any, outs: Any) -> Library:
     m, n = ins[0].shape[-2:]
-    return native("lu", max(m, n), (count(ins[0].shape[:-2]), m, n), _lu_eval)
+    return native("lu", max(m, n), (count(ins[0].shape[:-2]), m, n))
 
 
 def unpacked(factors: Any) -> tuple[Any, Any]:
@@ -358,10 +358,10 @@ def _permutation(pivots: np.ndarray, *, permutation_size: int) -> np.ndarray:
     return order.reshape(*batch, permutation_size)
 
 
-def _permutation_call(ins: Any, outs: Any, *, permutation_size: int) -> Call:
+def _permutation_call(ins: Any, outs: Any, *, permutation_size: int) -> Library:
     (pivots,) = ins
     size = pivots.shape[-1]
-    return Call("fk.linalg.permutation", (count(pivots.shape[:-1]), size, permutation_size))
+    return Library("linalg.permutation", (count(pivots.shape[:-1]), size, permutation_size))
 
 
 lu_pivots_to_permutation_p = kernel_call(
@@ -434,9 +434,7 @@ symmetric_product_p = kernel_call(
     "symmetric_product",
     aval=_symmetric_aval,
     eval=_symmetric_eval,
-    call=lambda ins, outs, **params: Call(
-        None, host=lambda a, c: (_symmetric_eval(a, c, **params),)
-    ),
+    call=lambda ins, outs, **params: HOST,
     jvp=_symmetric_jvp,
     batch=one_more_axis(),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32, is_complex, to_real
-from ..core.forms import Call
+from ..core.forms import HOST
 from ..core.primitive import Missing, Primitive
 from ..core.tangents import zero_of
 from ..core.trace import bind
@@ -65,18 +65,11 @@ def by_library(
 ) -> Primitive:
     """Declare a decomposition that LAPACK alone computes, on stacks of matrices."""
 
-    def call(ins: Any, outs: Any, **params: Any) -> Call:
-        def host(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-            values = evaluate(*arrays, **params)
-            return values if many else (values,)
-
-        return Call(None, host=host)
-
     return kernel_call(
         name,
         aval=aval,
         eval=evaluate,
-        call=call,
+        call=lambda ins, outs, **params: HOST,
         multiple_results=many,
         jvp=jvp,
         transpose=transpose,

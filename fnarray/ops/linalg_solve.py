@@ -10,7 +10,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex
-from ..core.forms import Call
+from ..core.forms import Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import batch_matmul as matmul
@@ -91,15 +91,13 @@ def _triangular_eval(
     )[0]
 
 
-def _triangular_call(ins: Any, outs: Any, **params: Any) -> Call:
+def _triangular_call(ins: Any, outs: Any, **params: Any) -> Library:
     a, b = ins
     n = a.shape[-1]
     k = b.shape[-1] if params["left_side"] else b.shape[-2]
     names = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
     statics = (count(a.shape[:-2]), n, k, *(bool(params[name]) for name in names))
-    return native(
-        "triangular_solve", max(n, k), statics, lambda x, y: (_triangular_eval(x, y, **params),)
-    )
+    return native("triangular_solve", max(n, k), statics)
 
 
 def _triangle(x: Any, lower: bool, unit: bool) -> Any:
@@ -234,11 +232,11 @@ def _linear_eval(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return per_matrix(_gesv, (a, b), (2, 2), [(b.shape[-2:], b.dtype)])[0]
 
 
-def _linear_call(ins: Any, outs: Any) -> Call:
+def _linear_call(ins: Any, outs: Any) -> Library:
     a, b = ins
     n, k = b.shape[-2:]
     statics = (count(a.shape[:-2]), n, k)
-    return native("linear_solve", max(n, k), statics, lambda x, y: (_linear_eval(x, y),))
+    return native("linear_solve", max(n, k), statics)
 
 
 def _linear_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
@@ -337,14 +335,11 @@ def _factored_eval(
     )[0]
 
 
-def _factored_call(ins: Any, outs: Any, *, transpose_a: bool, conjugate_a: bool) -> Call:
+def _factored_call(ins: Any, outs: Any, *, transpose_a: bool, conjugate_a: bool) -> Library:
     n, k = ins[3].shape[-2:]
 
-    def host(*arrays: np.ndarray) -> tuple[np.ndarray]:
-        return (_factored_eval(*arrays, transpose_a=transpose_a, conjugate_a=conjugate_a),)
-
     statics = (count(ins[3].shape[:-2]), n, k, transpose_a, conjugate_a)
-    return native("factored_solve", max(n, k), statics, host)
+    return native("factored_solve", max(n, k), statics)
 
 
 def _factored_jvp(primals: Any, tangents: Tangents, **flags: bool) -> tuple[Any, Any]:
@@ -423,10 +418,10 @@ def _tridiagonal_eval(*operands: np.ndarray, perturb_singular: bool) -> np.ndarr
     return per_matrix(_gtsv, operands, (1, 1, 1, 2), [(b.shape[-2:], b.dtype)])[0]
 
 
-def _tridiagonal_call(ins: Any, outs: Any, *, perturb_singular: bool) -> Call:
+def _tridiagonal_call(ins: Any, outs: Any, *, perturb_singular: bool) -> Library:
     shape = ins[3].shape
     # Elimination along a diagonal leaves LAPACK nothing to block: the kernel is as fast.
-    return Call("fk.linalg.tridiagonal_solve", (count(shape[:-2]), *shape[-2:]))
+    return Library("linalg.tridiagonal_solve", (count(shape[:-2]), *shape[-2:]))
 
 
 def _columns(d: Any, like: Any) -> Any:

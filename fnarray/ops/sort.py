@@ -17,7 +17,7 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_, float32, int32, is_complex, is_float
-from ..core.forms import Call
+from ..core.forms import HOST, Library
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import bind
@@ -33,9 +33,6 @@ __all__ = ["approx_max_k", "approx_min_k", "sort", "sort_key_val", "top_k"]
 
 #: Operands that the native kernel takes at most.
 _NATIVE_OPERANDS = 3
-#: Up to this many largest of at least so many elements, the kernel's insertion is faster than
-#: NumPy's partition (six times for 5 of 200), and worth compiling.
-_FEW, _MANY = 16, 1 << 14
 
 
 # --- orders as integers -------------------------------------------------------------------------
@@ -172,14 +169,11 @@ def _lanes(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 
-def _sort_call(ins: Any, outs: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Call:
-    def host(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
-        return _sort_eval(*operands, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-
+def _sort_call(ins: Any, outs: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Library:
     comparable = all(not is_complex(a.dtype) and a.dtype not in HALVES for a in ins[:num_keys])
     native = comparable and len(ins) <= _NATIVE_OPERANDS and ins[0].size
     statics = (*_lanes(ins[0].shape, dimension), num_keys)
-    return Call(f"fk.sort.sort_{len(ins)}" if native else None, statics, host)
+    return Library(f"sort.sort_{len(ins)}", statics, ins[0].size, bool(native))
 
 
 sort_p = kernel_call(
@@ -287,13 +281,11 @@ def _top_k_eval(x: np.ndarray, *, axis: int, k: int) -> tuple[np.ndarray, np.nda
     return _largest(x, k, axis)
 
 
-def _top_k_call(ins: Any, outs: Any, *, axis: int, k: int) -> Call:
+def _top_k_call(ins: Any, outs: Any, *, axis: int, k: int) -> Library:
     (x,) = ins
     native = x.dtype.kind in "iuf" and x.dtype not in HALVES and x.size and k
     statics = (*_lanes(x.shape, axis), k)
-    faster = native and k <= _FEW and x.size >= _MANY
-    host = None if faster else lambda a: _largest(a, k, axis)
-    return Call("fk.sort.top_k" if native else None, statics, host)
+    return Library("sort.top_k", statics, x.size, bool(native))
 
 
 top_k_p = kernel_call(
@@ -389,8 +381,8 @@ def _approx_eval(x: np.ndarray, **params: Any) -> tuple[np.ndarray, np.ndarray]:
     return -values, order
 
 
-def _approx_call(ins: Any, outs: Any, **params: Any) -> Call:
-    return Call(None, host=lambda x: _approx_eval(x, **params))
+def _approx_call(ins: Any, outs: Any, **params: Any) -> Library:
+    return HOST
 
 
 approx_top_k_p = kernel_call(

@@ -11,7 +11,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
-from ..core.forms import Call, Operand, Reduce
+from ..core.forms import Library, Operand, Reduce
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.trace import bind
@@ -405,14 +405,14 @@ def _native_statics(x: ShapedArray, prim: Primitive, params: dict[str, Any]) -> 
     return (prim.name == "ge", x.ndim, *(n for group in sizes for n in group))
 
 
-def _select_call(name: str, ins: Any, prim: Primitive, params: dict[str, Any]) -> Call:
+def _select_call(name: str, ins: Any, prim: Primitive, params: dict[str, Any]) -> Library:
     plain = all(a.dtype not in HALVES for a in ins) and prim.name in ("ge", "le")
     native = plain and ins[1].size and ins[1].ndim
     statics = _native_statics(ins[1], prim, params) if native else ()
-    return Call(f"fk.window.{name}" if native else None, statics)
+    return Library(f"window.{name}", statics, ins[1].size, bool(native))
 
 
-def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Call:
+def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:
     return _select_call("select_and_scatter_add", ins, select_prim, _undilated(ins[1], params))
 
 
@@ -445,7 +445,7 @@ def _gather_eval(
     return np.where(found, tangents.reshape(-1)[chosen], np.zeros((), tangents.dtype))
 
 
-def _gather_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Call:
+def _gather_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:
     return _select_call("select_and_gather_add", ins, select_prim, params)
 
 

@@ -158,19 +158,47 @@ def product(n: int) -> Case:
     return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
 
 
+def matrix(n: int) -> Case:
+    """A Cholesky factor of order n, outside of a loop and inside."""
+
+    def f(a):
+        def again(i, c):
+            return lax.linalg.cholesky(lax.add(a, lax.mul(c, f32(0))))
+
+        return lax.linalg.cholesky(a), lax.fori_loop(0, 2, again, a)
+
+    def want(a):
+        factor = np.linalg.cholesky(a.astype(np.float64))
+        return [factor, factor]
+
+    a = numbers(n, n)
+    return f, want, (a @ a.T / f32(n) + np.eye(n, dtype=f32),)
+
+
+def few(n: int) -> Case:
+    """The n largest of many."""
+    return lambda x: lax.top_k(x, n)[0], lambda x: [np.sort(x)[::-1][:n]], (numbers(20_000),)
+
+
+def many(n: int) -> Case:
+    """The five largest of n."""
+    return lambda x: lax.top_k(x, 5)[0], lambda x: [np.sort(x)[::-1][:5]], (numbers(n),)
+
+
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
     "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
-    "spelled": spelled,
+    "spelled": spelled, "matrix": matrix, "matrix_inside": matrix, "few": few, "many": many,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
-    "share": (1, 1 << 60), "spelled": (0, 10**9),
+    "share": (1, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000), "matrix_inside": (0, 1000),
+    "few": (0, 1000), "many": (0, 1 << 60),
 }  # fmt: skip
 
 

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from fnarray import lax
-from fnarray.ops.contract import canonical_precision, host_dot_general, working_dtype
+from fnarray.core.contraction import contracted, working_dtype
+from fnarray.core.forms import Contract
+from fnarray.ops.contract import canonical_precision
 from fnarray_kernels import gemm
 
 rng = np.random.default_rng(2)
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
-PLAIN = ((1,), (0,), (), ())
+PLAIN = Contract((1,), (0,), (), ())
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_integers_wrap(dtype, largest):
     top = min(largest, np.iinfo(dtype).max)
     a, b = (rng.integers(0, top, s).astype(dtype) for s in ((40, 30), (30, 50)))
     want = np.einsum("ik,kj->ij", a, b, dtype=dtype)
-    np.testing.assert_array_equal(host_dot_general(a, b, *PLAIN, np.dtype(dtype)), want)
+    np.testing.assert_array_equal(contracted(a, b, PLAIN, np.dtype(dtype)), want)
 
 
 def test_transposed_operands_are_not_copied():
@@ -50,7 +52,7 @@ def test_transposed_operands_are_not_copied():
 
     a, b = np.ones((1500, 400), np.float32), np.ones((300, 1500), np.float32)
     tracemalloc.start()
-    host_dot_general(a, b, (0,), (1,), (), (), np.dtype(np.float32))
+    contracted(a, b, Contract((0,), (1,), (), ()), np.dtype(np.float32))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2 * 400 * 300 * 4

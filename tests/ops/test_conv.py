@@ -37,8 +37,8 @@ def test_direct_kernel(label):
     x, w = map(draw, shapes)
     params = MappingProxyType({"window_strides": (1, 1), **params})
     graph = fnarray.make_jaxpr(lambda x, w: lax.conv_general_dilated(x, w, **params))(x, w)
-    form = graph.eqns[0].form()
-    (want,) = form.host(x, w)
+    eqn = graph.eqns[0]
+    form, want = eqn.form(), eqn.primitive.eval(x, w, **eqn.params)
     out = np.empty(want.size, np.float32)
     kernels.direct(x.reshape(-1), w.reshape(-1), out, *form.statics)
     close(out.reshape(want.shape), want)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.forms import Branch, Call, Contract, Inline, Scan, While
+from ...core.contraction import contracted
+from ...core.forms import Branch, Contract, Inline, Library, Scan, While
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
-from ..schedule.select import CONTROL
+from ..schedule.select import CONTROL, is_library
 from ..target import Limits
 from .blas import matmul
 
@@ -27,39 +28,57 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
     compiled : callable
         Gives what runs a graph on NumPy arrays, for control flow that is stepped through.
     """
-    if isinstance(node.form, CONTROL):
-        return _control(node, compiled)
     form, prim, params = node.form, node.eqn.primitive, node.eqn.params
-    own = form.host if isinstance(form, Call) else None
-    if isinstance(form, Contract) and form.host is not None:
-        contract, dtype = form.host, node.out.aval.dtype
-        multiply = partial(matmul, limits)
+    if isinstance(form, CONTROL):
+        return _control(node, compiled)
+    if isinstance(form, Contract):
+        dtype, multiply = node.out.aval.dtype, partial(matmul, limits)
 
         def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-            return (np.asarray(quietly(contract, lhs, rhs, multiply), dtype, order="C"),)
+            out = quietly(contracted, lhs, rhs, form, dtype, multiply)
+            return (np.asarray(out, dtype, order="C"),)
 
         return product
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        if own is not None:
-            outs = quietly(own, *arrays)
-        elif prim.quiet:
+        if prim.quiet:
             outs = quietly(prim.eval, *arrays, **params)
         else:
             outs = prim.eval(*arrays, **params)
-        if own is None and not prim.multiple_results:
-            outs = (outs,)
+        outs = outs if prim.multiple_results else (outs,)
         return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))
 
     return step
 
 
-def is_native(form: Any) -> bool:
+def is_step(node: Node, limits: Limits) -> bool:
+    """Whether a node is NumPy's or LAPACK's: it has no kernel, or a worse one."""
+    form = node.form
+    if isinstance(form, Library):
+        return not form.kernel or _better_on_host(form, limits)
+    if isinstance(form, CONTROL):
+        return not is_native(form, limits)
+    return is_library(node, limits)
+
+
+def _better_on_host(form: Library, limits: Limits) -> bool:
+    """Whether a library step outside of loops is better left to NumPy or LAPACK."""
+    family = form.op.partition(".")[0]
+    if family == "linalg":
+        return form.size > limits.matrix
+    if form.op == "sort.top_k":
+        return form.statics[-1] > limits.few or form.size < limits.many
+    return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
+
+
+def is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
-    if isinstance(form, Call):
-        return form.function is not None
-    return all(is_native(eqn.form()) for graph in graphs_of(form) for eqn in graph.jaxpr.eqns)
+    if isinstance(form, Library):
+        large = form.op.startswith("linalg.") and form.size > limits.matrix_inside
+        return form.kernel and not large
+    graphs = (graph.jaxpr for graph in graphs_of(form))
+    return all(is_native(eqn.form(), limits) for graph in graphs for eqn in graph.eqns)
 
 
 def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.forms import Call, Contract, Pieces, Update
+from ...core.forms import Contract, Library, Pieces, Update
 from ...core.graph import Atom, Literal, Var
 from ..emit.values import Storage, Values
 from ..ir import Node
@@ -39,7 +39,7 @@ class Steps:
                 self._update_unrolled(step.node, form)
             else:
                 self._update(step.node, form, filled=step.node.out in body.filled)
-        elif isinstance(form, Call):
+        elif isinstance(form, Library):
             assert isinstance(flow, Operands)
             self._call(step.node, form, flow)
         else:
@@ -180,14 +180,14 @@ class Steps:
 
     # -- kernels -----------------------------------------------------------------------------
 
-    def _call(self, node: Node, form: Call, operands: Operands) -> None:
+    def _call(self, node: Node, form: Library, operands: Operands) -> None:
         arrays = [self._array(a, stored=s) for a, s in zip(node.ins, operands.stored, strict=True)]
         arrays += [self._array(v, stored=False) for v in node.outs]
         statics = [
             self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
             for s in form.statics
         ]
-        self.writer.line(f"{form.function}({', '.join([*arrays, *statics])})")
+        self.writer.line(f"fk.{form.op}({', '.join([*arrays, *statics])})")
         self._read_scalars(node.outs)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:
@@ -199,7 +199,7 @@ class Steps:
                 self.writer.remember((var, ()), self.writer.assign(element))
 
     def _product(self, node: Node, form: Contract, operands: Operands) -> None:
-        """Call the matrix product kernel on operands brought to (batch, row, column) order."""
+        """Library the matrix product kernel on operands brought to (batch, row, column) order."""
         lhs, rhs = (a.aval.shape for a in node.ins)
         arrays = [
             self._array(a, stored=stored) if order is None else self._reordered(a, order, node.out)

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import is_half
-from ...core.forms import Call, Contract, Reduce
+from ...core.forms import Contract, Reduce
 from ..ir import Node
 from ..schedule.nests import plain_order
-from ..schedule.select import CONTROL, is_library
 from ..target import Limits, LoopAxis, Target
 from . import build
 from .kernel import emit_kernel
 from .launch import launch
-from .library import is_native, step_of
+from .library import is_step, step_of
 
 
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
@@ -41,16 +40,6 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
         if inner not in (*node.form.rhs_contract, *node.form.rhs_batch):
             return [*plain[:last], *plain[last + 1 :], plain[last]]
     return plain
-
-
-def is_step(node: Node, limits: Limits) -> bool:
-    """Whether a node is NumPy's or LAPACK's: it has no kernel, or a worse one."""
-    form = node.form
-    if isinstance(form, Call):
-        return form.host is not None or form.function is None
-    if isinstance(form, CONTROL):
-        return not is_native(form)
-    return is_library(node, limits)
 
 
 CODES: dict[str, Any] = {

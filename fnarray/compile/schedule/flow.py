@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...core.forms import Branch, Call, Contract, Scan, Update, While
+from ...core.forms import Branch, Contract, Library, Scan, Update, While
 from ...core.graph import Atom, Literal, Var
 from ..ir import Block, Node
 from ..simplify import COPY
@@ -59,7 +59,7 @@ class Flows:
             self.found[step] = self._while(step, form)
         elif isinstance(form, Scan):
             self.found[step] = self._scan(step, form)
-        elif isinstance(form, Call):
+        elif isinstance(form, Library):
             self.found[step] = Operands(tuple(not self.places.holds(a) for a in step.node.ins))
         elif isinstance(form, Contract):
             self.found[step] = self._product(step, form)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...core.forms import Branch, Call, Contract, Pieces, Scan, Update
+from ...core.forms import Branch, Contract, Library, Pieces, Scan, Update
 from ...core.graph import Atom, Var
 from ...core.symbolic import Scalar, leaves
 from ..target import Target
@@ -47,7 +47,7 @@ def requires_memory(var: Var, s: Statement, selection: Selection, places: Places
             return True
         return any(isinstance(a, Scalar) for ix in indices for a in leaves(ix))
     form = s.node.form
-    if isinstance(form, Call | Contract):
+    if isinstance(form, Library | Contract):
         return True
     if not var.aval.shape:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...core.forms import Branch, Call, Contract, Scan, While
+from ...core.forms import Branch, Contract, Library, Scan, While
 from ...core.graph import Var
 from .collapse import collapsed
 from .flow import Flows
@@ -115,7 +115,7 @@ class _Results:
         form, var = s.node.form, s.node.outs[j]
         if isinstance(form, Branch | While) or (isinstance(form, Scan) and j < form.num_carry):
             return var.aval.size > self.places.target.limits.registers
-        return bool(var.aval.shape) or isinstance(form, Call | Contract)
+        return bool(var.aval.shape) or isinstance(form, Library | Contract)
 
     def _nest(self, s: Nest, var: Var, readers: list[Statement]) -> Place | None:
         """Keep of a nest's result what its readers need after the loops that they share with it."""
@@ -133,4 +133,4 @@ class _Results:
 
 
 def _reads_array(s: Statement) -> bool:
-    return isinstance(s, Step) and isinstance(s.node.form, Call | Contract)
+    return isinstance(s, Step) and isinstance(s.node.form, Library | Contract)

@@ -7,9 +7,9 @@ from math import prod
 
 from ...core.forms import (
     Branch,
-    Call,
     Contract,
     Iota,
+    Library,
     Map,
     Reduce,
     Reindex,
@@ -87,7 +87,7 @@ def is_library(node: Node, limits: Limits) -> bool:
 def _needs_array(user: Node, var: Var, limits: Limits) -> bool:
     """Whether a node reads ``var`` as a whole array rather than element by element."""
     form = user.form
-    if isinstance(form, (Call, *CONTROL)) or is_library(user, limits):
+    if isinstance(form, (Library, *CONTROL)) or is_library(user, limits):
         return True
     return isinstance(form, Update) and user.ins[0] is var
 
@@ -188,4 +188,4 @@ def _unrolls(s: Statement, limits: Limits) -> bool:
         return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
     if isinstance(s, Nest):
         return iterations(node) <= limits.unroll
-    return not isinstance(form, Call | Contract)
+    return not isinstance(form, Library | Contract)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.avals import ShapedArray
-from ...core.forms import Call, Map, Reduce, Reindex
+from ...core.forms import Library, Map, Reduce, Reindex
 from ...core.primitive import PENDING, Primitive, Rule
 from ...core.trace import bind
 from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
@@ -256,14 +256,14 @@ def kernel_call(
     *,
     aval: Callable[..., Any],
     eval: Callable[..., Any],
-    call: Callable[..., Call],
+    call: Callable[..., Library],
     multiple_results: bool = False,
     jvp: Rule = PENDING,
     transpose: Rule = NOT_LINEAR,
     batch: Rule = PENDING,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
-    """Declare a primitive that runs as one whole-array step (see `core.forms.Call`)."""
+    """Declare a primitive that runs as one whole-array step (see `core.forms.Library`)."""
     return register(
         Primitive(
             name,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16
-from ...core.forms import Call
+from ...core.forms import Library
 from ...core.onethread import one_thread
 from . import calls
 from .calls import (
@@ -40,10 +40,8 @@ from .calls import (
 )
 from .checks import INEXACT, check_kind
 
-#: Sizes up to which compiled code calls a kernel even where LAPACK could be: a call from Python
-#: costs what the kernel takes at 24 rows. Beyond `NATIVE` only LAPACK is any good.
+#: Sizes up to which LAPACK uses no threads by itself.
 SMALL = 24
-NATIVE = 128
 #: Sizes up to which LAPACK keeps to one thread: on two busy cores a Cholesky factor of 650 rows
 #: took 5 ms so, and 1.1 s on two threads that wait for each other by spinning.
 ALONE = 1024
@@ -160,11 +158,9 @@ def per_matrix(
     return results
 
 
-def native(function: str, size: int, statics: Sequence[Any], host: Callable[..., Any]) -> Call:
-    """Return how matrices of a size lower: to a kernel, to LAPACK, or to either by context."""
-    if size <= SMALL:
-        return Call(f"fk.linalg.{function}", tuple(statics))
-    return Call(f"fk.linalg.{function}" if size <= NATIVE else None, tuple(statics), host)
+def native(function: str, size: int, statics: Sequence[Any]) -> Library:
+    """Return how matrices of a size lower: to a kernel or to LAPACK, as the target likes."""
+    return Library(f"linalg.{function}", tuple(statics), size)
 
 
 def count(batch: tuple[int, ...]) -> int:

@@ -1,0 +1,131 @@
+"""Contractions of NumPy arrays: what `core.forms.Contract` means, by products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..config import enable_x64
+from .dtypes import float32, float64, is_complex, is_half, is_inexact, is_integer, promote_types
+from .forms import Contract
+
+Axes = tuple[int, ...]
+
+
+@lru_cache(maxsize=1024)
+def free_axes(ndim: int, *taken: Axes) -> Axes:
+    """Return the axes that no group has taken."""
+    return tuple(a for a in range(ndim) if not any(a in axes for axes in taken))
+
+
+@lru_cache(maxsize=512)
+def working_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> np.dtype:
+    """Return the dtype in which products are formed and added up.
+
+    It holds operands and result alike; half precision works in float32.
+    """
+    # A program compiled under enable_x64 may run after it: nothing here depends on the setting.
+    with enable_x64(True):
+        natural = promote_types(lhs, rhs)
+        if is_integer(natural) and is_integer(out):
+            wide = out
+        elif is_inexact(natural) and (not is_inexact(out) or is_complex(natural)):
+            wide = natural
+        else:
+            wide = promote_types(natural, out)
+    return float32 if is_half(wide) else wide
+
+
+def _matrices(x: np.ndarray, batch: Axes, rows: Axes, columns: Axes) -> np.ndarray:
+    """Return a stack of matrices: a view wherever each group's axes lie together in memory."""
+    shape = x.shape
+    sizes = (*(shape[a] for a in batch), _size(shape, rows), _size(shape, columns))
+    return x.transpose(batch + rows + columns).reshape(sizes)
+
+
+def _size(shape: Axes, axes: Axes) -> int:
+    size = 1
+    for a in axes:
+        size *= shape[a]
+    return size
+
+
+def _integer_matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Multiply integer matrices, by float64 BLAS where every sum is exact in 53 bits.
+
+    BLAS is about 20 times faster than NumPy's loop over integers.
+    """
+    if lhs.size * rhs.shape[-1] > 4096:
+        reach = float(_largest(lhs)) * float(_largest(rhs)) * max(lhs.shape[-1], 1)
+        if reach < 2.0**53:
+            exact = np.matmul(lhs.astype(float64), rhs.astype(float64))
+            return exact.astype(np.int64).astype(lhs.dtype)
+    return np.matmul(lhs, rhs)
+
+
+def _largest(x: np.ndarray) -> int:
+    return max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0
+
+
+def contracted(
+    lhs: np.ndarray,
+    rhs: np.ndarray,
+    form: Contract,
+    dtype: np.dtype,
+    product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+) -> np.ndarray:
+    """Contract NumPy arrays by BLAS, without copies where strides allow.
+
+    Parameters
+    ----------
+    lhs, rhs : numpy.ndarray
+        Of any strides and of dtypes that may differ.
+    form : Contract
+    dtype : numpy.dtype
+        Of the result.
+    product : callable
+        Multiplies stacks of float matrices.
+
+    Returns
+    -------
+    numpy.ndarray
+        Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
+    """
+    lhs_contract, rhs_contract = form.lhs_contract, form.rhs_contract
+    lhs_batch, rhs_batch = form.lhs_batch, form.rhs_batch
+    if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
+        a, b = _widened(lhs, rhs, dtype)  # a plain product, as most are
+        return narrow(matmul(a, b, product), dtype)
+    free_lhs = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    free_rhs = free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    shape = (
+        *(lhs.shape[a] for a in lhs_batch),
+        *(lhs.shape[a] for a in free_lhs),
+        *(rhs.shape[a] for a in free_rhs),
+    )
+    lhs, rhs = _widened(lhs, rhs, dtype)
+    a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
+    b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
+    return narrow(matmul(a, b, product).reshape(shape), dtype)
+
+
+def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
+    return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
+
+
+def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
+    """Multiply stacks of matrices of one working dtype."""
+    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else product(lhs, rhs)
+
+
+def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Convert a sum to the result's dtype; of a complex one a real dtype takes the real part."""
+    if x.dtype == dtype:
+        return x
+    if is_complex(x.dtype) and not is_complex(dtype):
+        x = np.real(x)
+    return x.astype(dtype)
