@@ -12,11 +12,11 @@ import numpy as np
 
 from ...core.forms import Contract, Library, Pieces, Update
 from ...core.graph import Atom, Literal, Var
-from ..emit.values import Storage, Values
 from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Operands, row_major
+from .values import Storage, Values
 
 
 class Steps:

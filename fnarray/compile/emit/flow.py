@@ -9,11 +9,11 @@ from typing import Any
 from ...core.forms import Branch, Scan
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import text, variable
-from ..emit.values import Storage
 from ..ir import Node
 from ..schedule.nests import Step
 from ..schedule.plan import Arm, Arms, Body, Carry, Entries, Same, Scratch, Turns, row_major
 from .steps import Steps
+from .values import Storage
 
 Elements = dict[tuple[int, ...], str]
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...core.forms import Operand, Reduce
 from ...core.symbolic import substitute, text, variable
-from ..emit.values import Values
 from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Nest, counter_var, register_name
 from ..schedule.plan import Body, Scratch, Tree
+from .values import Values
 
 Counters = tuple[Any, ...]
 
