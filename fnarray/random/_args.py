@@ -98,6 +98,13 @@ def param(name: str, x: Any, dtype: Any, shape: Shape | None = None) -> Array:
     return x if shape is None else spread(x, shape)
 
 
+def arguments(name: str, dtype: Any, shape: Any, *params: Any, kind: str = "float") -> Any:
+    """Return the dtype, the shape, and parameters in both: what most samplers begin with."""
+    dtype = dtype_of(name, dtype, kind)
+    shape = shape_of(name, shape, *params)
+    return dtype, shape, *(param(name, x, dtype, shape) for x in params)
+
+
 def spread(x: Array, shape: Shape) -> Array:
     """Broadcast an array to a shape."""
     if x.shape == shape:
