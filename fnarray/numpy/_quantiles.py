@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..core.array import Array
-from ..core.dtypes import canonicalize_dtype, float32, is_complex
+from ..core.dtypes import canonicalize_dtype, is_complex, to_single
 from ..ops.convert import convert
 from ._promote import as_operand, no_out, promote_dtypes_inexact
 from ._reductions import Axis, canonical_axes
@@ -154,7 +154,7 @@ def _spoilt(rows: Array) -> Array:
 def _by_rank(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     """Quantiles ``(rows, q)`` of rows whose elements count alike."""
     # Halves cannot count beyond their digits.
-    work = float32 if rows.dtype.itemsize == 2 else rows.dtype
+    work = to_single(rows.dtype)
     if skip_nan:
         counted = convert(lax.bitwise_not(lax.ne(rows, rows)), work)
         number = lax.expand_dims(lax.reduce_sum(counted, (1,)), (1,))
