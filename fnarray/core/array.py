@@ -13,8 +13,6 @@ from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import bind
 
-_PYTHON_SCALARS = (bool, int, float, complex)
-
 
 class Array:
     """An immutable n-dimensional array; also the base of tracers.
