@@ -87,8 +87,11 @@ __all__ = sorted({*_HOME, "cache_info", "config"})
 
 
 def _bind() -> None:
-    """Give arrays their operators, and control flow called eagerly its compiler."""
+    """Give graphs their text, arrays their operators, eager control flow its compiler."""
+    from .core.pretty import graph_text
     from .core.trace import no_trace
+
+    _hooks.install_graph_text(graph_text)
 
     # The first use may be inside a function being traced; what modules compute is not part of it.
     with no_trace():

@@ -13,13 +13,11 @@ from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import bind
 
-_PYTHON_SCALARS = (bool, int, float, complex)
-
 
 class Array:
     """An immutable n-dimensional array; also the base of tracers.
 
-    Operators and methods are installed by ``fnarray.numpy`` (see ``core.hooks``), so that an
+    Operators and methods are installed by ``fnarray.numpy`` (see `install_methods`), so that an
     array and the tracer that stands for it answer to the same names. ``isinstance(x, Array)``
     holds for both.
     """
@@ -109,6 +107,14 @@ _TWO_SIDED = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshi
 _OTHERS = "eq ne lt le gt ge neg pos invert abs getitem round array_namespace"
 for _name in f"{_OTHERS} {_TWO_SIDED} r{_TWO_SIDED.replace(' ', ' r')}".split():
     setattr(Array, f"__{_name}__", _Late(f"__{_name}__"))
+
+
+def install_methods(methods: dict[str, Any]) -> None:
+    """Give arrays and tracers their operators, methods and properties."""
+    for name, method in methods.items():
+        setattr(Array, name, method)
+    if "__getattr__" in vars(Array):
+        del Array.__getattr__  # type: ignore[attr-defined]
 
 
 class ArrayImpl(Array):

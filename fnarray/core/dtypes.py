@@ -54,6 +54,7 @@ __all__ = [
     "is_bool",
     "is_complex",
     "is_float",
+    "is_half",
     "is_inexact",
     "is_integer",
     "is_unsigned",
@@ -70,6 +71,7 @@ __all__ = [
     "to_complex",
     "to_inexact",
     "to_real",
+    "to_single",
     "uint8",
     "uint16",
     "uint32",
@@ -96,7 +98,8 @@ float0: Final = np.dtype([("float0", np.void, 0)])
 
 SIGNED: Final = (int8, int16, int32, int64)
 UNSIGNED: Final = (uint8, uint16, uint32, uint64)
-FLOATS: Final = (float16, bfloat16, float32, float64)
+HALVES: Final = (float16, bfloat16)
+FLOATS: Final = (*HALVES, float32, float64)
 COMPLEXES: Final = (complex64, complex128)
 ALL: Final = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEXES)
 
@@ -212,12 +215,10 @@ def short_name(dtype: DType) -> str:
 _BOOLS: Final = frozenset(_spellings([bool_]))
 _UNSIGNED: Final = frozenset(_spellings(UNSIGNED))
 _INTEGERS: Final = frozenset(_spellings(SIGNED + UNSIGNED))
+_HALVES: Final = frozenset(_spellings(HALVES))
 _FLOATS: Final = frozenset(_spellings(FLOATS))
 _COMPLEXES: Final = frozenset(_spellings(COMPLEXES))
 _INEXACT: Final = _FLOATS | _COMPLEXES
-
-
-_HALVES = frozenset({np.dtype(np.float16), bfloat16})
 
 
 def is_bool(dtype: Any) -> bool:
@@ -241,8 +242,8 @@ def is_float(dtype: Any) -> bool:
 
 
 def is_half(dtype: Any) -> bool:
-    """Whether a dtype is a floating-point one of 16 bits."""
-    return np.dtype(dtype) in _HALVES
+    """Whether a dtype is half precision: float16 or bfloat16."""
+    return dtype in _HALVES
 
 
 def is_complex(dtype: Any) -> bool:
@@ -341,6 +342,11 @@ _REAL: Final = {complex64: float32, complex128: float64}
 def to_real(dtype: np.dtype) -> np.dtype:
     """Dtype of the parts of a complex number; other dtypes are returned as they are."""
     return _REAL.get(dtype, dtype)
+
+
+def to_single(dtype: np.dtype) -> np.dtype:
+    """Dtype in which sums and products of steps are made: float32 for halves, else itself."""
+    return float32 if dtype in _HALVES else dtype
 
 
 def to_inexact(dtype: np.dtype) -> np.dtype:

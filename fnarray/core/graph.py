@@ -14,6 +14,7 @@ import numpy as np
 
 from .array import ArrayImpl
 from .avals import ShapedArray
+from .hooks import graph_text
 from .primitive import Primitive
 from .source import UNKNOWN, Source, located
 
@@ -96,8 +97,6 @@ class Graph:
         return frozenset(e for eqn in self.eqns for e in eqn_effects(eqn))
 
     def __str__(self) -> str:
-        from .pretty import graph_text  # same floor; pretty imports graph
-
         return graph_text(self)
 
     __repr__ = __str__

@@ -1,45 +1,52 @@
-"""The two late bindings, which the root package makes when something first needs them.
+"""The three late bindings, which the root package makes when something first needs them.
 
-Everything else is imported downwards. These two run upwards on purpose: arrays get their operators
-from ``fnarray.numpy``, and control flow called eagerly runs through the compile wing. Nothing is
-imported here, so that ``import fnarray`` costs a linter nothing.
+Everything else is imported downwards. These run upwards on purpose: arrays get their operators
+from ``fnarray.numpy``, graphs their text from ``core.pretty``, which reads them, and control flow
+called eagerly runs through the compile wing. Nothing is imported here, not even to name a type:
+whatever is bound late may import this, and ``import fnarray`` costs a linter nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .graph import ClosedGraph
+# Those of `core.graph`, which stands above.
+Graph = Any
+ClosedGraph = Any
 
 _bind: Callable[[], None] | None = None
 _compiled_call: Callable[[ClosedGraph, Sequence[Any]], list[Any]] | None = None
 _prepare: Callable[[ClosedGraph], None] | None = None
+_graph_text: Callable[[Graph], str] | None = None
 
 
 def bind_with(bind: Callable[[], None]) -> None:
-    """Set what imports the upper floors and installs both bindings."""
+    """Set what imports the upper floors and installs the bindings."""
     global _bind
     _bind = bind
 
 
 def bind() -> None:
-    """Install both bindings, unless they are."""
+    """Install the bindings, unless they are."""
     if _compiled_call is None:
         if _bind is None:
             raise RuntimeError("fnarray is only partly imported: import fnarray first")
         _bind()
 
 
-def install_array_methods(methods: dict[str, Any]) -> None:
-    """Give arrays and tracers their operators, methods and properties."""
-    from .array import Array
+def install_graph_text(text: Callable[[Graph], str]) -> None:
+    """Set what writes a graph as text."""
+    global _graph_text
+    _graph_text = text
 
-    for name, method in methods.items():
-        setattr(Array, name, method)
-    if "__getattr__" in vars(Array):
-        del Array.__getattr__  # type: ignore[attr-defined]
+
+def graph_text(graph: Graph) -> str:
+    """Return a graph as text."""
+    if _graph_text is None:
+        bind()
+    assert _graph_text is not None
+    return _graph_text(graph)
 
 
 def install_compiled_call(

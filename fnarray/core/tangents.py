@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .avals import ShapedArray
-from .dtypes import float0
+from .dtypes import float0, is_inexact
 
 
 class Zero:
@@ -68,7 +68,7 @@ def is_undefined(x: Any) -> bool:
 
 def differentiable(dtype: np.dtype) -> bool:
     """Whether values of a dtype have tangents of it: floats and complex numbers."""
-    return dtype.kind in "fc" or (dtype.kind == "V" and dtype != float0)
+    return is_inexact(dtype)
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:

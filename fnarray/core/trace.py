@@ -23,6 +23,7 @@ from ..errors import (
 )
 from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
+from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .primitive import Primitive
 from .quiet import quietly
@@ -437,6 +438,6 @@ def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
         data = data.copy(order="C")
     if data.shape != aval.shape:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
-    if config.debug_nans and data.dtype.kind in "fcV" and np.isnan(data).any():
+    if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
     return ArrayImpl(data, aval)

@@ -1,11 +1,11 @@
 """Functions of arrays as ``jax.numpy`` names them: they promote dtypes and broadcast.
 
-Arrays get their operators and methods from here (see ``core.hooks``).
+Arrays get their operators and methods from here (see ``core.array``).
 """
 
 from __future__ import annotations
 
-from ..core.hooks import install_array_methods as _install_array_methods
+from ..core.array import install_methods as _install_methods
 from . import fft as fft
 from . import linalg as linalg
 
@@ -41,4 +41,4 @@ from ._ufuncs import *
 from ._vectorize import *
 from ._windows import *
 
-_install_array_methods(_array_methods(globals()))
+_install_methods(_array_methods(globals()))

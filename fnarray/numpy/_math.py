@@ -15,6 +15,7 @@ from ..core.dtypes import (
     is_bool,
     is_complex,
     is_float,
+    is_half,
     is_inexact,
     is_integer,
     to_inexact,
@@ -428,7 +429,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return _round_parts(a)
     # float16 has no room for the factor: 10 ** 5 overflows.
-    wide = convert(a, float32) if a.dtype.itemsize == 2 else a
+    wide = convert(a, float32) if is_half(a.dtype) else a
     factor = convert(float(10 ** max(decimals, -decimals)), wide.dtype)
     scale, unscale = (lax.mul, lax.div) if decimals > 0 else (lax.div, lax.mul)
     return convert(unscale(_round_parts(scale(wide, factor)), factor), a.dtype, a.weak_type)

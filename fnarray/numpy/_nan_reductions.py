@@ -66,6 +66,19 @@ def nanprod(
     return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
+def _of_numbers(
+    name: str, reduce: Callable[[Array], Array], a: Any, limit: float, nothing: Any, how: Any
+) -> Array:
+    """Reduce an array whose NaN count as a limit, which never wins; ``nothing`` where all are."""
+    filled, possible = _without_nan(name, a, limit)
+    found = reduce(filled)
+    if not possible or nothing is None:
+        return found
+    axis, keepdims = how
+    missing = all(_is_nan(as_array(a)), axis, keepdims=bool(keepdims))
+    return choose_where(missing, convert(nothing, found.dtype), found)
+
+
 def nanmax(
     a: Any,
     axis: Axis = None,
@@ -75,7 +88,12 @@ def nanmax(
     where: Any = None,
 ) -> Array:
     """Largest element that is not NaN; NaN where all are. See `max`."""
-    return _nan_extreme("nanmax", max, -math.inf, a, axis, out, keepdims, initial, where)
+
+    def largest(a: Array) -> Array:
+        return max(a, axis, out, keepdims, initial, where)
+
+    nothing = math.nan if initial is None else None
+    return _of_numbers("nanmax", largest, a, -math.inf, nothing, (axis, keepdims))
 
 
 def nanmin(
@@ -87,26 +105,12 @@ def nanmin(
     where: Any = None,
 ) -> Array:
     """Smallest element that is not NaN; NaN where all are. See `min`."""
-    return _nan_extreme("nanmin", min, math.inf, a, axis, out, keepdims, initial, where)
 
+    def smallest(a: Array) -> Array:
+        return min(a, axis, out, keepdims, initial, where)
 
-def _nan_extreme(
-    name: str,
-    reduce: Callable[..., Array],
-    limit: float,
-    a: Any,
-    axis: Axis,
-    out: Any,
-    keepdims: bool,
-    initial: Any,
-    where: Any,
-) -> Array:
-    filled, possible = _without_nan(name, a, limit)
-    found = reduce(filled, axis, out, keepdims, initial, where)
-    if not possible or initial is not None:
-        return found
-    missing = all(_is_nan(as_array(a)), axis, keepdims=keepdims)
-    return choose_where(missing, convert(math.nan, found.dtype), found)
+    nothing = math.nan if initial is None else None
+    return _of_numbers("nanmin", smallest, a, math.inf, nothing, (axis, keepdims))
 
 
 def nanmean(
@@ -164,28 +168,19 @@ def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the first largest element that is not NaN; -1 where all are. See `argmax`."""
-    return _nan_position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
+
+    def place(a: Array) -> Array:
+        return argmax(a, axis, out, keepdims)
+
+    return _of_numbers("nanargmax", place, a, -math.inf, -1, (axis, keepdims))
 
 
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the first smallest element that is not NaN; -1 where all are. See `argmin`."""
-    return _nan_position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
 
+    def place(a: Array) -> Array:
+        return argmin(a, axis, out, keepdims)
 
-def _nan_position(
-    name: str,
-    find: Callable[..., Array],
-    limit: float,
-    a: Any,
-    axis: int | None,
-    out: Any,
-    keepdims: bool | None,
-) -> Array:
-    filled, possible = _without_nan(name, a, limit)
-    found = find(filled, axis, out, keepdims)
-    if not possible:
-        return found
-    missing = all(_is_nan(as_array(a)), axis, keepdims=bool(keepdims))
-    return choose_where(missing, convert(-1, found.dtype), found)
+    return _of_numbers("nanargmin", place, a, math.inf, -1, (axis, keepdims))

@@ -31,11 +31,6 @@ Promotion = Callable[..., list[Array]]
 _ARRAYLIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
-def is_arraylike(x: Any) -> bool:
-    """Whether a value counts as an array: no list, no None, no string."""
-    return isinstance(x, _ARRAYLIKE) or hasattr(x, "__jax_array__")
-
-
 def as_operand(name: str, x: Any, position: int = 0) -> Any:
     """Return an argument that counts as an array; its own ``__jax_array__`` speaks for it.
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import lax
 from ..core.array import Array
-from ..core.dtypes import canonicalize_dtype, float32, is_complex
+from ..core.dtypes import canonicalize_dtype, is_complex, to_single
 from ..ops.kit.calls import convert
 from ._promote import as_operand, no_out, promote_dtypes_inexact
 from ._reductions import Axis, canonical_axes
@@ -21,17 +19,32 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
-def quantile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Array:
+def _declared(name: str, doc: str, *, of_one: float = 1, skip_nan: bool = False) -> Any:
+    """Return a function of quantiles, whose ``q`` is ``of_one`` for all elements."""
+
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Axis = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: Any = None,
+    ) -> Array:
+        if of_one != 1:
+            (q,) = promote_dtypes_inexact(as_operand(name, q, 1))
+            q = lax.div(q, convert(of_one, q.dtype, q.weak_type))
+        return _quantile(name, a, q, axis, out, method, keepdims, weights, skip_nan=skip_nan)
+
+    quantile.__name__ = quantile.__qualname__ = name
+    quantile.__doc__ = doc
+    return quantile
+
+
+quantile = _declared(
+    "quantile",
     """Value below which a fraction ``q`` of the elements along axes lies; NaN where one is.
 
     Parameters
@@ -53,60 +66,15 @@ def quantile(
     ------
     ValueError
         For complex numbers, another method, or weights with a method that has none.
-    """
-    return _quantile("quantile", a, q, axis, out, method, keepdims, weights, skip_nan=False)
-
-
-def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Array:
-    """`quantile` of the elements that are not NaN; NaN where all are."""
-    return _quantile("nanquantile", a, q, axis, out, method, keepdims, weights, skip_nan=True)
-
-
-def percentile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Array:
-    """`quantile` with ``q`` in percent."""
-    q = _fraction("percentile", q)
-    return _quantile("percentile", a, q, axis, out, method, keepdims, weights, skip_nan=False)
-
-
-def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights: Any = None,
-) -> Array:
-    """`nanquantile` with ``q`` in percent."""
-    q = _fraction("nanpercentile", q)
-    return _quantile("nanpercentile", a, q, axis, out, method, keepdims, weights, skip_nan=True)
-
-
-def _fraction(name: str, q: Any) -> Array:
-    (q,) = promote_dtypes_inexact(as_operand(name, q, 1))
-    return lax.div(q, convert(100, q.dtype, q.weak_type))
+    """,
+)
+nanquantile = _declared(
+    "nanquantile", "`quantile` of the elements that are not NaN; NaN where all are.", skip_nan=True
+)
+percentile = _declared("percentile", "`quantile` with ``q`` in percent.", of_one=100)
+nanpercentile = _declared(
+    "nanpercentile", "`nanquantile` with ``q`` in percent.", of_one=100, skip_nan=True
+)
 
 
 def median(
@@ -161,9 +129,9 @@ def _quantile(
     fractions = lax.reshape(q, (1, q.size))
     if weights is not None:
         table = _as_rows(convert(as_operand(name, weights), a.dtype), axes)[0]
-        found = _by_weights(rows, table, fractions)
+        found = _by_weights(_spoilt(rows), table, fractions)
     else:
-        found = _by_rank(rows, fractions, method, skip_nan)
+        found = _by_rank(rows if skip_nan else _spoilt(rows), fractions, method, skip_nan)
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)
     return lax.reshape(lax.transpose(found, (1, 0)), (*q.shape, *shape))
 
@@ -177,19 +145,21 @@ def _as_rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
     return lax.reshape(moved, (math.prod(kept), length)), kept
 
 
+def _spoilt(rows: Array) -> Array:
+    """Rows that are NaN throughout where one of their elements is."""
+    spoilt = lax.expand_dims(lax.reduce_or(lax.ne(rows, rows), (1,)), (1,))
+    return choose_where(spoilt, convert(math.nan, rows.dtype), rows)
+
+
 def _by_rank(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     """Quantiles ``(rows, q)`` of rows whose elements count alike."""
-    is_nan = lax.ne(rows, rows)
-    length = rows.shape[1]
-    nan = convert(math.nan, rows.dtype)
     # Halves cannot count beyond their digits.
-    work = float32 if rows.dtype.itemsize == 2 else rows.dtype
+    work = to_single(rows.dtype)
     if skip_nan:
-        number = lax.expand_dims(lax.reduce_sum(convert(lax.bitwise_not(is_nan), work), (1,)), (1,))
+        counted = convert(lax.bitwise_not(lax.ne(rows, rows)), work)
+        number = lax.expand_dims(lax.reduce_sum(counted, (1,)), (1,))
     else:
-        number = lax.full((1, 1), length, work)
-        spoilt = lax.expand_dims(lax.reduce_or(is_nan, (1,)), (1,))
-        rows = choose_where(spoilt, nan, rows)
+        number = lax.full((1, 1), rows.shape[1], work)
     rows = lax.sort(rows, 1)
     last = lax.max(number - 1, convert(0, work))
     q = convert(q, work)
@@ -206,6 +176,7 @@ def _by_rank(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     )
     found = _between(method)(low, high, convert(share, rows.dtype))
     if skip_nan:
+        nan = convert(math.nan, rows.dtype)
         found = choose_where(lax.eq(number, convert(0, work)), nan, found)
     return found
 
@@ -232,7 +203,6 @@ def _between(method: str) -> Callable[[Array, Array, Array], Array]:
 
 def _by_weights(rows: Array, weights: Array, q: Array) -> Array:
     """Smallest elements at which the weights so far reach a fraction ``q`` of all."""
-    nan_rows = lax.expand_dims(lax.reduce_or(lax.ne(rows, rows), (1,)), (1,))
     rows, weights = lax.sort((rows, weights), 1, num_keys=1)
     reached = lax.cumsum(weights, axis=1)
     total = lax.slice_in_dim(reached, reached.shape[1] - 1, reached.shape[1], axis=1)
@@ -245,4 +215,4 @@ def _by_weights(rows: Array, weights: Array, q: Array) -> Array:
     )
     place = lax.reduce_sum(convert(before, canonicalize_dtype(int)), (1,))
     place = lax.min(place, lax.full_like(place, rows.shape[1] - 1))
-    return choose_where(nan_rows, convert(np.nan, rows.dtype), _read(rows, place))
+    return _read(rows, place)

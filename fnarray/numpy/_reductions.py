@@ -19,6 +19,7 @@ from ..core.dtypes import (
     is_inexact,
     to_inexact,
     to_real,
+    to_single,
 )
 from ..core.quiet import quietly
 from ..core.trace import state, wrap
@@ -329,8 +330,7 @@ def _count(a: Array, axes: tuple[int, ...], where: Any, dtype: np.dtype, keepdim
 
 def _work_dtype(dtype: np.dtype) -> np.dtype:
     """Dtype of moments' arithmetic: halves have too few digits to count in."""
-    inexact = to_inexact(dtype)
-    return float32 if inexact.itemsize == 2 else inexact
+    return to_single(to_inexact(dtype))
 
 
 def mean(

@@ -11,7 +11,7 @@ from .. import lax
 from ..control.loop import fori_loop
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
-from ..core.dtypes import as_dtype, canonicalize_dtype, is_float, to_complex
+from ..core.dtypes import as_dtype, canonicalize_dtype, is_float, is_half, to_complex
 from ..core.trace import Tracer, state
 from ._indexing import take as take_index
 from ._promote import operands, promote_dtypes
@@ -225,7 +225,7 @@ def searchsorted(
     dtype = np.dtype(np.int64 if a.size >= 2**31 else np.int32)
     if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
         keys, values = np.asarray(a), np.asarray(v)
-        if keys.dtype.itemsize == 2 and is_float(keys.dtype):
+        if is_half(keys.dtype):
             keys, values = keys.astype(np.float32), values.astype(np.float32)
         return asarray(np.asarray(np.searchsorted(keys, values, side), dtype))
     if not a.size:

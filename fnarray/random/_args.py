@@ -96,3 +96,10 @@ def param(name: str, x: Any, dtype: Any, shape: Shape | None = None) -> Array:
         )
     x = lax.convert_element_type(x, dtype)
     return x if shape is None else broadcast(x, shape)
+
+
+def arguments(name: str, dtype: Any, shape: Any, *params: Any, kind: str = "float") -> Any:
+    """Return the dtype, the shape, and parameters in both: what most samplers begin with."""
+    dtype = dtype_of(name, dtype, kind)
+    shape = shape_of(name, shape, *params)
+    return dtype, shape, *(param(name, x, dtype, shape) for x in params)

@@ -24,7 +24,7 @@ from ..ops.kit.registry import register
 from ..ops.kit.rules import NOT_LINEAR, one_more_axis, partials
 from ..ops.random_bits import check_keys, random_split, without_order
 from ..ops.shape import reshape
-from ._args import Shape, dtype_of, param, shape_of
+from ._args import Shape, arguments, dtype_of, shape_of
 from ._keys import sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
@@ -174,9 +174,7 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = None) ->
 @sampler
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the beta distribution of shape parameters ``a`` and ``b``; see `gamma`."""
-    dtype = dtype_of("beta", dtype)
-    shape = shape_of("beta", shape, a, b)
-    a, b = (param("beta", x, dtype, shape) for x in (a, b))
+    dtype, shape, a, b = arguments("beta", dtype, shape, a, b)
     logs = [loggamma(k, x, shape, dtype) for k, x in zip(subkeys(key), (a, b), strict=True)]
     largest = lax.max(*logs)
     first, second = (lax.exp(x - largest) for x in logs)
@@ -215,18 +213,15 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = Non
 @sampler
 def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the chi-square distribution of ``df`` degrees of freedom; see `gamma`."""
-    dtype = dtype_of("chisquare", dtype)
-    shape = shape_of("chisquare", shape, df)
-    half = lax.div(param("chisquare", df, dtype), dtype.type(2))
+    dtype, shape, df = arguments("chisquare", dtype, shape, df)
+    half = lax.div(df, dtype.type(2))
     return lax.mul(lax.exp(loggamma(key, half, shape, dtype)), dtype.type(2))
 
 
 @sampler
 def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the F distribution of two degrees of freedom; see `gamma`."""
-    dtype = dtype_of("f", dtype)
-    shape = shape_of("f", shape, dfnum, dfden)
-    dfnum, dfden = (param("f", x, dtype, shape) for x in (dfnum, dfden))
+    dtype, shape, dfnum, dfden = arguments("f", dtype, shape, dfnum, dfden)
     below, above = subkeys(key)
     return (chisquare(above, dfnum, shape, dtype) / dfnum) / (
         chisquare(below, dfden, shape, dtype) / dfden
@@ -236,9 +231,8 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 @sampler
 def t(key: Any, df: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from Student's t distribution of ``df`` degrees of freedom; see `gamma`."""
-    dtype = dtype_of("t", dtype)
-    shape = shape_of("t", shape, df)
-    half = lax.div(param("t", df, dtype, shape), dtype.type(2))
+    dtype, shape, df = arguments("t", dtype, shape, df)
+    half = lax.div(df, dtype.type(2))
     normal_key, gamma_key = subkeys(key)
     return normal(normal_key, shape, dtype) * lax.sqrt(half / gamma(gamma_key, half, shape, dtype))
 
@@ -261,8 +255,7 @@ def generalized_normal(key: Any, p: Any, shape: Shape = (), dtype: Any = None) -
     ValueError
         For a dtype that is not a float.
     """
-    dtype = dtype_of("generalized_normal", dtype)
-    shape = shape_of("generalized_normal", shape)
+    dtype, shape = arguments("generalized_normal", dtype, shape)
     gamma_key, sign_key = subkeys(key)
     size = gamma(gamma_key, 1 / p, shape, dtype)
     return rademacher(sign_key, shape, dtype) * size ** (1 / p)
@@ -293,8 +286,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Shape = (), dtype: Any = None) -> 
     Barthe, Guedon, Mendelson, Naor: A probabilistic approach to the geometry of the l_p^n-ball
     (Annals of Probability, 2005).
     """
-    dtype = dtype_of("ball", dtype)
-    shape = shape_of("ball", shape)
+    dtype, shape = arguments("ball", dtype, shape)
     direction_key, size_key = subkeys(key)
     g = generalized_normal(direction_key, p, (*shape, d), dtype)
     total = jnp.sum(jnp.abs(g) ** p, axis=-1) + exponential(size_key, shape, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from ..ops.kit.calls import broadcast
 from ..ops.kit.canonical import canonical_shape
 from ..ops.random_bits import random_bits
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
-from ._args import Shape, dtype_of, param, shape_of
+from ._args import Shape, arguments, dtype_of, shape_of
 from ._keys import sampler
-from ._uniform import normal, rademacher, subkeys, uniform_floats
+from ._uniform import both, normal, rademacher, subkeys, uniform_floats
 
 __all__ = [
     "cauchy",
@@ -37,6 +38,15 @@ __all__ = [
 ]
 
 
+def _uniforms(
+    name: str, key: Any, shape: Any, dtype: Any, low: Callable[[Any], Any] = lambda limits: 0.0
+) -> Array:
+    """Draw from below one, and from what a dtype's limits say on."""
+    dtype = dtype_of(name, dtype)
+    low = float(low(finfo(dtype)))
+    return uniform_floats(key, canonical_shape(name, shape), dtype, low, 1.0)
+
+
 @sampler
 def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the exponential distribution of mean 1.
@@ -53,34 +63,27 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     ValueError
         For a dtype that is not a float.
     """
-    dtype = dtype_of("exponential", dtype)
-    u = uniform_floats(key, canonical_shape("exponential", shape), dtype, 0.0, 1.0)
-    return lax.neg(sample_log1p(lax.neg(u)))
+    return lax.neg(sample_log1p(lax.neg(_uniforms("exponential", key, shape, dtype))))
 
 
 @sampler
 def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard Cauchy distribution; parameters as for `exponential`."""
-    dtype = dtype_of("cauchy", dtype)
-    u = uniform_floats(key, canonical_shape("cauchy", shape), dtype, float(finfo(dtype).eps), 1.0)
-    return lax.tan(lax.mul(dtype.type(np.pi), lax.sub(u, dtype.type(0.5))))
+    u = _uniforms("cauchy", key, shape, dtype, lambda limits: limits.eps)
+    return lax.tan(lax.mul(u.dtype.type(np.pi), lax.sub(u, u.dtype.type(0.5))))
 
 
 @sampler
 def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard Laplace distribution; parameters as for `exponential`."""
-    dtype = dtype_of("laplace", dtype)
-    low = -1.0 + float(finfo(dtype).epsneg)
-    u = uniform_floats(key, canonical_shape("laplace", shape), dtype, low, 1.0)
+    u = _uniforms("laplace", key, shape, dtype, lambda limits: -1.0 + float(limits.epsneg))
     return lax.mul(lax.sign(u), sample_log1p(lax.neg(lax.abs(u))))
 
 
 @sampler
 def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard logistic distribution; parameters as for `exponential`."""
-    dtype = dtype_of("logistic", dtype)
-    tiny = float(finfo(dtype).tiny)
-    u = uniform_floats(key, canonical_shape("logistic", shape), dtype, tiny, 1.0)
+    u = _uniforms("logistic", key, shape, dtype, lambda limits: limits.tiny)
     return lax.sub(sample_log(u), sample_log1p(lax.neg(u)))
 
 
@@ -112,18 +115,14 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = No
         return -sample_log(-sample_log(uniform_floats(key, shape, dtype, float(info.tiny), 1.0)))
     if mode == "highest" and dtype == float32:
         return _widest_gumbel(key, shape)
-    high, low = _rows(uniform_floats(key, (2, *shape), dtype, 0.0, 1.0))
+    high, low = both(uniform_floats(key, (2, *shape), dtype, 0.0, 1.0))
     tail = high + 2.0**-info.nmant * low + float(info.tiny)
     return -sample_log(-sample_log1p(-jnp.where(high >= 0.5, high, tail)))
 
 
-def _rows(x: Array) -> tuple[Array, Array]:
-    return lax.index_in_dim(x, 0, keepdims=False), lax.index_in_dim(x, 1, keepdims=False)
-
-
 def _widest_gumbel(key: Any, shape: Shape) -> Array:
     """Draw from 64 bits, as the distance from the nearer end of the unit interval."""
-    high, low = _rows(random_bits(key, 32, (2, *shape)))
+    high, low = both(random_bits(key, 32, (2, *shape)))
     lower_half = high < np.uint32(1 << 31)
     # Two's complement of the pair: the distance from 1.
     not_high, not_low = lax.bitwise_not(high), lax.bitwise_not(low)
@@ -205,9 +204,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
     ValueError
         For another dtype, or ``sigma`` that does not broadcast to ``shape`` or convert to it.
     """
-    dtype = dtype_of("lognormal", dtype, "inexact")
-    shape = shape_of("lognormal", shape, sigma)
-    sigma = param("lognormal", sigma, dtype, shape)
+    dtype, shape, sigma = arguments("lognormal", dtype, shape, sigma, kind="inexact")
     return lax.exp(lax.mul(normal(key, shape, dtype), sigma))
 
 
@@ -231,19 +228,16 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
         For a dtype that is not a float, or a parameter that does not broadcast to ``shape`` or
         promote to the dtype.
     """
-    dtype = dtype_of("pareto", dtype)
-    shape = shape_of("pareto", shape, b)
-    return lax.exp(lax.div(exponential(key, shape, dtype), param("pareto", b, dtype, shape)))
+    dtype, shape, b = arguments("pareto", dtype, shape, b)
+    return lax.exp(lax.div(exponential(key, shape, dtype), b))
 
 
 @sampler
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the Rayleigh distribution of a scale; see `pareto` for the other parameters."""
-    dtype = dtype_of("rayleigh", dtype)
-    shape = shape_of("rayleigh", shape, scale)
+    dtype, shape, scale = arguments("rayleigh", dtype, shape, scale)
     u = uniform_floats(key, shape, dtype, 0.0, 1.0)
-    root = lax.sqrt(lax.mul(sample_log(u), dtype.type(-2)))
-    return lax.mul(param("rayleigh", scale, dtype, shape), root)
+    return lax.mul(scale, lax.sqrt(lax.mul(sample_log(u), dtype.type(-2))))
 
 
 @sampler
@@ -266,8 +260,7 @@ def weibull_min(
     ValueError
         For a dtype that is not a float.
     """
-    dtype = dtype_of("weibull_min", dtype)
-    u = uniform_floats(key, canonical_shape("weibull_min", shape), dtype, 0.0, 1.0)
+    u = _uniforms("weibull_min", key, shape, dtype)
     return jnp.power(-sample_log1p(-u), 1.0 / concentration) * scale
 
 
@@ -282,9 +275,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
     Michael, Schucany, Haas: Generating random variates using transformations with multiple roots
     (The American Statistician, 1976).
     """
-    dtype = dtype_of("wald", dtype)
-    shape = shape_of("wald", shape, mean)
-    mean = param("wald", mean, dtype, shape)
+    dtype, shape, mean = arguments("wald", dtype, shape, mean)
     normal_key, uniform_key = subkeys(key)
     y = lax.integer_pow(normal(normal_key, shape, dtype), 2)
     z = uniform_floats(uniform_key, shape, dtype, 0.0, 1.0)
@@ -302,9 +293,7 @@ def triangular(
 
     See `pareto` for the other parameters.
     """
-    dtype = dtype_of("triangular", dtype)
-    shape = shape_of("triangular", shape, left, mode, right)
-    left, mode, right = (param("triangular", x, dtype, shape) for x in (left, mode, right))
+    dtype, shape, left, mode, right = arguments("triangular", dtype, shape, left, mode, right)
     u = uniform_floats(key, shape, dtype, 0.0, 1.0)
     rising = left + lax.sqrt(u * (right - left) * (mode - left))
     falling = right - lax.sqrt((1 - u) * (right - left) * (right - mode))

@@ -144,6 +144,11 @@ def _real_normal(key: Any, shape: Shape, dtype: np.dtype) -> Array:
     return lax.mul(np.sqrt(2).astype(dtype), sample_erf_inv(u))
 
 
+def both(x: Array) -> tuple[Array, Array]:
+    """Return what was drawn twice at once, along the first axis."""
+    return lax.index_in_dim(x, 0, keepdims=False), lax.index_in_dim(x, 1, keepdims=False)
+
+
 def subkeys(key: Any, num: int = 2) -> list[Array]:
     """Split the words of a key."""
     keys = random_split(key, (num,))
@@ -254,8 +259,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     p = broadcast(lax.convert_element_type(p, dtype), shape)
     if mode == "low":
         return lax.lt(uniform_floats(key, shape, dtype, 0.0, 1.0), p)
-    u = uniform_floats(key, (2, *shape), dtype, 0.0, 1.0)
-    first, second = (lax.index_in_dim(u, i, keepdims=False) for i in (0, 1))
+    first, second = both(uniform_floats(key, (2, *shape), dtype, 0.0, 1.0))
     scale = np.array(2.0 ** -finfo(dtype).nmant, dtype)
     return lax.lt(lax.mul(second, scale), lax.sub(p, first))
 

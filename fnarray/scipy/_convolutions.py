@@ -8,7 +8,7 @@ from typing import Any
 from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
-from ..core.dtypes import float32, is_complex
+from ..core.dtypes import is_complex, to_single
 from ..numpy._promote import as_operand, promote_dtypes_inexact
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
@@ -198,8 +198,7 @@ def fftconvolve(
     if is_complex(x.dtype):
         forward, back = jnp.fft.fftn, jnp.fft.ifftn
     dtype = x.dtype
-    wide = float32 if dtype.itemsize < 4 else dtype
-    x, y = (v.astype(wide) for v in (x, y))
+    x, y = (v.astype(to_single(dtype)) for v in (x, y))
     out = back(forward(x, full, axes) * forward(y, full, axes), full, axes).astype(dtype)
     for k, n in zip(axes, full, strict=True):
         size = {"full": n, "same": x.shape[k], "valid": x.shape[k] - y.shape[k] + 1}[mode]

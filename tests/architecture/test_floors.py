@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import graphlib
 import itertools
 import subprocess
 import sys
@@ -108,6 +109,21 @@ def test_the_kit_names_no_family():
         if name[:2] == ("fnarray", "ops") and name[2] != "kit"
     ]
     assert not bad, "\n".join(bad)
+
+
+def test_imports_run_in_no_circle():
+    """No file imports, over whatever others and inside functions or for types alone, itself."""
+    stems = {path.relative_to(ROOT).with_suffix("").parts for path in FILES}
+    homes = {(s[:-1] if s[-1] == "__init__" else s): s for s in stems}
+    graph = {}
+    for path in FILES:
+        stem = path.relative_to(ROOT).with_suffix("").parts
+        found = (homes.get(name) or homes.get(name[:-1]) for _, name in imports(path))
+        graph[stem] = {home for home in found if home not in (None, stem)}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" <- ".join("/".join(stem) for stem in error.args[1]))
 
 
 def test_kernels_know_only_numpy_and_numba():

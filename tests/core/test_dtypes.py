@@ -221,6 +221,8 @@ def test_families_and_neighbours(dtype):
     assert D.is_integer(dtype) == jnp.issubdtype(dtype, np.integer)
     assert D.is_unsigned(dtype) == jnp.issubdtype(dtype, np.unsignedinteger)
     assert D.is_float(dtype) == jnp.issubdtype(dtype, np.floating)
+    assert D.is_half(dtype) == (D.is_float(dtype) and np.dtype(dtype).itemsize == 2)
+    assert D.to_single(np.dtype(dtype)) == (np.float32 if D.is_half(dtype) else dtype)
     assert D.is_complex(dtype) == jnp.issubdtype(dtype, np.complexfloating)
     assert D.is_inexact(dtype) == jnp.issubdtype(dtype, np.inexact)
     assert D.short_name(dtype) == oracle.short_dtype_name(dtype)

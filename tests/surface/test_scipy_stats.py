@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pickle
 from typing import Any
 
 import numpy as np
@@ -94,6 +97,31 @@ def test_is_of_jax_dtype(name, f, x, shapes, loc, scale):
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     finite = np.isfinite(want)
     np.testing.assert_allclose(np.asarray(got)[finite], want[finite], rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", sorted({row[0] for row in TABLE}))
+def test_distributions_are_modules_of_documented_functions(name):
+    """A distribution imports by its name; functions have JAX's heads and say what they are."""
+    module = importlib.import_module(f"fnarray.scipy.stats.{name}")
+    assert module is getattr(stats, name)
+    assert "distribution" in module.__doc__
+    for kind in (k for row in TABLE if row[0] == name for k in row[1]):
+        f = getattr(module, kind)
+        assert (f.__module__, f.__qualname__) == (f"fnarray.scipy.stats.{name}", kind)
+        assert pickle.loads(pickle.dumps(f)) is f
+        want = inspect.signature(getattr(getattr(theirs, name), kind)).parameters.values()
+        got = inspect.signature(f).parameters.values()
+        assert [(p.name, p.default) for p in got] == [(p.name, p.default) for p in want]
+        words = ("distribution", "``p", " = ", "Parameters", "Returns", "References")
+        assert all(word in f.__doc__ for word in words)
+
+
+def test_arguments_by_position_and_name():
+    """Location and scale go by either; what does not fit is refused, naming the parameters."""
+    assert stats.norm.cdf(1.0, 0.5, 2.0) == stats.norm.cdf(x=1.0, scale=2.0, loc=0.5)
+    for args, named in (((), {}), ((1.0, 2.0, 3.0, 4.0), {}), ((1.0,), {"size": 3})):
+        with pytest.raises(TypeError, match=r"norm\.cdf: .* parameters are x, loc, scale"):
+            stats.norm.cdf(*args, **named)
 
 
 SMOOTH = [r for r in ROWS if r.values[1] in ("logpdf", "logpmf", "cdf", "logcdf", "sf")]

@@ -78,9 +78,7 @@ def _solve(
         raise ValueError(
             f"{name}: arrays in x0 and b must have matching shapes: {_shapes(x0)} vs {_shapes(b)}."
         )
-    floats = partial(
-        tree.map, lambda x: lax.convert_element_type(x, to_inexact(jnp.asarray(x).dtype))
-    )
+    floats = partial(tree.map, _inexact)
     right, unravel = ravel_pytree(floats(b))
     dtype = right.dtype
     flat = lambda f: lambda v: lax.convert_element_type(ravel_pytree(f(unravel(v)))[0], dtype)  # noqa: E731

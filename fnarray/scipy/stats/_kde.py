@@ -12,7 +12,7 @@ from ...core.tree import register_pytree_node_class
 from ...lax import linalg as lal
 from ...numpy._promote import promote_dtypes_inexact
 from .. import special
-from . import norm
+from ._continuous import norm
 
 __all__ = ["gaussian_kde"]
 
