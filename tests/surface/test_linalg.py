@@ -86,7 +86,7 @@ CASES = [
     case("pinv", (2, 5, 3)),
     case("pinv", (2, 3, 5)),
     case("pinv", (5, 3), word="singular"),
-    case("pinv", (4, 4), rtol=0.3),
+    case("pinv", (4, 4), rtol=0.3),  # the cut-off of singular values, which drops one of four
     case("matrix_rank", (2, 5, 3)),
     case("matrix_rank", (2, 5, 3), word="singular"),
     case("matrix_rank", (3,)),
@@ -139,6 +139,45 @@ def test_matches_jax(path, shapes, word, settings, dtype):
         assert_same(
             got, want, 3000 if path in ("cond", "lstsq", "tensorinv", "matrix_power") else 300
         )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6)])
+@pytest.mark.parametrize(
+    ("values", "rtol", "rank"),
+    [
+        ((4, 2, 1, 0.5), None, 4),
+        ((4, 2, 1, 0), None, 3),
+        ((4, 2, 1, 0.5), 0.2, 3),
+        ((4, 2, 1, 0.5), 0.3, 2),
+        ((4, 2, 1, 0.5), 0.0, 4),
+    ],
+)
+def test_pinv_inverts_the_singular_values_above_its_cutoff(values, rtol, rank, shape, dtype):
+    """A matrix of known factors has the inverse of known factors, to some units in the last place.
+
+    Those above `rtol` of the largest are inverted, the others dropped; what is left obeys
+    Moore's and Penrose's equations.
+    """
+    u, v = (np.linalg.qr(draw("", (n, 4), "complex128", n))[0] for n in shape)
+    if np.dtype(dtype).kind == "f":
+        u, v = (np.linalg.qr(x.real)[0] for x in (u, v))
+    s, wide = np.array(values, float), dtype == "complex128"
+    a = ((u * s) @ v.conj().T).astype(dtype)
+    kept = (u[:, :rank] * s[:rank]) @ v[:, :rank].conj().T
+    want = (v[:, :rank] / s[:rank]) @ u[:, :rank].conj().T
+    with enable_x64(wide):
+        got = np.asarray(jnp.linalg.pinv(a, rtol=rtol))
+    assert got.dtype == dtype
+    limit = 50 * np.finfo(dtype).eps
+    np.testing.assert_allclose(got, want, rtol=0, atol=limit)
+    for made, meant in (
+        (got @ kept @ got, got),
+        (kept @ got @ kept, kept),
+        ((got @ kept).conj().T, got @ kept),
+        ((kept @ got).conj().T, kept @ got),
+    ):
+        np.testing.assert_allclose(made, meant, rtol=0, atol=4 * limit)
 
 
 #: One case of each function: operations are compiled for every shape in ``tests/ops``.
