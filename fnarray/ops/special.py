@@ -301,8 +301,13 @@ def _igamma_grad_a(a: np.ndarray, x: np.ndarray) -> Any:
     return np.where((a64 > 0) & (x64 >= 0) & np.isfinite(x64), slope, np.nan)
 
 
+def _rounded(call: str) -> Callable[[np.dtype], str]:
+    """Return the template of a kernel that computes in float64, its result in the operands' type."""
+    return lambda dtype: call if dtype == np.float64 else f"sc.to_float32({call})"
+
+
 @elementwise(
-    "fk.gammagrad.igamma_grad_a({0}, {1})",
+    _rounded("fk.gammagrad.igamma_grad_a({0}, {1})"),
     eval=_igamma_grad_a,
     dtypes=FLOAT,
     cost=400,
@@ -318,7 +323,7 @@ def _random_gamma_grad(a: np.ndarray, x: np.ndarray) -> Any:
 
 
 @elementwise(
-    "fk.gammagrad.random_gamma_grad({0}, {1})",
+    _rounded("fk.gammagrad.random_gamma_grad({0}, {1})"),
     eval=_random_gamma_grad,
     dtypes=FLOAT,
     cost=400,

@@ -135,3 +135,9 @@ def test_refuses(call, error, match):
     """Bad arguments are named in the error."""
     with pytest.raises(error, match=match):
         call()
+
+
+def test_derivative_by_the_shape_compiles_in_single_precision():
+    """What a kernel computes in float64 is rounded before the operations that follow."""
+    slope = fnarray.grad(lambda a, x: special.gammainc(a / 2, x))
+    np.testing.assert_array_equal(fnarray.jit(slope)(3.0, 1.5), slope(3.0, 1.5))
