@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import special as scipy_special
 
+import fnarray
 from fnarray.scipy import special
 
 X = np.array([-7.5, -3.2, -1.5, -0.3, 0.2, 0.9, 1.0, 2.7, 6.1, 14.0], np.float32)
