@@ -23,10 +23,11 @@ from ..core.avals import ShapedArray
 from ..core.axes import axis_env
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Inline
-from ..core.graph import ClosedGraph, Graph
+from ..core.graph import ClosedGraph
 from ..core.keep import forget_all, kept_with
 from ..core.primitive import Primitive
 from ..core.source import user_source
+from ..core.surgery import closed_over_nothing
 from ..core.trace import Tracer, bind, trace_graph
 from ..ops._rules import register
 from ..purity.guards import Guards
@@ -235,7 +236,8 @@ def traced(
     known = sum(isinstance(entry, Traced) for entry in cache.values())
     guards = Guards()
     graph, out_spec = trace_once(fun, in_spec, in_avals, statics, user, known, call, guards)
-    cache[key] = result = Traced(*closed_over_nothing(graph), out_spec, cells, guards)
+    closed = closed_over_nothing(graph)
+    cache[key] = result = Traced(closed, graph.consts, out_spec, cells, guards)
     return result
 
 
@@ -320,15 +322,6 @@ def _check_results(out: Any, leaves: Sequence[Any], fun: Callable[..., Any], use
                 f"{user}: {fun_text(fun)} returned {leaf!r} of type {type(leaf)} {at}, which is "
                 "not a valid fnarray type. Return arrays, numbers, and containers of them."
             ) from error
-
-
-def closed_over_nothing(graph: ClosedGraph) -> tuple[ClosedGraph, tuple[Any, ...]]:
-    """Return a graph with its constants as leading inputs, and the constants."""
-    g = graph.jaxpr
-    if not g.constvars:
-        return graph, ()
-    inner = Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name)
-    return ClosedGraph(inner), graph.consts
 
 
 # ---- the primitive -------------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
-from ..core.graph import ClosedGraph, Eqn, Graph, Var
+from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
+from ..core.surgery import one_equation, rearranged
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops._derive import op
@@ -82,7 +82,9 @@ def lanes(
         x.aval.update(shape=x.aval.shape[1:]) if b else x.aval
         for x, b in zip(operands, batched, strict=True)
     ]
-    graph = _one_equation(prim, tuple(avals), tuple(batched), tuple(params.items()))
+    each = one_equation(prim, tuple(avals), tuple(params.items()))
+    # What is the same for all examples comes first.
+    graph = rearranged(each, tuple(sorted(range(len(avals)), key=lambda k: batched[k])))
     shared = [x for x, b in zip(operands, batched, strict=True) if not b]
     outs = row_by_row(graph, shared, chosen(batched, operands), int(axis))
     return outs, (True,) * len(outs)
@@ -110,21 +112,6 @@ def over_lanes(choice: Any, like: Any) -> Any:
     if choice.ndim == like.ndim:
         return choice
     return op("broadcast_in_dim", choice, shape=like.shape, broadcast_dimensions=(0,))
-
-
-@lru_cache(maxsize=4096)
-def _one_equation(
-    prim: Primitive, avals: tuple[Any, ...], batched: tuple[bool, ...], items: tuple[Any, ...]
-) -> ClosedGraph:
-    """Return the graph of one equation, the inputs that are batched last."""
-    params = dict(items)
-    operands = tuple(map(Var, avals))
-    outs = tuple(map(Var, prim.aval(*avals, **params)))
-    invars = (
-        *(v for v, b in zip(operands, batched, strict=True) if not b),
-        *(v for v, b in zip(operands, batched, strict=True) if b),
-    )
-    return ClosedGraph(Graph((), invars, (Eqn(prim, operands, outs, params),), outs, prim.name))
 
 
 JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))

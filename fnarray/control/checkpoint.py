@@ -17,6 +17,7 @@ from ..core.array import asarray
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
 from ..core.primitive import Primitive
+from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable
 from ..core.trace import bind, trace_graph
 from ..ops._canonical import as_array
@@ -28,7 +29,6 @@ from .admission import admit
 from .call import (
     abstract,
     argument_paths,
-    closed_over_nothing,
     fun_name,
     fun_text,
     merged,
@@ -227,7 +227,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
 
     with admit(f, "saved_residuals"):
         graph = trace_graph(flat, [abstract(x) for x in leaves], fun_name(f))
-    closed, consts = closed_over_nothing(graph)
+    closed, consts = closed_over_nothing(graph), graph.consts
     active = tuple(
         k >= len(consts) and differentiable(a.dtype) for k, a in enumerate(closed.in_avals)
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eval_graph
+from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
 from ..core.primitive import Primitive, RuleOf
+from ..core.surgery import live, substituted
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, trace_graph
 from ..transforms.batch import Axis
@@ -65,12 +66,13 @@ def halves(jaxpr: ClosedGraph, active: Flags, policy: Callable[..., Any] | None)
         else:
             extra.append((v, r))
     kept, inputs, eqns = _computed_again(g, of_linear.values(), policy)
-    forward = Graph((), g.invars, _live(g, kept, n), (*g.outvars[:n], *kept), g.debug_name)
+    outs = (*g.outvars[:n], *kept)
+    forward = Graph((), g.invars, live(g.eqns, outs), outs, g.debug_name)
     tangents = linear.invars[len(d.residuals) :]
     again = Graph(
         (),
         (*kept, *(g.invars[k] for k in inputs), *(v for v, _ in extra), *tangents),
-        (*eqns, *(_reading(eqn, of_linear) for eqn in linear.eqns)),
+        (*eqns, *substituted(linear.eqns, of_linear)),
         tuple(of_linear.get(a, a) if isinstance(a, Var) else a for a in linear.outvars),
         g.debug_name,
     )
@@ -98,22 +100,6 @@ def _computed_again(
             needed.update(a for a in eqn.invars if isinstance(a, Var))
     inputs = tuple(sorted(place[v] for v in needed if v in place))
     return tuple(reversed(kept)), inputs, tuple(reversed(eqns))
-
-
-def _live(g: Graph, kept: Sequence[Var], n: int) -> tuple[Eqn, ...]:
-    """Return the equations that the results and what is kept need, and those with effects."""
-    live = {a for a in (*g.outvars[:n], *kept) if isinstance(a, Var)}
-    eqns = []
-    for eqn in reversed(g.eqns):
-        if any(v in live for v in eqn.outvars) or eqn.primitive.effects:
-            eqns.append(eqn)
-            live.update(a for a in eqn.invars if isinstance(a, Var))
-    return tuple(reversed(eqns))
-
-
-def _reading(eqn: Eqn, names: dict[Var, Atom]) -> Eqn:
-    ins = tuple(a if isinstance(a, Literal) else names.get(a, a) for a in eqn.invars)
-    return Eqn(eqn.primitive, ins, eqn.outvars, eqn.params, eqn.source)
 
 
 def without_calls(closed: ClosedGraph) -> ClosedGraph:

@@ -12,6 +12,7 @@ from ..core.axes import collective_axes
 from ..core.forms import Branch, Call, Scan, While
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
+from ..core.surgery import rearranged
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind, recording
 from ..ops._derive import full, op
@@ -22,7 +23,6 @@ from ..transforms.graphs import (
     batch_graph,
     jvp_graph,
     linearize_graph,
-    rearranged,
     runner,
     transpose_graph,
 )

@@ -10,6 +10,7 @@ from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
+from ..core.surgery import rearranged
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops._derive import all_spread, instantiate, op, reshape
@@ -19,7 +20,6 @@ from ..transforms.graphs import (
     Flags,
     batch_graph,
     jvp_graph,
-    rearranged,
     recorded,
     runner,
 )

@@ -12,8 +12,9 @@ from ..config import config
 from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
-from ..core.graph import ClosedGraph, Graph, eval_graph
+from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
+from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
 from ..ops._canonical import as_array
@@ -227,22 +228,24 @@ class _Core:
 def _core(closed: ClosedGraph, num_consts: int, num_carry: int) -> _Core:
     """Take unchanged carries and copied rows out of a body."""
     g = closed.jaxpr
-    consts, rest = g.invars[:num_consts], g.invars[num_consts:]
-    carry, xs = rest[:num_carry], rest[num_carry:]
+    first = num_consts + num_carry
+    carry, xs = g.invars[num_consts:first], g.invars[first:]
     outs, ys = g.outvars[:num_carry], g.outvars[num_carry:]
     invariant = tuple(i for i, v in enumerate(carry) if outs[i] is v)
     forwarded = tuple(xs.index(y) if y in xs else None for y in ys)
     if not invariant and not any(k is not None for k in forwarded):
         return _Core(closed, (), forwarded)
     moving = [i for i in range(num_carry) if i not in invariant]
-    graph = Graph(
-        (),
-        (*consts, *(carry[i] for i in invariant), *(carry[i] for i in moving), *xs),
-        g.eqns,
-        (*(outs[i] for i in moving), *(y for y, k in zip(ys, forwarded, strict=True) if k is None)),
-        g.debug_name,
+    graph = rearranged(
+        closed,
+        (
+            *range(num_consts),
+            *(num_consts + i for i in (*invariant, *moving)),
+            *range(first, first + len(xs)),
+        ),
+        (*moving, *(num_carry + i for i, k in enumerate(forwarded) if k is None)),
     )
-    return _Core(ClosedGraph(graph), invariant, forwarded)
+    return _Core(graph, invariant, forwarded)
 
 
 def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive, RuleOf
+from ..core.surgery import closed_over_nothing, independent, rearranged
 from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero, with_zeros
 from ..core.trace import bind, recording
 from ..ops._derive import add_tangents, instantiate, moveaxis, spread
@@ -20,11 +21,8 @@ from ..transforms.graphs import (
     Derived,
     Flags,
     batch_graph,
-    closed_over,
-    independent,
     jvp_graph,
     linearize_graph,
-    rearranged,
 )
 from ..transforms.transpose import backward
 
@@ -333,7 +331,7 @@ def _transposed_body(
         outs = [*added, *map(instantiate, of_carry), *(c for c in of_xs if not is_zero(c))]
         invars = [a.var for a in (*known, *sums, *carry, *known_rows, *ys)]
         graph = trace.close(invars, outs)
-    return Derived(closed_over(graph), graph.consts, tuple(flags))
+    return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 
 
 # ---- batch ---------------------------------------------------------------------------------------

@@ -237,6 +237,19 @@ def test_nested_checkpoints():
     _close(fnarray.hessian(f(fnarray))(X), jax.hessian(f(jax))(x))
 
 
+def test_effects_inside_calls_are_kept(capsys):
+    """What a called function prints is printed once by the gradient, though nobody reads it."""
+    shown = fnarray.jit(lambda x: fnarray.debug.print("seen {}", x))
+
+    @fnarray.checkpoint
+    def f(x):
+        shown(x)
+        return x * x
+
+    assert fnarray.jit(fnarray.grad(f))(3.0) == 6.0
+    assert capsys.readouterr().out == "seen 3.0\n"
+
+
 def test_custom_rules_and_branches_inside():
     """What is computed again may have rules of its own, and branches."""
 
