@@ -22,16 +22,13 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
 from ..core.dtypes import canonicalize_dtype
-from ..core.forms import Inline
 from ..core.graph import ClosedGraph
 from ..core.keep import forget_all, kept_with
-from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.surgery import closed_over_nothing
 from ..core.trace import Tracer, bind, trace_graph
-from ..ops._rules import register
 from ..purity.guards import Guards
-from . import call_rules
+from ._bodies import Holding, holding
 from .admission import Admission as Admission
 from .admission import admit as admit
 from .admission import collect, collecting
@@ -332,20 +329,7 @@ def call_eagerly(graph: ClosedGraph, args: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(hooks.compiled_call(graph, args))
 
 
-jit_p = register(
-    Primitive(
-        "jit",
-        quiet=False,
-        aval=lambda *avals, jaxpr, name: jaxpr.out_avals,
-        eval=lambda *xs, jaxpr, name: call_eagerly(jaxpr, xs),
-        form=lambda ins, outs, *, jaxpr, name: Inline(jaxpr),
-        jvp=call_rules.JVP,
-        linearize=call_rules.LINEARIZE,
-        transpose=call_rules.TRANSPOSE,
-        batch=call_rules.BATCH,
-        multiple_results=True,
-    )
-)
+jit_p = holding("jit", Holding(), eval=lambda *xs, jaxpr, name: call_eagerly(jaxpr, xs))
 
 
 def call(t: Traced, leaves: Sequence[Any], name: str) -> Any:

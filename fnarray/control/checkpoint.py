@@ -13,9 +13,8 @@ from operator import index
 from typing import Any
 
 from ..core import tree
-from ..core.array import asarray
 from ..core.forms import Inline, Map
-from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
+from ..core.graph import ClosedGraph, Eqn, Var
 from ..core.primitive import Primitive
 from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable
@@ -25,6 +24,7 @@ from ..ops._derive import ELEMENTWISE_BATCH
 from ..ops._rules import register
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
+from ._bodies import Holding, holding
 from .admission import admit
 from .call import (
     abstract,
@@ -41,11 +41,6 @@ __all__: list[str] = []
 Policy = Callable[..., Any]
 
 
-def _eval(*xs: Any, jaxpr: ClosedGraph, **params: Any) -> tuple[Any, ...]:
-    outs = eval_graph(jaxpr.jaxpr, jaxpr.consts, list(map(asarray, xs)), bind)
-    return tuple(x._data for x in outs)
-
-
 def _form(
     ins: Any, outs: Any, *, jaxpr: ClosedGraph, prevent_cse: Any, differentiated: bool, policy: Any
 ) -> Inline:
@@ -53,20 +48,7 @@ def _form(
     return Inline(jaxpr, apart=differentiated and apart)
 
 
-remat_p = register(
-    Primitive(
-        "remat2",
-        quiet=False,
-        aval=lambda *avals, jaxpr, **params: jaxpr.out_avals,
-        eval=_eval,
-        form=_form,
-        jvp=checkpoint_rules.JVP,
-        linearize=checkpoint_rules.LINEARIZE,
-        transpose=checkpoint_rules.TRANSPOSE,
-        batch=checkpoint_rules.BATCH,
-        multiple_results=True,
-    )
-)
+remat_p = holding("remat2", Holding(), form=_form, linearize=checkpoint_rules.LINEARIZE)
 
 name_p = register(
     Primitive(

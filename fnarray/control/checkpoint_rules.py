@@ -10,10 +10,9 @@ from typing import Any
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import live, substituted
-from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
+from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind, trace_graph
-from ..transforms.batch import Axis
-from ..transforms.graphs import Flags, batch_graph, jvp_graph, linearize_graph, transpose_graph
+from ..transforms.graphs import Flags, linearize_graph
 
 __all__: list[str] = []
 
@@ -142,39 +141,4 @@ def _linearize(prim: Primitive) -> Any:
     return linearize
 
 
-def _jvp(prim: Primitive) -> Any:
-    def jvp(primals: Values, tangents: Values, *, jaxpr: ClosedGraph, **params: Any) -> Any:
-        active = nonzero(tangents)
-        d = jvp_graph(jaxpr, active)
-        duals = chosen(active, tangents)
-        outs = bind(prim, *d.consts, *primals, *duals, jaxpr=d.graph, **params)
-        n = len(jaxpr.out_avals)
-        return outs[:n], with_zeros(d.flags, outs[n:], jaxpr.out_avals)
-
-    return jvp
-
-
-def _transpose(prim: Primitive) -> Any:
-    def transpose(cts: Values, *operands: Any, jaxpr: ClosedGraph, **params: Any) -> list[Any]:
-        linear = tuple(map(is_undefined, operands))
-        given = nonzero(cts)
-        d = transpose_graph(jaxpr, linear, given)
-        known = [x for x in operands if not is_undefined(x)]
-        outs = iter(bind(prim, *d.consts, *known, *chosen(given, cts), jaxpr=d.graph, **params))
-        flags = iter(d.flags)
-        return [next(outs) if f and next(flags) else None for f in linear]
-
-    return transpose
-
-
-def _batch(prim: Primitive) -> Any:
-    def batch(
-        axis: Axis, operands: Values, batched: Flags, *, jaxpr: ClosedGraph, **params: Any
-    ) -> Any:
-        d = batch_graph(jaxpr, batched, axis)
-        return bind(prim, *d.consts, *operands, jaxpr=d.graph, **params), d.flags
-
-    return batch
-
-
-JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))
+LINEARIZE = RuleOf(_linearize)

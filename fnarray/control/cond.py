@@ -13,12 +13,12 @@ from ..core import hooks
 from ..core.array import aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
-from ..ops._rules import kind, register
+from ..ops._rules import kind
 from ..ops.bitwise import ne
 from ..ops.convert import clamp, convert
 from . import cond_rules
+from ._bodies import holding
 from .call import admit, traced
 from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts
 
@@ -33,20 +33,13 @@ def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple
     return tuple(hooks.compiled_call(chosen, xs))
 
 
-cond_p = register(
-    Primitive(
-        "cond",
-        quiet=False,
-        # Where results are weakly typed in some branches only, the first decides, as in JAX.
-        aval=lambda *avals, branches: branches[0].out_avals,
-        eval=_cond_eval,
-        form=lambda ins, outs, *, branches: Branch(branches),
-        jvp=cond_rules.JVP,
-        linearize=cond_rules.LINEARIZE,
-        transpose=cond_rules.TRANSPOSE,
-        batch=cond_rules.BATCH,
-        multiple_results=True,
-    )
+cond_p = holding(
+    "cond",
+    cond_rules.FAMILY,
+    eval=_cond_eval,
+    form=lambda ins, outs, *, branches: Branch(branches),
+    linearize=cond_rules.LINEARIZE,
+    batch=cond_rules.BATCH,
 )
 
 

@@ -1,19 +1,16 @@
-"""What branches and loops have in common: operands, shared constants, carries, eager evaluation."""
+"""What calls of branches and loops have in common: operands, shared constants, carries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..core import hooks, tree
+from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import promote_types
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive
-from ..core.surgery import one_equation, rearranged
+from ..core.surgery import rearranged
 from ..ops.convert import convert
 from .call import Traced, admit, fun_text, parameters_of
 
@@ -242,12 +239,3 @@ def check_same_results(
 def _at(path: Any) -> str:
     """Say at which path, unless it is the root."""
     return f" at path {tree.keystr(path)}" if path else ""
-
-
-# ---- eager evaluation ----------------------------------------------------------------------------
-
-
-def run_native(prim: Primitive, xs: Sequence[np.ndarray], params: dict[str, Any]) -> tuple:
-    """Evaluate a loop on NumPy arrays: it runs as machine code, as a program of one equation."""
-    avals = tuple(ShapedArray(x.shape, x.dtype) for x in xs)
-    return tuple(hooks.compiled_call(one_equation(prim, avals, tuple(params.items())), xs))

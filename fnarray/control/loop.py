@@ -11,36 +11,29 @@ from ..config import config
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
-from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
-from ..ops._rules import kind, register
+from ..ops._rules import kind
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
 from . import loop_rules
+from ._looping import looping
 from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, parameter_name, run_native, settle, spec_of_call
+from .flow import check_callable, parameter_name, settle, spec_of_call
 from .scan import run_scan, turns
 
 __all__ = ["fori_loop", "while_loop"]
 
 
-while_p = register(
-    Primitive(
-        "while",
-        quiet=False,
-        aval=lambda *avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: (
-            body_jaxpr.out_avals
-        ),
-        eval=lambda *xs, **params: run_native(while_p, xs, params),
-        form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
-            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
-        ),
-        jvp=loop_rules.JVP,
-        linearize=loop_rules.LINEARIZE,
-        transpose=loop_rules.TRANSPOSE,
-        batch=loop_rules.BATCH,
-        multiple_results=True,
-    )
+while_p = looping(
+    "while",
+    loop_rules.FAMILY,
+    aval=lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals,
+    form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
+        cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+    ),
+    linearize=loop_rules.LINEARIZE,
+    transpose=loop_rules.TRANSPOSE,
+    batch=loop_rules.BATCH,
 )
 
 

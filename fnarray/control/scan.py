@@ -13,19 +13,18 @@ from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
-from ..core.primitive import Primitive
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
 from ..ops._canonical import as_array
-from ..ops._rules import register
 from ..ops.shape import expand_dims, reshape
 from ..ops.slicing import concatenate, index_in_dim, slice_in_dim
 from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph
 from . import scan_rules
+from ._looping import looping
 from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, operands, parameter_name, run_native, settle, spec_of_call
+from .flow import check_callable, operands, parameter_name, settle, spec_of_call
 
 __all__ = ["map", "scan"]
 
@@ -38,21 +37,15 @@ def _scan_aval(
     return (*outs[:num_carry], *rows)
 
 
-scan_p = register(
-    Primitive(
-        "scan",
-        quiet=False,
-        aval=_scan_aval,
-        eval=lambda *xs, **params: run_native(scan_p, xs, params),
-        form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
-            jaxpr, length, reverse, num_consts, num_carry, unroll
-        ),
-        jvp=scan_rules.JVP,
-        linearize=scan_rules.LINEARIZE,
-        transpose=scan_rules.TRANSPOSE,
-        batch=scan_rules.BATCH,
-        multiple_results=True,
-    )
+scan_p = looping(
+    "scan",
+    scan_rules.FAMILY,
+    aval=_scan_aval,
+    form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
+        jaxpr, length, reverse, num_consts, num_carry, unroll
+    ),
+    linearize=scan_rules.LINEARIZE,
+    transpose=scan_rules.TRANSPOSE,
 )
 
 
