@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..control.call import clear_graphs
 from ..core import tree
 from ..core.array import Array, ArrayImpl, asarray
+from ..core.keep import forget_all
 from ..runtime import dispatch
 from ..runtime.device import Device, devices
 from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, put
@@ -160,5 +160,5 @@ def effects_barrier() -> None:
 
 def clear_caches() -> None:
     """Forget everything traced and compiled in this process; the disk cache stays."""
-    clear_graphs()
+    forget_all()
     dispatch.executable.cache_clear()

@@ -13,9 +13,9 @@ from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable, tangent_aval
 from ..core.trace import Tracer, bind, trace_graph
 from .admission import admit
-from .call import abstract, fun_name, fun_text
 from .custom import custom_vjp
 from .custom_args import result
+from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
 

@@ -19,8 +19,10 @@ from ..ops.bitwise import ne
 from ..ops.convert import clamp, convert
 from . import cond_rules
 from ._bodies import holding
-from .call import admit, traced
-from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts
+from .admission import admit
+from .flow import check_callable, check_same_results, operands, with_common_consts
+from .signature import Signature, spec_of_call
+from .tracing import traced
 
 __all__ = ["cond", "platform_dependent", "switch"]
 
@@ -172,8 +174,8 @@ def _choose(
 ) -> Any:
     """Trace the functions and bind the primitive, its branches in the given order."""
     leaves, _, avals = operands(where, args)
-    spec = spec_of_call(*args)
-    ts = [traced(fun, spec, avals, user=where) for fun in funs]
+    signature = Signature(spec_of_call(*args), avals)
+    ts = [traced(fun, signature, user=where) for fun in funs]
     check_same_results(where, funs, names, ts)
     consts, graphs = with_common_consts(ts)
     branches = tuple(graphs[i] for i in order)

@@ -10,7 +10,7 @@ from ..core.array import Array
 from ..core.trace import Tracer
 from ..ops._canonical import as_array
 from ..ops.convert import stop_gradient
-from .call import fun_text
+from .signature import fun_text
 
 __all__: list[str] = []
 

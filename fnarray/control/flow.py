@@ -12,7 +12,9 @@ from ..core.dtypes import promote_types
 from ..core.graph import ClosedGraph
 from ..core.surgery import rearranged
 from ..ops.convert import convert
-from .call import Traced, admit, fun_text, parameters_of
+from .admission import admit
+from .signature import fun_text, parameters_of
+from .tracing import Traced
 
 Avals = tuple[ShapedArray, ...]
 
@@ -53,11 +55,6 @@ def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:
                 f"type, at {path or 'the root'} of the operands. Pass arrays and numbers."
             ) from error
     return leaves, spec, tuple(avals)
-
-
-def spec_of_call(*args: Any) -> Any:
-    """Return the structure of a call of positional arguments, as `traced` takes it."""
-    return tree.flatten_spec((args, {}))[1]
 
 
 # ---- graphs that share operands ------------------------------------------------------------------

@@ -17,9 +17,11 @@ from ..ops.bitwise import lt
 from ..ops.elementwise import add
 from . import loop_rules
 from ._looping import looping
-from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, parameter_name, settle, spec_of_call
+from .admission import admit
+from .flow import check_callable, parameter_name, settle
 from .scan import run_scan, turns
+from .signature import Signature, fun_text, spec_of_call
+from .tracing import Traced, traced
 
 __all__ = ["fori_loop", "while_loop"]
 
@@ -68,10 +70,11 @@ def while_loop(
         "while_loop",
         body_fun,
         init_val,
-        lambda avals: traced(body_fun, spec, avals, user="while_loop"),
+        lambda avals: traced(body_fun, Signature(spec, avals), user="while_loop"),
         name=parameter_name(body_fun, 0, "val"),
     )
-    test = traced(cond_fun, spec, tuple(map(aval_of, init)), user="while_loop cond_fun")
+    carried = Signature(spec, tuple(map(aval_of, init)))
+    test = traced(cond_fun, carried, user="while_loop cond_fun")
     _check_test(cond_fun, test)
     return _bind(test, body, init)
 
@@ -161,7 +164,8 @@ def fori_loop(
         )
     start = (lower, upper, init_val)
     body, init = _settled(body_fun, start, _turn_to(body_fun))
-    test = traced(_before, spec_of_call(*start), tuple(map(aval_of, init)), user="fori_loop")
+    carried = Signature(spec_of_call(*start), tuple(map(aval_of, init)))
+    test = traced(_before, carried, user="fori_loop")
     return _bind(test, body, init)[2]
 
 
@@ -182,7 +186,7 @@ def _settled(
         "fori_loop",
         body_fun,
         start,
-        lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=turn),
+        lambda avals: traced(body_fun, Signature(spec, avals), user="fori_loop", call=turn),
         name=parameter_name(body_fun, 1, "val"),
         shown=lambda carry: carry.child(-1),
     )

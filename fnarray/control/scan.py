@@ -23,8 +23,10 @@ from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph
 from . import scan_rules
 from ._looping import looping
-from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, operands, parameter_name, settle, spec_of_call
+from .admission import admit
+from .flow import check_callable, operands, parameter_name, settle
+from .signature import Signature, fun_text, spec_of_call
+from .tracing import Traced, traced
 
 __all__ = ["map", "scan"]
 
@@ -102,7 +104,7 @@ def scan(
     spec = spec_of_call(init, xs)
 
     def trace(avals: tuple[ShapedArray, ...]) -> Traced:
-        t = traced(f, spec, avals + rows, user="scan")
+        t = traced(f, Signature(spec, avals + rows), user="scan")
         _check_pair(f, t)
         return t
 
@@ -288,7 +290,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         with admit(f, "map"):
             return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
     rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
-    body = traced(f, spec_of_call(xs), rows, user="map")
+    body = traced(f, Signature(spec_of_call(xs), rows), user="map")
     if batch_size is None or not length:
         return run_scan(body, (), leaves, length, False, 1)
     return _in_batches(body, leaves, length, batch_size)

@@ -26,8 +26,9 @@ from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.graphs import Flags, batch_graph
 from ..transforms.transpose import backward
 from .admission import admit
-from .call import call_eagerly, fun_name, fun_text
+from .call import call_eagerly
 from .custom_rules import JVPCall, JVPRule
+from .signature import fun_name, fun_text
 
 __all__ = ["custom_linear_solve", "custom_root"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
 
 _ATTRIBUTE = "__fnarray__"
 #: For callables that take no attributes, or whose attributes are theirs alone.
@@ -17,8 +17,18 @@ _table: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
-class Kept(dict[Any, Any]):
-    """What is kept with one function, by any hashable key."""
+class Table(Protocol):
+    """What is kept of one kind; cleared where it is, as those who use it hold on to it."""
+
+    def clear(self) -> object:
+        """Forget all entries."""
+
+
+T = TypeVar("T", bound=Table)
+
+
+class Kept(dict[tuple[Hashable, ...], Any]):
+    """What is kept with one function: tables, by their kind and what else tells them apart."""
 
     __slots__ = ("__weakref__", "_owner")
 
@@ -34,6 +44,16 @@ class Kept(dict[Any, Any]):
     def belongs_to(self, fun: Any) -> bool:
         """Say whether it was made for a function, not copied from another."""
         return self._owner is not None and self._owner() is fun
+
+    def table(self, *kind: Hashable, make: Callable[[], T] = dict) -> T:
+        """Return the table of a kind, ``make()`` at first."""
+        found = self.get(kind)
+        return self.setdefault(kind, make()) if found is None else found
+
+    def forget(self) -> None:
+        """Clear all tables."""
+        for table in list(self.values()):
+            table.clear()
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -57,4 +77,4 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
 def forget_all() -> None:
     """Drop everything that is kept with any function."""
     for kept in list(_all):
-        kept.clear()
+        kept.forget()

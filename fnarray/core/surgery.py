@@ -24,6 +24,14 @@ def closed_over_nothing(closed: ClosedGraph) -> ClosedGraph:
     return ClosedGraph(Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name))
 
 
+def closed_over(closed: ClosedGraph, consts: tuple[Any, ...]) -> ClosedGraph:
+    """Return a graph that holds arrays as what were its first inputs."""
+    g, n = closed.jaxpr, len(consts)
+    if not n:
+        return closed
+    return ClosedGraph(Graph(g.invars[:n], g.invars[n:], g.eqns, g.outvars, g.debug_name), consts)
+
+
 @lru_cache(maxsize=4096)
 def rearranged(
     closed: ClosedGraph, ins: tuple[int | ShapedArray, ...], outs: tuple[int, ...] | None = None
