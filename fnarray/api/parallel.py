@@ -24,6 +24,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, Mapped, devices_in_use
+from ..core.keep import Kept
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
 from ..ops._canonical import as_array
@@ -225,7 +226,7 @@ def pmap(
         _devices(backend)  # raises for one that does not exist
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
-    layouts: dict[Any, _Layout] = {}
+    kept = Kept()
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -246,6 +247,7 @@ def pmap(
         in_use = 1 if state.trace is None else devices_in_use()
         signature = Signature(spec, avals, statics)
         key = signature, available, in_use, config.trace_token
+        layouts: dict[Any, _Layout] = kept.table("layouts")
         layout = layouts.get(key)
         program = layout and layout.program
         if program and state.trace is None and program.traced.fits(cells_of(fun)):
@@ -402,7 +404,7 @@ def shard_map(
         raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
-    layouts: dict[Any, _Layout] = {}
+    kept = Kept()
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
@@ -413,6 +415,7 @@ def shard_map(
         operands = _eager(checked_arrays("shard_map", f, leaves, args, {}))
         signature = Signature(spec, tuple(x.aval for x in operands))
         key = signature, grid, len(_devices()), devices_in_use()
+        layouts: dict[Any, _Layout] = kept.table("layouts")
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import live, substituted
 from ..core.tangents import chosen, nonzero, with_zeros
@@ -46,7 +46,7 @@ class Halves:
     flags: Flags
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def halves(jaxpr: ClosedGraph, active: Flags, policy: Callable[..., Any] | None) -> Halves:
     """Return a graph's values-and-what-is-kept half, and its linear half."""
     if policy is not None:

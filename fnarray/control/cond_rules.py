@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.forms import Branch, Call, Scan, While
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import rearranged
 from ..core.tangents import chosen, nonzero, with_zeros
@@ -82,7 +83,7 @@ def _slots(halves: Sequence[Any]) -> tuple[tuple[ShapedArray, ...], list[tuple[i
     return slots, places
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _filled(
     closed: ClosedGraph, n: int, places: tuple[int, ...], slots: tuple[ShapedArray, ...]
 ) -> ClosedGraph:
@@ -146,7 +147,7 @@ def _batch(prim: Primitive) -> Any:
     return batch
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _heavy(branch: ClosedGraph) -> bool:
     """Whether a branch is worth skipping: it loops, branches, or calls on whole arrays."""
     return any(isinstance(eqn.form(), Scan | While | Branch | Call) for eqn in branch.eqns)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import rearranged
 from ..core.tangents import chosen
@@ -156,7 +156,7 @@ def _first(x: Any, size: int) -> Any:
     )
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _group(
     prim: Primitive,
     avals: tuple[ShapedArray, ...],

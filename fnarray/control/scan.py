@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from ..config import config
@@ -13,6 +12,7 @@ from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
@@ -219,7 +219,7 @@ class _Core:
         self.forwarded = forwarded
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _core(closed: ClosedGraph, num_consts: int, num_carry: int) -> _Core:
     """Take unchanged carries and copied rows out of a body."""
     g = closed.jaxpr

@@ -7,10 +7,11 @@ adds to a part after what was there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import closed_over_nothing, independent, rearranged
 from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero
@@ -184,7 +185,7 @@ def _transpose(prim: Primitive) -> Any:
     return transpose
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _transposed_body(
     jaxpr: ClosedGraph, consts: Flags, num_carry: int, xs: Flags, given: Flags
 ) -> Derived:

@@ -8,7 +8,6 @@ selection, and the transpose of that gives the others zeros.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Undefined, Zero, chosen, is_zero
 from ..ops._derive import full, moveaxis, op, select
@@ -46,7 +46,7 @@ def _transposed_of(
     return _transposed(closed, linear, given, *names)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _transposed(
     closed: ClosedGraph,
     linear: Flags,

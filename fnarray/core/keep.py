@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 _ATTRIBUTE = "__fnarray__"
@@ -25,6 +26,7 @@ class Table(Protocol):
 
 
 T = TypeVar("T", bound=Table)
+R = TypeVar("R")
 
 
 class Kept(dict[tuple[Hashable, ...], Any]):
@@ -74,7 +76,28 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
         return Kept()
 
 
+_forgotten: list[Callable[[], object]] = []
+
+
+def forgotten(clear: Callable[[], object]) -> None:
+    """Call a function, too, whenever all is forgotten: what it clears was made of what is kept."""
+    _forgotten.append(clear)
+
+
+def remembered(maxsize: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Return a decorator: results, made of graphs, are remembered by arguments until forgotten."""
+
+    def decorate(fun: Callable[..., R]) -> Callable[..., R]:
+        cached = lru_cache(maxsize)(fun)
+        forgotten(cached.cache_clear)
+        return cached
+
+    return decorate
+
+
 def forget_all() -> None:
-    """Drop everything that is kept with any function."""
+    """Drop everything that is kept with any function, and what was made of it."""
     for kept in list(_all):
         kept.forget()
+    for clear in _forgotten:
+        clear()

@@ -7,11 +7,11 @@ cut of the same graph is the same object, so that what was derived or compiled o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
+from .keep import remembered
 from .primitive import Primitive
 from .tangents import chosen
 
@@ -32,7 +32,7 @@ def closed_over(closed: ClosedGraph, consts: tuple[Any, ...]) -> ClosedGraph:
     return ClosedGraph(Graph(g.invars[:n], g.invars[n:], g.eqns, g.outvars, g.debug_name), consts)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def rearranged(
     closed: ClosedGraph, ins: tuple[int | ShapedArray, ...], outs: tuple[int, ...] | None = None
 ) -> ClosedGraph:
@@ -57,7 +57,7 @@ def rearranged(
     return ClosedGraph(Graph(g.constvars, invars, g.eqns, outvars, g.debug_name), closed.consts)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def one_equation(
     prim: Primitive, avals: tuple[ShapedArray, ...], items: tuple[tuple[str, Any], ...]
 ) -> ClosedGraph:
@@ -80,7 +80,7 @@ def live(eqns: Sequence[Eqn], wanted: Iterable[Atom]) -> tuple[Eqn, ...]:
     return tuple(reversed(kept))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def independent(closed: ClosedGraph, first: int) -> tuple[tuple[bool, ...], ClosedGraph]:
     """Return which results depend on the ``first`` inputs alone, and their graph of those."""
     g = closed.jaxpr

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
 from ..core.surgery import closed_over_nothing
 from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import JitTracer, bind, recording
@@ -62,7 +62,7 @@ def recorded(
     return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Derived:
     """Return the graph ``(inputs, active tangents) -> (results, active tangents)``.
 
@@ -106,7 +106,7 @@ class Linearized:
     flags: Flags
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Linearized:
     """Return a graph's values-with-residuals half and its linear half."""
     name = closed.jaxpr.debug_name
@@ -127,7 +127,7 @@ def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ())
     return Linearized(primal, cut, tuple(residuals), linear.active_out)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def transpose_graph(
     closed: ClosedGraph, linear: Flags, nonzero: Flags, instantiate: bool = False
 ) -> Derived:
@@ -154,7 +154,7 @@ def transpose_graph(
     return recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _batch_graph(
     closed: ClosedGraph, batched: Flags, size: int, name: Any, force: Flags
 ) -> Derived:
