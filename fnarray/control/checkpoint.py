@@ -15,16 +15,14 @@ from ..core import tree
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Var
 from ..core.primitive import Primitive
-from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable
-from ..core.trace import bind, trace_graph
+from ..core.trace import bind
 from ..ops._canonical import as_array
 from ..ops._derive import ELEMENTWISE_BATCH
 from ..ops._rules import register
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
 from ._bodies import Holding, holding
-from .admission import admit
 from .signature import (
     Signature,
     StaticSpec,
@@ -32,7 +30,6 @@ from .signature import (
     argnums,
     argument_paths,
     first_rejected,
-    fun_name,
     fun_text,
     parameters_of,
     unhashable,
@@ -184,14 +181,9 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         The type of each value, and where it comes from.
     """
     leaves, spec = tree.flatten_spec((args, kwargs))
-
-    def flat(*xs: Any) -> list[Any]:
-        a, k = spec.unflatten(xs)
-        return tree.leaves(f(*a, **k))
-
-    with admit(f, "saved_residuals"):
-        graph = trace_graph(flat, [abstract(x) for x in leaves], fun_name(f))
-    closed, consts = closed_over_nothing(graph), graph.consts
+    avals = tuple(abstract(x) for x in leaves)
+    t = trace(f, Signature(spec, avals), user="saved_residuals")
+    closed, consts = t.closed, t.consts
     active = tuple(
         k >= len(consts) and differentiable(a.dtype) for k, a in enumerate(closed.in_avals)
     )
