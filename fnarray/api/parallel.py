@@ -24,7 +24,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, Mapped, devices_in_use
-from ..core.keep import Kept
+from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
 from ..ops._canonical import as_array
@@ -226,7 +226,6 @@ def pmap(
         _devices(backend)  # raises for one that does not exist
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
-    kept = Kept()
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -247,7 +246,6 @@ def pmap(
         in_use = 1 if state.trace is None else devices_in_use()
         signature = Signature(spec, avals, statics)
         key = signature, available, in_use, config.trace_token
-        layouts: dict[Any, _Layout] = kept.table("layouts")
         layout = layouts.get(key)
         program = layout and layout.program
         if program and state.trace is None and program.traced.fits(cells_of(fun)):
@@ -271,6 +269,7 @@ def pmap(
             [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
         )
 
+    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
     return mapped
 
 
@@ -404,7 +403,6 @@ def shard_map(
         raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
-    kept = Kept()
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
@@ -415,7 +413,6 @@ def shard_map(
         operands = _eager(checked_arrays("shard_map", f, leaves, args, {}))
         signature = Signature(spec, tuple(x.aval for x in operands))
         key = signature, grid, len(_devices()), devices_in_use()
-        layouts: dict[Any, _Layout] = kept.table("layouts")
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
@@ -432,6 +429,7 @@ def shard_map(
             [_joined(x, grid, s, f) for x, s in zip(outs, specs, strict=True)]
         )
 
+    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
     return mapped
 
 

@@ -31,7 +31,7 @@ from .signature import (
     argument_paths,
     first_rejected,
     fun_text,
-    parameters_of,
+    positional,
     unhashable,
     with_statics,
 )
@@ -118,7 +118,7 @@ def checkpoint(
 def _checkpointed(
     fun: Callable[..., Any], nums: tuple[int, ...], names: tuple[str, ...], params: dict[str, Any]
 ) -> Callable[..., Any]:
-    order = list(parameters_of(fun) or ()) if names else []
+    order = positional(fun) if names else []
     spec = StaticSpec((*nums, *(order.index(k) for k in names if k in order)), names)
 
     @wraps(fun)

@@ -62,6 +62,11 @@ def parameters_of(fun: Callable[..., Any]) -> dict[str, inspect.Parameter] | Non
         return None
 
 
+def positional(fun: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters that may be given by position."""
+    return [name for name, p in (parameters_of(fun) or {}).items() if p.kind in _POSITIONAL]
+
+
 def argument_paths(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> list[str]:
@@ -194,10 +199,10 @@ def named_arguments(
     params = parameters_of(fun)
     if params is None or (nums is None and names is None):
         return nums or (), names or ()
-    positional = [name for name, p in params.items() if p.kind in _POSITIONAL]
+    placed = positional(fun)
     kinds = {p.kind for p in params.values()}
     if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        n = len(positional)
+        n = len(placed)
         if bad := [i for i in nums or () if not -n <= i < n]:
             raise ValueError(
                 f"jit: {kind}_argnums={nums} of {fun_text(fun)}: there is no argument "
@@ -213,10 +218,10 @@ def named_arguments(
             )
     if names is None:
         by_name = {n for n, p in params.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-        inside = (positional[i] for i in nums or () if -len(positional) <= i < len(positional))
+        inside = (placed[i] for i in nums or () if -len(placed) <= i < len(placed))
         names = tuple(name for name in inside if name in by_name)
     elif nums is None:
-        nums = tuple(i for i, name in enumerate(positional) if name in names)
+        nums = tuple(i for i, name in enumerate(placed) if name in names)
     return nums or (), names
 
 

@@ -283,6 +283,16 @@ def test_closures_trees_and_static_arguments():
     _close(fnarray.grad(by_list)(X, [fnarray.numpy.sin]), cosine)
 
 
+def test_static_names_of_keywords_take_no_place():
+    """A static argument that is given by name only hides none that is given by position."""
+
+    def f(*xs, n):
+        return xs[0] * xs[1] ** n
+
+    g = fnarray.checkpoint(f, static_argnames="n")
+    assert fnarray.grad(g, 1)(2.0, 3.0, n=2) == 12.0
+
+
 def test_remat_is_checkpoint():
     """Both of JAX's names are there."""
     assert fnarray.remat is fnarray.checkpoint
