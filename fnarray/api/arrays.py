@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..control.call import clear_graphs
 from ..core import tree
 from ..core.array import Array, ArrayImpl, asarray
-from ..runtime import dispatch
+from ..core.keep import forget_all
 from ..runtime.device import Device, devices
 from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, put
 
@@ -160,5 +159,4 @@ def effects_barrier() -> None:
 
 def clear_caches() -> None:
     """Forget everything traced and compiled in this process; the disk cache stays."""
-    clear_graphs()
-    dispatch.executable.cache_clear()
+    forget_all()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..control.admission import admit
-from ..control.call import argument_paths, fun_name, fun_text
+from ..control.signature import argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.trace import Tracer

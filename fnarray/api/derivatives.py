@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..control.admission import admit
-from ..control.call import argument_paths, fun_name, fun_text
+from ..control.signature import argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..control.call import fun_name, fun_text
+from ..control.signature import fun_name, fun_text
 from ..core.tangents import differentiable
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array

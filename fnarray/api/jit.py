@@ -7,19 +7,32 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
-from operator import index
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 
 from ..config import SETTINGS, config
 from ..config import effects as effects_scope
-from ..control import call as calls
-from ..control.call import Statics, Traced, fun_name, fun_text, parameters_of
+from ..control.admission import admit
+from ..control.call import call
+from ..control.signature import (
+    Signature,
+    Statics,
+    StaticSpec,
+    abstract,
+    first_rejected,
+    fun_text,
+    named_arguments,
+    parameters_of,
+    unhashable,
+)
+from ..control.tracing import Traced, traced
 from ..core import tree
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.graph import eval_graph
+from ..core.keep import kept_with
 from ..core.trace import bind, state
 from ..purity.guards import Guards
 from ..runtime import device as devices
@@ -29,7 +42,6 @@ from .stages import Lowered, TracedFunction
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Programs:
@@ -38,47 +50,64 @@ class Programs:
     Attributes
     ----------
     calls : dict
-        Programs by signature.
+        Programs by ``(token of the settings, number, *avals)``.
     numbers : dict
-        What stands for structures in signatures.
+        What stands for structure and static values in these keys: 0 where each argument is a leaf,
+        by position, and none is static, which is known without a look at the structure.
     guards : Guards
         Of what all the programs depend on: while they hold, so does every program.
     """
 
-    __slots__ = ("calls", "guards", "numbers")
+    __slots__ = ("_new", "calls", "guards", "numbers")
 
     def __init__(self) -> None:
-        self.calls: dict[Any, Callable[..., Any]] = {}
-        self.numbers: dict[Any, int] = {}
+        self.calls: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self.numbers: dict[tuple[Any, Statics], int] = {}
+        # Never used again: who remembers one from before `clear` finds nothing.
+        self._new = count(1)
         self.guards = Guards()
+
+    def number(self, signature: Signature, flat: bool) -> int:
+        """Return the number that stands for a new structure and static values."""
+        number = 0 if flat else next(self._new)
+        return self.numbers.setdefault((signature.in_spec, signature.statics), number)
 
     def clear(self) -> None:
         """Forget all programs."""
         self.calls.clear()
+        self.numbers.clear()
         self.guards = Guards()
 
 
 class Jitted:
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
+    # Slots beside the attributes, which are the function's: read faster, and never mistaken.
+    __slots__ = (
+        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_inline", "_kept", "_last",
+        "_options", "_programs", "_statics",
+    )  # fmt: skip
+
     def __init__(
         self,
         fun: Callable[..., Any],
         statics: StaticSpec,
+        donated: tuple[int, ...],
         inline: bool,
         effects: str | None,
-        kept: dict[str, Any],
+        options: dict[str, Any],
     ):
         functools.update_wrapper(self, fun)
         self.__wrapped__ = fun
         self._statics = statics
+        self._donated = donated
         self._inline = inline
         self._effects = effects
         if effects == "off":  # neither is it checked as part of other functions
             self.__fnarray_pure__ = True
-        self._options = kept
-        self._cache = calls.cache_of(fun)
-        self._programs = self._cache.setdefault(("calls", statics, inline, effects), Programs())
+        self._options = options
+        self._kept = kept_with(fun)
+        self._programs = self._kept.table("programs", statics, inline, effects, make=Programs)
         self._calls = self._programs.calls
         self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
@@ -95,12 +124,12 @@ class Jitted:
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
                 if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, *[a.aval for a in args]]
+                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]
                     data = [a._data for a in args]
                 else:
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
-                    run = self._calls[config.trace_token, number, (), *[x.aval for x in leaves]]
+                    run = self._calls[config.trace_token, number, *[x.aval for x in leaves]]
                     data = [x._data for x in leaves]
             except (AttributeError, KeyError, ValueError):
                 run = None  # called below, outside: an error must not show this one as its context
@@ -120,7 +149,7 @@ class Jitted:
     def _run(self, args: tuple, kwargs: dict[str, Any], token: int) -> Any:
         if config.disable_jit:
             statics = self._split(args, kwargs)[2]
-            with calls.admit(self.__wrapped__, "jit", statics=statics):
+            with admit(self.__wrapped__, "jit", statics=statics):
                 return self.__wrapped__(*args, **kwargs)
         programs = self._programs
         if not programs.guards.holds():
@@ -131,27 +160,25 @@ class Jitted:
             and LEAVES.issuperset(map(type, args))
         ):
             avals = self._avals(args, args, kwargs)
-            run = self._calls.get((token, *avals))
+            run = self._calls.get((token, 0, *avals))
             if run is not None:
                 return run(*map(buffer_of, args, avals))
-        dyn, dyn_kw, statics = self._split(args, kwargs)
-        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-        avals = self._avals(leaves, args, kwargs)
+        leaves, signature = self._signature_of(args, kwargs)
         if state.trace is not None:
-            return self._record(self._traced(spec, avals, statics), leaves)
-        number = programs.numbers.get(spec)
+            return self._record(self._traced(signature), leaves)
+        spec, avals, statics = signature
+        number = programs.numbers.get((spec, statics))
         if number is None:
-            number = programs.numbers.setdefault(spec, len(programs.numbers))
+            # A node each for the root, args and kwargs: all arguments are leaves.
+            flat = spec.num_nodes - 3 == len(leaves) == len(args) and not statics
+            number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        key = (token, number, statics, *avals)
+        key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
-            t = self._traced(spec, avals, statics)
+            t = self._traced(signature)
             run = self._calls[key] = program(t.closed, t.consts, t.out_spec)
-            # A node each for the root, args and kwargs: all arguments are leaves.
-            if spec.num_nodes - 3 == len(leaves) == len(args) and not statics:
-                self._calls[token, *avals] = run
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))
@@ -159,20 +186,34 @@ class Jitted:
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
         if not self._inline:
-            return calls.call(t, leaves, fun_name(self.__wrapped__))
+            return call(t, leaves)
         outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
         return t.out_spec.unflatten(outs)
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict, Statics]:
-        return (
-            self._statics.split(self.__wrapped__, args, kwargs)
-            if self._statics
-            else (args, kwargs, ())
-        )
+        """Part arguments into traced ones and static ones; raise `ValueError` for those unfit."""
+        if not self._statics:
+            return args, kwargs, ()
+        dyn, dyn_kw, statics = self._statics.split(args, kwargs)
+        if found := unhashable(statics):
+            fun, (where, value, error) = self.__wrapped__, found
+            raise ValueError(
+                f"jit: the static argument {_shown(fun, where)} of {fun_text(fun)} is "
+                f"{value!r} of type {type(value)}, which is not hashable: {error}. Static "
+                "arguments are part of the cache's key: pass a tuple in place of a list, "
+                "or do not mark it static."
+            ) from error
+        return dyn, dyn_kw, statics
+
+    def _signature_of(self, args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], Signature]:
+        """Return the leaves of a call's arguments, and all that is known before it."""
+        dyn, dyn_kw, statics = self._split(args, kwargs)
+        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+        return leaves, Signature(spec, self._avals(leaves, args, kwargs), statics)
 
     def _avals(self, leaves: Sequence[Any], args: tuple, kwargs: dict) -> tuple[ShapedArray, ...]:
         try:
-            return tuple([x.aval if type(x) is ArrayImpl else calls.abstract(x) for x in leaves])
+            return tuple([x.aval if type(x) is ArrayImpl else abstract(x) for x in leaves])
         except (TypeError, OverflowError):
             self._reject(args, kwargs)
             raise
@@ -180,37 +221,29 @@ class Jitted:
     def _reject(self, args: tuple, kwargs: dict[str, Any]) -> None:
         """Raise the error of the first argument that is no array, by name."""
         fun = self.__wrapped__
-        calls.admit(fun, "jit")
-        dyn, dyn_kw, statics = self._split(args, kwargs)
-        shown = calls.merged(dyn, dyn_kw, [(where, kind, None) for where, kind, _ in statics])
-        paths = calls.argument_paths(fun, *shown)
-        for path, leaf in zip(paths, tree.leaves((dyn, dyn_kw)), strict=False):
-            try:
-                calls.abstract(leaf)
-            except OverflowError as error:
-                raise OverflowError(
-                    f"jit: the argument {path} of {fun_text(fun)}: {error}"
-                ) from None
-            except TypeError:
-                raise TypeError(
-                    f"Argument {leaf!r} of type {type(leaf)} is not a valid fnarray type: it is "
-                    f"the argument {path} of {fun_text(fun)}. Pass arrays, numbers, and "
-                    "containers of them, or mark it static (static_argnums, static_argnames)."
-                ) from None
+        admit(fun, "jit")
+        found = first_rejected(fun, *self._split(args, kwargs))
+        if found is None:
+            return
+        path, leaf, error = found
+        if isinstance(error, OverflowError):
+            raise OverflowError(f"jit: the argument {path} of {fun_text(fun)}: {error}") from None
+        raise TypeError(
+            f"Argument {leaf!r} of type {type(leaf)} is not a valid fnarray type: it is "
+            f"the argument {path} of {fun_text(fun)}. Pass arrays, numbers, and "
+            "containers of them, or mark it static (static_argnums, static_argnames)."
+        ) from None
 
-    def _traced(self, spec: Any, avals: tuple[ShapedArray, ...], statics: Statics) -> Traced:
-        return calls.traced(self.__wrapped__, spec, avals, statics=statics, cache=self._cache)
+    def _traced(self, signature: Signature) -> Traced:
+        return traced(self.__wrapped__, signature, kept=self._kept)
 
     # ---- stages ----
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
         with effects_scope(self._effects or config.effects):
-            dyn, dyn_kw, statics = self._split(args, kwargs)
-            leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-            avals = self._avals(leaves, args, kwargs)
-            t = self._traced(spec, avals, statics)
-        return TracedFunction(t, spec, avals, fun_name(self.__wrapped__), self._statics.donated)
+            t = self._traced(self._signature_of(args, kwargs)[1])
+        return TracedFunction(t, self._donated)
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments, or stand-ins: the first half of compiling ahead."""
@@ -222,15 +255,13 @@ class Jitted:
 
     def clear_cache(self) -> None:
         """Forget what was traced and compiled of the function."""
-        self._programs.clear()
-        for key in [k for k in self._cache if k[0] != "calls"]:
-            del self._cache[key]
+        self._kept.forget()
 
     def _clear_cache(self) -> None:
         self.clear_cache()
 
     def _cache_size(self) -> int:
-        return sum(type(k[1]) is int for k in self._calls)
+        return len(self._calls)
 
     # ---- as a Python object ----
 
@@ -251,124 +282,12 @@ class Jitted:
         return functools.partial(jit, **self._options), (self.__wrapped__,)
 
 
-# ---- static arguments ----------------------------------------------------------------------------
-
-
-class StaticSpec:
-    """Which arguments are static and which may be donated: known by value."""
-
-    __slots__ = ("donated", "names", "nums")
-
-    def __init__(self, nums: tuple[int, ...], names: tuple[str, ...], donated: tuple[int, ...]):
-        self.nums = nums
-        self.names = names
-        self.donated = donated
-
-    def __bool__(self) -> bool:
-        return bool(self.nums or self.names)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StaticSpec) and (self.nums, self.names) == (
-            other.nums,
-            other.names,
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.nums, self.names))
-
-    def split(
-        self, fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
-    ) -> tuple[tuple, dict[str, Any], Statics]:
-        """Part arguments into traced ones and static ones, in the form of a key.
-
-        Raises
-        ------
-        ValueError
-            A static argument cannot be hashed.
-        """
-        n = len(args)
-        nums = sorted({i if i >= 0 else i + n for i in self.nums if -n <= i < n})
-        found: list[tuple[int | str, Any]] = [(i, args[i]) for i in nums]
-        found += [(name, kwargs[name]) for name in self.names if name in kwargs]
-        for where, value in found:
-            try:
-                hash(value)
-            except TypeError as error:
-                raise ValueError(
-                    f"jit: the static argument {_shown(fun, where)} of {fun_text(fun)} is "
-                    f"{value!r} of type {type(value)}, which is not hashable: {error}. Static "
-                    "arguments are part of the cache's key: pass a tuple in place of a list, "
-                    "or do not mark it static."
-                ) from error
-        dyn = tuple(a for i, a in enumerate(args) if i not in nums)
-        dyn_kw = {k: v for k, v in kwargs.items() if k not in self.names}
-        return dyn, dyn_kw, tuple((where, type(v), v) for where, v in found)
-
-
 def _shown(fun: Callable[..., Any], where: int | str) -> str:
+    """Return a static argument's name, or its position where it has none."""
     names = list(parameters_of(fun) or ())
     if isinstance(where, str):
         return repr(where)
     return f"{names[where]!r}" if where < len(names) else f"{where}"
-
-
-def _nums(value: Any) -> tuple[int, ...] | None:
-    if value is None:
-        return None
-    try:
-        return (index(value),)
-    except TypeError:
-        return tuple(index(i) for i in value)
-
-
-def _names(value: Any, what: str) -> tuple[str, ...] | None:
-    if value is None or isinstance(value, str):
-        return value and (value,)
-    names = tuple(value)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"jit: {what} must be a str or strs, got {name!r} of {type(name)}.")
-    return names
-
-
-def _resolve(
-    fun: Callable[..., Any], nums: Any, names: Any, kind: str
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return positions and names of the arguments meant, each inferred from the other.
-
-    Raises
-    ------
-    ValueError
-        The function has no such argument.
-    """
-    nums, names = _nums(nums), _names(names, f"{kind}_argnames")
-    params = parameters_of(fun)
-    if params is None or (nums is None and names is None):
-        return nums or (), names or ()
-    positional = [name for name, p in params.items() if p.kind in _POSITIONAL]
-    kinds = {p.kind for p in params.values()}
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        n = len(positional)
-        if bad := [i for i in nums or () if not -n <= i < n]:
-            raise ValueError(
-                f"jit: {kind}_argnums={tuple(nums)} of {fun_text(fun)}: there is no argument "
-                f"{bad[0]}, it only accepts {n} positional arguments."
-            )
-        nums = nums if nums is None else tuple(i % n for i in nums)
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        known = [name for name, p in params.items() if p.kind is not p.VAR_POSITIONAL]
-        if bad := [name for name in names or () if name not in known]:
-            raise ValueError(
-                f"jit: {kind}_argnames has the invalid name {bad[0]!r}: {fun_text(fun)} takes "
-                f"{', '.join(known) or 'no arguments'}."
-            )
-    if names is None:
-        by_name = {n for n, p in params.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
-        inside = (positional[i] for i in nums if -len(positional) <= i < len(positional))
-        names = tuple(name for name in inside if name in by_name)
-    elif nums is None:
-        nums = tuple(i for i, name in enumerate(positional) if name in names)
-    return tuple(nums), tuple(names)
 
 
 # ---- the decorator -------------------------------------------------------------------------------
@@ -439,15 +358,15 @@ def jit(
     if effects is not None:
         SETTINGS["effects"].check(effects, "jit")
     if inspect.isgeneratorfunction(fun):
-        calls.admit(fun, "jit", effects)
+        admit(fun, "jit", effects)
         raise TypeError(f"jit: {fun_text(fun)} is a generator function; return a value instead.")
     if backend is not None:
         devices.devices(backend)  # raises for one that does not exist
-    static = _resolve(fun, static_argnums, static_argnames, "static")
-    donated = _resolve(fun, donate_argnums, donate_argnames, "donate")
+    static = named_arguments(fun, static_argnums, static_argnames, "static")
+    donated = named_arguments(fun, donate_argnums, donate_argnames, "donate")
     if both := set(sum(static, ())) & set(sum(donated, ())):
         raise ValueError(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
             f"{sorted(both, key=str)} appear in both."
         )
-    return Jitted(fun, StaticSpec(*static, donated[0]), inline, effects, options)
+    return Jitted(fun, StaticSpec(*static), donated[0], inline, effects, options)

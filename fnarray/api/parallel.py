@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from operator import index
+from dataclasses import dataclass
 from typing import Any
 
 from ..config import config
-from ..control.call import (
-    Traced,
+from ..control.signature import (
+    Signature,
+    StaticSpec,
     abstract,
+    argnums,
     argument_paths,
-    cells_of,
     fun_name,
     fun_text,
-    traced,
+    unhashable,
 )
 from ..control.spmd import evaluate, shard_map_p
+from ..control.tracing import Traced, cells_of, traced
 from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, Mapped, devices_in_use
+from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
 from ..ops.kit.calls import moveaxis, permute, reshape
@@ -39,7 +41,6 @@ from ..runtime.mesh import (
     current_mesh,
 )
 from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
-from .jit import StaticSpec
 
 Names = tuple[Hashable, ...]
 #: Name of the mapped axis where the user gives none.
@@ -59,8 +60,8 @@ class _Layout:
         Along which axes each leaf is divided.
     blocks : tuple of ShapedArray
         What one shard gets of each leaf.
-    results : dict
-        For each traced function, how its results are put together.
+    results : tuple, optional
+        The function as it was traced last, where its results go, and their names of axes.
     """
 
     axes: Axes
@@ -68,7 +69,7 @@ class _Layout:
     in_names: tuple[Names, ...]
     blocks: tuple[ShapedArray, ...]
     mesh: Mesh
-    results: dict[Traced, tuple[tuple[Any, ...], tuple[Names, ...]]] = field(default_factory=dict)
+    results: tuple[Traced, tuple[Any, ...], tuple[Names, ...]] | None = None
     program: _Program | None = None
 
 
@@ -120,31 +121,33 @@ def _eager(leaves: Sequence[Any]) -> list[Any]:
 def _run(
     what: str,
     fun: Callable[..., Any],
-    spec: Any,
-    statics: Any,
+    signature: Signature,
     operands: Sequence[Any],
     layout: _Layout,
     results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
-) -> tuple[Traced, list[Any], tuple[Any, ...]]:
-    """Trace a function on one shard's part, and run it on all."""
+) -> tuple[Traced, dict[str, Any], list[Any], tuple[Any, ...]]:
+    """Trace a function on one shard's part, and run it on all.
+
+    Returns
+    -------
+    traced, params, results, places
+    """
     name = f"{what}({fun_name(fun)})"
     with tracing(Mapped(name, layout.axes)):
-        t = traced(fun, spec, layout.blocks, statics=statics, user=what)
-    if t not in layout.results:
-        layout.results.clear()
-        layout.results[t] = results(t)
-    places, out_names = layout.results[t]
-    outs = bind(
-        shard_map_p,
-        *t.consts,
-        *operands,
-        jaxpr=t.closed,
-        mesh_axes=layout.axes,
-        in_names=((),) * len(t.consts) + layout.in_names,
-        out_names=out_names,
-        name=name,
-    )
-    return t, outs, places
+        t = traced(fun, signature._replace(in_avals=layout.blocks), user=what)
+    known = layout.results
+    if known is None or known[0] is not t:
+        # One assignment: another thread may be here with a trace of its own.
+        known = layout.results = t, *results(t)
+    _, places, out_names = known
+    params = {
+        "jaxpr": t.closed,
+        "mesh_axes": layout.axes,
+        "in_names": ((),) * len(t.consts) + layout.in_names,
+        "out_names": out_names,
+        "name": name,
+    }
+    return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
 
 
 def _check_devices(what: str, wanted: int, available: int) -> None:
@@ -221,20 +224,18 @@ def pmap(
         check_axes("pmap", what, axes)
     if backend is not None:
         _devices(backend)  # raises for one that does not exist
-    static = _argnums(static_broadcasted_argnums)
-    splitter = StaticSpec(static, (), ())
+    static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
-    layouts: dict[Any, _Layout] = {}
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         statics: Any = ()
         dyn, axes = args, in_axes
         if static:
-            _check_static(fun, static, args)
-            dyn, kwargs, statics = splitter.split(fun, args, kwargs)
+            dyn, kwargs, statics = static.split(args, kwargs)
+            _check_static(fun, static, len(args), statics)
             if isinstance(in_axes, tuple) and len(in_axes) == len(args):
-                axes = tuple(a for k, a in enumerate(in_axes) if k not in static)
+                axes = tuple(a for k, a in enumerate(in_axes) if k not in static.nums)
         leaves, spec = tree.flatten_spec((dyn, kwargs))
         try:
             avals = tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
@@ -243,7 +244,8 @@ def pmap(
             raise
         available = len(_devices()) if devices is None else len(devices)
         in_use = 1 if state.trace is None else devices_in_use()
-        key = spec, avals, statics, available, in_use, config.trace_token
+        signature = Signature(spec, avals, statics)
+        key = signature, available, in_use, config.trace_token
         layout = layouts.get(key)
         program = layout and layout.program
         if program and state.trace is None and program.traced.fits(cells_of(fun)):
@@ -260,57 +262,43 @@ def pmap(
             places = tuple(axes_of_results("pmap", out_axes, t.out_spec))
             return places, tuple(() if p is None else (name,) for p in places)
 
-        t, outs, places = _run("pmap", fun, spec, statics, operands, layout, results)
+        t, params, outs, places = _run("pmap", fun, signature, operands, layout, results)
         if state.trace is None and not any(layout.places) and not any(places):
-            layout.program = _program(t, layout, f"pmap({fun_name(fun)})")
+            layout.program = _program(t, layout, params, places)
         return t.out_spec.unflatten(
             [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
         )
 
+    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
     return mapped
 
 
 _devices = devices
 
 
-def _program(t: Traced, layout: _Layout, name: str) -> _Program:
-    places, out_names = layout.results[t]
-    params = {
-        "jaxpr": t.closed,
-        "mesh_axes": layout.axes,
-        "in_names": ((),) * len(t.consts) + layout.in_names,
-        "out_names": out_names,
-        "name": name,
-    }
+def _program(
+    t: Traced, layout: _Layout, params: dict[str, Any], places: tuple[Any, ...]
+) -> _Program:
     mapped = NamedSharding(layout.mesh, PartitionSpec(*(n for n, _ in layout.axes)))
     avals = shard_map_p.aval(**params)
     results = tuple((a, mapped if p == 0 else None) for a, p in zip(avals, places, strict=True))
     return _Program(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
 
 
-def _argnums(value: int | Iterable[int]) -> tuple[int, ...]:
-    try:
-        return (index(value),)  # type: ignore[arg-type]
-    except TypeError:
-        return tuple(index(k) for k in value)  # type: ignore[union-attr]
-
-
-def _check_static(fun: Callable[..., Any], static: tuple[int, ...], args: tuple) -> None:
-    if any(not -len(args) <= k < len(args) for k in static):
+def _check_static(fun: Callable[..., Any], spec: StaticSpec, count: int, statics: Any) -> None:
+    if any(not -count <= k < count for k in spec.nums):
         raise ValueError(
-            f"pmapped function has static_broadcasted_argnums={static} but was called with only "
-            f"{len(args)} positional arguments. All static broadcasted arguments must be passed "
+            f"pmapped function has static_broadcasted_argnums={spec.nums} but was called with only "
+            f"{count} positional arguments. All static broadcasted arguments must be passed "
             "positionally."
         )
-    for k in static:
-        try:
-            hash(args[k])
-        except TypeError as error:
-            raise ValueError(
-                "pmap: non-hashable static arguments are not supported: static argument (index "
-                f"{k}) of {fun_text(fun)} is {args[k]!r} of type {type(args[k])}. They are part of "
-                "the cache's key: pass a tuple in place of a list."
-            ) from error
+    if found := unhashable(statics):
+        where, value, error = found
+        raise ValueError(
+            "pmap: non-hashable static arguments are not supported: static argument (index "
+            f"{where}) of {fun_text(fun)} is {value!r} of type {type(value)}. They are part of "
+            "the cache's key: pass a tuple in place of a list."
+        ) from error
 
 
 def _layout(
@@ -415,7 +403,6 @@ def shard_map(
         raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
-    layouts: dict[Any, _Layout] = {}
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
@@ -424,7 +411,8 @@ def shard_map(
             raise ValueError("shard_map: there is no mesh: pass mesh=, or call it in `with mesh:`.")
         leaves, spec = tree.flatten_spec((args, {}))
         operands = _eager(checked_arrays("shard_map", f, leaves, args, {}))
-        key = spec, grid, tuple(x.aval for x in operands), len(_devices()), devices_in_use()
+        signature = Signature(spec, tuple(x.aval for x in operands))
+        key = signature, grid, len(_devices()), devices_in_use()
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
@@ -436,11 +424,12 @@ def shard_map(
                 check_spec(grid, s, "shard_map out_specs")
             return tuple(specs), tuple(tuple(n for ns in s.names() for n in ns) for s in specs)
 
-        t, outs, specs = _run("shard_map", f, spec, (), operands, layout, results)
+        t, _, outs, specs = _run("shard_map", f, signature, operands, layout, results)
         return t.out_spec.unflatten(
             [_joined(x, grid, s, f) for x, s in zip(outs, specs, strict=True)]
         )
 
+    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
     return mapped
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-from ..control.call import Traced as _Traced
-from ..control.call import abstract
+from ..control.signature import abstract
+from ..control.tracing import Traced as _Traced
 from ..core import tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
@@ -65,19 +65,15 @@ class MemoryStats:
 class _Stage:
     """What all stages tell of their signature."""
 
-    def __init__(
-        self,
-        traced: _Traced,
-        in_spec: Any,
-        avals: tuple[ShapedArray, ...],
-        fun_name: str,
-        donated: tuple[int, ...] = (),
-    ):
+    def __init__(self, traced: _Traced, donated: tuple[int, ...] = ()):
         self._traced = traced
-        self._in_spec = in_spec
-        self._avals = avals
-        self.fun_name = fun_name
+        self._in_spec, self._avals, _ = traced.signature
         self._donated = donated
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self._traced.name
 
     @property
     def in_tree(self) -> tree.PyTreeDef:
@@ -121,7 +117,7 @@ class _Stage:
         return self._traced.out_spec.unflatten(structs)
 
     def _as(self, stage: type) -> Any:
-        return stage(self._traced, self._in_spec, self._avals, self.fun_name, self._donated)
+        return stage(self._traced, self._donated)
 
 
 class TracedFunction(_Stage):

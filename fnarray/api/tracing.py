@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..control.call import fun_name, trace_once
-from ..core import tree
+from ..control.signature import fun_name
+from ..control.tracing import trace
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import Mapped
@@ -48,20 +48,17 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun!r}.")
-    # The checks and splitting of static arguments are jit's; the trace is its own, unlike jit's
-    # closed over what it captured.
-    splitter = jit(fun, static_argnums=static_argnums)
+    # Signatures are jit's; the trace is its own, and the graph holds what it captured.
+    jitted = jit(fun, static_argnums=static_argnums)
 
     @functools.wraps(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
-        dyn, dyn_kw, statics = splitter._split(args, kwargs)
-        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
-        avals = splitter._avals(leaves, args, kwargs)
+        _, signature = jitted._signature_of(args, kwargs)
         with tracing(Mapped("make_jaxpr", tuple(map(tuple, axis_env or ())))):
-            graph, out_spec = trace_once(fun, spec, avals, statics, "make_jaxpr")
+            t = trace(fun, signature, user="make_jaxpr")
         if return_shape:
-            return graph, out_spec.unflatten([struct_of(a) for a in graph.out_avals])
-        return graph
+            return t.graph, t.out_spec.unflatten([struct_of(a) for a in t.out_avals])
+        return t.graph
 
     make_graph.__name__ = f"make_jaxpr({fun_name(fun)})"
     return make_graph

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..config import config
 from ..core.graph import ClosedGraph, Graph, structure, subgraphs
+from ..core.keep import forgotten
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
@@ -152,7 +153,8 @@ class Executable:
         }
 
 
-_programs: dict[Any, Executable] = {}
+_executables: dict[Any, Executable] = {}
+forgotten(_executables.clear)
 
 
 def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
@@ -172,7 +174,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     graph = closed.jaxpr
     try:
         key = target, structure(graph)
-        found = _programs.get(key)
+        found = _executables.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None
     if found is not None:
@@ -184,7 +186,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
         check_plan(plan)
     executable = Executable(closed, plan, emit(plan, target), target)
     if key is not None:
-        if len(_programs) >= 1024:
-            _programs.pop(next(iter(_programs)), None)
-        _programs[key] = executable
+        if len(_executables) >= 1024:
+            _executables.pop(next(iter(_executables)), None)
+        _executables[key] = executable
     return executable

@@ -60,7 +60,6 @@ class Admission:
 
 
 _UNCHECKED = Admission(None)
-_KEY = ("admission",)
 
 
 def admit(
@@ -94,12 +93,12 @@ def admit(
         if "__wrapped__" not in fun.__dict__:
             return _UNCHECKED  # the package's own
         fun = fun.__wrapped__  # a transform's, around one of the user's
-    kept = kept_with(fun)
-    found = None if statics else kept.get(_KEY)
+    kept = kept_with(fun).table("admission")
+    found = None if statics else kept.get(())
     if found is None or _progress.verdicts or not found.guards.holds():
         found = _judge(fun, statics)
         if not statics and not _progress.verdicts:
-            kept[_KEY] = found
+            kept[()] = found
     if found.verdict.findings:
         found.verdict.enforce(fun, transform, mode)
     if _progress.guards is not None:

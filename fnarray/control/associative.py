@@ -14,8 +14,9 @@ from ..ops.elementwise import add
 from ..ops.kit.canonical import as_array, canonical_axis
 from ..ops.kit.checks import kind
 from ..ops.slicing import concatenate, pad, rev, slice_in_dim
-from .call import admit, fun_text
+from .admission import admit
 from .flow import check_callable, operands
+from .signature import fun_text
 
 __all__ = ["associative_scan"]
 

@@ -9,41 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from operator import index
 from typing import Any
 
 from ..core import tree
-from ..core.array import asarray
 from ..core.forms import Inline, Map
-from ..core.graph import ClosedGraph, Eqn, Var, eval_graph
+from ..core.graph import ClosedGraph, Eqn, Var
 from ..core.primitive import Primitive
 from ..core.tangents import differentiable
-from ..core.trace import bind, trace_graph
+from ..core.trace import bind
 from ..ops.kit.canonical import as_array
 from ..ops.kit.registry import register
 from ..ops.kit.rules import ELEMENTWISE_BATCH
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
-from .admission import admit
-from .call import (
+from ._bodies import Holding, holding
+from .signature import (
+    Signature,
+    StaticSpec,
     abstract,
+    argnums,
     argument_paths,
-    closed_over_nothing,
-    fun_name,
+    first_rejected,
     fun_text,
-    merged,
-    parameters_of,
-    traced,
+    positional,
+    unhashable,
+    with_statics,
 )
+from .tracing import trace, traced
 
 __all__: list[str] = []
 
 Policy = Callable[..., Any]
-
-
-def _eval(*xs: Any, jaxpr: ClosedGraph, **params: Any) -> tuple[Any, ...]:
-    outs = eval_graph(jaxpr.jaxpr, jaxpr.consts, list(map(asarray, xs)), bind)
-    return tuple(x._data for x in outs)
 
 
 def _form(
@@ -53,20 +49,7 @@ def _form(
     return Inline(jaxpr, apart=differentiated and apart)
 
 
-remat_p = register(
-    Primitive(
-        "remat2",
-        quiet=False,
-        aval=lambda *avals, jaxpr, **params: jaxpr.out_avals,
-        eval=_eval,
-        form=_form,
-        jvp=checkpoint_rules.JVP,
-        linearize=checkpoint_rules.LINEARIZE,
-        transpose=checkpoint_rules.TRANSPOSE,
-        batch=checkpoint_rules.BATCH,
-        multiple_results=True,
-    )
-)
+remat_p = holding("remat2", Holding(), form=_form, linearize=checkpoint_rules.LINEARIZE)
 
 name_p = register(
     Primitive(
@@ -123,84 +106,62 @@ def checkpoint(
         )
     if policy is not None and not callable(policy):
         raise TypeError(f"checkpoint: policy must be a callable or None, got {policy!r}.")
-    nums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     params = {
         "policy": policy,
         "prevent_cse": prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse),
         "differentiated": False,
     }
-    return _checkpointed(fun, tuple(map(index, nums)), names, params)
+    return _checkpointed(fun, argnums(static_argnums), names, params)
 
 
 def _checkpointed(
     fun: Callable[..., Any], nums: tuple[int, ...], names: tuple[str, ...], params: dict[str, Any]
 ) -> Callable[..., Any]:
+    order = positional(fun) if names else []
+    spec = StaticSpec((*nums, *(order.index(k) for k in names if k in order)), names)
+
     @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        dyn, dyn_kw, statics = _split(fun, nums, names, args, kwargs)
-        leaves, spec = tree.flatten_spec((dyn, dyn_kw))
+        n = len(args)
+        if any(not -n <= i < n for i in nums):
+            raise ValueError(
+                f"checkpoint of {fun_text(fun)}: the `static_argnums` argument can only take "
+                "integer values greater than or equal to `-len(args)` and less than `len(args)`, "
+                f"but got {nums}, while `len(args)` = {n}."
+            )
+        dyn, dyn_kw, statics = spec.split(args, kwargs)
+        leaves, in_spec = tree.flatten_spec((dyn, dyn_kw))
         try:
-            avals = tuple(abstract(x) for x in leaves)
+            signature = Signature(in_spec, tuple(abstract(x) for x in leaves), statics)
         except TypeError:
-            _reject(fun, args, kwargs)
+            _reject(fun, dyn, dyn_kw, statics)
             raise
-        try:
-            t = traced(fun, spec, avals, statics=statics, user="checkpoint")
-        except TypeError as error:
-            if "unhashable" not in str(error) or not statics:
-                raise
+        if unhashable(statics):
             # Traced anew at each call: there is nothing to know the values by.
-            whole = wraps(fun)(lambda *a, **k: _merged_call(fun, a, k, statics))
-            t = traced(fun, spec, avals, user="checkpoint", cache={}, call=whole)
+            whole = wraps(fun)(lambda *a, **k: _with(fun, a, k, statics))
+            t = trace(fun, signature._replace(statics=()), user="checkpoint", call=whole)
+        else:
+            t = traced(fun, signature, user="checkpoint")
         outs = bind(remat_p, *t.consts, *leaves, jaxpr=t.closed, **params)
         return t.out_spec.unflatten(outs)
 
     return checkpointed
 
 
-def _merged_call(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], statics: Any) -> Any:
-    full, named = merged(args, kwargs, statics)
+def _with(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], statics: Any) -> Any:
+    full, named = with_statics(args, kwargs, statics)
     return fun(*full, **named)
 
 
-def _split(
-    fun: Callable[..., Any],
-    nums: tuple[int, ...],
-    names: tuple[str, ...],
-    args: tuple,
-    kwargs: dict[str, Any],
-) -> tuple[tuple, dict[str, Any], tuple]:
-    """Return traced arguments, by position and by name, and static ones with where they are."""
-    n = len(args)
-    if any(not -n <= i < n for i in nums):
-        raise ValueError(
-            f"checkpoint of {fun_text(fun)}: the `static_argnums` argument can only take integer "
-            "values greater than or equal to `-len(args)` and less than `len(args)`, but got "
-            f"{nums}, while `len(args)` = {n}."
-        )
-    places = sorted({i % n for i in nums})
-    if names and (parameters := parameters_of(fun)):
-        order = list(parameters)
-        places = sorted({*places, *(order.index(k) for k in names if k in order[:n])})
-    statics = [(i, type(args[i]), args[i]) for i in places]
-    statics += [(k, type(kwargs[k]), kwargs[k]) for k in names if k in kwargs]
-    left = tuple(x for i, x in enumerate(args) if i not in places)
-    return left, {k: x for k, x in kwargs.items() if k not in names}, tuple(statics)
-
-
-def _reject(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+def _reject(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], statics: Any) -> None:
     """Raise the error of the first argument that is no array, by name."""
-    for path, x in zip(
-        argument_paths(fun, args, kwargs), tree.leaves((args, kwargs)), strict=False
-    ):
-        try:
-            abstract(x)
-        except TypeError as error:
-            raise TypeError(
-                f"checkpoint: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, "
-                "not a valid fnarray type. Pass arrays, or mark it static (static_argnums)."
-            ) from error
+    if found := first_rejected(fun, args, kwargs, statics):
+        path, x, error = found
+        raise TypeError(
+            f"checkpoint: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, "
+            "not a valid fnarray type. Pass arrays, or mark it static (static_argnums)."
+        ) from error
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -220,14 +181,9 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
         The type of each value, and where it comes from.
     """
     leaves, spec = tree.flatten_spec((args, kwargs))
-
-    def flat(*xs: Any) -> list[Any]:
-        a, k = spec.unflatten(xs)
-        return tree.leaves(f(*a, **k))
-
-    with admit(f, "saved_residuals"):
-        graph = trace_graph(flat, [abstract(x) for x in leaves], fun_name(f))
-    closed, consts = closed_over_nothing(graph)
+    avals = tuple(abstract(x) for x in leaves)
+    t = trace(f, Signature(spec, avals), user="saved_residuals")
+    closed, consts = t.closed, t.consts
     active = tuple(
         k >= len(consts) and differentiable(a.dtype) for k, a in enumerate(closed.in_avals)
     )

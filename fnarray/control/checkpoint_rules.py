@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eval_graph
+from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
+from ..core.surgery import live, substituted
+from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind, trace_graph
-from ..transforms.batch import Axis
-from ..transforms.graphs import Flags, batch_graph, jvp_graph, linearize_graph, transpose_graph
+from ..transforms.graphs import Flags, linearize_graph
 
 __all__: list[str] = []
 
@@ -46,7 +46,7 @@ class Halves:
     flags: Flags
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def halves(jaxpr: ClosedGraph, active: Flags, policy: Callable[..., Any] | None) -> Halves:
     """Return a graph's values-and-what-is-kept half, and its linear half."""
     if policy is not None:
@@ -65,12 +65,13 @@ def halves(jaxpr: ClosedGraph, active: Flags, policy: Callable[..., Any] | None)
         else:
             extra.append((v, r))
     kept, inputs, eqns = _computed_again(g, of_linear.values(), policy)
-    forward = Graph((), g.invars, _live(g, kept, n), (*g.outvars[:n], *kept), g.debug_name)
+    outs = (*g.outvars[:n], *kept)
+    forward = Graph((), g.invars, live(g.eqns, outs), outs, g.debug_name)
     tangents = linear.invars[len(d.residuals) :]
     again = Graph(
         (),
         (*kept, *(g.invars[k] for k in inputs), *(v for v, _ in extra), *tangents),
-        (*eqns, *(_reading(eqn, of_linear) for eqn in linear.eqns)),
+        (*eqns, *substituted(linear.eqns, of_linear)),
         tuple(of_linear.get(a, a) if isinstance(a, Var) else a for a in linear.outvars),
         g.debug_name,
     )
@@ -98,22 +99,6 @@ def _computed_again(
             needed.update(a for a in eqn.invars if isinstance(a, Var))
     inputs = tuple(sorted(place[v] for v in needed if v in place))
     return tuple(reversed(kept)), inputs, tuple(reversed(eqns))
-
-
-def _live(g: Graph, kept: Sequence[Var], n: int) -> tuple[Eqn, ...]:
-    """Return the equations that the results and what is kept need, and those with effects."""
-    live = {a for a in (*g.outvars[:n], *kept) if isinstance(a, Var)}
-    eqns = []
-    for eqn in reversed(g.eqns):
-        if any(v in live for v in eqn.outvars) or eqn.primitive.effects:
-            eqns.append(eqn)
-            live.update(a for a in eqn.invars if isinstance(a, Var))
-    return tuple(reversed(eqns))
-
-
-def _reading(eqn: Eqn, names: dict[Var, Atom]) -> Eqn:
-    ins = tuple(a if isinstance(a, Literal) else names.get(a, a) for a in eqn.invars)
-    return Eqn(eqn.primitive, ins, eqn.outvars, eqn.params, eqn.source)
 
 
 def without_calls(closed: ClosedGraph) -> ClosedGraph:
@@ -156,39 +141,4 @@ def _linearize(prim: Primitive) -> Any:
     return linearize
 
 
-def _jvp(prim: Primitive) -> Any:
-    def jvp(primals: Values, tangents: Values, *, jaxpr: ClosedGraph, **params: Any) -> Any:
-        active = nonzero(tangents)
-        d = jvp_graph(jaxpr, active)
-        duals = chosen(active, tangents)
-        outs = bind(prim, *d.consts, *primals, *duals, jaxpr=d.graph, **params)
-        n = len(jaxpr.out_avals)
-        return outs[:n], with_zeros(d.flags, outs[n:], jaxpr.out_avals)
-
-    return jvp
-
-
-def _transpose(prim: Primitive) -> Any:
-    def transpose(cts: Values, *operands: Any, jaxpr: ClosedGraph, **params: Any) -> list[Any]:
-        linear = tuple(map(is_undefined, operands))
-        given = nonzero(cts)
-        d = transpose_graph(jaxpr, linear, given)
-        known = [x for x in operands if not is_undefined(x)]
-        outs = iter(bind(prim, *d.consts, *known, *chosen(given, cts), jaxpr=d.graph, **params))
-        flags = iter(d.flags)
-        return [next(outs) if f and next(flags) else None for f in linear]
-
-    return transpose
-
-
-def _batch(prim: Primitive) -> Any:
-    def batch(
-        axis: Axis, operands: Values, batched: Flags, *, jaxpr: ClosedGraph, **params: Any
-    ) -> Any:
-        d = batch_graph(jaxpr, batched, axis)
-        return bind(prim, *d.consts, *operands, jaxpr=d.graph, **params), d.flags
-
-    return batch
-
-
-JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))
+LINEARIZE = RuleOf(_linearize)

@@ -9,12 +9,13 @@ from typing import Any
 
 from ..core import tree
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable, tangent_aval
 from ..core.trace import Tracer, bind, trace_graph
 from .admission import admit
-from .call import abstract, closed_over_nothing, fun_name, fun_text
 from .custom import custom_vjp
 from .custom_args import result
+from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
 
@@ -39,7 +40,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     specs: list[Any] = []
     with admit(fun, "closure_convert"):
         graph = trace_graph(_flat(fun, spec, specs), [abstract(x) for x in leaves], fun_name(fun))
-    closed, consts = closed_over_nothing(graph)
+    closed, consts = closed_over_nothing(graph), graph.consts
     hoist = [isinstance(c, Tracer) and differentiable(c.dtype) for c in consts]
     hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
 
@@ -115,7 +116,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         graph = trace_graph(
             _flat(rule, in_spec_of_one(in_spec), specs), avals, f"the vjp of {fun_name(fun)}"
         )
-        closed, consts = closed_over_nothing(graph)
+        closed, consts = closed_over_nothing(graph), graph.consts
         return out, _Held(closed, in_spec, specs[0], consts)
 
     def bwd(held: _Held, ct: Any) -> Any:

@@ -13,16 +13,17 @@ from ..core import hooks
 from ..core.array import aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
 from ..ops.convert import clamp
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
-from ..ops.kit.registry import register
 from . import cond_rules
-from .call import admit, traced
-from .flow import check_callable, check_same_results, operands, spec_of_call, with_common_consts
+from ._bodies import holding
+from .admission import admit
+from .flow import check_callable, check_same_results, operands, with_common_consts
+from .signature import Signature, spec_of_call
+from .tracing import traced
 
 __all__ = ["cond", "platform_dependent", "switch"]
 
@@ -35,20 +36,13 @@ def _cond_eval(index: Any, *xs: Any, branches: tuple[ClosedGraph, ...]) -> tuple
     return tuple(hooks.compiled_call(chosen, xs))
 
 
-cond_p = register(
-    Primitive(
-        "cond",
-        quiet=False,
-        # Where results are weakly typed in some branches only, the first decides, as in JAX.
-        aval=lambda *avals, branches: branches[0].out_avals,
-        eval=_cond_eval,
-        form=lambda ins, outs, *, branches: Branch(branches),
-        jvp=cond_rules.JVP,
-        linearize=cond_rules.LINEARIZE,
-        transpose=cond_rules.TRANSPOSE,
-        batch=cond_rules.BATCH,
-        multiple_results=True,
-    )
+cond_p = holding(
+    "cond",
+    cond_rules.FAMILY,
+    eval=_cond_eval,
+    form=lambda ins, outs, *, branches: Branch(branches),
+    linearize=cond_rules.LINEARIZE,
+    batch=cond_rules.BATCH,
 )
 
 
@@ -181,8 +175,8 @@ def _choose(
 ) -> Any:
     """Trace the functions and bind the primitive, its branches in the given order."""
     leaves, _, avals = operands(where, args)
-    spec = spec_of_call(*args)
-    ts = [traced(fun, spec, avals, user=where) for fun in funs]
+    signature = Signature(spec_of_call(*args), avals)
+    ts = [traced(fun, signature, user=where) for fun in funs]
     check_same_results(where, funs, names, ts)
     consts, graphs = with_common_consts(ts)
     branches = tuple(graphs[i] for i in order)

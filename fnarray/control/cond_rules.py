@@ -4,76 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.forms import Branch, Library, Scan, While
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
+from ..core.surgery import rearranged
+from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind, recording
 from ..ops.kit.calls import full, ne, select_n
 from ..transforms.batch import Axis
-from ..transforms.graphs import (
-    Derived,
-    Flags,
-    batch_graph,
-    jvp_graph,
-    linearize_graph,
-    rearranged,
-    runner,
-    transpose_graph,
-)
-from .call_rules import lanes, over_lanes
-from .scan_rules import either
+from ..transforms.graphs import Derived, Flags, batch_graph, linearize_graph, runner
+from ._bodies import Graphs, Holding, alike, common
+from ._looping import lanes, over_lanes
 
 __all__: list[str] = []
 
-Branches = tuple[ClosedGraph, ...]
+#: The index of the branch comes first.
+FAMILY = Holding("branches", first=1)
 
 
-def common(derived: Sequence[Derived]) -> tuple[list[Any], Branches]:
-    """Return the arrays that rules made for any branch, and branches that take them all."""
-    consts = [c for d in derived for c in d.consts]
-    avals = [c.aval for c in consts]
-    graphs, start = [], 0
-    for d in derived:
-        k, n = len(d.consts), len(d.graph.in_avals)
-        before, after = avals[:start], avals[start + k :]
-        graphs.append(rearranged(d.graph, (*before, *range(k), *after, *range(k, n))))
-        start += k
-    return consts, tuple(graphs)
-
-
-def alike(make: Any, branches: Branches) -> tuple[list[Any], Flags]:
-    """Derive all branches so that the same results have a tangent, or the mapped axis, in each."""
-    first = [make(b, ()) for b in branches]
-    flags = reduce(either, (d.flags for d in first))
-    same = all(d.flags == flags for d in first)
-    return (first if same else [make(b, flags) for b in branches]), flags
-
-
-# ---- derivatives ---------------------------------------------------------------------------------
-
-
-def _jvp(prim: Primitive) -> Any:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches) -> Any:
-        active = nonzero(tangents[1:])
-        derived, flags = alike(lambda b, force: jvp_graph(b, active, force), branches)
-        consts, graphs = common(derived)
-        index, *rest = primals
-        duals = chosen(active, tangents[1:])
-        outs = bind(prim, index, *consts, *rest, *duals, branches=graphs)
-        n = len(flags)
-        return outs[:n], with_zeros(flags, outs[n:], branches[0].out_avals)
-
-    return jvp
+# ---- reverse -------------------------------------------------------------------------------------
 
 
 def _linearize(prim: Primitive) -> Any:
-    def linearize(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches) -> Any:
+    def linearize(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Graphs) -> Any:
         active = nonzero(tangents[1:])
         halves, flags = alike(lambda b, force: linearize_graph(b, active, force), branches)
         index, *rest = primals
@@ -124,7 +83,7 @@ def _slots(halves: Sequence[Any]) -> tuple[tuple[ShapedArray, ...], list[tuple[i
     return slots, places
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _filled(
     closed: ClosedGraph, n: int, places: tuple[int, ...], slots: tuple[ShapedArray, ...]
 ) -> ClosedGraph:
@@ -141,7 +100,7 @@ def _filled(
 
 def _linear_branches(
     halves: Sequence[Any], places: Any, slots: Any, active: Flags
-) -> tuple[list[Any], list[int], Branches]:
+) -> tuple[list[Any], list[int], Graphs]:
     """Return arrays made by rules, numbers of operands that are residuals, and linear branches.
 
     Each takes all of these, the computed residuals' places, and the tangents.
@@ -171,44 +130,30 @@ def _linear_branches(
     return made, given, tuple(graphs)
 
 
-def _transpose(prim: Primitive) -> Any:
-    def transpose(cts: Sequence[Any], index: Any, *operands: Any, branches: Branches) -> list[Any]:
-        linear = tuple(map(is_undefined, operands))
-        given = nonzero(cts)
-        derived = [transpose_graph(b, linear, given, True) for b in branches]
-        consts, graphs = common(derived)
-        known = [x for x in operands if not is_undefined(x)]
-        outs = iter(bind(prim, index, *consts, *known, *chosen(given, cts), branches=graphs))
-        return [None, *(next(outs) if f else None for f in linear)]
-
-    return transpose
-
-
 # ---- batch ---------------------------------------------------------------------------------------
 
 
 def _batch(prim: Primitive) -> Any:
-    def batch(axis: Axis, operands: Sequence[Any], batched: Flags, *, branches: Branches) -> Any:
+    of_one_branch = FAMILY.batch(prim)
+
+    def batch(axis: Axis, operands: Sequence[Any], batched: Flags, *, branches: Graphs) -> Any:
         if batched[0]:
             meets = any(axis.name in collective_axes(b.jaxpr) for b in branches)
             if any(map(_heavy, branches)) and not meets:
                 return lanes(prim, axis, operands, batched, branches=branches)
             return _selected(axis, operands, batched, branches)
-        derived, flags = alike(lambda b, force: batch_graph(b, batched[1:], axis, force), branches)
-        consts, graphs = common(derived)
-        index, *rest = operands
-        return bind(prim, index, *consts, *rest, branches=graphs), flags
+        return of_one_branch(axis, operands, batched, branches=branches)
 
     return batch
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _heavy(branch: ClosedGraph) -> bool:
     """Whether a branch is worth skipping: it loops, branches, or calls on whole arrays."""
     return any(isinstance(eqn.form(), Scan | While | Branch | Library) for eqn in branch.eqns)
 
 
-def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Branches) -> Any:
+def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Graphs) -> Any:
     """Run all branches, cheap ones, on all lanes; choose results lane by lane."""
     index, *rest = operands
     every = (True,) * len(branches[0].out_avals)
@@ -221,4 +166,4 @@ def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Bra
     return outs, every
 
 
-JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))
+LINEARIZE, BATCH = map(RuleOf, (_linearize, _batch))

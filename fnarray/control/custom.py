@@ -20,9 +20,9 @@ from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import add_tangents, instantiate
 from .admission import admit
-from .call import abstract, fun_name, fun_text
 from .custom_args import Arguments, result
 from .custom_rules import JVPCall, JVPRule, VJPCall
+from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ from ..core.array import Array
 from ..core.trace import Tracer
 from ..ops.convert import stop_gradient
 from ..ops.kit.canonical import as_array
-from .call import fun_text
+from .signature import fun_text
 
 __all__: list[str] = []
 

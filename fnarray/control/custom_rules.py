@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.array import asarray
-from ..core.forms import Inline
-from ..core.graph import ClosedGraph, eval_graph
+from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.tangents import (
     Zero,
@@ -33,6 +31,7 @@ from ..transforms.batch import Axis, BatchTrace, batch
 from ..transforms.derivative import lift
 from ..transforms.graphs import runner
 from ..transforms.transpose import backward
+from ._bodies import Holding, holding
 
 __all__: list[str] = []
 
@@ -263,13 +262,6 @@ def _hide_no_consts(params: dict[str, Any]) -> dict[str, Any]:
 def _call_rules(call_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     """Return the rules of an equation that holds a call."""
 
-    def eval(*xs: Any, call_jaxpr: ClosedGraph, **params: Any) -> Any:
-        outs = eval_graph(call_jaxpr.jaxpr, call_jaxpr.consts, list(map(asarray, xs)), bind)
-        return tuple(x._data for x in outs)
-
-    def form(ins: Any, outs: Any, *, call_jaxpr: ClosedGraph, **params: Any) -> Inline:
-        return Inline(call_jaxpr)
-
     def jvp(primals: Values, tangents: Values, **params: Any) -> Any:
         return call_of(params).derive(primals, tangents, True)
 
@@ -285,20 +277,17 @@ def _call_rules(call_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         return outs, call.flags
 
     return {
-        "aval": lambda *avals, call_jaxpr, **params: call_jaxpr.out_avals,
-        "eval": eval,
-        "form": form,
         "jvp": jvp,
         "linearize": linearize,
         "transpose": transpose,
         "batch": rule,
-        "multiple_results": True,
-        "quiet": False,
-        "print_params": _hide_no_consts,
     }
 
 
-custom_jvp_call_p = register(Primitive("custom_jvp_call", **_call_rules(_call_of_jvp)))
+FAMILY = Holding("call_jaxpr")
+custom_jvp_call_p = holding(
+    "custom_jvp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(_call_of_jvp)
+)
 
 
 # ---- custom_vjp ----------------------------------------------------------------------------------
@@ -446,7 +435,9 @@ def _call_of_vjp(params: dict[str, Any]) -> VJPCall:
     return VJPCall(fun, forward, names, params["symbolic_zeros"], params["num_consts"])
 
 
-custom_vjp_call_p = register(Primitive("custom_vjp_call", **_call_rules(_call_of_vjp)))
+custom_vjp_call_p = holding(
+    "custom_vjp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(_call_of_vjp)
+)
 
 
 def _recorded(forward: Forward, primals: Values, tangents: Values, call: VJPCall) -> Any:

@@ -1,21 +1,20 @@
-"""What branches and loops have in common: operands, shared constants, carries, eager evaluation."""
+"""What calls of branches and loops have in common: operands, shared constants, carries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ..core import hooks, tree
+from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import promote_types
-from ..core.graph import ClosedGraph, Eqn, Graph, Var
-from ..core.primitive import Primitive
-from ..ops.kit.calls import convert
-from .call import Traced, admit, fun_text, parameters_of
+from ..core.graph import ClosedGraph
+from ..core.surgery import rearranged
+from ..ops.convert import convert
+from .admission import admit
+from .signature import fun_text, parameters_of
+from .tracing import Traced
 
 Avals = tuple[ShapedArray, ...]
 
@@ -58,36 +57,18 @@ def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:
     return leaves, spec, tuple(avals)
 
 
-def spec_of_call(*args: Any) -> Any:
-    """Return the structure of a call of positional arguments, as `traced` takes it."""
-    return tree.flatten_spec((args, {}))[1]
-
-
 # ---- graphs that share operands ------------------------------------------------------------------
 
 
 def with_common_consts(branches: Sequence[Traced]) -> tuple[list[Any], tuple[ClosedGraph, ...]]:
     """Return what any of the branches captured, and graphs that all take it, in one order."""
-    common: dict[int, Any] = {id(c): c for t in branches for c in t.consts}
-    place = {key: i for i, key in enumerate(common)}
-    avals = tuple(c.aval for c in common.values())
-    graphs = tuple(
-        _taking(t.closed, tuple(place[id(c)] for c in t.consts), avals) for t in branches
-    )
-    return list(common.values()), graphs
-
-
-@lru_cache(maxsize=4096)
-def _taking(closed: ClosedGraph, places: tuple[int, ...], avals: Avals) -> ClosedGraph:
-    """Return a graph whose first inputs, at ``places`` of ``avals``, become inputs for them all."""
-    if places == tuple(range(len(avals))):
-        return closed
-    g = closed.jaxpr
-    consts = [Var(a) for a in avals]
-    for place, var in zip(places, g.invars, strict=False):
-        consts[place] = var
-    invars = (*consts, *g.invars[len(places) :])
-    return ClosedGraph(Graph((), invars, g.eqns, g.outvars, g.debug_name))
+    common = list({id(c): c for t in branches for c in t.consts}.values())
+    graphs = []
+    for t in branches:
+        own = {id(c): k for k, c in enumerate(t.consts)}
+        rest = range(len(own), len(t.closed.in_avals))
+        graphs.append(rearranged(t.closed, (*(own.get(id(c), c.aval) for c in common), *rest)))
+    return common, tuple(graphs)
 
 
 # ---- carries -------------------------------------------------------------------------------------
@@ -255,22 +236,3 @@ def check_same_results(
 def _at(path: Any) -> str:
     """Say at which path, unless it is the root."""
     return f" at path {tree.keystr(path)}" if path else ""
-
-
-# ---- eager evaluation ----------------------------------------------------------------------------
-
-
-def run_native(prim: Primitive, xs: Sequence[np.ndarray], params: dict[str, Any]) -> tuple:
-    """Evaluate a loop on NumPy arrays: it runs as machine code, as a program of one equation."""
-    avals = tuple(ShapedArray(x.shape, x.dtype) for x in xs)
-    return tuple(hooks.compiled_call(_equation(prim, avals, tuple(params.items())), xs))
-
-
-@lru_cache(maxsize=1024)
-def _equation(prim: Primitive, avals: Avals, items: tuple[tuple[str, Any], ...]) -> ClosedGraph:
-    """Return the program of one equation; the same object for the same loop."""
-    params = dict(items)
-    invars = tuple(map(Var, avals))
-    outvars = tuple(map(Var, prim.aval(*avals, **params)))
-    eqn = Eqn(prim, invars, outvars, params)
-    return ClosedGraph(Graph((), invars, (eqn,), outvars, prim.name))

@@ -18,8 +18,8 @@ from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
 from ..core.source import user_source
 from ..core.trace import bind, no_trace, state, wrap
-from .call import fun_text
 from .scan import map as map_rows
+from .signature import fun_text
 
 __all__ = []
 

@@ -11,37 +11,31 @@ from ..config import config
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
-from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
 from ..ops.kit.checks import kind
-from ..ops.kit.registry import register
 from . import loop_rules
-from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, parameter_name, run_native, settle, spec_of_call
+from ._looping import looping
+from .admission import admit
+from .flow import check_callable, parameter_name, settle
 from .scan import run_scan, turns
+from .signature import Signature, fun_text, spec_of_call
+from .tracing import Traced, traced
 
 __all__ = ["fori_loop", "while_loop"]
 
 
-while_p = register(
-    Primitive(
-        "while",
-        quiet=False,
-        aval=lambda *avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: (
-            body_jaxpr.out_avals
-        ),
-        eval=lambda *xs, **params: run_native(while_p, xs, params),
-        form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
-            cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
-        ),
-        jvp=loop_rules.JVP,
-        linearize=loop_rules.LINEARIZE,
-        transpose=loop_rules.TRANSPOSE,
-        batch=loop_rules.BATCH,
-        multiple_results=True,
-    )
+while_p = looping(
+    "while",
+    loop_rules.FAMILY,
+    aval=lambda *avals, body_jaxpr, **params: body_jaxpr.out_avals,
+    form=lambda ins, outs, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr: While(
+        cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts
+    ),
+    linearize=loop_rules.LINEARIZE,
+    transpose=loop_rules.TRANSPOSE,
+    batch=loop_rules.BATCH,
 )
 
 
@@ -76,10 +70,11 @@ def while_loop(
         "while_loop",
         body_fun,
         init_val,
-        lambda avals: traced(body_fun, spec, avals, user="while_loop"),
+        lambda avals: traced(body_fun, Signature(spec, avals), user="while_loop"),
         name=parameter_name(body_fun, 0, "val"),
     )
-    test = traced(cond_fun, spec, tuple(map(aval_of, init)), user="while_loop cond_fun")
+    carried = Signature(spec, tuple(map(aval_of, init)))
+    test = traced(cond_fun, carried, user="while_loop cond_fun")
     _check_test(cond_fun, test)
     return _bind(test, body, init)
 
@@ -169,7 +164,8 @@ def fori_loop(
         )
     start = (lower, upper, init_val)
     body, init = _settled(body_fun, start, _turn_to(body_fun))
-    test = traced(_before, spec_of_call(*start), tuple(map(aval_of, init)), user="fori_loop")
+    carried = Signature(spec_of_call(*start), tuple(map(aval_of, init)))
+    test = traced(_before, carried, user="fori_loop")
     return _bind(test, body, init)[2]
 
 
@@ -190,7 +186,7 @@ def _settled(
         "fori_loop",
         body_fun,
         start,
-        lambda avals: traced(body_fun, spec, avals, user="fori_loop", call=turn),
+        lambda avals: traced(body_fun, Signature(spec, avals), user="fori_loop", call=turn),
         name=parameter_name(body_fun, 1, "val"),
         shown=lambda carry: carry.child(-1),
     )

@@ -3,79 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import chosen, nonzero, with_zeros
+from ..core.surgery import rearranged
+from ..core.tangents import chosen
 from ..core.trace import bind
 from ..ops.kit import calls
 from ..ops.kit.calls import broadcast_in_dim, concatenate, reduce_or, reshape, select_n
-from ..ops.kit.rules import all_spread, instantiate
+from ..ops.kit.rules import all_spread
 from ..transforms.batch import Axis
-from ..transforms.graphs import (
-    Derived,
-    Flags,
-    batch_graph,
-    jvp_graph,
-    rearranged,
-    recorded,
-    runner,
-)
-from .call_rules import lanes, over_lanes, row_by_row
-from .scan_rules import settled, spread_where
+from ..transforms.graphs import Derived, Flags, batch_graph, recorded, runner
+from ._looping import Looping, lanes, over_lanes, over_rows
 
 __all__: list[str] = []
 
 
-def _jvp(prim: Primitive) -> Any:
-    def jvp(
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-        *,
-        cond_jaxpr: ClosedGraph,
-        cond_nconsts: int,
-        body_jaxpr: ClosedGraph,
-        body_nconsts: int,
-    ) -> Any:
-        nc, nb = cond_nconsts, body_nconsts
-        tests, consts, carry = primals[:nc], primals[nc : nc + nb], primals[nc + nb :]
-        d, active = settled(partial(jvp_graph, body_jaxpr), nonzero(tangents[nc:]), nb, len(carry))
-        duals = [instantiate(t) for t in chosen(active, tangents[nc:])]
-        of_consts = duals[: sum(active[:nb])]
-        of_carry = duals[len(of_consts) :]
-        k, n, m = len(d.consts), len(carry), len(of_consts)
-        first = k + nb + n  # the graph's inputs: consts, the body's, then all tangents
-        order = (
-            *range(k + nb),
-            *range(first, first + m),
-            *range(k + nb, first),
-            *range(first + m, first + m + len(of_carry)),
-        )
-        extra = tuple(c.aval for c in of_carry)
-        outs = bind(
-            prim,
-            *tests,
-            *d.consts,
-            *consts,
-            *of_consts,
-            *carry,
-            *of_carry,
-            cond_jaxpr=rearranged(cond_jaxpr, (*range(nc + n), *extra)),
-            cond_nconsts=nc,
-            body_jaxpr=rearranged(d.graph, order),
-            body_nconsts=k + nb + m,
-        )
-        return outs[:n], with_zeros(d.flags, outs[n:], [o.aval for o in outs[:n]])
+def _counts(params: dict[str, Any]) -> tuple[int, int, int]:
+    return params["cond_nconsts"], params["body_nconsts"], len(params["body_jaxpr"].out_avals)
 
-    return jvp
+
+def _turned(
+    params: dict[str, Any], body: ClosedGraph, num_consts: int, num_carry: int
+) -> dict[str, Any]:
+    """Return the params of another body; the condition looks at none of what its carry has more."""
+    first, _, n = _counts(params)
+    more = body.in_avals[num_consts + n : num_consts + num_carry]
+    test = rearranged(params["cond_jaxpr"], (*range(first + n), *more))
+    return {**params, "cond_jaxpr": test, "body_jaxpr": body, "body_nconsts": num_consts}
+
+
+FAMILY = Looping("body_jaxpr", _counts, _turned)
 
 
 def _linearize(prim: Primitive) -> Any:
-    jvp = _jvp(prim)
+    jvp = FAMILY.jvp(prim)
 
     def linearize(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         outs = bind(prim, *primals, **params)
@@ -95,39 +61,17 @@ def _transpose(cts: Sequence[Any], *operands: Any, **params: Any) -> list[Any]:
 
 
 def _batch(prim: Primitive) -> Any:
-    def batch(
-        axis: Axis,
-        operands: Sequence[Any],
-        batched: Flags,
-        *,
-        cond_jaxpr: ClosedGraph,
-        cond_nconsts: int,
-        body_jaxpr: ClosedGraph,
-        body_nconsts: int,
-    ) -> Any:
-        nc, nb = cond_nconsts, body_nconsts
+    turn_together = FAMILY.batch(prim)
 
-        def make(flags: Flags, forced: Flags) -> Derived:
-            return batch_graph(body_jaxpr, flags, axis, forced)
-
-        d, flags = settled(make, batched[nc:], nb, len(body_jaxpr.out_avals))
-        carried = flags[nb:]
-        test: Derived = batch_graph(cond_jaxpr, (*batched[:nc], *carried), axis)
+    def batch(axis: Axis, operands: Sequence[Any], batched: Flags, **params: Any) -> Any:
+        first, num_consts, _ = _counts(params)
+        _, flags = FAMILY.batched(axis, batched, params)
+        test = batch_graph(params["cond_jaxpr"], batched[:first] + flags[num_consts:], axis)
         if test.flags[0]:
-            return _in_lanes(prim, axis, operands, batched, cond_jaxpr, nc, body_jaxpr, nb)
-        outs = bind(
-            prim,
-            *test.consts,
-            *operands[:nc],
-            *d.consts,
-            *operands[nc : nc + nb],
-            *spread_where(carried, batched[nc + nb :], operands[nc + nb :], axis),
-            cond_jaxpr=test.graph,
-            cond_nconsts=len(test.consts) + nc,
-            body_jaxpr=d.graph,
-            body_nconsts=len(d.consts) + nb,
-        )
-        return outs, d.flags
+            return _in_lanes(prim, axis, operands, batched, params)
+        k = len(test.consts)
+        params |= {"cond_jaxpr": test.graph, "cond_nconsts": k + first}
+        return turn_together(axis, [*test.consts, *operands], (False,) * k + batched, **params)
 
     return batch
 
@@ -146,26 +90,21 @@ def _in_lanes(
     axis: Axis,
     operands: Sequence[Any],
     batched: Flags,
-    cond: ClosedGraph,
-    nc: int,
-    body: ClosedGraph,
-    nb: int,
+    params: dict[str, Any],
 ) -> Any:
     """Run lanes whose turns end at different times: none waits for the slowest of all.
 
     Lanes of little state turn in groups that fill vector registers, until the slowest of a group is
     done; others one by one. Groups, or lanes, are independent and may run at the same time.
     """
-    params = {
-        "cond_jaxpr": cond, "cond_nconsts": nc, "body_jaxpr": body, "body_nconsts": nb,
-    }  # fmt: skip
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     exchange = axis.name in collective_axes(cond.jaxpr) | collective_axes(body.jaxpr)
     # Lanes at rest, and those that fill the last group up, must not act.
     acts = bool(cond.effects or body.effects)
     if not exchange and (acts or sum(a.size for a in body.out_avals) > _SMALL):
         return lanes(prim, axis, operands, batched, **params)
     # All of the carry differs between lanes, from the first turn or the second on.
-    first = nc + nb
+    first = params["cond_nconsts"] + params["body_nconsts"]
     operands = [*operands[:first], *all_spread(axis, operands[first:], batched[first:])]
     flags = (*batched[:first], *(True,) * (len(batched) - first))
     # Lanes that exchange values turn together; those at rest take part with their last state.
@@ -179,12 +118,12 @@ def _in_lanes(
             for x, f in zip(operands, flags, strict=True)
         ),
         flags,
-        *params.values(),
+        tuple(params.items()),
     )
     groups = -(-axis // WIDTH)
     shared = [x for x, f in zip(operands, flags, strict=True) if not f]
     rows = [_grouped(x, axis, groups) for x in chosen(flags, operands)]
-    outs = row_by_row(group.graph, [*group.consts, *shared], rows, groups)
+    outs = over_rows(group.graph, [*group.consts, *shared], rows, groups)
     flat = [reshape(o, (groups * WIDTH, *o.shape[2:])) for o in outs]
     return [_first(o, axis) for o in flat], (True,) * len(outs)
 
@@ -206,15 +145,12 @@ def _first(x: Any, size: int) -> Any:
     return calls.slice(x, (0,) * x.ndim, (size, *x.shape[1:]))
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _group(
     prim: Primitive,
     avals: tuple[ShapedArray, ...],
     flags: Flags,
-    cond: ClosedGraph,
-    nc: int,
-    body: ClosedGraph,
-    nb: int,
+    items: tuple[tuple[str, Any], ...],
 ) -> Derived:
     """Return the graph of one group's loop: what is the same for all lanes, then the lanes'."""
     same = [a for a, f in zip(avals, flags, strict=True) if not f]
@@ -223,16 +159,7 @@ def _group(
     def fun(*args: Any) -> list[Any]:
         shared, rows = iter(args[: len(same)]), iter(args[len(same) :])
         operands = [next(rows) if f else next(shared) for f in flags]
-        return _together(
-            prim,
-            Axis(WIDTH),
-            operands,
-            flags,
-            cond_jaxpr=cond,
-            cond_nconsts=nc,
-            body_jaxpr=body,
-            body_nconsts=nb,
-        )
+        return _together(prim, Axis(WIDTH), operands, flags, **dict(items))
 
     return recorded(fun, [*same, *own], "lanes")
 
@@ -285,5 +212,5 @@ def _together(
     return outs[1:]
 
 
-JVP, LINEARIZE, BATCH = map(RuleOf, (_jvp, _linearize, _batch))
+LINEARIZE, BATCH = map(RuleOf, (_linearize, _batch))
 TRANSPOSE = _transpose

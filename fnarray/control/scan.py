@@ -5,26 +5,28 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from ..config import config
 from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.forms import Scan
-from ..core.graph import ClosedGraph, Graph, eval_graph
-from ..core.primitive import Primitive
+from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
+from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array
-from ..ops.kit.registry import register
 from ..ops.shape import expand_dims, reshape
 from ..ops.slicing import concatenate, index_in_dim, slice_in_dim
 from ..transforms.batch import Axis
 from ..transforms.graphs import batch_graph
 from . import scan_rules
-from .call import Traced, admit, fun_text, traced
-from .flow import check_callable, operands, parameter_name, run_native, settle, spec_of_call
+from ._looping import looping
+from .admission import admit
+from .flow import check_callable, operands, parameter_name, settle
+from .signature import Signature, fun_text, spec_of_call
+from .tracing import Traced, traced
 
 __all__ = ["map", "scan"]
 
@@ -37,21 +39,15 @@ def _scan_aval(
     return (*outs[:num_carry], *rows)
 
 
-scan_p = register(
-    Primitive(
-        "scan",
-        quiet=False,
-        aval=_scan_aval,
-        eval=lambda *xs, **params: run_native(scan_p, xs, params),
-        form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
-            jaxpr, length, reverse, num_consts, num_carry, unroll
-        ),
-        jvp=scan_rules.JVP,
-        linearize=scan_rules.LINEARIZE,
-        transpose=scan_rules.TRANSPOSE,
-        batch=scan_rules.BATCH,
-        multiple_results=True,
-    )
+scan_p = looping(
+    "scan",
+    scan_rules.FAMILY,
+    aval=_scan_aval,
+    form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
+        jaxpr, length, reverse, num_consts, num_carry, unroll
+    ),
+    linearize=scan_rules.LINEARIZE,
+    transpose=scan_rules.TRANSPOSE,
 )
 
 
@@ -108,7 +104,7 @@ def scan(
     spec = spec_of_call(init, xs)
 
     def trace(avals: tuple[ShapedArray, ...]) -> Traced:
-        t = traced(f, spec, avals + rows, user="scan")
+        t = traced(f, Signature(spec, avals + rows), user="scan")
         _check_pair(f, t)
         return t
 
@@ -223,26 +219,28 @@ class _Core:
         self.forwarded = forwarded
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _core(closed: ClosedGraph, num_consts: int, num_carry: int) -> _Core:
     """Take unchanged carries and copied rows out of a body."""
     g = closed.jaxpr
-    consts, rest = g.invars[:num_consts], g.invars[num_consts:]
-    carry, xs = rest[:num_carry], rest[num_carry:]
+    first = num_consts + num_carry
+    carry, xs = g.invars[num_consts:first], g.invars[first:]
     outs, ys = g.outvars[:num_carry], g.outvars[num_carry:]
     invariant = tuple(i for i, v in enumerate(carry) if outs[i] is v)
     forwarded = tuple(xs.index(y) if y in xs else None for y in ys)
     if not invariant and not any(k is not None for k in forwarded):
         return _Core(closed, (), forwarded)
     moving = [i for i in range(num_carry) if i not in invariant]
-    graph = Graph(
-        (),
-        (*consts, *(carry[i] for i in invariant), *(carry[i] for i in moving), *xs),
-        g.eqns,
-        (*(outs[i] for i in moving), *(y for y, k in zip(ys, forwarded, strict=True) if k is None)),
-        g.debug_name,
+    graph = rearranged(
+        closed,
+        (
+            *range(num_consts),
+            *(num_consts + i for i in (*invariant, *moving)),
+            *range(first, first + len(xs)),
+        ),
+        (*moving, *(num_carry + i for i, k in enumerate(forwarded) if k is None)),
     )
-    return _Core(ClosedGraph(graph), invariant, forwarded)
+    return _Core(graph, invariant, forwarded)
 
 
 def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
@@ -292,7 +290,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         with admit(f, "map"):
             return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
     rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
-    body = traced(f, spec_of_call(xs), rows, user="map")
+    body = traced(f, Signature(spec_of_call(xs), rows), user="map")
     if batch_size is None or not length:
         return run_scan(body, (), leaves, length, False, 1)
     return _in_batches(body, leaves, length, batch_size)

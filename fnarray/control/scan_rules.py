@@ -6,130 +6,31 @@ adds to a part after what was there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero, with_zeros
+from ..core.surgery import closed_over_nothing, independent, rearranged
+from ..core.tangents import Undefined, Zero, chosen, is_undefined, is_zero, nonzero
 from ..core.trace import bind, recording
-from ..ops.kit.calls import moveaxis
-from ..ops.kit.rules import add_tangents, instantiate, spread
-from ..transforms.batch import Axis
-from ..transforms.graphs import (
-    Derived,
-    Flags,
-    batch_graph,
-    closed_over,
-    independent,
-    jvp_graph,
-    linearize_graph,
-    rearranged,
-)
+from ..ops.kit.rules import add_tangents, instantiate
+from ..transforms.graphs import Derived, Flags, linearize_graph
 from ..transforms.transpose import backward
+from ._looping import Looping, parts, settled
 
 __all__: list[str] = []
 
 
-def parts(items: Sequence[Any], num_consts: int, num_carry: int) -> tuple[Any, Any, Any]:
-    """Split operands, or what belongs to them, into those of constants, carry and rows."""
-    end = num_consts + num_carry
-    return items[:num_consts], items[num_consts:end], items[end:]
+def _turned(
+    params: dict[str, Any], body: ClosedGraph, num_consts: int, num_carry: int
+) -> dict[str, Any]:
+    return {**params, "jaxpr": body, "num_consts": num_consts, "num_carry": num_carry}
 
 
-def either(a: Sequence[bool], b: Sequence[bool]) -> Flags:
-    """Join flags."""
-    return tuple(x or y for x, y in zip(a, b, strict=True))
-
-
-def settled(
-    make: Callable[[Flags, Flags], Any],
-    flags: Flags,
-    num_consts: int,
-    num_carry: int,
-    rows: int = 0,
-) -> tuple[Any, Flags]:
-    """Return a derived body, and flags at which the carry's results have what its inputs have.
-
-    ``make(flags, forced)`` derives it for flags of the inputs; ``forced`` are the results, the
-    carry and then ``rows``, that must have a tangent or the mapped axis. A part of the carry that
-    has none at first may come to have it.
-    """
-    while True:
-        consts, carry, xs = parts(flags, num_consts, num_carry)
-        derived = make(flags, (*carry, *(False,) * rows))
-        grown = either(carry, derived.flags[:num_carry])
-        if grown == carry:
-            return derived, flags
-        flags = (*consts, *grown, *xs)
-
-
-def _interleaved(n: int, first: int, flags: Flags, num_consts: int, num_carry: int) -> Any:
-    """Return numbers of ``n`` inputs in parts, each followed by its flagged ones from ``first``."""
-    numbers = iter(range(first + n, first + n + sum(flags)))
-    extra = [next(numbers) if f else None for f in flags]
-    order: list[int] = []
-    sizes = []
-    for own, more in zip(
-        parts(range(first, first + n), num_consts, num_carry),
-        parts(extra, num_consts, num_carry),
-        strict=True,
-    ):
-        both = [*own, *(m for m in more if m is not None)]
-        order += both
-        sizes.append(len(both))
-    return order, sizes
-
-
-# ---- forward -------------------------------------------------------------------------------------
-
-
-def _jvp(prim: Primitive) -> Any:
-    def jvp(
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-        *,
-        jaxpr: ClosedGraph,
-        num_consts: int,
-        num_carry: int,
-        **params: Any,
-    ) -> Any:
-        n, rows = len(primals), len(jaxpr.out_avals) - num_carry
-
-        d, active = settled(
-            partial(jvp_graph, jaxpr), nonzero(tangents), num_consts, num_carry, rows
-        )
-        k = len(d.consts)
-        order, sizes = _interleaved(n, k, active, num_consts, num_carry)
-        results, (carried, _) = _result_order(d.flags, num_carry, rows)
-        duals = [instantiate(t) for t in chosen(active, tangents)]
-        operands = [*d.consts, *primals, *duals]
-        outs = bind(
-            prim,
-            *d.consts,
-            *(operands[i] for i in order),
-            jaxpr=rearranged(d.graph, (*range(k), *order), tuple(results)),
-            num_consts=k + sizes[0],
-            num_carry=carried,
-            **params,
-        )
-        where = dict(zip(results, outs, strict=True))
-        total = num_carry + rows
-        values = [where[i] for i in range(total)]
-        found = [where[i] for i in range(total, total + sum(d.flags))]
-        return values, with_zeros(d.flags, found, [v.aval for v in values])
-
-    return jvp
-
-
-def _result_order(flags: Flags, num_carry: int, rows: int) -> tuple[list[int], tuple[int, int]]:
-    """Return results (carry, rows, tangents of both) as carry with tangents, rows with tangents."""
-    total = num_carry + rows
-    carried = sum(flags[:num_carry])
-    first = [*range(num_carry), *range(total, total + carried)]
-    second = [*range(num_carry, total), *range(total + carried, total + sum(flags))]
-    return first + second, (len(first), len(second))
+FAMILY = Looping("jaxpr", lambda params: (0, params["num_consts"], params["num_carry"]), _turned)
 
 
 # ---- reverse -------------------------------------------------------------------------------------
@@ -284,7 +185,7 @@ def _transpose(prim: Primitive) -> Any:
     return transpose
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _transposed_body(
     jaxpr: ClosedGraph, consts: Flags, num_carry: int, xs: Flags, given: Flags
 ) -> Derived:
@@ -334,58 +235,7 @@ def _transposed_body(
         outs = [*added, *map(instantiate, of_carry), *(c for c in of_xs if not is_zero(c))]
         invars = [a.var for a in (*known, *sums, *carry, *known_rows, *ys)]
         graph = trace.close(invars, outs)
-    return Derived(closed_over(graph), graph.consts, tuple(flags))
+    return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 
 
-# ---- batch ---------------------------------------------------------------------------------------
-
-
-def spread_where(
-    needed: Sequence[bool], has: Sequence[bool], xs: Sequence[Any], axis: Axis
-) -> list[Any]:
-    """Give values the mapped axis where it is needed and they have it not."""
-    return [spread(x, axis) if n and not h else x for x, n, h in zip(xs, needed, has, strict=True)]
-
-
-def _batch(prim: Primitive) -> Any:
-    def batch(
-        axis: Axis,
-        operands: Sequence[Any],
-        batched: Flags,
-        *,
-        jaxpr: ClosedGraph,
-        num_consts: int,
-        num_carry: int,
-        **params: Any,
-    ) -> Any:
-        rows = len(jaxpr.out_avals) - num_carry
-
-        def make(flags: Flags, forced: Flags) -> Derived:
-            return batch_graph(jaxpr, flags, axis, forced)
-
-        d, flags = settled(make, batched, num_consts, num_carry, rows)
-        consts, carry, xs = parts(operands, num_consts, num_carry)
-        _, was, _ = parts(batched, num_consts, num_carry)
-        _, needed, row_flags = parts(flags, num_consts, num_carry)
-        outs = bind(
-            prim,
-            *d.consts,
-            *consts,
-            *spread_where(needed, was, carry, axis),
-            # Rows are taken along their first axis, so the mapped axis is their second.
-            *(moveaxis(x, 0, 1) if f else x for x, f in zip(xs, row_flags, strict=True)),
-            jaxpr=d.graph,
-            num_consts=len(d.consts) + num_consts,
-            num_carry=num_carry,
-            **params,
-        )
-        done = [
-            moveaxis(o, 1, 0) if k >= num_carry and f else o
-            for k, (o, f) in enumerate(zip(outs, d.flags, strict=True))
-        ]
-        return done, d.flags
-
-    return batch
-
-
-JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))
+LINEARIZE, TRANSPOSE = map(RuleOf, (_linearize, _transpose))

@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
+from ..core.surgery import closed_over_nothing, rearranged
 from ..core.tangents import Undefined, Zero, is_zero, zero_of
 from ..core.trace import bind, call_custom, trace_graph
 from ..ops.kit.calls import neg
@@ -23,11 +24,12 @@ from ..ops.kit.rules import add_tangents, all_spread, instantiate
 from ..transforms.batch import Axis
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
-from ..transforms.graphs import Flags, batch_graph, rearranged
+from ..transforms.graphs import Flags, batch_graph
 from ..transforms.transpose import backward
 from .admission import admit
-from .call import call_eagerly, closed_over_nothing, fun_name, fun_text
+from .call import call_eagerly
 from .custom_rules import JVPCall, JVPRule
+from .signature import fun_name, fun_text
 
 __all__ = ["custom_linear_solve", "custom_root"]
 
@@ -62,7 +64,8 @@ class _Like:
                 out = fun(self.spec.unflatten(xs))
             return self.checked(name, out, of, aux)
 
-        return closed_over_nothing(trace_graph(flat, self.avals, fun_name(of)))
+        graph = trace_graph(flat, self.avals, fun_name(of))
+        return closed_over_nothing(graph), graph.consts
 
     def checked(self, name: str, out: Any, fun: Fun, aux: list[Any] | None = None) -> list[Any]:
         """Return a result's leaves, those of auxiliary data last; raise if they do not fit."""
@@ -192,12 +195,10 @@ def custom_root(
         return like_x.checked("tangent_solve", out, tangent_solve)
 
     like_x = _Like("x", initial_guess)
-    tangent_graph, tangent_consts = closed_over_nothing(
-        trace_graph(solve_tangent, [*like.avals, *like.avals], "tangent_solve")
-    )
-    counts = len(f_consts), len(solve_consts), len(tangent_consts)
-    rule = _RootRule(f_graph, solve_graph, tangent_graph, counts)
-    operands = [*f_consts, *solve_consts, *tangent_consts, *like.leaves]
+    tangent = trace_graph(solve_tangent, [*like.avals, *like.avals], "tangent_solve")
+    counts = len(f_consts), len(solve_consts), len(tangent.consts)
+    rule = _RootRule(f_graph, solve_graph, closed_over_nothing(tangent), counts)
+    operands = [*f_consts, *solve_consts, *tangent.consts, *like.leaves]
     outs = [as_array(x) for x in call_custom(rule.call(), operands)]
     return _result(like, outs, aux)
 

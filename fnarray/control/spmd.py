@@ -17,10 +17,9 @@ from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.forms import HOST
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive
 from ..core.shards import Coordinates, run_shards
-from ..ops.kit.registry import register
 from . import spmd_rules
+from ._bodies import holding
 
 __all__ = []
 
@@ -70,16 +69,12 @@ def evaluate(
     return outs
 
 
-shard_map_p = register(
-    Primitive(
-        "shard_map",
-        aval=_aval,
-        eval=evaluate,
-        form=lambda ins, outs, **params: HOST,
-        jvp=spmd_rules.JVP,
-        linearize=spmd_rules.LINEARIZE,
-        transpose=spmd_rules.TRANSPOSE,
-        batch=spmd_rules.BATCH,
-        multiple_results=True,
-    )
+shard_map_p = holding(
+    "shard_map",
+    spmd_rules.FAMILY,
+    aval=_aval,
+    eval=evaluate,
+    form=lambda ins, outs, **params: HOST,
+    batch=spmd_rules.BATCH,
+    quiet=True,
 )

@@ -8,145 +8,43 @@ selection, and the transpose of that gives the others zeros.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
+from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
-from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
+from ..core.tangents import Undefined, Zero, chosen, is_zero
 from ..core.trace import bind
 from ..ops.collective import axis_index_p, psum_p
 from ..ops.kit.calls import eq, full, moveaxis, select
 from ..ops.kit.rules import instantiate as made
 from ..transforms.batch import Axis
-from ..transforms.graphs import (
-    Derived,
-    batch_graph,
-    jvp_graph,
-    linearize_graph,
-    recorded,
-)
+from ..transforms.graphs import Derived, Flags, recorded
 from ..transforms.transpose import backward
-from .call_rules import residual_values
+from ._bodies import Holding, Places
 
 Names = tuple[Hashable, ...]
 Layout = tuple[Names, ...]
-Flags = tuple[bool, ...]
 
 
-def _jvp(prim: Primitive) -> Any:
-    def jvp(
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-        *,
-        jaxpr: ClosedGraph,
-        in_names: Layout,
-        out_names: Layout,
-        **params: Any,
-    ) -> Any:
-        active = nonzero(tangents)
-        d = jvp_graph(jaxpr, active)
-        outs = bind(
-            prim,
-            *d.consts,
-            *primals,
-            *chosen(active, tangents),
-            jaxpr=d.graph,
-            in_names=((),) * len(d.consts) + in_names + tuple(chosen(active, in_names)),
-            out_names=out_names + tuple(chosen(d.flags, out_names)),
-            **params,
-        )
-        n = len(jaxpr.out_avals)
-        avals = [x.aval for x in outs[:n]]
-        return outs[:n], with_zeros(d.flags, outs[n:], avals)
-
-    return jvp
+def _put(params: dict[str, Any], ins: Layout, outs: Layout) -> dict[str, Any]:
+    return {**params, "in_names": ins, "out_names": outs}
 
 
-def _linearize(prim: Primitive) -> Any:
-    def linearize(
-        primals: Sequence[Any],
-        tangents: Sequence[Any],
-        *,
-        jaxpr: ClosedGraph,
-        mesh_axes: Axes,
-        in_names: Layout,
-        out_names: Layout,
-        **params: Any,
-    ) -> Any:
-        active = nonzero(tangents)
-        d = linearize_graph(jaxpr, active)
-        n = len(jaxpr.out_avals)
-        computed = len(d.primal.graph.out_avals) - n
-        own = tuple(name for name, _ in mesh_axes)
-        outs = bind(
-            prim,
-            *d.primal.consts,
-            *primals,
-            jaxpr=d.primal.graph,
-            mesh_axes=mesh_axes,
-            in_names=((),) * len(d.primal.consts) + in_names,
-            out_names=out_names + (own,) * computed,
-            **params,
-        )
-        # Each shard keeps its own residuals.
-        layout = [
-            own if r is None else in_names[r] if isinstance(r, int) else () for r in d.residuals
-        ]
-        duals = bind(
-            prim,
-            *residual_values(d, primals, outs[n:]),
-            *chosen(active, tangents),
-            jaxpr=d.linear,
-            mesh_axes=mesh_axes,
-            in_names=(*layout, *chosen(active, in_names)),
-            out_names=tuple(chosen(d.flags, out_names)),
-            **params,
-        )
-        return outs[:n], with_zeros(d.flags, duals, [x.aval for x in outs[:n]])
-
-    return linearize
+def _own(params: dict[str, Any]) -> Names:
+    """Return the place of what each shard computes and keeps: along all axes."""
+    return tuple(name for name, _ in params["mesh_axes"])
 
 
-def _transpose(prim: Primitive) -> Any:
-    def transpose(
-        cts: Sequence[Any],
-        *operands: Any,
-        jaxpr: ClosedGraph,
-        mesh_axes: Axes,
-        in_names: Layout,
-        out_names: Layout,
-        **params: Any,
-    ) -> list[Any]:
-        linear = tuple(type(x) is Undefined for x in operands)
-        given = nonzero(cts)
-        d = _transposed(jaxpr, linear, given, mesh_axes, in_names, out_names)
-        known = [x for x in operands if type(x) is not Undefined]
-        outs = iter(
-            bind(
-                prim,
-                *d.consts,
-                *known,
-                *chosen(given, cts),
-                jaxpr=d.graph,
-                mesh_axes=mesh_axes,
-                in_names=(
-                    *((),) * len(d.consts),
-                    *(names for names, f in zip(in_names, linear, strict=True) if not f),
-                    *chosen(given, out_names),
-                ),
-                out_names=tuple(chosen(d.flags, chosen(linear, in_names))),
-                **params,
-            )
-        )
-        flags = iter(d.flags)
-        return [next(outs) if f and next(flags) else None for f in linear]
-
-    return transpose
+def _transposed_of(
+    closed: ClosedGraph, linear: Flags, given: Flags, params: dict[str, Any]
+) -> Derived:
+    names = params["mesh_axes"], params["in_names"], params["out_names"]
+    return _transposed(closed, linear, given, *names)
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _transposed(
     closed: ClosedGraph,
     linear: Flags,
@@ -195,42 +93,31 @@ def _summed(ct: Any, names: Names) -> Any:
     return bind(psum_p, ct, axis_name=names, axis_index_groups=None) if names else ct
 
 
+FAMILY = Holding(
+    places=Places(lambda params: (params["in_names"], params["out_names"]), _put, _own, made=()),
+    transposed=_transposed_of,
+)
+
+
 def _batch(prim: Primitive) -> Any:
-    def batch(
-        axis: Axis,
-        operands: Sequence[Any],
-        batched: Flags,
-        *,
-        jaxpr: ClosedGraph,
-        mesh_axes: Axes,
-        in_names: Layout,
-        out_names: Layout,
-        **params: Any,
-    ) -> Any:
-        if any(name == axis.name for name, _ in mesh_axes):  # hidden by an axis of the program
-            axis = Axis(int(axis))
-        d = batch_graph(jaxpr, batched, axis)
-        outs = bind(
-            prim,
-            *d.consts,
-            # The mapped axis comes after those of the shards.
-            *(
-                moveaxis(x, 0, len(names)) if f else x
-                for x, f, names in zip(operands, batched, in_names, strict=True)
-            ),
-            jaxpr=d.graph,
-            mesh_axes=mesh_axes,
-            in_names=((),) * len(d.consts) + in_names,
-            out_names=out_names,
-            **params,
-        )
+    of_shards = FAMILY.batch(prim)
+
+    def batch(axis: Axis, operands: Sequence[Any], batched: Flags, **params: Any) -> Any:
+        if any(name == axis.name for name, _ in params["mesh_axes"]):
+            axis = Axis(int(axis))  # hidden by an axis of the program
+        # The mapped axis comes after those of the shards.
+        moved = [
+            moveaxis(x, 0, len(names)) if f else x
+            for x, f, names in zip(operands, batched, params["in_names"], strict=True)
+        ]
+        outs, flags = of_shards(axis, moved, batched, **params)
         done = [
             moveaxis(o, len(names), 0) if f else o
-            for o, f, names in zip(outs, d.flags, out_names, strict=True)
+            for o, f, names in zip(outs, flags, params["out_names"], strict=True)
         ]
-        return done, d.flags
+        return done, flags
 
     return batch
 
 
-JVP, LINEARIZE, TRANSPOSE, BATCH = map(RuleOf, (_jvp, _linearize, _transpose, _batch))
+BATCH = RuleOf(_batch)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
 
 _ATTRIBUTE = "__fnarray__"
 #: For callables that take no attributes, or whose attributes are theirs alone.
@@ -17,8 +18,19 @@ _table: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
-class Kept(dict[Any, Any]):
-    """What is kept with one function, by any hashable key."""
+class Table(Protocol):
+    """What is kept of one kind; cleared where it is, as those who use it hold on to it."""
+
+    def clear(self) -> object:
+        """Forget all entries."""
+
+
+T = TypeVar("T", bound=Table)
+R = TypeVar("R")
+
+
+class Kept(dict[tuple[Hashable, ...], Any]):
+    """What is kept with one function: tables, by their kind and what else tells them apart."""
 
     __slots__ = ("__weakref__", "_owner")
 
@@ -34,6 +46,16 @@ class Kept(dict[Any, Any]):
     def belongs_to(self, fun: Any) -> bool:
         """Say whether it was made for a function, not copied from another."""
         return self._owner is not None and self._owner() is fun
+
+    def table(self, *kind: Hashable, make: Callable[[], T] = dict) -> T:
+        """Return the table of a kind, ``make()`` at first."""
+        found = self.get(kind)
+        return self.setdefault(kind, make()) if found is None else found
+
+    def forget(self) -> None:
+        """Clear all tables."""
+        for table in list(self.values()):
+            table.clear()
 
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
@@ -54,7 +76,28 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
         return Kept()
 
 
+_forgotten: list[Callable[[], object]] = []
+
+
+def forgotten(clear: Callable[[], object]) -> None:
+    """Call a function, too, whenever all is forgotten: what it clears was made of what is kept."""
+    _forgotten.append(clear)
+
+
+def remembered(maxsize: int) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Return a decorator: results, made of graphs, are remembered by arguments until forgotten."""
+
+    def decorate(fun: Callable[..., R]) -> Callable[..., R]:
+        cached = lru_cache(maxsize)(fun)
+        forgotten(cached.cache_clear)
+        return cached
+
+    return decorate
+
+
 def forget_all() -> None:
-    """Drop everything that is kept with any function."""
+    """Drop everything that is kept with any function, and what was made of it."""
     for kept in list(_all):
-        kept.clear()
+        kept.forget()
+    for clear in _forgotten:
+        clear()

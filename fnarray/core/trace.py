@@ -28,6 +28,7 @@ from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .primitive import Primitive
 from .quiet import quietly
 from .source import Source, user_source
+from .surgery import closed_over_nothing
 
 
 class _State(threading.local):
@@ -265,9 +266,7 @@ class GraphTrace(Trace):
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
         """Record a call with the graph of its function."""
         closed = trace_graph(call.run, [self.atom(x).aval for x in args], call.name)
-        g = closed.jaxpr
-        inner = Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name)
-        prim, params = call.recorded(ClosedGraph(inner), len(closed.consts))
+        prim, params = call.recorded(closed_over_nothing(closed), len(closed.consts))
         return self.process(prim, [*closed.consts, *args], params)
 
     def close(self, invars: Sequence[Var], outs: Sequence[Any]) -> ClosedGraph:

@@ -302,7 +302,7 @@ def _igamma_grad_a(a: np.ndarray, x: np.ndarray) -> Any:
 
 
 def _rounded(call: str) -> Callable[[np.dtype], str]:
-    """Return the template of a kernel that computes in float64, its result in the operands' type."""
+    """Return the template of a kernel that computes in float64 whatever the operands."""
     return lambda dtype: call if dtype == np.float64 else f"sc.to_float32({call})"
 
 

@@ -105,8 +105,8 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
         Arguments that are fixed: ``(position or name, type, value)``.
     """
     statics = tuple(s for s in statics if kind_of(s[2]) != "scalar")
-    kept = kept_with(fun)
-    verdict: Verdict | None = kept.get((Verdict, statics))
+    kept: dict[Any, Verdict] = kept_with(fun).table("verdict")
+    verdict = kept.get(statics)
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
@@ -114,7 +114,7 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
     verdict = Verdict(findings, resolver.guards, analysis.entered)
-    kept[Verdict, statics] = verdict
+    kept[statics] = verdict
     return verdict
 
 

@@ -7,7 +7,6 @@ hands over buffers and wraps buffers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,13 @@ from ..core.array import Array, ArrayImpl, asarray, native
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph, Literal, Var
+from ..core.keep import remembered
 from ..core.source import Source
 
 Buffers = Sequence[np.ndarray]
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def executable(graph: ClosedGraph) -> Executable:
     """Return the compiled form of a graph, which is known by identity."""
     return compile_graph(graph)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.graph import ClosedGraph, Graph, Literal, Var, eqn_effects, eval_graph
+from ..core.graph import ClosedGraph, eval_graph
+from ..core.keep import remembered
+from ..core.surgery import closed_over_nothing
 from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zeros
 from ..core.trace import JitTracer, bind, recording
 from ..ops.kit.rules import instantiate as made
@@ -28,14 +29,6 @@ Avals = Sequence[ShapedArray]
 def runner(closed: ClosedGraph) -> Callable[..., list[Any]]:
     """Return the graph as a flat function."""
     return lambda *xs: eval_graph(closed.jaxpr, closed.consts, xs, bind)
-
-
-def closed_over(graph: ClosedGraph) -> ClosedGraph:
-    """Return a graph that holds no arrays: they are its first inputs."""
-    g = graph.jaxpr
-    if not g.constvars:
-        return graph
-    return ClosedGraph(Graph((), (*g.constvars, *g.invars), g.eqns, g.outvars, g.debug_name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +59,10 @@ def recorded(
         args = [trace.argument(a, f"an input of {name}") for a in avals]
         outs = fun(*args)
         graph = trace.close([a.var for a in args], outs)
-    return Derived(closed_over(graph), graph.consts, tuple(flags))
+    return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Derived:
     """Return the graph ``(inputs, active tangents) -> (results, active tangents)``.
 
@@ -113,7 +106,7 @@ class Linearized:
     flags: Flags
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> Linearized:
     """Return a graph's values-with-residuals half and its linear half."""
     name = closed.jaxpr.debug_name
@@ -129,11 +122,12 @@ def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ())
             if residuals[-1] is None:
                 computed.append(value)
         graph = trace.close([a.var for a in args], [*outs, *computed])
-    primal = Derived(closed_over(graph), graph.consts, (True,) * len(graph.jaxpr.outvars))
-    return Linearized(primal, closed_over(linear.closed), tuple(residuals), linear.active_out)
+    primal = Derived(closed_over_nothing(graph), graph.consts, (True,) * len(graph.jaxpr.outvars))
+    cut = closed_over_nothing(linear.closed)
+    return Linearized(primal, cut, tuple(residuals), linear.active_out)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def transpose_graph(
     closed: ClosedGraph, linear: Flags, nonzero: Flags, instantiate: bool = False
 ) -> Derived:
@@ -160,7 +154,7 @@ def transpose_graph(
     return recorded(fun, avals, f"{closed.jaxpr.debug_name}", flags)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _batch_graph(
     closed: ClosedGraph, batched: Flags, size: int, name: Any, force: Flags
 ) -> Derived:
@@ -185,54 +179,3 @@ def _batch_graph(
 def batch_graph(closed: ClosedGraph, batched: Flags, axis: Axis, force: Flags = ()) -> Derived:
     """Return the graph on batches; ``force`` says which results must have the mapped axis."""
     return _batch_graph(closed, batched, int(axis), axis.name, force)
-
-
-def dead_code(closed: ClosedGraph, wanted: Sequence[bool]) -> ClosedGraph:
-    """Return a graph of the wanted results alone; its inputs stay."""
-    g = closed.jaxpr
-    outvars = tuple(chosen(wanted, g.outvars))
-    live = {v for v in outvars if isinstance(v, Var)}
-    kept = []
-    for eqn in reversed(g.eqns):
-        if any(v in live for v in eqn.outvars):
-            kept.append(eqn)
-            live.update(a for a in eqn.invars if isinstance(a, Var))
-    graph = Graph(g.constvars, g.invars, tuple(reversed(kept)), outvars, g.debug_name)
-    return ClosedGraph(graph, closed.consts)
-
-
-@lru_cache(maxsize=4096)
-def rearranged(
-    closed: ClosedGraph, ins: tuple[int | ShapedArray, ...], outs: tuple[int, ...] | None = None
-) -> ClosedGraph:
-    """Return a graph with its inputs and results in another order.
-
-    Parameters
-    ----------
-    ins : tuple
-        For each input of the new graph the number of the old, or the aval of one that is not used.
-    outs : tuple of int, optional
-        For each result of the new graph the number of the old: negative ones, from -1 downwards,
-        are the inputs of the old graph.
-    """
-    g = closed.jaxpr
-    invars = tuple(g.invars[k] if isinstance(k, int) else Var(k) for k in ins)
-    outvars = g.outvars
-    if outs is not None:
-        outvars = tuple(g.outvars[k] if k >= 0 else g.invars[-1 - k] for k in outs)
-    return ClosedGraph(Graph(g.constvars, invars, g.eqns, outvars, g.debug_name), closed.consts)
-
-
-@lru_cache(maxsize=4096)
-def independent(closed: ClosedGraph, first: int) -> tuple[Flags, ClosedGraph]:
-    """Return which results depend on the ``first`` inputs alone, and their graph of those."""
-    g = closed.jaxpr
-    known = set(g.invars[:first])
-    eqns = []
-    for eqn in g.eqns:
-        if all(type(a) is Literal or a in known for a in eqn.invars) and not any(eqn_effects(eqn)):
-            known.update(eqn.outvars)
-            eqns.append(eqn)
-    flags = tuple(type(a) is Literal or a in known for a in g.outvars)
-    part = Graph((), g.invars[:first], tuple(eqns), tuple(chosen(flags, g.outvars)), g.debug_name)
-    return flags, dead_code(ClosedGraph(part), (True,) * sum(flags))

@@ -237,6 +237,19 @@ def test_nested_checkpoints():
     _close(fnarray.hessian(f(fnarray))(X), jax.hessian(f(jax))(x))
 
 
+def test_effects_inside_calls_are_kept(capsys):
+    """What a called function prints is printed once by the gradient, though nobody reads it."""
+    shown = fnarray.jit(lambda x: fnarray.debug.print("seen {}", x))
+
+    @fnarray.checkpoint
+    def f(x):
+        shown(x)
+        return x * x
+
+    assert fnarray.jit(fnarray.grad(f))(3.0) == 6.0
+    assert capsys.readouterr().out == "seen 3.0\n"
+
+
 def test_custom_rules_and_branches_inside():
     """What is computed again may have rules of its own, and branches."""
 
@@ -268,6 +281,16 @@ def test_closures_trees_and_static_arguments():
     _close(fnarray.grad(by_place)(X, fnarray.numpy.sin), cosine)
     _close(fnarray.grad(by_name)(X, f=fnarray.numpy.sin), cosine)
     _close(fnarray.grad(by_list)(X, [fnarray.numpy.sin]), cosine)
+
+
+def test_static_names_of_keywords_take_no_place():
+    """A static argument that is given by name only hides none that is given by position."""
+
+    def f(*xs, n):
+        return xs[0] * xs[1] ** n
+
+    g = fnarray.checkpoint(f, static_argnames="n")
+    assert fnarray.grad(g, 1)(2.0, 3.0, n=2) == 12.0
 
 
 def test_remat_is_checkpoint():

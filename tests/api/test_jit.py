@@ -82,9 +82,13 @@ def test_the_cache_belongs_to_the_function():
     fnarray.jit(fun).clear_cache()
     fnarray.jit(fun)(X)
     assert fun.count == 2
+    jitted = fnarray.jit(fun)
     fnarray.clear_caches()
-    fnarray.jit(fun)(X)
+    jitted(X)
     assert fun.count == 3
+    jitted(X)
+    assert fun.count == 3
+    del jitted
     gone = weakref.ref(fun)
     del fun
     gc.collect()

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -249,6 +250,25 @@ def test_devices_beyond_cores():
     np.testing.assert_allclose(got, x + 100 * x.mean(), rtol=1e-5)
 
 
+def test_clear_caches_reaches_maps():
+    """A map made before ``clear_caches`` traces its function again after it."""
+    traces = []
+
+    def f(x):
+        traces.append(x)
+        return x + 1
+
+    mapped = fa.pmap(f)
+    with scoped("effects", "off"):
+        for _ in range(3):
+            mapped(X)
+        assert len(traces) == 1
+        fa.clear_caches()
+        for _ in range(3):
+            np.testing.assert_array_equal(mapped(X), X + 1)
+    assert len(traces) == 2
+
+
 def test_called_from_many_threads():
     """Calls at the same time keep apart."""
     f = fa.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
@@ -265,6 +285,25 @@ def test_called_from_many_threads():
     for t in threads:
         t.join(PATIENCE)
     assert all((np.asarray(results[k]) == 6 + 4 * k).all() for k in range(4))
+
+
+def test_first_calls_from_many_threads():
+    """Threads that trace one function at the same time each get their results."""
+
+    def run(k):
+        with scoped("num_cpu_devices", 8):
+            return f(X + k)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            f = fa.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+            with ThreadPoolExecutor(4) as pool:
+                for k, got in enumerate(pool.map(run, range(4))):
+                    np.testing.assert_array_equal(got, np.full(4, 6 + 4 * k))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 # ---- failures ------------------------------------------------------------------------------------
@@ -356,8 +395,9 @@ from fnarray import lax
 main = threading.main_thread()
 called, waiting, interrupted = (threading.Event() for _ in range(3))
 def interrupt(*_):
-    interrupted.set()
-    raise KeyboardInterrupt
+    if not interrupted.is_set():
+        interrupted.set()
+        raise KeyboardInterrupt
 signal.signal(signal.SIGINT, interrupt)
 wait = threading.Condition.wait
 def announced(condition, timeout=None):
@@ -371,7 +411,10 @@ def callback(v):
         return v
     if v == 1:
         waiting.wait()
-        signal.pthread_kill(main.ident, signal.SIGINT)
+        # A signal that comes between Python's last look and the lock wakes nobody: hence again.
+        while not interrupted.is_set():
+            signal.pthread_kill(main.ident, signal.SIGINT)
+            interrupted.wait(0.1)
     interrupted.wait()
     return v
 def f(x):

@@ -17,7 +17,7 @@ import pytest
 import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
-from fnarray.control.call import admit
+from fnarray.control.admission import admit
 from fnarray.purity.live import verify
 
 SCALE = 2.0

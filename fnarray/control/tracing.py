@@ -1,0 +1,231 @@
+"""Tracing a function: the value that comes of it, and where it is kept.
+
+Traces are kept with the function they come from: traced twice for the same signature it is traced
+once, and every call of it holds the same `Graph` object (which is how the printer knows).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..config import config
+from ..core import tree
+from ..core.array import Array, aval_of
+from ..core.avals import ShapedArray
+from ..core.axes import axis_env
+from ..core.graph import ClosedGraph
+from ..core.keep import Kept, kept_with
+from ..core.source import Source, user_source
+from ..core.surgery import closed_over, closed_over_nothing
+from ..core.trace import Tracer, trace_graph
+from ..purity.guards import Guards
+from .admission import admit, collect, collecting
+from .again import compare
+from .signature import Signature, fun_source, fun_text
+
+if TYPE_CHECKING:
+    from ..purity.live import Verdict
+
+__all__: list[str] = []
+
+log = logging.getLogger("fnarray.api")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A function traced for one signature.
+
+    Attributes
+    ----------
+    signature : Signature
+    source : Source
+        Where the function begins, and its name.
+    closed : ClosedGraph
+        Closed over nothing: what the function captured comes before its arguments.
+    consts : tuple of Array
+        The captured arrays and outer tracers.
+    out_spec : optree.PyTreeSpec
+        Structure of the result.
+    cells : tuple
+        The captured variables' values when traced.
+    guards : Guards
+        Of all that the function, and what it called, read from outside.
+    verdict : Verdict or None
+        What was found of its purity; None where that was not asked.
+    """
+
+    signature: Signature
+    source: Source
+    closed: ClosedGraph
+    consts: tuple[Array, ...]
+    out_spec: Any
+    cells: tuple[Any, ...]
+    guards: Guards
+    verdict: Verdict | None
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.source.function
+
+    @property
+    def graph(self) -> ClosedGraph:
+        """The graph that holds what the function captured: as it was traced."""
+        return closed_over(self.closed, self.consts)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """Avals of the results' leaves."""
+        return self.closed.out_avals
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """Structure of the result."""
+        return tree.PyTreeDef(self.out_spec)
+
+    def fits(self, cells: tuple[Any, ...]) -> bool:
+        """Whether the graph still says what the function does."""
+        return (
+            self.guards.holds()
+            and all(a is b for a, b in zip(self.cells, cells, strict=True))
+            and all(c.trace.alive for c in self.consts if isinstance(c, Tracer))
+        )
+
+
+def cells_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
+    """Return captured arrays and numbers; a closure whose variable is rebound is traced again."""
+    out = []
+    for cell in getattr(fun, "__closure__", None) or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        # Other objects are left out: a cache that held a function would keep it alive.
+        out.append(value if isinstance(value, Array | int | float | complex) else None)
+    return tuple(out)
+
+
+def traced(
+    fun: Callable[..., Any],
+    signature: Signature,
+    *,
+    user: str = "jit",
+    kept: Kept | None = None,
+    call: Callable[..., Any] | None = None,
+) -> Traced:
+    """Trace a function, or return what an equal trace gave before.
+
+    Parameters
+    ----------
+    fun : callable
+        With which the trace is kept, and whose name messages show.
+    signature : Signature
+    user : str
+        What traces it, for messages; graphs of different users are kept apart.
+    kept : Kept, optional
+        In place of what is kept with the function.
+    call : callable, optional
+        What is traced in place of ``fun``: a wrapper that ``user`` puts around it.
+
+    Raises
+    ------
+    EffectError
+        ``fun`` is not pure.
+    TypeError
+        A leaf of the result is no array.
+    """
+    kept = kept_with(fun) if kept is None else kept
+    traces: dict[Hashable, Traced] = kept.table("traces")
+    key = user, signature, config.trace_token, axis_env()
+    found = traces.get(key)
+    if found is not None and found.fits(cells_of(fun)):
+        collect(found.guards)
+        return found
+    traces[key] = result = trace(fun, signature, user=user, known=len(traces), call=call)
+    return result
+
+
+def trace(
+    fun: Callable[..., Any],
+    signature: Signature,
+    *,
+    user: str = "jit",
+    known: int = 0,
+    call: Callable[..., Any] | None = None,
+) -> Traced:
+    """Check and trace a function, whatever was traced before.
+
+    The arguments are those of `traced`; ``known`` is the number of its traces, for the log.
+    """
+    cells, guards = cells_of(fun), Guards()
+    transform = user.partition(" ")[0]
+    with collecting(guards), admit(fun, transform, statics=tuple(signature.statics)) as admission:
+        guards.update(admission.guards)
+        graph, out_spec = _run(fun, signature, user, known, call)
+    if config.effects == "warn":
+        # What it rebinds itself would never hold.
+        guards.drop(guards.changed())
+    closed, source = closed_over_nothing(graph), fun_source(fun)
+    return Traced(
+        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict
+    )
+
+
+def _run(
+    fun: Callable[..., Any],
+    signature: Signature,
+    user: str,
+    known: int,
+    call: Callable[..., Any] | None,
+) -> tuple[ClosedGraph, Any]:
+    """Return the graph of a function and the structure of its result."""
+    start = time.perf_counter()
+    in_avals = signature.in_avals
+    origins = [f"the argument {p} of {fun_text(fun)}" for p in signature.paths(call or fun)]
+    if len(origins) != len(in_avals):  # a class that opens in another order with keys
+        origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
+    out_specs: list[Any] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        args, kwargs = signature.arguments(leaves)
+        out = (call or fun)(*args, **kwargs)
+        outs, spec = tree.flatten_spec(out)
+        out_specs.append(spec)
+        _check_results(out, outs, fun, user)
+        return outs
+
+    name = fun_source(fun).function
+    graph = trace_graph(flat, in_avals, name, origins)
+    if config.check_determinism:
+        compare(graph, trace_graph(flat, in_avals, name, origins), fun_text(fun))
+    _log_trace(name, time.perf_counter() - start, in_avals, known)
+    return graph, out_specs[0]
+
+
+def _log_trace(name: str, seconds: float, in_avals: Sequence[ShapedArray], known: int) -> None:
+    level = logging.WARNING if config.log_compiles else logging.DEBUG
+    log.log(level, "Finished tracing + transforming %s in %.6f sec", name, seconds)
+    if config.explain_cache_misses:
+        avals = ", ".join(a.str_short() for a in in_avals)
+        why = f"{known} other signatures are known" if known else "it was never traced before"
+        log.warning("TRACING CACHE MISS at %s: %s(%s): %s", user_source(), name, avals, why)
+
+
+def _check_results(out: Any, leaves: Sequence[Any], fun: Callable[..., Any], user: str) -> None:
+    """Raise `TypeError` naming the first leaf of a result that is no array."""
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Array):
+            continue
+        try:
+            aval_of(leaf)
+        except TypeError as error:
+            path = tree.keystr(tree.leaves_with_path(out)[i][0])
+            at = f"at result{path}" if path else "as its result"
+            raise TypeError(
+                f"{user}: {fun_text(fun)} returned {leaf!r} of type {type(leaf)} {at}, which is "
+                "not a valid fnarray type. Return arrays, numbers, and containers of them."
+            ) from error
