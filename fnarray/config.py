@@ -276,7 +276,7 @@ def _find(name: str) -> Setting:
     )
 
 
-class _Scope(ContextDecorator):
+class _Setting(ContextDecorator):
     """Give one setting a value in this thread; a context manager and a decorator."""
 
     def __init__(self, name: str, value: Any) -> None:
@@ -284,8 +284,8 @@ class _Scope(ContextDecorator):
         self._value = SETTINGS[name].check(value, name)
         self._before: list[Any] = []
 
-    def _recreate_cm(self) -> _Scope:
-        return _Scope(self._name, self._value)
+    def _recreate_cm(self) -> _Setting:
+        return _Setting(self._name, self._value)
 
     def __enter__(self) -> None:
         self._before.append(vars(config).get(self._name, _ABSENT))
@@ -316,9 +316,9 @@ def scoped_values() -> list[tuple[str, Any]]:
     return [(name, value) for name, value in vars(config).items() if name in SETTINGS]
 
 
-def scoped(name: str, value: Any) -> _Scope:
+def scoped(name: str, value: Any) -> _Setting:
     """Give a setting a value in this thread and block."""
-    return _Scope(name, value)
+    return _Setting(name, value)
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -341,86 +341,86 @@ Config.trace_token = _token({})
 config: Final = Config()
 
 
-def enable_x64(value: bool = True) -> _Scope:
+def enable_x64(value: bool = True) -> _Setting:
     """Keep 64-bit dtypes (or with ``False`` narrow them) in this thread and block."""
-    return _Scope("enable_x64", value)
+    return _Setting("enable_x64", value)
 
 
-def disable_jit(disable: bool = True) -> _Scope:
+def disable_jit(disable: bool = True) -> _Setting:
     """Run compiled functions op by op in this thread and block."""
-    return _Scope("disable_jit", disable)
+    return _Setting("disable_jit", disable)
 
 
-def debug_nans(value: bool = True) -> _Scope:
+def debug_nans(value: bool = True) -> _Setting:
     """Raise ``FloatingPointError`` where a result has NaN, in this thread and block."""
-    return _Scope("debug_nans", value)
+    return _Setting("debug_nans", value)
 
 
-def debug_infs(value: bool = True) -> _Scope:
+def debug_infs(value: bool = True) -> _Setting:
     """Raise ``FloatingPointError`` where a result has an infinity, in this thread and block."""
-    return _Scope("debug_infs", value)
+    return _Setting("debug_infs", value)
 
 
-def log_compiles(value: bool = True) -> _Scope:
+def log_compiles(value: bool = True) -> _Setting:
     """Log every trace and compilation in this thread and block."""
-    return _Scope("log_compiles", value)
+    return _Setting("log_compiles", value)
 
 
-def explain_cache_misses(value: bool = True) -> _Scope:
+def explain_cache_misses(value: bool = True) -> _Setting:
     """Log why functions are traced again, in this thread and block."""
-    return _Scope("explain_cache_misses", value)
+    return _Setting("explain_cache_misses", value)
 
 
-def enable_checks(value: bool = True) -> _Scope:
+def enable_checks(value: bool = True) -> _Setting:
     """Check internal invariants in this thread and block."""
-    return _Scope("enable_checks", value)
+    return _Setting("enable_checks", value)
 
 
-def check_determinism(value: bool = True) -> _Scope:
+def check_determinism(value: bool = True) -> _Setting:
     """Trace twice and raise where the two programs differ, in this thread and block."""
-    return _Scope("check_determinism", value)
+    return _Setting("check_determinism", value)
 
 
-def check_tracer_leaks(value: bool = True) -> _Scope:
+def check_tracer_leaks(value: bool = True) -> _Setting:
     """Raise where a trace ends and its tracers live on, in this thread and block."""
-    return _Scope("check_tracer_leaks", value)
+    return _Setting("check_tracer_leaks", value)
 
 
-def checking_leaks() -> _Scope:
+def checking_leaks() -> _Setting:
     """Raise where a trace ends and its tracers live on: `check_tracer_leaks` switched on."""
-    return _Scope("check_tracer_leaks", True)
+    return _Setting("check_tracer_leaks", True)
 
 
-def threefry_partitionable(value: bool = True) -> _Scope:
+def threefry_partitionable(value: bool = True) -> _Setting:
     """Choose the order of threefry counters in this thread and block."""
-    return _Scope("threefry_partitionable", value)
+    return _Setting("threefry_partitionable", value)
 
 
-def numpy_dtype_promotion(value: Literal["standard", "strict"]) -> _Scope:
+def numpy_dtype_promotion(value: Literal["standard", "strict"]) -> _Setting:
     """Let strong dtypes promote, or raise, in this thread and block."""
-    return _Scope("numpy_dtype_promotion", value)
+    return _Setting("numpy_dtype_promotion", value)
 
 
-def numpy_rank_promotion(value: Literal["allow", "warn", "raise"]) -> _Scope:
+def numpy_rank_promotion(value: Literal["allow", "warn", "raise"]) -> _Setting:
     """Choose what broadcasting between ranks does in this thread and block."""
-    return _Scope("numpy_rank_promotion", value)
+    return _Setting("numpy_rank_promotion", value)
 
 
-def default_matmul_precision(value: MatmulPrecision | None) -> _Scope:
+def default_matmul_precision(value: MatmulPrecision | None) -> _Setting:
     """Precision of products that name none, in this thread and block."""
-    return _Scope("default_matmul_precision", value)
+    return _Setting("default_matmul_precision", value)
 
 
-def default_prng_impl(value: Literal["threefry2x32"]) -> _Scope:
+def default_prng_impl(value: Literal["threefry2x32"]) -> _Setting:
     """Generator behind new random keys in this thread and block."""
-    return _Scope("default_prng_impl", value)
+    return _Setting("default_prng_impl", value)
 
 
-def default_device(value: object) -> _Scope:
+def default_device(value: object) -> _Setting:
     """Device of new arrays in this thread and block."""
-    return _Scope("default_device", value)
+    return _Setting("default_device", value)
 
 
-def effects(value: Literal["error", "warn", "off"]) -> _Scope:
+def effects(value: Literal["error", "warn", "off"]) -> _Setting:
     """Choose what happens to impure functions in this thread and block."""
-    return _Scope("effects", value)
+    return _Setting("effects", value)

@@ -36,7 +36,7 @@ from ..core.keep import kept_with
 from ..core.trace import bind, state
 from ..purity.guards import Guards
 from ..runtime import device as devices
-from ..runtime.dispatch import buffer_of, program
+from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
 from .stages import Lowered, TracedFunction
 
@@ -178,7 +178,7 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
-            run = self._calls[key] = program(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))

@@ -23,7 +23,7 @@ from ..control.tracing import Traced, cells_of, traced
 from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
-from ..core.axes import Axes, Mapped, devices_in_use
+from ..core.axes import Axes, AxisTrace, devices_in_use
 from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
@@ -70,11 +70,11 @@ class _Layout:
     blocks: tuple[ShapedArray, ...]
     mesh: Mesh
     results: tuple[Traced, tuple[Any, ...], tuple[Names, ...]] | None = None
-    program: _Program | None = None
+    program: _SpmdCall | None = None
 
 
 @dataclass(slots=True)
-class _Program:
+class _SpmdCall:
     """What a call of one signature does once all is known: no tracing, no moving of axes.
 
     Attributes
@@ -133,7 +133,7 @@ def _run(
     traced, params, results, places
     """
     name = f"{what}({fun_name(fun)})"
-    with tracing(Mapped(name, layout.axes)):
+    with tracing(AxisTrace(name, layout.axes)):
         t = traced(fun, signature._replace(in_avals=layout.blocks), user=what)
     known = layout.results
     if known is None or known[0] is not t:
@@ -278,11 +278,11 @@ _devices = devices
 
 def _program(
     t: Traced, layout: _Layout, params: dict[str, Any], places: tuple[Any, ...]
-) -> _Program:
+) -> _SpmdCall:
     mapped = NamedSharding(layout.mesh, PartitionSpec(*(n for n, _ in layout.axes)))
     avals = shard_map_p.aval(**params)
     results = tuple((a, mapped if p == 0 else None) for a, p in zip(avals, places, strict=True))
-    return _Program(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
+    return _SpmdCall(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
 
 
 def _check_static(fun: Callable[..., Any], spec: StaticSpec, count: int, statics: Any) -> None:

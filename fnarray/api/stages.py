@@ -14,7 +14,7 @@ from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
 from ..core.trace import state
 from ..errors import ReadEffectError
-from ..runtime.dispatch import buffer_of, executable, program
+from ..runtime.dispatch import buffer_of, caller, executable
 
 CompilerOptions = dict[str, str | bool]
 
@@ -181,7 +181,7 @@ class Compiled(Lowered):
     def __init__(self, *args: Any):
         super().__init__(*args)
         t = self._traced
-        self._run: Callable[..., Any] = program(t.closed, t.consts, t.out_spec)
+        self._run: Callable[..., Any] = caller(t.closed, t.consts, t.out_spec)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the signature; static arguments are left out.

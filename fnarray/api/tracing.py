@@ -11,7 +11,7 @@ from ..control.signature import fun_name
 from ..control.tracing import trace
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
-from ..core.axes import Mapped
+from ..core.axes import AxisTrace
 from ..core.trace import no_trace, tracing
 from .jit import Jitted, jit
 from .stages import struct_of
@@ -54,7 +54,7 @@ def make_jaxpr(
     @functools.wraps(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
         _, signature = jitted._signature_of(args, kwargs)
-        with tracing(Mapped("make_jaxpr", tuple(map(tuple, axis_env or ())))):
+        with tracing(AxisTrace("make_jaxpr", tuple(map(tuple, axis_env or ())))):
             t = trace(fun, signature, user="make_jaxpr")
         if return_shape:
             return t.graph, t.out_spec.unflatten([struct_of(a) for a in t.out_avals])

@@ -136,7 +136,7 @@ def drop_dead(block: Block) -> Block:
     return Block(block.inputs, tuple(reversed(kept)), block.outputs)
 
 
-class _Step:
+class _AddedStep:
     """Stands for the primitive of a step that the compiler adds."""
 
     effects = ()
@@ -147,10 +147,10 @@ class _Step:
 
 
 #: A result of a body that would be an operand: arrays that leave a body are its own.
-COPY: Any = _Step("copy")
-_SPREAD: Any = _Step("spread")
-_TIMES: Any = _Step("times")
-_TURNED: Any = _Step("turned")
+COPY: Any = _AddedStep("copy")
+_SPREAD: Any = _AddedStep("spread")
+_TIMES: Any = _AddedStep("times")
+_TURNED: Any = _AddedStep("turned")
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 

@@ -15,7 +15,7 @@ from ..ops.kit.canonical import as_array, canonical_axis
 from ..ops.kit.checks import kind
 from ..ops.slicing import concatenate, pad, rev, slice_in_dim
 from .admission import admit
-from .flow import check_callable, operands
+from .flow import check_functions, operands
 from .signature import fun_text
 
 __all__ = ["associative_scan"]
@@ -49,7 +49,7 @@ def associative_scan(
         There are no arrays, their sizes along ``axis`` differ or there is no such axis, or ``fn``
         gives another structure or shape.
     """
-    check_callable("associative_scan", fn=fn)
+    check_functions("associative_scan", fn=fn)
     leaves, spec, avals = operands("associative_scan", elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems has no arrays.")

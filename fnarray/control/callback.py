@@ -21,7 +21,7 @@ from ..errors import JaxRuntimeError, MissingRuleError
 from ..ops.kit.registry import register
 from ..ops.shape import broadcast, expand_dims
 from ..ops.slicing import index_in_dim
-from .host import NOT_LINEAR, FlatCallback, act, check_callable, row_by_row
+from .host import NOT_LINEAR, FlatCallback, act, act_by_row, check_callable
 from .scan import stack
 
 __all__ = []
@@ -145,7 +145,7 @@ def _batch_pure(
             f"one of {', '.join(map(repr, VMAP_METHODS[:-1]))}.",
         )
     if vmap_method == "sequential" or size == 0:
-        return row_by_row(pure_callback_p, args, batched, params)
+        return act_by_row(pure_callback_p, args, batched, params)
     avals = params["result_avals"]
     if vmap_method == "sequential_unrolled":
         rows = [
@@ -263,7 +263,7 @@ def _batch_io(
             f"vmap of an ordered io_callback: the rows have no order, in "
             f"{params['callback'].where()}\n  Loop with lax.map, or pass ordered=False."
         )
-    return row_by_row(io_callback_p, args, batched, {"ordered": ordered, **params})
+    return act_by_row(io_callback_p, args, batched, {"ordered": ordered, **params})
 
 
 io_callback_p = register(

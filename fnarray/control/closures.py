@@ -77,7 +77,7 @@ def _applied(closed: ClosedGraph, args: Sequence[Any]) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _Residuals:
     """Residuals of ``custom_gradient``: a graph, and what it is closed over."""
 
     closed: ClosedGraph
@@ -87,9 +87,9 @@ class _Held:
 
 
 tree.register_pytree_node(
-    _Held,
+    _Residuals,
     lambda held: (held.consts, (held.closed, held.in_spec, held.out_spec)),
-    lambda fixed, consts: _Held(*fixed, tuple(consts)),
+    lambda fixed, consts: _Residuals(*fixed, tuple(consts)),
 )
 
 
@@ -108,7 +108,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
 
-    def fwd(*args: Any) -> tuple[Any, _Held]:
+    def fwd(*args: Any) -> tuple[Any, _Residuals]:
         out, rule = fun(*args)
         outs, in_spec = tree.flatten_spec(out)
         avals = [tangent_aval(abstract(x)) for x in outs]
@@ -117,9 +117,9 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
             _flat(rule, in_spec_of_one(in_spec), specs), avals, f"the vjp of {fun_name(fun)}"
         )
         closed, consts = closed_over_nothing(graph), graph.consts
-        return out, _Held(closed, in_spec, specs[0], consts)
+        return out, _Residuals(closed, in_spec, specs[0], consts)
 
-    def bwd(held: _Held, ct: Any) -> Any:
+    def bwd(held: _Residuals, ct: Any) -> Any:
         leaves = tree.leaves(ct)
         found = held.out_spec.unflatten(_applied(held.closed, [*held.consts, *leaves]))
         return found if isinstance(found, tuple) else (found,)

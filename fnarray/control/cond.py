@@ -21,7 +21,7 @@ from ..ops.kit.checks import kind
 from . import cond_rules
 from ._bodies import holding
 from .admission import admit
-from .flow import check_callable, check_same_results, operands, with_common_consts
+from .flow import check_functions, check_same_results, operands, with_common_consts
 from .signature import Signature, spec_of_call
 from .tracing import traced
 
@@ -83,7 +83,7 @@ def cond(
     elif len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         x, on_true, y, on_false = true_fun, false_fun, *operands
         return cond(pred, _taking(0, on_true), _taking(1, on_false), x, y)
-    check_callable("cond", true_fun=true_fun, false_fun=false_fun)
+    check_functions("cond", true_fun=true_fun, false_fun=false_fun)
     kind_of = _check_scalar("cond", "pred", pred)
     if kind_of not in "biuf":
         raise TypeError(f"lax.cond: pred must be a boolean or a real number, got {pred!r}.")
@@ -134,7 +134,7 @@ def switch(
     if not branches:
         raise ValueError("lax.switch: branches is empty. Give at least one.")
     names = tuple(f"branches[{i}]" for i in range(len(branches)))
-    check_callable("switch", **dict(zip(names, branches, strict=True)))
+    check_functions("switch", **dict(zip(names, branches, strict=True)))
     if _check_scalar("switch", "index", index) not in "iu":
         raise TypeError(
             f"lax.switch: index must be an integer, got {index!r} as {aval_of(index).dtype}."

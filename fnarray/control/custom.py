@@ -140,7 +140,7 @@ class _Custom:
             ) from error
 
 
-class _Call:
+class _CustomCall:
     """One call of a custom function, and what is known of its results."""
 
     def __init__(self, custom: _Custom, given: Arguments):
@@ -288,7 +288,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
         if state.trace is None and not kwargs:
             return self._eagerly(args, kwargs)
         given = self._arguments(args, kwargs)
-        call = _Call(self, given)
+        call = _CustomCall(self, given)
         rule = _JVPRule(self, call)
         outs = call_custom(
             JVPCall(call.run, rule, fun_name(self.fun), self.symbolic_zeros), given.take()
@@ -299,7 +299,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
 class _JVPRule(JVPRule):
     """The user's rule of one call."""
 
-    def __init__(self, custom: custom_jvp, call: _Call):
+    def __init__(self, custom: custom_jvp, call: _CustomCall):
         self.custom = custom
         self.call = call
         self.held = call.given.held
@@ -449,7 +449,7 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
 
-class _VJPCall(_Call):
+class _VJPCall(_CustomCall):
     """One call of a ``custom_vjp`` function."""
 
     custom: custom_vjp

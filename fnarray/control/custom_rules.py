@@ -44,7 +44,7 @@ FORWARD = "can't apply forward-mode autodiff (jvp) to a custom_vjp function."
 # ---- on batches ----------------------------------------------------------------------------------
 
 
-class Mapped:
+class BatchRunner:
     """Runs a function, and the rules beside it, on batches.
 
     Attributes
@@ -115,7 +115,7 @@ class MappedCall(CustomCall):
     def __init__(self, inner: Any, axis: Axis, batched: Flags, of: BatchTrace | None):
         self.inner = inner
         self.name = inner.name
-        self.mapped = Mapped(inner.name, axis, batched, of)
+        self.mapped = BatchRunner(inner.name, axis, batched, of)
 
     @property
     def flags(self) -> Flags | None:

@@ -25,12 +25,12 @@ from ..core.trace import no_trace
 from ..ops.kit.registry import register
 from .host import (
     NOT_LINEAR,
+    ByIdentity,
     FlatCallback,
-    Held,
     act,
+    act_by_row,
     arguments,
     check_callable,
-    row_by_row,
     split_arguments,
 )
 
@@ -49,7 +49,7 @@ def _declare_debug(name: str, evaluate: Callable[..., Any]) -> Primitive:
         form=lambda ins, outs, **params: HOST,
         jvp=lambda primals, tangents, **params: (act(prim, primals, **params), []),
         transpose=NOT_LINEAR,
-        batch=lambda size, args, batched, **params: row_by_row(prim, args, batched, params),
+        batch=lambda size, args, batched, **params: act_by_row(prim, args, batched, params),
         effects=("debug",),
         multiple_results=True,
     )
@@ -164,9 +164,9 @@ def _print(
     fmt: str,
     has_placeholders: bool,
     in_tree: tree.PyTreeDef,
-    static_args: tuple[tuple[int, Held], ...],
+    static_args: tuple[tuple[int, ByIdentity], ...],
     np_printoptions: tuple[tuple[str, Any], ...],
-    logging_record: Held | None,
+    logging_record: ByIdentity | None,
     **params: Any,
 ) -> tuple[()]:
     args, kwargs = arguments(in_tree, static_args, xs)
@@ -249,7 +249,7 @@ def debug_print(
     options = {
         "ordered": ordered,
         "partitioned": partitioned,
-        "logging_record": Held(_record()) if _use_logging else None,
+        "logging_record": ByIdentity(_record()) if _use_logging else None,
     }
     if fmt is None:
         _check_alone("debug.print", args, kwargs)

@@ -21,7 +21,7 @@ Avals = tuple[ShapedArray, ...]
 # ---- operands ------------------------------------------------------------------------------------
 
 
-def check_callable(where: str, **funs: Any) -> None:
+def check_functions(where: str, **funs: Any) -> None:
     """Raise `TypeError` for what should be a function and is none, `EffectError` for impure ones.
 
     All are checked before the first is traced.

@@ -26,7 +26,7 @@ __all__ = []
 NOT_LINEAR = Missing("a Python function is not known to be linear. Use custom_vjp around it.")
 
 
-class Held:
+class ByIdentity:
     """A Python object as a param: known by identity, as equal objects may act differently."""
 
     __slots__ = ("value",)
@@ -41,7 +41,7 @@ class Held:
         return value if type(value) is str else id(value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and self._key() == other._key()
+        return isinstance(other, ByIdentity) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -64,7 +64,7 @@ class FlatCallback:
     callback : callable
     in_tree : PyTreeDef
         Structure of ``(args, kwargs)``.
-    statics : tuple of (int, Held)
+    statics : tuple of (int, ByIdentity)
         Leaves that are no arrays, by position.
     out_tree : PyTreeDef, optional
         Structure of the result, to name its leaves in messages.
@@ -76,10 +76,10 @@ class FlatCallback:
         self,
         callback: Callable[..., Any],
         in_tree: tree.PyTreeDef,
-        statics: tuple[tuple[int, Held], ...] = (),
+        statics: tuple[tuple[int, ByIdentity], ...] = (),
         out_tree: tree.PyTreeDef | None = None,
     ):
-        self.callback = Held(callback)
+        self.callback = ByIdentity(callback)
         self.in_tree = in_tree
         self.statics = statics
         self.out_tree = out_tree
@@ -114,7 +114,7 @@ class FlatCallback:
 
 
 def arguments(
-    in_tree: tree.PyTreeDef, statics: Sequence[tuple[int, Held]], leaves: Sequence[np.ndarray]
+    in_tree: tree.PyTreeDef, statics: Sequence[tuple[int, ByIdentity]], leaves: Sequence[np.ndarray]
 ) -> tuple[tuple, dict[str, Any]]:
     """Return ``(args, kwargs)`` with copies of the arrays, and static leaves, in their places."""
     fixed = {i: held.value for i, held in statics}
@@ -131,7 +131,7 @@ def _copied(x: np.ndarray) -> ArrayImpl:
 
 def split_arguments(
     args: tuple, kwargs: dict[str, Any]
-) -> tuple[list[Any], tree.PyTreeDef, tuple[tuple[int, Held], ...]]:
+) -> tuple[list[Any], tree.PyTreeDef, tuple[tuple[int, ByIdentity], ...]]:
     """Return leaves that are arrays, the structure, and the other leaves with their positions."""
     leaves, in_tree = tree.flatten((args, kwargs))
     arrays, statics = [], []
@@ -139,7 +139,7 @@ def split_arguments(
         try:
             aval_of(leaf)
         except (TypeError, OverflowError):
-            statics.append((i, Held(leaf)))
+            statics.append((i, ByIdentity(leaf)))
         else:
             arrays.append(leaf)
     return arrays, in_tree, tuple(statics)
@@ -167,7 +167,7 @@ def check_callable(where: str, callback: Any) -> None:
         )
 
 
-def row_by_row(
+def act_by_row(
     prim: Primitive, args: Sequence[Any], batched: Sequence[bool], params: dict[str, Any]
 ) -> tuple[list[Any], tuple[bool, ...]]:
     """Act once for each row of the batched operands, in order: a loop around the operation."""

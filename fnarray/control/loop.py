@@ -18,7 +18,7 @@ from ..ops.kit.checks import kind
 from . import loop_rules
 from ._looping import looping
 from .admission import admit
-from .flow import check_callable, parameter_name, settle
+from .flow import check_functions, parameter_name, settle
 from .scan import run_scan, turns
 from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
@@ -59,7 +59,7 @@ def while_loop(
         ``cond_fun`` gives no boolean scalar, ``body_fun`` changes the structure or a type, or one
         of them is not callable.
     """
-    check_callable("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
     if config.disable_jit:
         with admit(cond_fun, "while_loop"), admit(body_fun, "while_loop"):
             while cond_fun(init_val):
@@ -140,7 +140,7 @@ def fori_loop(
     ValueError
         ``unroll`` is given and a bound is traced.
     """
-    check_callable("fori_loop", body_fun=body_fun)
+    check_functions("fori_loop", body_fun=body_fun)
     low, high = _bound("lower", lower), _bound("upper", upper)
     if low.dtype != high.dtype:
         raise TypeError(

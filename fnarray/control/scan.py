@@ -24,7 +24,7 @@ from ..transforms.graphs import batch_graph
 from . import scan_rules
 from ._looping import looping
 from .admission import admit
-from .flow import check_callable, operands, parameter_name, settle
+from .flow import check_functions, operands, parameter_name, settle
 from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
 
@@ -94,7 +94,7 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
-    check_callable("scan", f=f)
+    check_functions("scan", f=f)
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)
     if config.disable_jit:
@@ -281,7 +281,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     ValueError
         Leading axes differ or there are none, or ``batch_size`` is not positive.
     """
-    check_callable("map", f=f)
+    check_functions("map", f=f)
     if batch_size is not None and operator.index(batch_size) <= 0:
         raise ValueError(f"lax.map: batch_size must be positive, got {batch_size}.")
     leaves, _, avals = operands("map", xs)

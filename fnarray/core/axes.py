@@ -13,7 +13,7 @@ from .trace import Trace, bind, state, within
 Axes = tuple[tuple[Hashable, int], ...]
 
 
-class Mapped(Trace):
+class AxisTrace(Trace):
     """Binds the axes of a function that runs on several devices, while it is traced."""
 
     def __init__(self, name: str, axes: Axes):
@@ -43,7 +43,7 @@ def devices_in_use() -> int:
     """Return on how many devices the function being traced is to run."""
     count = 1
     for frame in _frames():
-        if isinstance(frame, Mapped):
+        if isinstance(frame, AxisTrace):
             for _, size in frame.axes:
                 count *= size
     return count

@@ -2,7 +2,7 @@
 
 A graph becomes a document, and a layout fits the document to a width (Lindig, *Strictly Pretty*,
 2000). A document is a string or a tuple of documents, plain or marked: `Break` ends a line or is
-its own text, `Group` decides that for the breaks in it, `Nest` indents, `Note` is a margin note.
+its own text, `Group` decides that for the breaks in it, `Indent` indents, `Note` is a margin note.
 
 The laws of the notation:
 
@@ -44,7 +44,7 @@ class Group(tuple):
     """Documents laid out flat if together they fit what is left of the line."""
 
 
-class Nest(tuple):
+class Indent(tuple):
     """Documents whose lines begin two columns further to the right."""
 
 
@@ -55,7 +55,7 @@ def join(between: Doc, docs: Iterable[Doc]) -> Doc:
 
 def bracketed(left: str, docs: Iterable[Doc], right: str) -> Doc:
     """Return ``docs`` in brackets: all on the line, or each on a line of its own."""
-    return Group((Nest((left, Break(""), join(Break(" "), docs))), Break(""), right))
+    return Group((Indent((left, Break(""), join(Break(" "), docs))), Break(""), right))
 
 
 def layout(doc: Doc, width: int) -> str:
@@ -73,7 +73,7 @@ def layout(doc: Doc, width: int) -> str:
             case str():
                 lines[-1] += doc
             case _:
-                indent += 2 * isinstance(doc, Nest)
+                indent += 2 * isinstance(doc, Indent)
                 if isinstance(doc, Group) and not flat:
                     flat = _fits(doc, width - len(lines[-1].encode()))
                 agenda.extend((indent, flat, part) for part in reversed(doc))
@@ -152,8 +152,8 @@ class _Printer:
         eqns = join(Break("; "), map(self.eqn, graph.eqns))
         outvars = self.row(map(self.name, graph.outvars), ",")
         close = ",)" if len(graph.outvars) == 1 else ")"
-        body = ". let", Nest((Break(" "), eqns)), Break(" "), "in (", outvars, close
-        return Group((Nest((head, body)), " }"))
+        body = ". let", Indent((Break(" "), eqns)), Break(" "), "in (", outvars, close
+        return Group((Indent((head, body)), " }"))
 
     def eqn(self, eqn: Eqn) -> Doc:
         """Return ``results = primitive[params] operands``."""
@@ -186,7 +186,7 @@ class _Printer:
 
     def row(self, items: Iterable[str], comma: str = "") -> Doc:
         # Each gap is a group of its own, so a row too long for its line is filled, not stacked.
-        return Nest([Group(join((comma, Group([Break(" ")])), items))])
+        return Indent([Group(join((comma, Group([Break(" ")])), items))])
 
     def name(self, atom: Atom) -> str:
         if isinstance(atom, Literal):

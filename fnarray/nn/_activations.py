@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..control.custom import custom_jvp
 from ..core.array import Array
-from ._args import inexact
+from ._args import inexact_operands
 
 __all__ = [
     "celu",
@@ -110,7 +110,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     -----
     Source: Hendrycks, Gimpel, arXiv:1606.08415.
     """
-    (x,) = inexact("gelu", x)
+    (x,) = inexact_operands("gelu", x)
     if approximate:
         inner = np.asarray(sqrt(2 / pi), x.dtype) * (x + 0.044715 * x**3)
         return x * (0.5 * (1.0 + jnp.tanh(inner)))
@@ -133,13 +133,13 @@ swish = silu
 
 def mish(x: Any) -> Array:
     """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681)."""
-    (x,) = inexact("mish", x)
+    (x,) = inexact_operands("mish", x)
     return x * jnp.tanh(softplus(x))
 
 
 def softplus(x: Any) -> Array:
     """``log(1 + exp(x))``, without overflow."""
-    return jnp.logaddexp(*inexact("softplus", x), 0.0)
+    return jnp.logaddexp(*inexact_operands("softplus", x), 0.0)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
@@ -167,7 +167,7 @@ def soft_sign(x: Any) -> Array:
 
 def log_sigmoid(x: Any) -> Array:
     """Logarithm of the logistic function."""
-    return -softplus(-inexact("log_sigmoid", x)[0])
+    return -softplus(-inexact_operands("log_sigmoid", x)[0])
 
 
 def hard_tanh(x: Any) -> Array:
@@ -201,7 +201,7 @@ def log1mexp(x: Any) -> Array:
 
     Source: Maechler, "Accurately computing log(1 - exp(-|a|))", 2012.
     """
-    (x,) = inexact("log1mexp", x)
+    (x,) = inexact_operands("log1mexp", x)
     small = x < log(2.0)
     return jnp.where(
         small,

@@ -10,7 +10,7 @@ from ..core.dtypes import lattice_result_type, to_inexact
 from ..ops.kit.calls import convert
 
 
-def inexact(name: str, *xs: Any) -> tuple[Array, ...]:
+def inexact_operands(name: str, *xs: Any) -> tuple[Array, ...]:
     """Return operands in their common inexact dtype, and of one rank (or rank 0).
 
     Raises

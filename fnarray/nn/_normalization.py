@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_complex
-from ._args import inexact
+from ._args import inexact_operands
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
 
@@ -34,7 +34,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     where : array of bool, optional
         Elements to take; the others get 0.
     """
-    (x,) = inexact("softmax", x)
+    (x,) = inexact_operands("softmax", x)
     grown = jnp.exp(x - _shift(x, axis, where))
     if where is not None:
         grown = jnp.where(where, grown, 0.0)
@@ -43,7 +43,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """Logarithm of `softmax`, without underflow; -inf where ``where`` is False."""
-    (x,) = inexact("log_softmax", x)
+    (x,) = inexact_operands("log_softmax", x)
     shifted = x - _shift(x, axis, where)
     total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
     result = shifted - jnp.log(total)
@@ -79,9 +79,9 @@ def logsumexp(
     Array, or tuple of two
     """
     if b is None:
-        (x,) = inexact("logsumexp", a)
+        (x,) = inexact_operands("logsumexp", a)
     else:
-        x, b = jnp.broadcast_arrays(*inexact("logsumexp", a, b))
+        x, b = jnp.broadcast_arrays(*inexact_operands("logsumexp", a, b))
         # A weight of zero takes its element out, also where exp overflows.
         x = jnp.where(b != 0, x, -np.inf)
     if where is not None:
@@ -149,7 +149,7 @@ def standardize(
         raise ValueError(
             f"nn.standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}."
         )
-    (x,) = inexact("standardize", x)
+    (x,) = inexact_operands("standardize", x)
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None:

@@ -47,7 +47,7 @@ class EigResult(NamedTuple):
     eigenvectors: Array
 
 
-def inexact(name: str, *args: Any) -> list[Array]:
+def inexact_matrices(name: str, *args: Any) -> list[Array]:
     """Return matrices in their common inexact dtype."""
     return promote_dtypes_inexact(*(as_operand(f"linalg.{name}", x, i) for i, x in enumerate(args)))
 
@@ -60,7 +60,7 @@ def square(name: str, *args: Any) -> list[Array]:
     ValueError
         It is not.
     """
-    arrays = inexact(name, *args)
+    arrays = inexact_matrices(name, *args)
     shape = arrays[0].shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(
@@ -108,7 +108,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     ValueError
         For another mode.
     """
-    (a,) = inexact("qr", a)
+    (a,) = inexact_matrices("qr", a)
     if mode == "raw":
         packed, taus = geqrf(a)
         return QRResult(matrix_transpose(packed), taus)
@@ -142,7 +142,7 @@ def svd(
     subset_by_index : (int, int), optional
         Range of the values wanted, from the largest.
     """
-    (a,) = inexact("svd", a)
+    (a,) = inexact_matrices("svd", a)
     if not hermitian:
         out = lal.svd(
             a,

@@ -18,7 +18,7 @@ from ..ops.linalg_determinant import det as _det
 from ..ops.linalg_determinant import slogdet as _slogdet
 from ..ops.linalg_least import pinv as _pinv
 from ..ops.linalg_solve import linear_solve
-from ._linalg_factors import inexact, square, svd
+from ._linalg_factors import inexact_matrices, square, svd
 from ._products import matmul as product
 from ._promote import as_operand
 from ._reductions import any as any_of
@@ -60,7 +60,7 @@ def solve(a: Any, b: Any) -> Array:
     ValueError
         For shapes that do not fit.
     """
-    a, b = inexact("solve", a, b)
+    a, b = inexact_matrices("solve", a, b)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(
             "numpy.linalg.solve: the left-hand side must have shape (..., n, n), got "
@@ -129,7 +129,7 @@ def lstsq(
     ValueError
         For a ``b`` of another number of rows.
     """
-    a, b = inexact("lstsq", a, b)
+    a, b = inexact_matrices("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2):
         raise TypeError(
             "numpy.linalg.lstsq takes a matrix, and a vector or matrix, got arrays of shapes "
@@ -191,7 +191,7 @@ def pinv(
     TypeError
         For ranks below 2, or both names given.
     """
-    (a,) = inexact("pinv", a)
+    (a,) = inexact_matrices("pinv", a)
     if rtol is not None and rcond is not None:
         raise TypeError("numpy.linalg.pinv: give rtol or rcond, which are one thing, not both.")
     rtol = rcond if rtol is None else rtol
@@ -272,7 +272,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     tol : array_like, optional
         Deprecated: the absolute bound in place of the relative one.
     """
-    (M,) = inexact("matrix_rank", M)
+    (M,) = inexact_matrices("matrix_rank", M)
     if M.ndim < 2:
         return lax.convert_element_type(any_of(M != 0), np.int32)
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
@@ -388,7 +388,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     ValueError
         For an ``ind`` that is not positive, or parts of different sizes.
     """
-    (a,) = inexact("tensorinv", a)
+    (a,) = inexact_matrices("tensorinv", a)
     ind = index(ind)
     if ind <= 0:
         raise ValueError(f"numpy.linalg.tensorinv: ind must be a positive integer, got {ind}.")
@@ -417,7 +417,7 @@ def tensorsolve(a: Any, b: Any, axes: tuple[int, ...] | None = None) -> Array:
     ValueError
         For shapes that do not fit.
     """
-    a, b = inexact("tensorsolve", a, b)
+    a, b = inexact_matrices("tensorsolve", a, b)
     if axes is not None:
         last = [index(i) % a.ndim for i in axes]
         a = transpose(a, [i for i in range(a.ndim) if i not in last] + last)

@@ -152,7 +152,7 @@ def combination(name: str, slot: str, graph: ClosedGraph) -> Combine:
     return combine
 
 
-def inexact(graph: ClosedGraph) -> list[int]:
+def with_tangents(graph: ClosedGraph) -> list[int]:
     """Return which of the combined values have tangents."""
     avals = graph.in_avals[: len(graph.in_avals) // 2]
     return [k for k, aval in enumerate(avals) if differentiable(aval.dtype)]
@@ -161,7 +161,7 @@ def inexact(graph: ClosedGraph) -> list[int]:
 def dual_combination(name: str, graph: ClosedGraph) -> Combine:
     """Return the combination of two lists of values, each followed by tangents of `inexact`."""
     _check_elementwise(name, "jvp", graph)
-    n, moving = len(graph.in_avals) // 2, inexact(graph)
+    n, moving = len(graph.in_avals) // 2, with_tangents(graph)
 
     def pairs(values: Arrays) -> list[tuple[Any, Any]]:
         tangents = dict(zip(moving, values[n:], strict=True))
@@ -209,7 +209,7 @@ def fold_tangents(
 
     Values and tangents are folded together, by the derivative of the combination.
     """
-    n, moving = len(outs), inexact(graph)
+    n, moving = len(outs), with_tangents(graph)
     terms = [*primals[:n], *(instantiate(tangents[k]) for k in moving)]
     starts = [*primals[n:], *(instantiate(tangents[n + k]) for k in moving)]
     starts = [broadcast(start, outs[0].shape) for start in starts]

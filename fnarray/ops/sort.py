@@ -165,14 +165,14 @@ def _sort_eval(
     return tuple(np.take_along_axis(x, order, dimension) for x in operands)
 
 
-def _lanes(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+def _rows(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     return prod(shape[:axis]), shape[axis], prod(shape[axis + 1 :])
 
 
 def _sort_call(ins: Any, outs: Any, *, dimension: int, is_stable: bool, num_keys: int) -> Library:
     comparable = all(not is_complex(a.dtype) and a.dtype not in HALVES for a in ins[:num_keys])
     native = comparable and len(ins) <= _NATIVE_OPERANDS and ins[0].size
-    statics = (*_lanes(ins[0].shape, dimension), num_keys)
+    statics = (*_rows(ins[0].shape, dimension), num_keys)
     return Library(f"sort.sort_{len(ins)}", statics, ins[0].size, bool(native))
 
 
@@ -284,7 +284,7 @@ def _top_k_eval(x: np.ndarray, *, axis: int, k: int) -> tuple[np.ndarray, np.nda
 def _top_k_call(ins: Any, outs: Any, *, axis: int, k: int) -> Library:
     (x,) = ins
     native = x.dtype.kind in "iuf" and x.dtype not in HALVES and x.size and k
-    statics = (*_lanes(x.shape, axis), k)
+    statics = (*_rows(x.shape, axis), k)
     return Library("sort.top_k", statics, x.size, bool(native))
 
 

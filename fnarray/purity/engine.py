@@ -16,7 +16,7 @@ from . import rules
 from .calls import Calls
 from .expressions import Expressions
 from .findings import Finding, Place
-from .rules import Rule
+from .rules import LintRule
 from .scopes import Frame, facts_of, parameters
 from .statements import Statements
 from .values import CONTAINERS, OUTSIDE, Function, Resolver, Value, join
@@ -62,7 +62,7 @@ class Engine(Statements, Expressions, Calls):
     # --- reports ---
 
     def report(
-        self, rule: type[Rule], frame: Frame, node: ast.AST, name: str = "", what: str = ""
+        self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = ""
     ) -> None:
         """Add a finding at a node; the same one twice is one."""
         file = frame.function.file

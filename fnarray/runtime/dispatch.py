@@ -53,7 +53,7 @@ def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
     return np.asarray(x, aval.dtype)
 
 
-def program(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable[..., Any]:
+def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable[..., Any]:
     """Return ``call(*buffers) -> result`` for one signature of a function.
 
     Parameters

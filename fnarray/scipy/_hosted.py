@@ -11,68 +11,68 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import to_complex
-from ..nn._args import inexact
+from ..nn._args import inexact_operands
 from ..ops import hosted
 
 
 def dawsn(x: Any) -> Array:
     """Dawson's integral, ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to ``x``."""
-    return hosted.dawsn(*inexact("dawsn", x))
+    return hosted.dawsn(*inexact_operands("dawsn", x))
 
 
 def erfcx(x: Any) -> Array:
     """``exp(x**2) * erfc(x)``, which neither under- nor overflows for positive ``x``."""
-    return hosted.erfcx(*inexact("erfcx", x))
+    return hosted.erfcx(*inexact_operands("erfcx", x))
 
 
 def exp1(x: Any) -> Array:
     """Exponential integral E1, of ``exp(-t) / t`` from ``x`` to infinity."""
-    return hosted.exp1(*inexact("exp1", x))
+    return hosted.exp1(*inexact_operands("exp1", x))
 
 
 def expi(x: Any) -> Array:
     """Exponential integral Ei, of ``exp(t) / t`` from -infinity to ``x``."""
-    return hosted.expi(*inexact("expi", x))
+    return hosted.expi(*inexact_operands("expi", x))
 
 
 def expn(n: Any, x: Any) -> Array:
     """Generalised exponential integral of order ``n``, of ``exp(-x t) / t**n`` from 1 on."""
-    return hosted.expn(*inexact("expn", n, x))
+    return hosted.expn(*inexact_operands("expn", n, x))
 
 
 def fresnel(x: Any) -> tuple[Array, Array]:
     """Fresnel's integrals from 0 to ``x``: of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)``."""
-    return hosted.fresnel(*inexact("fresnel", x))
+    return hosted.fresnel(*inexact_operands("fresnel", x))
 
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     """Confluent hypergeometric function 1F1(a; b; x)."""
-    return hosted.hyp1f1(*inexact("hyp1f1", a, b, x))
+    return hosted.hyp1f1(*inexact_operands("hyp1f1", a, b, x))
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
     """Gauss's hypergeometric function 2F1(a, b; c; x)."""
-    return hosted.hyp2f1(*inexact("hyp2f1", a, b, c, x))
+    return hosted.hyp2f1(*inexact_operands("hyp2f1", a, b, c, x))
 
 
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T function: probability that ``X > h`` and ``0 < Y < a X`` for normal X and Y."""
-    return hosted.owens_t(*inexact("owens_t", h, a))
+    return hosted.owens_t(*inexact_operands("owens_t", h, a))
 
 
 def sici(x: Any) -> tuple[Array, Array]:
     """Sine and cosine integrals."""
-    return hosted.sici(*inexact("sici", x))
+    return hosted.sici(*inexact_operands("sici", x))
 
 
 def spence(x: Any) -> Array:
     """Spence's function, minus the integral of ``log(t) / (t - 1)`` from 1 to ``x``."""
-    return hosted.spence(*inexact("spence", x))
+    return hosted.spence(*inexact_operands("spence", x))
 
 
 def wofz(z: Any) -> Array:
     """Faddeeva function ``exp(-z**2) erfc(-i z)``, complex."""
-    (z,) = inexact("wofz", z)
+    (z,) = inexact_operands("wofz", z)
     return hosted.wofz(lax.convert_element_type(z, to_complex(z.dtype)))
 
 
@@ -87,7 +87,7 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     n_iter : int
         Accepted for compatibility; there is no iteration.
     """
-    (z,) = inexact("bessel_jn", z)
+    (z,) = inexact_operands("bessel_jn", z)
     if index(v) < 0:
         raise ValueError(f"bessel_jn: v must not be negative, got {v}.")
     shape = (index(v) + 1, *z.shape)
@@ -118,4 +118,4 @@ def sph_harm_y(
     for name, x in (("n", n), ("m", m)):
         if np.dtype(getattr(x, "dtype", type(x))).kind not in "iu":
             raise TypeError(f"sph_harm_y: {name} must hold integers, got {x!r}.")
-    return hosted.sph_harm_y(*inexact("sph_harm_y", n, m, theta, phi))
+    return hosted.sph_harm_y(*inexact_operands("sph_harm_y", n, m, theta, phi))

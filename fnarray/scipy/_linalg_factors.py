@@ -13,7 +13,7 @@ from .. import numpy as jnp
 from ..core.array import Array, aval_of
 from ..core.dtypes import is_complex, to_complex
 from ..lax import linalg as lal
-from ..numpy._linalg_factors import inexact
+from ..numpy._linalg_factors import inexact_matrices
 from ..ops.contract import batch_matmul as matmul
 from ..ops.kit.calls import conj
 from ..ops.kit.matrix import adjoint, eye, scale_columns, tril, triu
@@ -50,7 +50,7 @@ def qr(
         For another mode.
     """
     _choice("qr", "mode", mode, ("full", "r", "economic"))
-    (a,) = inexact("qr", a)
+    (a,) = inexact_matrices("qr", a)
     q, *rest = lal.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
@@ -85,7 +85,7 @@ def qr_multiply(
         For another mode.
     """
     _choice("qr_multiply", "mode", mode, ("right", "left"))
-    a, c = inexact("qr_multiply", a, c)
+    a, c = inexact_matrices("qr_multiply", a, c)
     q, *rest = lal.qr(a, pivoting=pivoting, full_matrices=False)
     q = conj(q) if conjugate else q
     return (jnp.matmul(q, c) if mode == "left" else jnp.matmul(c, q), *rest)
@@ -131,7 +131,7 @@ def polar(
     ValueError
         For another side or method.
     """
-    (a,) = inexact("polar", a)
+    (a,) = inexact_matrices("polar", a)
     _choice("polar", "side", side, ("right", "left"))
     _choice("polar", "method", method, ("qdwh", "svd"))
     m, n = a.shape
@@ -247,7 +247,7 @@ def eigh_tridiagonal(
     ValueError
         For another selection, or shapes that do not fit.
     """
-    d, e = inexact("eigh_tridiagonal", d, e)
+    d, e = inexact_matrices("eigh_tridiagonal", d, e)
     _choice("eigh_tridiagonal", "select", select, ("a", "i"))
     n = d.shape[-1] if d.ndim == 1 else -1
     if e.shape != (n - 1,):
@@ -309,7 +309,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
         shape = aval_of(x).shape
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"scipy.linalg.rsf2csf: {name} must be square, got shape {shape}.")
-    T, Z = inexact("rsf2csf", T, Z)
+    T, Z = inexact_matrices("rsf2csf", T, Z)
     if T.shape != Z.shape:
         raise ValueError(
             f"scipy.linalg.rsf2csf: the matrices must have one shape, got {T.shape} and {Z.shape}."

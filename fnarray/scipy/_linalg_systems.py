@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..lax import linalg as lal
-from ..numpy._linalg_factors import inexact
+from ..numpy._linalg_factors import inexact_matrices
 from ..ops.contract import batch_matmul as matmul
 from ..ops.kit.matrix import adjoint, eye, tril, triu
 
@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 def _square(name: str, *args: Any) -> list[Array]:
     """Return arrays in their common inexact dtype; the first must hold square matrices."""
-    arrays = inexact(name, *args)
+    arrays = inexact_matrices(name, *args)
     shape = arrays[0].shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"scipy.linalg.{name} takes square matrices (..., n, n), got {shape}.")
@@ -117,7 +117,7 @@ def cho_solve(
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the LU factors of matrices in one array, and the rows' exchanges."""
-    (a,) = inexact("lu_factor", a)
+    (a,) = inexact_matrices("lu_factor", a)
     factors, pivots, _ = lal.lu(a)
     return factors, pivots
 
@@ -180,7 +180,7 @@ def lu(
     tuple of array
         With ``k = min(m, n)``, ``l`` is (m, k) and ``u`` (k, n).
     """
-    (a,) = inexact("lu", a)
+    (a,) = inexact_matrices("lu", a)
     factors, _, order = lal.lu(a)
     m, n = a.shape[-2:]
     k = min(m, n)

@@ -12,7 +12,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import is_complex
-from ..nn._args import inexact
+from ..nn._args import inexact_operands
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -22,7 +22,7 @@ def _operand(name: str, x: Any, type: Any, norm: Any) -> Array:
         raise ValueError(f"scipy.fft.{name}: type must be 2, got {type}.")
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"scipy.fft.{name}: norm must be None or 'ortho', got {norm!r}.")
-    (x,) = inexact(name, x)
+    (x,) = inexact_operands(name, x)
     return lax.convert_element_type(x, x.dtype)
 
 

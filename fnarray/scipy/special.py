@@ -19,7 +19,7 @@ from .. import numpy as jnp
 from ..control.custom import custom_jvp
 from ..core.array import Array
 from ..core.dtypes import finfo
-from ..nn._args import inexact
+from ..nn._args import inexact_operands
 from ..nn._normalization import log_softmax as _log_softmax
 from ..nn._normalization import logsumexp
 from ..nn._normalization import softmax as _softmax
@@ -102,22 +102,22 @@ __all__ = [
 
 def erf(x: Any) -> Array:
     """Error function."""
-    return lax.erf(*inexact("erf", x))
+    return lax.erf(*inexact_operands("erf", x))
 
 
 def erfc(x: Any) -> Array:
     """``1 - erf(x)``, accurate where it is small."""
-    return lax.erfc(*inexact("erfc", x))
+    return lax.erfc(*inexact_operands("erfc", x))
 
 
 def erfinv(x: Any) -> Array:
     """Inverse of `erf`."""
-    return lax.erf_inv(*inexact("erfinv", x))
+    return lax.erf_inv(*inexact_operands("erfinv", x))
 
 
 def ndtr(x: Any) -> Array:
     """Distribution function of the standard normal distribution."""
-    (x,) = inexact("ndtr", x)
+    (x,) = inexact_operands("ndtr", x)
     return 0.5 * lax.erfc(x * -sqrt(0.5))
 
 
@@ -130,7 +130,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     series_order : int
         Terms of the asymptotic series (DLMF 7.12.1) that serves the lower tail.
     """
-    (x,) = inexact("log_ndtr", x)
+    (x,) = inexact_operands("log_ndtr", x)
     order = index(series_order)
     if order < 0:
         raise ValueError(f"log_ndtr: series_order must not be negative, got {order}.")
@@ -203,7 +203,7 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) 
 
 def ndtri(p: Any) -> Array:
     """Inverse of `ndtr`; infinite at 0 and 1, NaN outside (Wichura's AS 241)."""
-    (p,) = inexact("ndtri", p)
+    (p,) = inexact_operands("ndtri", p)
     q = p - 0.5
     centre = q * _ratio(_CENTRE, 0.180625 - jnp.square(jnp.clip(q, -0.425, 0.425)))
     edge = jnp.minimum(p, 1 - p)
@@ -219,13 +219,13 @@ def ndtri(p: Any) -> Array:
 
 def expit(x: Any) -> Array:
     """Logistic function ``1 / (1 + exp(-x))``."""
-    return lax.logistic(*inexact("expit", x))
+    return lax.logistic(*inexact_operands("expit", x))
 
 
 @custom_jvp
 def logit(x: Any) -> Array:
     """Inverse of `expit`: ``log(x / (1 - x))``."""
-    (x,) = inexact("logit", x)
+    (x,) = inexact_operands("logit", x)
     return jnp.log(x / (1 - x))
 
 
@@ -234,7 +234,7 @@ logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
 
 def xlogy(x: Any, y: Any) -> Array:
     """``x * log(y)``, and 0 where ``x`` is 0."""
-    return _xlogy(*inexact("xlogy", x, y))
+    return _xlogy(*inexact_operands("xlogy", x, y))
 
 
 @custom_jvp
@@ -248,7 +248,7 @@ _xlogy.defjvps(lambda t, out, x, y: t * jnp.log(y), lambda t, out, x, y: t * x /
 
 def xlog1py(x: Any, y: Any) -> Array:
     """``x * log1p(y)``, and 0 where ``x`` is 0."""
-    return _xlog1py(*inexact("xlog1py", x, y))
+    return _xlog1py(*inexact_operands("xlog1py", x, y))
 
 
 @custom_jvp
@@ -270,7 +270,7 @@ _xlogx.defjvps(lambda t, out, x: t * (jnp.log(x) + 1))
 
 def entr(x: Any) -> Array:
     """``-x log(x)``: 0 at 0, -inf below."""
-    (x,) = inexact("entr", x)
+    (x,) = inexact_operands("entr", x)
     return jnp.where(x < 0, -np.inf, -_xlogx(x))
 
 
@@ -284,7 +284,7 @@ _relative.defjvps(lambda t, out, p, q: t * (jnp.log(p / q) + 1), lambda t, out, 
 
 def rel_entr(p: Any, q: Any) -> Array:
     """``p log(p / q)``: 0 where ``p`` is 0 and ``q`` is not negative, else inf where undefined."""
-    p, q = inexact("rel_entr", p, q)
+    p, q = inexact_operands("rel_entr", p, q)
     both = (p > 0) & (q > 0)
     value = _relative(jnp.where(both, p, 1.0), jnp.where(both, q, 1.0))
     return jnp.where(both, value, jnp.where((p == 0) & (q >= 0), 0.0, np.inf))
@@ -292,19 +292,19 @@ def rel_entr(p: Any, q: Any) -> Array:
 
 def kl_div(p: Any, q: Any) -> Array:
     """``p log(p / q) - p + q``, the term of a Kullback-Leibler divergence."""
-    p, q = inexact("kl_div", p, q)
+    p, q = inexact_operands("kl_div", p, q)
     return rel_entr(p, q) - p + q
 
 
 def boxcox(x: Any, lmbda: Any) -> Array:
     """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where ``lmbda`` is 0."""
-    x, power = inexact("boxcox", x, lmbda)
+    x, power = inexact_operands("boxcox", x, lmbda)
     return _box_cox(jnp.log(x), power)
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Array:
     """`boxcox` of ``1 + x``, accurate for small ``x``."""
-    x, power = inexact("boxcox1p", x, lmbda)
+    x, power = inexact_operands("boxcox1p", x, lmbda)
     return _box_cox(jnp.log1p(x), power)
 
 
@@ -328,18 +328,18 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Arra
 
 def gammaln(x: Any) -> Array:
     """Logarithm of ``|gamma(x)|``."""
-    return lax.lgamma(*inexact("gammaln", x))
+    return lax.lgamma(*inexact_operands("gammaln", x))
 
 
 def loggamma(x: Any) -> Array:
     """`gammaln` for positive ``x``; NaN below zero, where the logarithm is complex."""
-    (x,) = inexact("loggamma", x)
+    (x,) = inexact_operands("loggamma", x)
     return jnp.where(x < 0, np.nan, lax.lgamma(x))
 
 
 def gammasgn(x: Any) -> Array:
     """Sign of gamma: 1 for positive ``x``, alternating between the poles, NaN at them."""
-    (x,) = inexact("gammasgn", x)
+    (x,) = inexact_operands("gammasgn", x)
     whole = lax.floor(x)
     odd = jnp.remainder(whole, 2.0) != 0
     sign = jnp.where((x < 0) & odd, -1.0, 1.0)
@@ -349,50 +349,50 @@ def gammasgn(x: Any) -> Array:
 
 def gamma(x: Any) -> Array:
     """Gamma function; infinite at 0 with its sign, NaN at the negative integers."""
-    (x,) = inexact("gamma", x)
+    (x,) = inexact_operands("gamma", x)
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
 def digamma(x: Any) -> Array:
     """Derivative of `gammaln`."""
-    return lax.digamma(*inexact("digamma", x))
+    return lax.digamma(*inexact_operands("digamma", x))
 
 
 def polygamma(n: Any, x: Any) -> Array:
     """Derivative of order ``n`` of `digamma`."""
-    return lax.polygamma(*inexact("polygamma", n, x))
+    return lax.polygamma(*inexact_operands("polygamma", n, x))
 
 
 def zeta(x: Any, q: Any = None) -> Array:
     """Sum of ``(k + q) ** -x`` over ``k >= 0``; Riemann's zeta function where ``q`` is omitted."""
-    return lax.zeta(*inexact("zeta", x, 1 if q is None else q))
+    return lax.zeta(*inexact_operands("zeta", x, 1 if q is None else q))
 
 
 def gammainc(a: Any, x: Any) -> Array:
     """Regularised lower incomplete gamma function."""
-    return lax.igamma(*inexact("gammainc", a, x))
+    return lax.igamma(*inexact_operands("gammainc", a, x))
 
 
 def gammaincc(a: Any, x: Any) -> Array:
     """Regularised upper incomplete gamma function."""
-    return lax.igammac(*inexact("gammaincc", a, x))
+    return lax.igammac(*inexact_operands("gammaincc", a, x))
 
 
 def betaln(a: Any, b: Any) -> Array:
     """Logarithm of ``|beta(a, b)|``."""
-    a, b = inexact("betaln", a, b)
+    a, b = inexact_operands("betaln", a, b)
     return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
 
 
 def beta(a: Any, b: Any) -> Array:
     """``gamma(a) gamma(b) / gamma(a + b)``."""
-    a, b = inexact("beta", a, b)
+    a, b = inexact_operands("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Array:
     """Regularised incomplete beta function."""
-    return lax.betainc(*inexact("betainc", a, b, x))
+    return lax.betainc(*inexact_operands("betainc", a, b, x))
 
 
 def factorial(n: Any, exact: bool = False) -> Array:
@@ -407,13 +407,13 @@ def factorial(n: Any, exact: bool = False) -> Array:
         raise ValueError(
             "factorial: exact=True needs integers of any size. Use math.factorial on Python ints."
         )
-    (n,) = inexact("factorial", n)
+    (n,) = inexact_operands("factorial", n)
     return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
 
 
 def poch(z: Any, m: Any) -> Array:
     """Pochhammer symbol ``gamma(z + m) / gamma(z)``; 1 where ``m`` is 0."""
-    z, m = inexact("poch", z, m)
+    z, m = inexact_operands("poch", z, m)
     sign = gammasgn(z + m) * gammasgn(z)
     return jnp.where(m == 0, 1.0, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
@@ -427,7 +427,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     repetition : bool
         Whether one thing may be chosen several times.
     """
-    n, k = inexact("comb", N, k)
+    n, k = inexact_operands("comb", N, k)
     if repetition:
         n = n + k - 1
     valid = (k >= 0) & (n >= k)
@@ -439,7 +439,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
 
 def multigammaln(a: Any, d: Any) -> Array:
     """Logarithm of the multivariate gamma function of dimension ``d``, a Python integer."""
-    (a,) = inexact("multigammaln", a)
+    (a,) = inexact_operands("multigammaln", a)
     d = index(d)
     if d < 1:
         raise ValueError(f"multigammaln: d must be positive, got {d}.")
@@ -476,21 +476,21 @@ def _as_float(x: Any) -> float:
 
 def i0e(x: Any) -> Array:
     """Modified Bessel function of order 0, times ``exp(-|x|)``."""
-    return lax.bessel_i0e(*inexact("i0e", x))
+    return lax.bessel_i0e(*inexact_operands("i0e", x))
 
 
 def i0(x: Any) -> Array:
     """Modified Bessel function of order 0."""
-    (x,) = inexact("i0", x)
+    (x,) = inexact_operands("i0", x)
     return jnp.exp(jnp.abs(x)) * lax.bessel_i0e(x)
 
 
 def i1e(x: Any) -> Array:
     """Modified Bessel function of order 1, times ``exp(-|x|)``."""
-    return lax.bessel_i1e(*inexact("i1e", x))
+    return lax.bessel_i1e(*inexact_operands("i1e", x))
 
 
 def i1(x: Any) -> Array:
     """Modified Bessel function of order 1."""
-    (x,) = inexact("i1", x)
+    (x,) = inexact_operands("i1", x)
     return jnp.exp(jnp.abs(x)) * lax.bessel_i1e(x)

@@ -13,7 +13,7 @@ from jax.extend import core as jcore
 
 from fnarray.core.avals import ShapedArray
 from fnarray.core.graph import ClosedGraph, Eqn, Graph, Literal, Var
-from fnarray.core.pretty import Break, Group, Nest, Note, graph_text, hiding, layout
+from fnarray.core.pretty import Break, Group, Indent, Note, graph_text, hiding, layout
 from fnarray.core.primitive import PENDING, Primitive
 from fnarray.core.source import Source
 
@@ -393,8 +393,8 @@ def test_a_graph_held_along_many_paths_prints_fast():
 
 def test_groups_are_flat_where_they_fit():
     """A group breaks all its own breaks or none; a nested one decides for itself."""
-    inner = Group(("[", Nest((Break(""), "a", Break(" "), "b")), Break(""), "]"))
-    doc = Group(("x", Nest((Break(" "), inner, Note("why"))), Break("; "), "y"))
+    inner = Group(("[", Indent((Break(""), "a", Break(" "), "b")), Break(""), "]"))
+    doc = Group(("x", Indent((Break(" "), inner, Note("why"))), Break("; "), "y"))
     assert layout(doc, 20) == "x [a b]; y # why"
     assert layout(doc, 8) == "x\n  [a b] # why\ny"
     assert layout(doc, 4) == "x\n  [\n    a\n    b\n  ]   # why\ny"

@@ -10,7 +10,7 @@ import pytest
 from fnarray.purity import check
 from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
-from fnarray.purity.lint.source import Source, parse
+from fnarray.purity.lint.source import SourceFile, parse
 from fnarray.purity.rules import RULES
 
 from .corpus import FILES as NAMES
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.null
 CORPUS = Path(__file__).with_name("corpus")
 
 
-def traced_source(path: Path) -> Source:
+def traced_source(path: Path) -> SourceFile:
     """Return a file of the corpus with a transform for what it hands to the checker without one."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()

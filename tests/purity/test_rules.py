@@ -10,7 +10,7 @@ import pytest
 
 import fnarray
 from fnarray.purity import check
-from fnarray.purity.rules import RULES, Rule, rule
+from fnarray.purity.rules import RULES, LintRule, rule
 
 LIVE = [r for r in RULES.values() if r.group not in ("tool", "tracing")]
 
@@ -34,7 +34,7 @@ def traced(module: ModuleType) -> list:
 
 
 @pytest.mark.parametrize("r", RULES.values(), ids=lambda r: r.code)
-def test_texts(r: type[Rule]):
+def test_texts(r: type[LintRule]):
     """A rule has a code, a name in kebab case, a reason, and two programs that parse."""
     assert r.code.startswith("FNA")
     assert len(r.code) == 6
@@ -48,7 +48,7 @@ def test_texts(r: type[Rule]):
 
 
 @pytest.mark.parametrize("r", LIVE, ids=lambda r: r.code)
-def test_bad_fires_and_good_is_silent(r: type[Rule], tmp_path, monkeypatch):
+def test_bad_fires_and_good_is_silent(r: type[LintRule], tmp_path, monkeypatch):
     """The bad example gives this code and no other; the good one nothing."""
     if r.name in ("traced-generator", "traced-coroutine"):
         # jit refuses these by itself, at once: check the bare function.
@@ -65,7 +65,7 @@ def test_bad_fires_and_good_is_silent(r: type[Rule], tmp_path, monkeypatch):
 def test_codes_are_unique():
     """A second rule with a used code cannot be made."""
     with pytest.raises(TypeError, match="FNA101"):
-        type("Again", (Rule,), {"code": "FNA101"})
+        type("Again", (LintRule,), {"code": "FNA101"})
 
 
 def test_unknown_rule():

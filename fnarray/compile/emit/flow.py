@@ -18,7 +18,7 @@ from .values import Storage
 Elements = dict[tuple[int, ...], str]
 
 
-class _Held:
+class _Carried:
     """A carried value while its loop is written: registers, or one or two arrays."""
 
     def __init__(self, carry: Carry):
@@ -120,9 +120,9 @@ class Flow:
 
     # -- carries -----------------------------------------------------------------------------
 
-    def _begin(self, carry: Carry) -> _Held:
+    def _begin(self, carry: Carry) -> _Carried:
         """Set a carried value up before its loop."""
-        held = _Held(carry)
+        held = _Carried(carry)
         if carry.place is not None:
             new = self.values.new_scratch(carry.var) if carry.scratch else None
             held.store = new or self.values.storage[carry.result]
@@ -137,7 +137,7 @@ class Flow:
             self.writer.line(f"{name} = {value}")
         return held
 
-    def _spares(self, carries: Sequence[_Held]) -> str | None:
+    def _spares(self, carries: Sequence[_Carried]) -> str | None:
         """Give carries their second buffers; return the flag that says which holds the value."""
         flag = None
         for c in carries:
@@ -154,14 +154,16 @@ class Flow:
             flag = flag or self.writer.assign("False", None, "odd")
         return flag
 
-    def _show(self, held: _Held, var: Var) -> None:
+    def _show(self, held: _Carried, var: Var) -> None:
         """Make a body's input stand for a carried value, inside the loop."""
         for idx, name in held.names.items():
             self.writer.remember((var, idx), name)
         if held.store is not None:
             self.values.storage[var] = held.store.read_from(self.writer.scope.depth)
 
-    def _advance(self, carries: Sequence[_Held], outputs: Sequence[Atom], flag: str | None) -> None:
+    def _advance(
+        self, carries: Sequence[_Carried], outputs: Sequence[Atom], flag: str | None
+    ) -> None:
         """At the end of a turn, move new values into the carries."""
         moves = []
         for c, atom in zip(carries, outputs, strict=True):
@@ -180,7 +182,7 @@ class Flow:
         if flag is not None:
             self.writer.line(f"{flag} = not {flag}")
 
-    def _end(self, carries: Sequence[_Held], flag: str | None) -> None:
+    def _end(self, carries: Sequence[_Carried], flag: str | None) -> None:
         """After the loop, make the results stand for the carries."""
         if flag is not None:
             with self.writer.block(f"if {flag}:", barrier=True):
@@ -270,7 +272,7 @@ def _every(var: Var) -> Any:
     return product(*map(range, var.aval.shape))
 
 
-def _spares_of(carries: Sequence[_Held], outputs: Sequence[Atom]) -> dict[Var, Storage]:
+def _spares_of(carries: Sequence[_Carried], outputs: Sequence[Atom]) -> dict[Var, Storage]:
     return {
         atom: c.spare
         for c, atom in zip(carries, outputs, strict=True)

@@ -14,7 +14,7 @@ RESERVED = frozenset(
 
 
 @dataclass(eq=False, slots=True)
-class Scope:
+class Suite:
     """An indented suite: its header line, statements, and values known inside it.
 
     ``barrier`` marks a suite that may not run, or runs with changed storage (a branch, a loop
@@ -24,7 +24,7 @@ class Scope:
     header: str
     depth: int
     barrier: bool = False
-    lines: list[str | Scope] = field(default_factory=list)
+    lines: list[str | Suite] = field(default_factory=list)
     memo: dict[Any, str] = field(default_factory=dict)
 
 
@@ -36,12 +36,12 @@ class Writer:
     """
 
     def __init__(self) -> None:
-        self.scopes = [Scope("", 0, barrier=True)]
+        self.scopes = [Suite("", 0, barrier=True)]
         self.depth_of: dict[str, int] = {}
         self._counts: dict[str, int] = {}
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> Suite:
         """The innermost open scope."""
         return self.scopes[-1]
 
@@ -97,9 +97,9 @@ class Writer:
         return None
 
     @contextmanager
-    def block(self, header: str, *, barrier: bool = False) -> Iterator[Scope]:
+    def block(self, header: str, *, barrier: bool = False) -> Iterator[Suite]:
         """Open a suite; it joins its parent when closed."""
-        scope = Scope(header, self.scope.depth + 1, barrier)
+        scope = Suite(header, self.scope.depth + 1, barrier)
         self.scopes.append(scope)
         yield scope
         self.scopes.pop()
@@ -109,12 +109,12 @@ class Writer:
         """Return the source of the outermost scope's statements."""
         out: list[str] = []
 
-        def walk(scope: Scope, level: int) -> None:
+        def walk(scope: Suite, level: int) -> None:
             pad = "    " * level
-            if not any(isinstance(x, Scope) or not x.startswith("#") for x in scope.lines):
+            if not any(isinstance(x, Suite) or not x.startswith("#") for x in scope.lines):
                 out.append(pad + "pass")
             for item in scope.lines:
-                if isinstance(item, Scope):
+                if isinstance(item, Suite):
                     out.append(pad + item.header)
                     walk(item, level + 1)
                 else:

@@ -30,7 +30,7 @@ from .linter import Result, lint
 from .pages import page, summary
 from .report import REPORTERS, Report
 from .report.text import plural, statistics
-from .source import Source, from_bytes, read
+from .source import SourceFile, from_bytes, read
 
 EXIT = "exit status: 0 nothing found, 1 findings, 2 unusable arguments or a failure of the linter"
 
@@ -141,9 +141,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
     return settings
 
 
-def sources_of(args: argparse.Namespace, settings: Settings) -> list[Source]:
+def sources_of(args: argparse.Namespace, settings: Settings) -> list[SourceFile]:
     """Read every file to lint."""
-    found: list[Source] = []
+    found: list[SourceFile] = []
     if "-" in args.paths:
         name = args.stdin_filename or STDIN
         found.append(from_bytes(name, sys.stdin.buffer.read()))
@@ -196,7 +196,7 @@ def _run(args: argparse.Namespace) -> int:
     return 1 if result.findings and not args.exit_zero else 0
 
 
-def _verified(sources: list[Source], settings: Settings) -> Iterator[Finding]:
+def _verified(sources: list[SourceFile], settings: Settings) -> Iterator[Finding]:
     from .verify import verify
 
     return verify(sources, settings)

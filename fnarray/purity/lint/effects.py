@@ -13,7 +13,7 @@ from ..values import Function, Value
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
-from .traced import Finder, Traced
+from .traced import Finder, TracedSite
 
 # Reads that are harmless in a function that does not outlive the call around it.
 _READS = frozenset({"FNA201", "FNA202", "FNA204", "FNA205"})
@@ -25,13 +25,13 @@ _NAME = re.compile(r"'([A-Za-z_]\w*)")
 class Effects:
     """Runs the analysis over all traced functions of a project."""
 
-    def __init__(self, finder: Finder, traced: Iterable[Traced]) -> None:
+    def __init__(self, finder: Finder, traced: Iterable[TracedSite]) -> None:
         self.resolver = StaticResolver(finder)
         self.roots = {t.scope for t in traced}
         self.entered: set[ast.AST] = set()
 
     def run(
-        self, traced: Iterable[Traced], survive: Callable[[Traced], object]
+        self, traced: Iterable[TracedSite], survive: Callable[[TracedSite], object]
     ) -> Iterator[Finding]:
         """Yield the findings of all functions.
 
@@ -60,7 +60,7 @@ class Effects:
             outer = outer.parent
         return around
 
-    def check(self, traced: Traced) -> list[Finding]:
+    def check(self, traced: TracedSite) -> list[Finding]:
         """Return the findings in one traced function, its decorators, and what they call."""
         found: list[Finding] = []
         self.resolver.budget = BUDGET
@@ -72,7 +72,7 @@ class Effects:
             found = [f for f in found if not self.is_fleeting(f, traced.scope)]
         return [_in_characters(f) for f in found]
 
-    def function(self, traced: Traced) -> Function:
+    def function(self, traced: TracedSite) -> Function:
         """Return the record of a traced function, with what is fixed about its parameters."""
         base = self.resolver.function(traced.scope)
         fixed: dict[str, Value] = {}
@@ -97,7 +97,7 @@ class Effects:
         return Function(base.node, base.file, base.module, name=base.name,
                         defaults=defaults | fixed, lines=base.lines)  # fmt: skip
 
-    def given(self, traced: Traced) -> list[Value | None]:
+    def given(self, traced: TracedSite) -> list[Value | None]:
         """Return what a ``partial`` at the transform fills in."""
         scope = traced.scope.parent
         if not traced.partial or scope is None:

@@ -14,7 +14,7 @@ from typing import ClassVar
 from ._version import version
 from .config import Settings, find_pyproject, load
 from .linter import lint
-from .source import Source, parse
+from .source import SourceFile, parse
 
 
 class Plugin:
@@ -30,7 +30,7 @@ class Plugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type]]:
         """Yield ``(line, column, text, type)``; flake8's columns count from zero."""
-        source: Source = parse(self.filename, "".join(self.lines))
+        source: SourceFile = parse(self.filename, "".join(self.lines))
         if source.tree is None:
             return  # flake8 reports syntax errors itself
         for finding in lint([source], self.settings()).findings:

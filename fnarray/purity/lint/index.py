@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .source import Source
+from .source import SourceFile
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -131,7 +131,7 @@ class Module:
     """One file: its dotted name, scopes, calls, and functions with decorators."""
 
     name: str
-    source: Source
+    source: SourceFile
     is_package: bool
     scope: Scope = field(init=False)
     calls: list[CallSite] = field(default_factory=list)

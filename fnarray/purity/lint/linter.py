@@ -17,9 +17,9 @@ from .index import Module
 from .keys import reused
 from .pitfalls import pitfalls
 from .project import Project
-from .source import Source
+from .source import SourceFile
 from .suppress import Suppressions
-from .traced import Finder, Traced
+from .traced import Finder, TracedSite
 from .uses import jit_in_loop, unhashable
 
 #: A file that says none of these traces nothing; it is opened only as somebody's helper.
@@ -35,13 +35,13 @@ class Result:
     """Findings in order of file and place, every source they stand in, and internal failures."""
 
     findings: list[Finding]
-    sources: dict[str, Source]
+    sources: dict[str, SourceFile]
     traced: int = 0
     crashes: list[str] = field(default_factory=list)
 
 
 def lint(
-    sources: Iterable[Source], settings: Settings, seen: Iterable[Finding] | None = None
+    sources: Iterable[SourceFile], settings: Settings, seen: Iterable[Finding] | None = None
 ) -> Result:
     """Check sources and the helpers that they import.
 
@@ -75,7 +75,7 @@ def _declared(names: Iterable[str]) -> Iterator[None]:
             del EFFECTS[name]
 
 
-def _lint(given: list[Source], settings: Settings, seen: Iterable[Finding] | None) -> Result:
+def _lint(given: list[SourceFile], settings: Settings, seen: Iterable[Finding] | None) -> Result:
     marks = _MARKS + tuple(t.partition(".")[0] for t in settings.transforms)
     relevant = [s for s in given if any(m in line for line in s.lines for m in marks)]
     crashes: list[str] = []
@@ -88,7 +88,7 @@ def _lint(given: list[Source], settings: Settings, seen: Iterable[Finding] | Non
     # The other files are known by name, so that an import finds the text already read.
     project.offer(s for s in given if s.tree is not None)
     finder = Finder(project)
-    per_module: list[tuple[Module, list[Traced]]] = []
+    per_module: list[tuple[Module, list[TracedSite]]] = []
     for module in project.linted:
         with _Survive(crashes, module.path):
             per_module.append((module, list(finder.find(module))))
@@ -114,7 +114,7 @@ def _lint(given: list[Source], settings: Settings, seen: Iterable[Finding] | Non
     return Result(findings, known, len(roots), crashes)
 
 
-def _by_node(found: Iterable[Traced]) -> dict:
+def _by_node(found: Iterable[TracedSite]) -> dict:
     """Return one entry per function; abstract uses come first, for they claim most."""
     roots: dict = {}
     for traced in sorted(found, key=lambda t: not t.transform.abstract):
@@ -122,7 +122,7 @@ def _by_node(found: Iterable[Traced]) -> dict:
     return roots
 
 
-def _distinct(found: Iterable[Traced]) -> Iterator[Traced]:
+def _distinct(found: Iterable[TracedSite]) -> Iterator[TracedSite]:
     """Yield each function once per way of tracing it that matters."""
     seen = set()
     for traced in found:
@@ -133,7 +133,7 @@ def _distinct(found: Iterable[Traced]) -> Iterator[Traced]:
             yield traced
 
 
-def _fault(source: Source) -> Finding:
+def _fault(source: SourceFile) -> Finding:
     problem = source.problem
     assert problem is not None
     where = Place(source.path, problem.line, problem.column, problem.line, problem.column + 1)
@@ -142,9 +142,13 @@ def _fault(source: Source) -> Finding:
 
 
 def _select(
-    raw: Iterable[Finding], given: list[Source], known: dict[str, Source], settings: Settings,
-    *, ran: bool,
-) -> list[Finding]:  # fmt: skip
+    raw: Iterable[Finding],
+    given: list[SourceFile],
+    known: dict[str, SourceFile],
+    settings: Settings,
+    *,
+    ran: bool,
+) -> list[Finding]:
     """Return what configuration and comments leave, each place and code once, in order."""
     order = {source.path: i for i, source in enumerate(given)}
     silencers: dict[str, Suppressions] = {}
@@ -187,7 +191,7 @@ def _switch(settings: Settings) -> Callable[[Finding], bool]:
     return on
 
 
-def _spoken(known: dict[str, Source], given: list[Source]) -> Callable[[Finding], Finding]:
+def _spoken(known: dict[str, SourceFile], given: list[SourceFile]) -> Callable[[Finding], Finding]:
     """Return what words repairs for the library that a file, or else the project, imports."""
     uses = {source.path: _imported(source) for source in given}
     project = frozenset().union(*uses.values())
@@ -203,12 +207,12 @@ def _spoken(known: dict[str, Source], given: list[Source]) -> Callable[[Finding]
     return spoken
 
 
-def _imported(source: Source) -> frozenset[str]:
+def _imported(source: SourceFile) -> frozenset[str]:
     return frozenset(m[1] for line in source.lines if (m := _IMPORT.match(line)))
 
 
 def _upkeep(
-    source: Source, comments: Suppressions, settings: Settings, ran: bool
+    source: SourceFile, comments: Suppressions, settings: Settings, ran: bool
 ) -> Iterator[Finding]:
     """Yield the suppression comments that suppress nothing, or name nothing."""
     unused, unknown = RULES["FNA002"], RULES["FNA003"]

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from .source import Source
+from .source import SourceFile
 from .suppress import add_ignores
 
 
-def rewrite(source: Source, wanted: Iterable[tuple[int, str]]) -> bool:
+def rewrite(source: SourceFile, wanted: Iterable[tuple[int, str]]) -> bool:
     """Write the comments into the notebook's cells, leaving everything else as it is."""
     path = Path(source.path)
     text = path.read_text(encoding="utf-8")

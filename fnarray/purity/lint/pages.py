@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ..rules import RULES, Rule
+from ..rules import RULES, LintRule
 from .config import Settings
 from .linter import lint
 from .report import Report
@@ -39,12 +39,12 @@ Rules of the groups *writes* to *dynamic* are checked in files and in live funct
 """
 
 
-def summary(rule: type[Rule]) -> str:
+def summary(rule: type[LintRule]) -> str:
     """Return a rule in one sentence."""
     return (rule.__doc__ or "").strip().splitlines()[0]
 
 
-def page(rule: type[Rule]) -> str:
+def page(rule: type[LintRule]) -> str:
     """Return a rule's explanation in Markdown."""
     return (
         f"# {rule.code}: {rule.name}\n\n{summary(rule)}\n\n"
@@ -55,7 +55,7 @@ def page(rule: type[Rule]) -> str:
     )
 
 
-def reported(rule: type[Rule]) -> str:
+def reported(rule: type[LintRule]) -> str:
     """Return what the linter prints for a rule's bad example; nothing for one that it must run."""
     name = f"{rule.name}.py"
     result = lint([parse(name, rule.bad.strip() + "\n")], Settings())

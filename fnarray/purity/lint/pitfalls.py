@@ -13,7 +13,7 @@ from .index import FUNCTIONS, Scope, parameters
 from .place import place_of
 from .project import Project
 from .taint import ARRAY, NONE, STATIC_FUNCTIONS, TREE, Taint
-from .traced import Traced
+from .traced import TracedSite
 from .unroll import trips
 
 _TEXTUAL = re.compile(r"\b(str|Callable|type|Literal|dtype|DTypeLike|Sequence\[int\])\b")
@@ -24,7 +24,9 @@ _DEEPEST = 4
 _LITERALS = (ast.Constant, ast.UnaryOp)
 
 
-def pitfalls(project: Project, traced: Traced, roots: dict[ast.AST, Traced]) -> list[Finding]:
+def pitfalls(
+    project: Project, traced: TracedSite, roots: dict[ast.AST, TracedSite]
+) -> list[Finding]:
     """Return the pitfalls in a traced function and the functions inside it.
 
     ``roots`` tells which inner functions are traced themselves, so that their parameters count.
@@ -35,7 +37,9 @@ def pitfalls(project: Project, traced: Traced, roots: dict[ast.AST, Traced]) -> 
 class _Pitfalls:
     """Walks one traced function in order, keeping track of what is traced."""
 
-    def __init__(self, project: Project, traced: Traced, roots: dict[ast.AST, Traced]) -> None:
+    def __init__(
+        self, project: Project, traced: TracedSite, roots: dict[ast.AST, TracedSite]
+    ) -> None:
         self.project = project
         self.traced = traced
         self.roots = roots
@@ -55,7 +59,7 @@ class _Pitfalls:
     # --- functions ---
 
     def enter(
-        self, scope: Scope, traced: Traced | None, given: dict[str, int] | None = None
+        self, scope: Scope, traced: TracedSite | None, given: dict[str, int] | None = None
     ) -> None:
         """Walk a function's body with its parameters bound."""
         outer, outer_scope = dict(self.taint.env), self.taint.scope
@@ -74,7 +78,7 @@ class _Pitfalls:
             self.block(node.body)
         self.taint.env, self.taint.scope = outer, outer_scope
 
-    def traced_parameters(self, traced: Traced) -> Iterator[str]:
+    def traced_parameters(self, traced: TracedSite) -> Iterator[str]:
         """Yield the parameters that surely arrive as traced values (or trees of them)."""
         node = traced.scope.node
         assert isinstance(node, FUNCTIONS)
@@ -94,7 +98,7 @@ class _Pitfalls:
                 continue
             yield arg.arg
 
-    def unmapped(self, traced: Traced) -> set[int] | None:
+    def unmapped(self, traced: TracedSite) -> set[int] | None:
         """Return the positions that ``in_axes`` leaves unmapped: under vmap they keep their value.
 
         None when it cannot be said.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..findings import Place
-from .source import Source
+from .source import SourceFile
 
 
 def column_of(text: str, offset: int) -> int:
@@ -15,7 +15,7 @@ def column_of(text: str, offset: int) -> int:
     return len(text.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "replace")) + 1
 
 
-def place_of(source: Source, node: ast.AST) -> Place:
+def place_of(source: SourceFile, node: ast.AST) -> Place:
     """Return where a node stands in its file."""
     line: int = getattr(node, "lineno", 1)
     end: int = getattr(node, "end_lineno", None) or line

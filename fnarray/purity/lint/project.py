@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
-from .source import Source, read
+from .source import SourceFile, read
 
 #: Packages whose functions are known by name; their files are never opened.
 FRAMEWORKS = ("jax", "fnarray", "numpy", "jaxlib")
@@ -31,30 +31,30 @@ Target = External | Scope
 class Project:
     """The modules under analysis, and those they import, read as they are needed."""
 
-    def __init__(self, sources: Iterable[Source], settings: Settings) -> None:
+    def __init__(self, sources: Iterable[SourceFile], settings: Settings) -> None:
         self.settings = settings
         self.modules: dict[str, Module] = {}
-        self.extra: dict[str, Source] = {}
+        self.extra: dict[str, SourceFile] = {}
         self.linted: list[Module] = []
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._roots: dict[Path, Path] = {}
         self._exists: dict[Path, bool] = {}
         self._spelled: dict[str, Module | None] = {}
-        self._offered: dict[str, Source] = {}
+        self._offered: dict[str, SourceFile] = {}
         self._following: set[str] = set()
         for source in sources:
             self.add(source)
 
-    def add(self, source: Source) -> None:
+    def add(self, source: SourceFile) -> None:
         """Take a source in as one to be linted."""
         self.linted.append(self._add(source))
 
-    def offer(self, sources: Iterable[Source]) -> None:
+    def offer(self, sources: Iterable[SourceFile]) -> None:
         """Keep sources at hand for imports that lead to them, so that none is read twice."""
         self._offered = {str(Path(source.path).resolve()): source for source in sources}
 
-    def _add(self, source: Source) -> Module:
+    def _add(self, source: SourceFile) -> Module:
         path = Path(source.path)
         root = self.import_root(path.parent)
         try:

@@ -29,7 +29,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Source:
+class SourceFile:
     """One file: its lines and tree, or the problem that kept it from having one.
 
     ``cells`` is, for a notebook, the first line of each code cell in the joined text, with the
@@ -71,16 +71,18 @@ def decode(raw: bytes) -> tuple[str, str]:
     return text, encoding
 
 
-def read(path: Path | str) -> Source:
+def read(path: Path | str) -> SourceFile:
     """Read and parse a file; a problem is recorded, never raised."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        return Source(str(path), [], problem=Problem(f"the file cannot be read ({error.strerror})"))
+        return SourceFile(
+            str(path), [], problem=Problem(f"the file cannot be read ({error.strerror})")
+        )
     return from_bytes(str(path), raw)
 
 
-def from_bytes(path: str, raw: bytes) -> Source:
+def from_bytes(path: str, raw: bytes) -> SourceFile:
     """Parse a file's contents; notebooks are told by their suffix."""
     text, encoding = decode(raw)
     if path.endswith(".ipynb"):
@@ -90,13 +92,13 @@ def from_bytes(path: str, raw: bytes) -> Source:
     return source
 
 
-def parse(path: str, text: str) -> Source:
+def parse(path: str, text: str) -> SourceFile:
     """Parse Python text."""
     # Only these end a line for the parser; str.splitlines would also split at form feeds.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    source = Source(path, lines)
+    source = SourceFile(path, lines)
     joined = "\n".join(lines) + "\n"
     try:
         with warnings.catch_warnings():
@@ -111,7 +113,7 @@ def parse(path: str, text: str) -> Source:
     return source
 
 
-def _notebook(path: str, text: str) -> Source:
+def _notebook(path: str, text: str) -> SourceFile:
     try:
         book = json.loads(text)
         cells = book.get("cells")
@@ -124,9 +126,9 @@ def _notebook(path: str, text: str) -> Source:
             if c.get("cell_type") == "code"
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Source(path, [], problem=Problem(f"no notebook ({error})"))
+        return SourceFile(path, [], problem=Problem(f"no notebook ({error})"))
     if str(language).lower() != "python":
-        return Source(path, [], tree=ast.Module([], []))
+        return SourceFile(path, [], tree=ast.Module([], []))
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
     good: list[str] = []

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .source import Source, parse
+from .source import SourceFile, parse
 
 MARK = "fnarray:"
 _COMMENT = re.compile(
@@ -152,7 +152,7 @@ def add_ignores(lines: list[str], wanted: Iterable[tuple[int, str]]) -> list[str
     return out
 
 
-def rewrite(source: Source, wanted: Iterable[tuple[int, str]]) -> bool:
+def rewrite(source: SourceFile, wanted: Iterable[tuple[int, str]]) -> bool:
     """Write the comments into a file; say whether its meaning stayed the same and it was written.
 
     Line endings, encoding and the last newline are kept.
@@ -172,7 +172,7 @@ def rewrite(source: Source, wanted: Iterable[tuple[int, str]]) -> bool:
     return True
 
 
-def same_tree(source: Source, text: str) -> bool:
+def same_tree(source: SourceFile, text: str) -> bool:
     """Say whether changed text still parses to the same tree."""
     changed = parse(source.path, text).tree
     return changed is not None and source.tree is not None and (

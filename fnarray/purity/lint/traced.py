@@ -14,7 +14,7 @@ _DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedSite:
     """A function that is traced: by what, and which of its parameters are no traced values.
 
     ``bound`` counts leading positional parameters filled by ``partial`` or a bound method;
@@ -92,7 +92,7 @@ class Finder:
         target = self.project.resolve(node, scope)
         return isinstance(target, External) and target.name in PARTIALS
 
-    def find(self, module: Module) -> Iterator[Traced]:
+    def find(self, module: Module) -> Iterator[TracedSite]:
         """Yield every function that the module traces."""
         for scope in module.functions:
             if isinstance(scope.node, ast.Lambda) or scope.parent is None:
@@ -102,11 +102,11 @@ class Finder:
                 if use is not None:
                     yield self._traced(scope, use, self._is_method(scope), decorated=True)
                 elif self._is_rule_setter(decorator):
-                    yield Traced(scope, TRANSFORMS["jax.custom_jvp"], decorator)
+                    yield TracedSite(scope, TRANSFORMS["jax.custom_jvp"], decorator)
         for site in module.calls:
             yield from self._call(site.node, site.scope)
 
-    def _call(self, call: ast.Call, scope: Scope) -> Iterator[Traced]:
+    def _call(self, call: ast.Call, scope: Scope) -> Iterator[TracedSite]:
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in RULE_SETTERS:
             yield from self._slots(call, scope, TRANSFORMS["jax.custom_jvp"],
@@ -124,7 +124,7 @@ class Finder:
 
     def _slots(
         self, call: ast.Call, scope: Scope, found: Transform, slots: tuple[tuple[int, str], ...]
-    ) -> Iterator[Traced]:
+    ) -> Iterator[TracedSite]:
         use = Use(found, call, tuple(call.keywords), scope)
         starred = any(isinstance(a, ast.Starred) for a in call.args)
         for position, keyword in slots:
@@ -268,10 +268,10 @@ class Finder:
         partial: bool = False,
         *,
         decorated: bool = False,
-    ) -> Traced:
+    ) -> TracedSite:
         # A decorator sees self; what is already bound no longer counts among the arguments.
         fixed = names | static_names(target, use.keywords, 0 if decorated else bound)
-        return Traced(target, use.transform, use.node, bound, fixed, partial)
+        return TracedSite(target, use.transform, use.node, bound, fixed, partial)
 
     def _is_method(self, scope: Scope) -> bool:
         if scope.parent is None or not scope.parent.is_class:

@@ -10,7 +10,7 @@ from ..rules import RULES
 from .index import FUNCTIONS, CallSite, Module, Scope
 from .place import place_of
 from .project import External
-from .traced import Finder, Traced, static_names
+from .traced import Finder, TracedSite, static_names
 
 _COMPILED = frozenset({"jit", "pjit", "pmap"})
 _UNHASHABLE = {ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
@@ -89,7 +89,7 @@ def _is_new(finder: Finder, node: ast.expr, scope: Scope, loop: ast.AST) -> bool
     return False
 
 
-def unhashable(finder: Finder, module: Module, traced: list[Traced]) -> Iterator[Finding]:
+def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iterator[Finding]:
     """Yield static parameters with defaults, or given values, that do not hash (FNA608)."""
     rule = RULES["FNA608"]
     static: dict[Scope, frozenset[str]] = {}
@@ -141,7 +141,7 @@ def _known(node: ast.expr) -> bool:
     return True
 
 
-def _decorates(one: Traced) -> bool:
+def _decorates(one: TracedSite) -> bool:
     return one.site in getattr(one.scope.node, "decorator_list", ())
 
 

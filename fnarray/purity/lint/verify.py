@@ -20,7 +20,7 @@ from typing import Any
 from ..findings import Finding, Place
 from ..rules import RULES
 from .config import Settings, UsageError
-from .source import Source
+from .source import SourceFile
 
 SECONDS = 600
 _PACKAGES = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ _FIRST = re.compile(r"\n\s+first: (?P<file>.+?):(?P<line>\d+)")
 _MAIN = re.compile(r"^if __name__ == ['\"]__main__['\"]:", re.MULTILINE)
 
 
-def verify(sources: Iterable[Source], settings: Settings) -> Iterator[Finding]:
+def verify(sources: Iterable[SourceFile], settings: Settings) -> Iterator[Finding]:
     """Yield the effects that end the scripts among the sources, run with ``check_determinism``.
 
     A script imports fnarray, and has an ``if __name__ == "__main__":`` block or is in no package.
@@ -48,7 +48,7 @@ def verify(sources: Iterable[Source], settings: Settings) -> Iterator[Finding]:
                 yield from _findings(report, source, known)
 
 
-def _is_script(source: Source) -> bool:
+def _is_script(source: SourceFile) -> bool:
     path, text = Path(source.path), "\n".join(source.lines)
     if not path.is_file() or not _USES.search(text):
         return False
@@ -56,7 +56,7 @@ def _is_script(source: Source) -> bool:
     return alone or _MAIN.search(text) is not None
 
 
-def _run(source: Source, settings: Settings) -> dict[str, Any] | None:
+def _run(source: SourceFile, settings: Settings) -> dict[str, Any] | None:
     """Run a script; return the report of an effect that ended it."""
     script = str(Path(source.path).resolve())
     paths = [str(_PACKAGES), os.environ.get("PYTHONPATH", "")]
@@ -85,7 +85,7 @@ def _run(source: Source, settings: Settings) -> dict[str, Any] | None:
 
 
 def _findings(
-    report: dict[str, Any], script: Source, known: dict[str, Source]
+    report: dict[str, Any], script: SourceFile, known: dict[str, SourceFile]
 ) -> Iterator[Finding]:
     for row in report["findings"]:
         finding = Finding(**row | {"path": tuple(row["path"])})
@@ -95,7 +95,7 @@ def _findings(
         yield _differs(report, script, known)
 
 
-def _differs(report: dict[str, Any], script: Source, known: dict[str, Source]) -> Finding:
+def _differs(report: dict[str, Any], script: SourceFile, known: dict[str, SourceFile]) -> Finding:
     """Return the finding that two traces differ, at the first operation that does.
 
     Where that is not in a linted file, at the innermost call that is.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._base import GROUPS as GROUPS
 from ._base import RULES as RULES
-from ._base import Rule as Rule
+from ._base import LintRule as LintRule
 from .dynamic import DynamicCode as DynamicCode
 from .dynamic import DynamicImport as DynamicImport
 from .iterators import ArgumentIterator as ArgumentIterator
@@ -48,7 +48,7 @@ from .writes import GlobalWrite as GlobalWrite
 from .writes import NonlocalWrite as NonlocalWrite
 
 
-def rule(code: str) -> type[Rule]:
+def rule(code: str) -> type[LintRule]:
     """Return the rule with the given code or name, such as ``FNA101`` or ``global-write``.
 
     Raises

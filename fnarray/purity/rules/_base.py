@@ -17,10 +17,10 @@ GROUPS = {
     "5": "dynamic",
     "6": "tracing",
 }
-RULES: dict[str, type[Rule]] = {}
+RULES: dict[str, type[LintRule]] = {}
 
 
-class Rule:
+class LintRule:
     """An effect that the checker refuses: one class, one code, one page of the reference.
 
     ``message`` and ``repair`` are formatted with ``name``, the offender as the user spells it,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class DynamicCode(Rule):
+class DynamicCode(LintRule):
     """Source text is run: ``exec``, ``eval``, ``compile``."""
 
     code = "FNA501"
@@ -31,7 +31,7 @@ def step(x):
 """
 
 
-class DynamicImport(Rule):
+class DynamicImport(LintRule):
     """A module is imported by a name computed at run time."""
 
     code = "FNA502"

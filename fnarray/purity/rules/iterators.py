@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class OuterIterator(Rule):
+class OuterIterator(LintRule):
     """An iterator, generator or file from outside is advanced."""
 
     code = "FNA401"
@@ -35,7 +35,7 @@ def step(x):
 """
 
 
-class ArgumentIterator(Rule):
+class ArgumentIterator(LintRule):
     """``next`` is called on an argument of the traced function."""
 
     code = "FNA402"
@@ -61,7 +61,7 @@ def step(batch, x):
 """
 
 
-class TracedGenerator(Rule):
+class TracedGenerator(LintRule):
     """A generator function is traced."""
 
     code = "FNA403"
@@ -88,7 +88,7 @@ def steps(x):
 """
 
 
-class TracedCoroutine(Rule):
+class TracedCoroutine(LintRule):
     """A coroutine function is traced."""
 
     code = "FNA404"

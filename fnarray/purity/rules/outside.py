@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class Random(Rule):
+class Random(LintRule):
     """Python's or NumPy's hidden random state is used, or the system's entropy."""
 
     code = "FNA301"
@@ -33,7 +33,7 @@ def step(x, key):
 """
 
 
-class Clock(Rule):
+class Clock(LintRule):
     """The time or the date is read."""
 
     code = "FNA302"
@@ -61,7 +61,7 @@ def step(x, now):
 """
 
 
-class OuterGenerator(Rule):
+class OuterGenerator(LintRule):
     """A random generator is captured, handed in, or made without a seed."""
 
     code = "FNA303"
@@ -93,7 +93,7 @@ def step(x):
 """
 
 
-class Identity(Rule):
+class Identity(LintRule):
     """``id``, or the hash of a string, which differ between processes."""
 
     code = "FNA304"
@@ -120,7 +120,7 @@ def step(x, tag):
 """
 
 
-class Print(Rule):
+class Print(LintRule):
     """``print`` and its like."""
 
     code = "FNA311"
@@ -148,7 +148,7 @@ def step(x):
 """
 
 
-class FileAccess(Rule):
+class FileAccess(LintRule):
     """A file or the console is read or written."""
 
     code = "FNA312"
@@ -175,7 +175,7 @@ def step(x, scale):
 """
 
 
-class Logging(Rule):
+class Logging(LintRule):
     """A message is logged."""
 
     code = "FNA313"
@@ -204,7 +204,7 @@ def step(x):
 """
 
 
-class StandardStream(Rule):
+class StandardStream(LintRule):
     """``sys.stdout``, ``sys.stderr`` or ``sys.stdin`` is used."""
 
     code = "FNA314"
@@ -234,7 +234,7 @@ def step(x):
 """
 
 
-class Environment(Rule):
+class Environment(LintRule):
     """The process's environment is read or changed."""
 
     code = "FNA315"
@@ -266,7 +266,7 @@ def step(x):
 """
 
 
-class SystemCall(Rule):
+class SystemCall(LintRule):
     """A process, a socket, a thread, a pause: the operating system is asked to act."""
 
     code = "FNA316"

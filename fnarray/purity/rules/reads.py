@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class MutableRead(Rule):
+class MutableRead(LintRule):
     """A captured list, dict, set or other mutable container is read."""
 
     code = "FNA201"
@@ -38,7 +38,7 @@ def step(x):
 """
 
 
-class MutableArray(Rule):
+class MutableArray(LintRule):
     """A captured NumPy array that can be written is read."""
 
     code = "FNA202"
@@ -73,7 +73,7 @@ def step(x):
 """
 
 
-class GlobalScalar(Rule):
+class GlobalScalar(LintRule):
     """A number, string or tuple of them is read from a global that is no declared constant."""
 
     code = "FNA203"
@@ -107,7 +107,7 @@ def step(x):
 """
 
 
-class MutableAttribute(Rule):
+class MutableAttribute(LintRule):
     """An attribute is read from an object, class or module that may change."""
 
     code = "FNA204"
@@ -148,7 +148,7 @@ def step(x):
 """
 
 
-class ReboundCell(Rule):
+class ReboundCell(LintRule):
     """A closure reads a variable that a sibling rebinds, or a loop variable bound late."""
 
     code = "FNA205"

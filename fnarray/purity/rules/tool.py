@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class SyntaxFault(Rule):
+class SyntaxFault(LintRule):
     """A file cannot be parsed."""
 
     code = "FNA001"
@@ -17,7 +17,7 @@ class SyntaxFault(Rule):
     good = "def f():\n    pass\n"
 
 
-class UnusedIgnore(Rule):
+class UnusedIgnore(LintRule):
     """A suppression comment suppresses nothing."""
 
     code = "FNA002"
@@ -29,7 +29,7 @@ class UnusedIgnore(Rule):
     good = "def f(x):\n    return x\n"
 
 
-class UnknownCode(Rule):
+class UnknownCode(LintRule):
     """A suppression comment names no rule."""
 
     code = "FNA003"
@@ -41,7 +41,7 @@ class UnknownCode(Rule):
     good = "def f(x):\n    return x\n"
 
 
-class TraceDiffers(Rule):
+class TraceDiffers(LintRule):
     """A second trace of the function gives another program; only ``lint --verify`` tells."""
 
     code = "FNA004"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class TracedBranch(Rule):
+class TracedBranch(LintRule):
     """Python's ``if``, ``while``, ``and`` on a traced value."""
 
     code = "FNA601"
@@ -32,7 +32,7 @@ def relu(x):
 """
 
 
-class TracedConversion(Rule):
+class TracedConversion(LintRule):
     """``float``, ``int``, ``bool``, ``.item()`` of a traced value."""
 
     code = "FNA602"
@@ -56,7 +56,7 @@ def step(x):
 """
 
 
-class NumpyOnTraced(Rule):
+class NumpyOnTraced(LintRule):
     """A NumPy function is called on a traced value."""
 
     code = "FNA603"
@@ -82,7 +82,7 @@ def step(x):
 """
 
 
-class BooleanMask(Rule):
+class BooleanMask(LintRule):
     """A traced boolean mask is used as an index."""
 
     code = "FNA604"
@@ -107,7 +107,7 @@ def positive_sum(x):
 """
 
 
-class KeyReuse(Rule):
+class KeyReuse(LintRule):
     """A random key is consumed twice."""
 
     code = "FNA605"
@@ -132,7 +132,7 @@ def noise(key):
 """
 
 
-class JitInLoop(Rule):
+class JitInLoop(LintRule):
     """A function is transformed anew at each iteration."""
 
     code = "FNA606"
@@ -155,7 +155,7 @@ def run(xs):
 """
 
 
-class UnrolledLoop(Rule):
+class UnrolledLoop(LintRule):
     """A Python loop of many iterations is unrolled into the program."""
 
     code = "FNA607"
@@ -182,7 +182,7 @@ def step(x):
 """
 
 
-class UnhashableStatic(Rule):
+class UnhashableStatic(LintRule):
     """A static argument has a list, dict, set or array as its default or value."""
 
     code = "FNA608"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ._base import Rule
+from ._base import LintRule
 
 
-class GlobalWrite(Rule):
+class GlobalWrite(LintRule):
     """A global name is bound, rebound or deleted."""
 
     code = "FNA101"
@@ -36,7 +36,7 @@ def step(x, count):
 """
 
 
-class NonlocalWrite(Rule):
+class NonlocalWrite(LintRule):
     """A variable of the function around the traced one is rebound."""
 
     code = "FNA102"
@@ -78,7 +78,7 @@ def step(x):
 """
 
 
-class CapturedMutation(Rule):
+class CapturedMutation(LintRule):
     """A list, dict, set or other container from outside is changed in place."""
 
     code = "FNA103"
@@ -110,7 +110,7 @@ def step(x):
 """
 
 
-class ArgumentMutation(Rule):
+class ArgumentMutation(LintRule):
     """An argument of the traced function is changed in place."""
 
     code = "FNA104"
@@ -138,7 +138,7 @@ def step(params, g):
 """
 
 
-class AttributeWrite(Rule):
+class AttributeWrite(LintRule):
     """An attribute of an object, class or module from outside is set or deleted."""
 
     code = "FNA105"
@@ -173,7 +173,7 @@ def step(x):
 """
 
 
-class ArrayItemWrite(Rule):
+class ArrayItemWrite(LintRule):
     """``x[i] = v`` on an array handed in."""
 
     code = "FNA106"
@@ -201,7 +201,7 @@ def step(x, i):
 """
 
 
-class ArrayWrite(Rule):
+class ArrayWrite(LintRule):
     """A NumPy array from outside is written: item, ``+=``, ``out=`` or a method in place."""
 
     code = "FNA107"
@@ -234,7 +234,7 @@ def step(x):
 """
 
 
-class CallbackLeak(Rule):
+class CallbackLeak(LintRule):
     """A loop body, branch or other traced callback changes a local of the function around it."""
 
     code = "FNA108"

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import numpy as jnp
 from ...core.array import Array
-from ...nn._args import inexact
+from ...nn._args import inexact_operands
 
 __all__ = ["vq"]
 
@@ -40,7 +40,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Arra
             "scipy.cluster.vq.vq: observations and code_book should have the same rank, 1 or 2; "
             f"got shapes {jnp.shape(obs)} and {jnp.shape(code_book)}."
         )
-    obs, code_book = inexact("scipy.cluster.vq.vq", obs, code_book)
+    obs, code_book = inexact_operands("scipy.cluster.vq.vq", obs, code_book)
     if obs.ndim == 1:
         obs, code_book = obs[:, None], code_book[:, None]
     distances = jnp.linalg.norm(obs[:, None] - code_book[None], axis=-1)

@@ -45,7 +45,7 @@ def _operator(name: str, A: Any) -> Callable[[Any], Any]:
     raise TypeError(f"{name}: linear operator must be a function or an array, got {A!r}.")
 
 
-def _inexact(x: Any) -> Array:
+def _as_float(x: Any) -> Array:
     return lax.convert_element_type(x, to_inexact(jnp.asarray(x).dtype))
 
 
@@ -78,7 +78,7 @@ def _solve(
         raise ValueError(
             f"{name}: arrays in x0 and b must have matching shapes: {_shapes(x0)} vs {_shapes(b)}."
         )
-    floats = partial(tree.map, _inexact)
+    floats = partial(tree.map, _as_float)
     right, unravel = ravel_pytree(floats(b))
     dtype = right.dtype
     flat = lambda f: lambda v: lax.convert_element_type(ravel_pytree(f(unravel(v)))[0], dtype)  # noqa: E731

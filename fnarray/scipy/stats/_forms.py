@@ -24,7 +24,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
-from ...nn._args import inexact
+from ...nn._args import inexact_operands
 
 __all__: list[str] = []
 
@@ -253,7 +253,7 @@ def _function(
         # Binding takes 7 us, and no keyword is the common case.
         if kwargs or not required <= len(args) <= len(values):
             args = _bound(label, head, args, kwargs)
-        return value(*inexact(label, *args, *values[len(args) :]))
+        return value(*inexact_operands(label, *args, *values[len(args) :]))
 
     given, optional = ([n for n in named if (n in ("loc", "scale")) is o] for o in (False, True))
     distribution, _, meaning = about[0].partition(", ")

@@ -29,7 +29,7 @@ def _choice(name: str, setting: str, value: Any, choices: tuple[str, ...]) -> No
         raise ValueError(f"scipy.stats.{name}: {setting} must be one of {words}, got {value!r}.")
 
 
-def _lanes(name: str, a: Any, axis: int | None) -> tuple[Array, int]:
+def _rows(name: str, a: Any, axis: int | None) -> tuple[Array, int]:
     """Return an array with the axis in question last, and where that axis was."""
     a = jnp.asarray(as_operand(f"stats.{name}", a))
     if axis is None:
@@ -70,7 +70,7 @@ def mode(
         For another policy.
     """
     _choice("mode", "nan_policy", nan_policy, ("propagate",))
-    lanes, where = _lanes("mode", a, axis)
+    lanes, where = _rows("mode", a, axis)
     count = canonicalize_dtype(int)
     if not lanes.shape[-1]:
         dtype = to_inexact(lanes.dtype)
@@ -111,7 +111,7 @@ def rankdata(
     """
     _choice("rankdata", "nan_policy", nan_policy, ("propagate",))
     _choice("rankdata", "method", method, ("average", "min", "max", "dense", "ordinal"))
-    lanes, where = _lanes("rankdata", a, axis)
+    lanes, where = _rows("rankdata", a, axis)
     n, last = lanes.shape[-1], lanes.ndim - 1
     order = jnp.argsort(lanes, axis=-1)
     inverse = jnp.argsort(order, axis=-1)

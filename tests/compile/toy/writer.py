@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fnarray.compile.emit.writer import Scope, Writer
+from fnarray.compile.emit.writer import Suite, Writer
 
 _LOOP = re.compile(r"for (\w+) in range\((\w+)\):")
 _TEST = re.compile(r"if (.+):")
@@ -20,10 +20,10 @@ class CWriter(Writer):
         self._suite(self.scopes[0], indent, out)
         return "\n".join(out) + "\n"
 
-    def _suite(self, scope: Scope, level: int, out: list[str]) -> None:
+    def _suite(self, scope: Suite, level: int, out: list[str]) -> None:
         pad = "    " * level
         for item in scope.lines:
-            if isinstance(item, Scope):
+            if isinstance(item, Suite):
                 out.append(f"{pad}{self._header(item.header)} {{")
                 self._suite(item, level + 1, out)
                 out.append(f"{pad}}}")

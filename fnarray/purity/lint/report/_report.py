@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...findings import Finding
-from ..source import Source
+from ..source import SourceFile
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Report:
     """Findings in order, the sources they stand in, and what was looked at."""
 
     findings: tuple[Finding, ...]
-    sources: dict[str, Source]
+    sources: dict[str, SourceFile]
     root: Path
     files: int
     seconds: float = 0.0

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from ...findings import Finding
-from ...rules import RULES, Rule
+from ...rules import RULES, LintRule
 from .._version import version
 from ..config import relative
 from ._report import Report
@@ -18,7 +18,7 @@ from ._report import Report
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def _rule(rule: type[Rule]) -> dict[str, Any]:
+def _rule(rule: type[LintRule]) -> dict[str, Any]:
     summary = (rule.__doc__ or rule.name).strip().splitlines()[0]
     return {
         "id": rule.code,
@@ -31,7 +31,7 @@ def _rule(rule: type[Rule]) -> dict[str, Any]:
     }
 
 
-def _markdown(rule: type[Rule]) -> str:
+def _markdown(rule: type[LintRule]) -> str:
     bad, good = rule.bad.strip(), rule.good.strip()
     return (
         f"{' '.join(rule.why.split())}\n\nBad:\n```python\n{bad}\n```\n\n"
