@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import re
+from functools import cache
 
 import numpy as np
 
-from fnarray.core import forms
+from fnarray.core import forms, tree
+from fnarray.core.dtypes import is_half
 from fnarray.core.graph import eval_graph
 from fnarray.core.trace import trace_graph
 from fnarray_kernels import scalar as sc
@@ -66,6 +70,100 @@ def _update(form, ins, out):
             out[to] = value
 
 
+@cache
+def _code(text):
+    return compile(text, "<template>", "eval")
+
+
+def _value(text, names):
+    """Evaluate an expression of the kernels' namespace, by the Python reading of its functions."""
+    from fnarray.compile.cpu.jit import namespace
+
+    for module in set(re.findall(r"\bfk\.(\w+)\.", text)):
+        importlib.import_module(f"fnarray_kernels.{module}")
+    with np.errstate(all="ignore"):
+        return eval(_code(text), {**namespace(), **names})
+
+
+def _register(x):
+    """Return an element as kernels hold it: halves are float32."""
+    return np.float32(x) if is_half(x.dtype) else x
+
+
+def _map(form, ins, outs):
+    template = form.template.format(*(f"v{k}" for k in range(len(ins))))
+    for i in np.ndindex(outs[0].shape):
+        at = [tuple(0 if n == 1 else k for n, k in zip(x.shape, i, strict=False)) for x in ins]
+        names = {f"v{k}": _register(x[a]) for k, (x, a) in enumerate(zip(ins, at, strict=True))}
+        outs[0][i] = _value(template, names)
+
+
+def _reduce(form, ins, outs):
+    dtypes = form.dtypes or [o.dtype for o in outs]
+    kinds = [np.dtype(np.float32 if is_half(np.dtype(d)) else d) for d in dtypes]
+    count = len(form.inits)
+    named = {f"a{j}": f"a{j}" for j in range(count)} | {f"x{j}": f"x{j}" for j in range(count)}
+    for o in np.ndindex(outs[0].shape):
+        acc = [
+            kind.type(ins[i.number][()] if isinstance(i, forms.Operand) else i)
+            for i, kind in zip(form.inits, kinds, strict=True)
+        ]
+        for r in np.ndindex(*form.extents):
+            if form.valid is not None and not _holds(form.valid(o, r)):
+                continue
+            names = {
+                f"v{k}": _register(x[tuple(index(o, r))])
+                for k, (x, index) in enumerate(zip(ins, form.index, strict=False))
+            }
+            inner = {f"r{k}": np.int64(n) for k, n in enumerate(r)}
+            spelled = [f"v{k}" for k in range(len(form.index))]
+            terms = [
+                _value(t.format(*spelled, **{n: n for n in inner}), {**names, **inner})
+                for t in form.terms
+            ]
+            if isinstance(form.combine, tuple):
+                held = {f"a{j}": a for j, a in enumerate(acc)}
+                held |= {f"x{j}": x for j, x in enumerate(terms)}
+                acc = [
+                    kind.type(_value(c.format(**named), held))
+                    for c, kind in zip(form.combine, kinds, strict=True)
+                ]
+            else:
+                acc = run_graph(form.combine, [*acc, *terms])
+        for out, j in zip(outs, form.results, strict=True):
+            out[o] = acc[j]
+
+
+def _contract(form, ins, outs):
+    lhs, rhs = ins
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    left, right = [""] * lhs.ndim, [""] * rhs.ndim
+    for i, j in zip(
+        (*form.lhs_batch, *form.lhs_contract), (*form.rhs_batch, *form.rhs_contract), strict=True
+    ):
+        left[i] = right[j] = next(letters)
+    left = [x or next(letters) for x in left]
+    right = [x or next(letters) for x in right]
+    batch = [left[a] for a in form.lhs_batch]
+    gone = {left[a] for a in form.lhs_contract} | set(batch)
+    rest = [x for x in (*left, *right) if x not in gone]
+    spelled = f"{''.join(left)},{''.join(right)}->{''.join(batch + rest)}"
+    wide = {"f": np.float64, "V": np.float64, "c": np.complex128}.get(outs[0].dtype.kind)
+    lhs, rhs = (x.astype(wide or outs[0].dtype) for x in (lhs, rhs))
+    outs[0][...] = np.einsum(spelled, lhs, rhs).astype(outs[0].dtype)
+
+
+def _library(form, ins, outs):
+    module, _, name = form.op.partition(".")
+    kernel = getattr(importlib.import_module(f"fnarray_kernels.{module}"), name)
+    flat = [np.ascontiguousarray(x).reshape(-1) for x in ins]
+    results = [np.zeros(max(o.size, 1), o.dtype) for o in outs]
+    bits = [x.view("u2") if is_half(x.dtype) else x for x in (*flat, *results)]
+    getattr(kernel, "py_func", kernel)(*bits, *form.statics)
+    for out, result in zip(outs, results, strict=True):
+        out[...] = result[: out.size].reshape(out.shape)
+
+
 def run_graph(closed, args):
     """Evaluate a graph on NumPy values by each primitive's own evaluator."""
 
@@ -75,6 +173,7 @@ def run_graph(closed, args):
     return eval_graph(closed.jaxpr, closed.consts, args, bind)
 
 
+@np.errstate(all="ignore")
 def run_form(form, ins, out_avals):
     """Return the results of a form on NumPy arrays."""
     outs = [np.zeros(a.shape, a.dtype) for a in out_avals]
@@ -91,9 +190,34 @@ def run_form(form, ins, out_avals):
         for i in np.ndindex(outs[0].shape):
             outs[0][i] = np.int64(i[form.dimension]).astype(outs[0].dtype)
         return outs
+    whole = {
+        forms.Map: _map,
+        forms.Reduce: _reduce,
+        forms.Contract: _contract,
+        forms.Library: _library,
+    }
+    if type(form) in whole:
+        whole[type(form)](form, ins, outs)
+        return outs
     run = {forms.Reindex: _reindex, forms.Pieces: _pieces, forms.Update: _update}[type(form)]
     run(form, ins, outs[0])
     return outs
+
+
+#: Forms that only lay elements out: their results are equal. The others round in an order of their
+#: own, to this many units in the last place.
+LAYOUTS = forms.Reindex | forms.Pieces | forms.Update | forms.Iota | forms.Inline
+ARITHMETIC = forms.Map | forms.Reduce | forms.Contract | forms.Library
+
+
+def _agree(form, got, want, name):
+    wide = {"f": np.float64, "V": np.float64, "c": np.complex128}.get(got.dtype.kind, got.dtype)
+    got, want, dtype = got.astype(wide), np.asarray(want).astype(wide), got.dtype
+    if isinstance(form, LAYOUTS) or dtype.kind not in "fVc":
+        np.testing.assert_array_equal(got, want, err_msg=name)
+        return
+    eps = 1e-2 if is_half(dtype) else max(300 * np.finfo(dtype).eps, 1e-11)
+    np.testing.assert_allclose(got, want, rtol=eps, atol=eps, err_msg=name)
 
 
 def check_forms(fun, *arrays):
@@ -101,7 +225,7 @@ def check_forms(fun, *arrays):
     from fnarray.core.array import asarray
 
     arrays = [asarray(a) for a in arrays]
-    closed = trace_graph(lambda *xs: fun(*xs), [a.aval for a in arrays])
+    closed = trace_graph(lambda *xs: tree.leaves(fun(*xs)), [a.aval for a in arrays])
     values = dict(zip(closed.jaxpr.invars, [np.asarray(a) for a in arrays], strict=True))
     values.update(zip(closed.jaxpr.constvars, map(np.asarray, closed.consts), strict=True))
     seen = []
@@ -111,13 +235,12 @@ def check_forms(fun, *arrays):
             outs = eqn.primitive.eval(*ins, **eqn.params)
         outs = outs if eqn.primitive.multiple_results else (outs,)
         form = eqn.form()
-        if isinstance(
-            form, forms.Reindex | forms.Pieces | forms.Update | forms.Iota | forms.Inline
-        ):
+        known = isinstance(form, LAYOUTS | ARITHMETIC)
+        if known and not (isinstance(form, forms.Library) and not form.kernel):
             seen.append(eqn.primitive.name)
             got = run_form(form, ins, [v.aval for v in eqn.outvars])
             for g, want in zip(itertools.chain(got), outs, strict=True):
-                np.testing.assert_array_equal(g, want, err_msg=str(eqn.primitive))
+                _agree(form, g, want, str(eqn.primitive))
         values.update(
             (v, np.asarray(o, v.aval.dtype)) for v, o in zip(eqn.outvars, outs, strict=True)
         )
