@@ -14,12 +14,16 @@ from pathlib import Path
 import pytest
 
 # Set at import, before any test module imports fnarray: configuration reads the environment once.
-# One directory per worker and session: tests share compiled kernels, never with the user's cache,
-# and subprocesses that a test starts inherit it.
-_CACHE = tempfile.mkdtemp(prefix="fnarray-test-")
-os.environ["FNARRAY_CACHE_DIR"] = _CACHE
+# One directory per session, made before the workers start: tests share compiled kernels, never with
+# the user's cache, and subprocesses that a test starts inherit it.
+_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if not _WORKER:
+    os.environ["FNARRAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="fnarray-test-")
+_CACHE = os.environ["FNARRAY_CACHE_DIR"]
 os.environ["FNARRAY_VERIFY"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
+# The oracle's programs run once: to optimise them takes a quarter of the time of compiling them.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 #: Modules and folders whose tests are of the null tier, but for those marked `cpu`.
@@ -78,8 +82,9 @@ def _tier(request):
 
 
 def pytest_unconfigure(config):
-    """Remove this worker's cache."""
-    shutil.rmtree(_CACHE, ignore_errors=True)
+    """Remove the session's cache."""
+    if not _WORKER:
+        shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 @pytest.fixture
