@@ -1,25 +1,90 @@
-"""Settings every test runs under: a cache of its own, verified graphs, JAX on the CPU as oracle."""
+"""Settings every test runs under: a cache of its own, verified graphs, JAX on the CPU as oracle.
+
+And each test's tier: `null` (traces, transforms, emits text; imports no Numba) or `cpu`.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 
 # Set at import, before any test module imports fnarray: configuration reads the environment once.
-# One directory per worker and session: tests share compiled kernels, never with the user's cache,
-# and subprocesses that a test starts inherit it.
-_CACHE = tempfile.mkdtemp(prefix="fnarray-test-")
-os.environ["FNARRAY_CACHE_DIR"] = _CACHE
+# One directory per session, made before the workers start: tests share compiled kernels, never with
+# the user's cache, and subprocesses that a test starts inherit it.
+_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if not _WORKER:
+    os.environ["FNARRAY_CACHE_DIR"] = tempfile.mkdtemp(prefix="fnarray-test-")
+_CACHE = os.environ["FNARRAY_CACHE_DIR"]
 os.environ["FNARRAY_VERIFY"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
+# The oracle's programs run once: to optimise them takes a quarter of the time of compiling them.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
+
+#: Modules and folders whose tests are of the null tier, but for those marked `cpu`.
+NULL = """
+    api/test_custom_surface.py api/test_transformed_jaxprs.py architecture compile/test_cache.py
+    compile/test_writer.py control/test_errors.py core ops/test_derivatives_contract.py
+    ops/test_derivatives_numpy.py ops/test_derivatives_shape.py purity/test_guards.py
+    purity/test_lint_cli.py purity/test_lint_corpus.py purity/test_lint_formats.py
+    purity/test_lint_programs.py purity/test_lint_resolve.py purity/test_lint_tracing.py
+    purity/test_lint_verify.py purity/test_live.py purity/test_live_corpus.py
+    purity/test_live_leaks.py purity/test_live_transforms.py purity/test_rules.py
+    surface/test_numpy_methods.py
+"""
+_PLACES = [Path(__file__).parent / name for name in NULL.split()]
+
+
+def _is_null(path):
+    return any(place == path or place in path.parents for place in _PLACES)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With ``-m null`` leave out what holds no module of that tier: some import Numba."""
+    above = any(collection_path in place.parents for place in _PLACES)
+    if config.option.markexpr == "null" and not above and not _is_null(collection_path):
+        return True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Give each test one tier, its module's where it says nothing."""
+    for item in items:
+        own = {mark.name for mark in item.iter_markers()} & {"null", "cpu", "cuda"}
+        if not own:
+            item.add_marker("null" if _is_null(item.path) else "cpu")
+        elif len(own) > 1 or ("null" in own and not _is_null(item.path)):
+            raise pytest.UsageError(
+                f"{item.nodeid} is marked {' and '.join(sorted(own))}; a test is of one tier, and "
+                "modules of the null tier are listed in tests/conftest.py."
+            )
+
+
+def pytest_collection_finish(session):
+    """With ``-m null`` collecting imports no Numba."""
+    if session.config.option.markexpr == "null" and "numba" in sys.modules:
+        raise pytest.UsageError("a module of the null tier imports Numba (tests/conftest.py, NULL)")
+
+
+@pytest.fixture(autouse=True)
+def _tier(request):
+    """Fail the test of the null tier that is the first to import Numba."""
+    before = "numba" in sys.modules
+    yield
+    if request.node.get_closest_marker("null") and not before and "numba" in sys.modules:
+        pytest.fail("imports Numba: mark this test `cpu`, or its module (tests/conftest.py, NULL)")
 
 
 def pytest_unconfigure(config):
-    """Remove this worker's cache."""
-    shutil.rmtree(_CACHE, ignore_errors=True)
+    """Remove the session's cache."""
+    if not _WORKER:
+        shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.config import enable_x64
 
+from ..oracle import in_one
+
 X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = tuple(np.dtype(f"{s}int{w}") for s in ("", "u") for w in (8, 16, 32, 64))
@@ -47,9 +49,8 @@ def agrees(oracle, text: str, wide: bool = False, **values) -> None:
     code = f"lambda np, lax: lambda values: (lambda {', '.join(values)}: {text})(**values)"
     run = eval(code)
     with oracle.enable_x64(wide), enable_x64(wide):
-        want = run(oracle.numpy, oracle.lax)(
-            {k: oracle.numpy.asarray(v) for k, v in values.items()}
-        )
+        theirs = {k: oracle.numpy.asarray(v) for k, v in values.items()}
+        want = in_one(run(oracle.numpy, oracle.lax), theirs)
         ours = run(fnp, lax)
         same(ours({k: fnp.asarray(v) for k, v in values.items()}), want)
         same(fa.jit(ours)(values), want)

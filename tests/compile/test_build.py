@@ -20,7 +20,6 @@ from fnarray.compile.cpu.build import KernelSource, kernel_name, load, stats
 from fnarray.config import config
 from fnarray.config import log_compiles as logging_compiles
 
-pytestmark = pytest.mark.cpu
 AXPY = """
 def kernel(a, x, y, out, start, stop):
     xs = x[start:stop]

@@ -21,7 +21,6 @@ from fnarray.compile.cache import key as keys
 from fnarray.config import config
 from fnarray.errors import CacheWarning
 
-pytestmark = pytest.mark.null
 KEY = "k_0123456789abcdef"
 
 

@@ -8,10 +8,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
-pytestmark = pytest.mark.cpu
-
 # What every process below starts with; `use(i)` compiles or loads kernel i and checks its result.
 PRELUDE = """
 import os, sys, warnings

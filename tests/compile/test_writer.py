@@ -5,13 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fnarray.compile.emit.writer import RESERVED, Writer
-
-pytestmark = pytest.mark.null
 
 
 def executed(w: Writer, **names: Any) -> dict[str, Any]:

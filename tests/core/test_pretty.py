@@ -17,8 +17,6 @@ from fnarray.core.pretty import Break, Group, Indent, Note, graph_text, hiding, 
 from fnarray.core.primitive import PENDING, Primitive
 from fnarray.core.source import Source
 
-pytestmark = pytest.mark.null
-
 # --- from JAX's object to ours --------------------------------------------------------------------
 
 

@@ -4,25 +4,47 @@ from __future__ import annotations
 
 import functools
 
-import numba
+import numpy as np
 import pytest
+
+from fnarray.compile import jit
+
+_CODES = {"bool": "b1", **{f"float{n}": f"f{n}" for n in (32, 64)}}
+_CODES |= {f"{kind}int{n}": f"{kind or 'i'}{n}" for kind in ("", "u") for n in (8, 16, 32, 64)}
 
 
 @functools.cache
-def _compiled(fn, arity):
-    if arity == 1:
+def _kernel(fn, dtypes):
+    if len(dtypes) == 2:
 
         def loop(x, out):
             for i in range(x.shape[0]):
                 out[i] = fn(x[i])
 
-    else:
+    elif len(dtypes) == 3:
 
         def loop(x, y, out):
             for i in range(x.shape[0]):
                 out[i] = fn(x[i], y[i])
 
-    return numba.njit(error_model="numpy")(loop)
+    else:
+
+        def loop(x, y, z, out):
+            for i in range(x.shape[0]):
+                out[i] = fn(x[i], y[i], z[i])
+
+    # By the compiler of kernels, which takes a third of the time that njit does.
+    return jit.compile_kernel(loop, tuple(f"{_CODES[d]}[1]" for d in dtypes)).entry_point
+
+
+def _compiled(fn, arity):
+    def run(*arrays):
+        assert len(arrays) == arity + 1
+        assert arrays[-1].flags.c_contiguous
+        arrays = [np.ascontiguousarray(a) for a in arrays]
+        _kernel(fn, tuple(a.dtype.name for a in arrays))(*arrays)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -118,6 +118,15 @@ def test_incomplete_beta():
     check(sp.betainc, special.betainc, args, 2e-9, 1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lgamma_has_its_zeros(dtype):
+    """At 1 and 2 the result is 0, not a rounding of it."""
+    x, out = np.array([1, 2], dtype), np.empty(2, dtype)
+    loop(sp.lgamma, 1)(x, out)
+    assert (out == 0).all()
+    assert all(sp.lgamma(v) == 0 for v in x)
+
+
 def test_zeta_and_polygamma():
     """Hurwitz zeta and the polygammas agree with SciPy, for negative arguments too."""
     x, q = grid((1.0001, 1.5, 2, 3, 7.5, 20, 60, 150), (1e-3, 0.5, 1, 3.3, 9.9, 10.1, 100, 1e4))

@@ -16,8 +16,6 @@ from fnarray.purity.lint.report import REPORTERS
 from fnarray.purity.lint.source import decode, from_bytes
 from fnarray.purity.rules import RULES
 
-pytestmark = pytest.mark.null
-
 BRANCH = "import jax\n\n@jax.jit\ndef relu(x):\n    if x > 0:\n        return x\n    return 0.0\n"
 CLEAN = "import jax\n\n@jax.jit\ndef double(x):\n    return 2 * x\n"
 

@@ -16,8 +16,6 @@ from fnarray.purity.rules import RULES
 from .corpus import FILES as NAMES
 from .corpus import cases
 
-pytestmark = pytest.mark.null
-
 CORPUS = Path(__file__).with_name("corpus")
 
 

@@ -10,8 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from fnarray.purity.lint.cli import parser
 from fnarray.purity.lint.config import FORMATS, Settings
 from fnarray.purity.lint.linter import lint
@@ -19,8 +17,6 @@ from fnarray.purity.lint.pages import reference
 from fnarray.purity.lint.report import REPORTERS, Report
 from fnarray.purity.lint.source import from_bytes, parse
 from fnarray.purity.rules import RULES
-
-pytestmark = pytest.mark.null
 
 ROOT = Path(__file__).parents[2]
 # Names, columns and text that a careless writer would break on.

@@ -11,8 +11,6 @@ from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.source import read
 
-pytestmark = pytest.mark.null
-
 #: Name of the program, and text by file; ``# FNA...`` marks the lines of the findings.
 PROGRAMS: dict[str, dict[str, str]] = {
     "re-exports": {

@@ -13,8 +13,6 @@ from fnarray.purity.lint.source import parse, read
 from fnarray.purity.lint.statics import StaticResolver
 from fnarray.purity.lint.traced import Finder
 
-pytestmark = pytest.mark.null
-
 PROGRAM = """
 import collections, dataclasses, enum, itertools, logging, math, random, types, typing
 import numpy as np, jax.numpy as jnp

@@ -13,8 +13,6 @@ from fnarray.purity.lint.project import Project
 from fnarray.purity.lint.source import parse, read
 from fnarray.purity.lint.traced import Finder
 
-pytestmark = pytest.mark.null
-
 HEAD = """
 import functools
 import math

@@ -125,6 +125,7 @@ USES = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda f: f.__name__)
 def test_a_leaked_tracer_is_always_named(leak, use):
@@ -176,6 +177,7 @@ DIFFERENT = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("what", DIFFERENT)
 def test_differing_traces(what):
     """The error names the first equation that differs, and its lines."""
@@ -187,6 +189,7 @@ def test_differing_traces(what):
     fnarray.jit(fun)(X)
 
 
+@pytest.mark.cpu
 def test_equal_traces():
     """A pure function is the same program each time, loops, constants and inner calls included."""
 

@@ -99,6 +99,7 @@ def test_every_transform_checks(how, jitted):
     assert log == []
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("how", USES)
 @pytest.mark.parametrize("jitted", [True, False], ids=["compiled", "disable_jit"])
 def test_every_transform_lets_pure_functions_pass(how, jitted):
@@ -181,6 +182,7 @@ FORMS = {
 }
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_callables(form):
     """Methods, objects, partials, decorated and built-in functions are seen through."""
@@ -196,6 +198,7 @@ def test_forms_of_callables(form):
         fnarray.jit(fun)(X)
 
 
+@pytest.mark.cpu
 def test_static_arguments_are_looked_into():
     """A static function is followed; attributes of a static object may change, so are refused."""
     with pytest.raises(errors.WriteEffectError, match="log"):
@@ -236,6 +239,7 @@ def test_effects_come_before_errors_of_arguments():
 # ---- the line: who owns the object ---------------------------------------------------------------
 
 
+@pytest.mark.cpu
 def test_a_local_of_the_traced_function_is_its_own():
     """Inner functions may append to, and rebind, what the traced function made."""
 
@@ -287,6 +291,7 @@ def test_a_callback_owns_nothing_around_it(write, user, outer):
         outer(f)(ROW if user == "vmap" else X)
 
 
+@pytest.mark.cpu
 def test_callbacks_may_read_what_the_traced_function_holds():
     """Dicts and lists that are arguments or locals of the function around are read freely."""
 
@@ -305,6 +310,7 @@ def test_callbacks_may_read_what_the_traced_function_holds():
     assert f({"w": 2.0}, X) == 1.5 + 2 * (2 * 3 + 1.5) + 3
 
 
+@pytest.mark.cpu
 def test_a_helper_may_change_what_its_caller_made():
     """Ownership is followed across calls, for lists and NumPy arrays."""
 
@@ -334,6 +340,7 @@ def counting():
     return f, calls
 
 
+@pytest.mark.cpu
 def test_off_by_scope_option_and_configuration():
     """Each way to switch the checker off traces as JAX does; the others still refuse."""
     f, calls = counting()
@@ -355,6 +362,7 @@ def test_off_by_scope_option_and_configuration():
         fnarray.jit(f, effects="error")(X)
 
 
+@pytest.mark.cpu
 def test_the_option_holds_for_what_is_inside():
     """``jit(f, effects="off")`` covers the loops in ``f``, and no other call of their bodies."""
 
@@ -373,6 +381,7 @@ def test_the_option_holds_for_what_is_inside():
         lax.scan(body, X, ROW)
 
 
+@pytest.mark.cpu
 def test_off_holds_inside_other_functions():
     """A function jitted with ``effects="off"`` may be called by checked ones."""
     f, calls = counting()
@@ -392,6 +401,7 @@ def test_errors_can_be_pickled():
     assert again.findings == caught.value.findings
 
 
+@pytest.mark.cpu
 def test_warn_traces_once_and_says_where():
     """A warning points at the user's call, and the function runs as without the checker."""
     f, calls = counting()
@@ -406,6 +416,7 @@ def test_warn_traces_once_and_says_where():
     assert calls == [1]
 
 
+@pytest.mark.cpu
 def test_warn_does_not_guard_what_the_function_rebinds_itself():
     """Or every call would trace again."""
     space = {"n": 0}
@@ -423,6 +434,7 @@ def test_bad_mode():
         fnarray.jit(same, effects="quiet")
 
 
+@pytest.mark.cpu
 def test_assumed_functions_are_not_looked_into():
     """Neither the function marked nor what is inside it, loops included."""
 
@@ -463,6 +475,7 @@ def test_findings_survive_as_data():
     assert finding.source[finding.column - 1 : finding.end_column - 1] == "rate"
 
 
+@pytest.mark.cpu
 def test_accepted_without_noise():
     """What the issue lists as accepted, in one function."""
     import contextlib

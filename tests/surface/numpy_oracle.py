@@ -15,6 +15,8 @@ import numpy as np
 
 import fnarray.numpy
 
+from ..oracle import in_one
+
 RNG = np.random.default_rng(0)
 #: What the names in expressions stand for.
 VALUES = {
@@ -38,9 +40,9 @@ VALUES = {
 }
 
 
-def run(text: str, jnp):
+def run(text: str, jnp, names=None):
     """Evaluate an expression over a namespace; ``w`` is a weak scalar."""
-    names = {k: jnp.asarray(v) for k, v in VALUES.items()}
+    names = names or {k: jnp.asarray(v) for k, v in VALUES.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         w = 2.0 if jnp is np else jnp.asarray(2.0)
@@ -66,7 +68,11 @@ def compare(text: str, rtol: float = 2e-6, atol: float = 1e-6, values: str = "ja
     got = leaves(run(text, fnarray.numpy))
     types = leaves(jax.eval_shape(lambda: run(text, jax.numpy)))
     oracle = {"jax": jax.numpy, "numpy": np, "types only": fnarray.numpy}[values]
-    wanted = leaves(run(text, oracle))
+    if values == "jax":
+        names = {k: oracle.asarray(v) for k, v in VALUES.items()}
+        wanted = leaves(in_one(lambda names: run(text, oracle, names), names))
+    else:
+        wanted = leaves(run(text, oracle))
     assert len(types) == len(got), text
     for ours, kind, theirs in zip(got, types, wanted, strict=True):
         assert ours.shape == kind.shape, f"{text}: {ours.shape}, JAX {kind.shape}"

@@ -39,8 +39,9 @@ CASES = [
     ("variance_scaling", (1.0, "fan_in", "truncated_normal"), (6, 8), "complex64"),
     ("variance_scaling", (1.0, "fan_in", "normal"), (6, 8), "complex64"),
 ]
-# A few ulp where a library's transcendental functions or factors of matrices enter.
-NEAR = {"orthogonal", "delta_orthogonal"}
+#: Error allowed in units in the last place of 1. JAX's own numbers depend on the processor wherever
+#: several roundings enter (see test_random); factors of matrices vary more.
+UNITS = {"zeros": 0, "ones": 0, "constant": 0, "orthogonal": 100, "delta_orthogonal": 100}
 
 
 def made(module, name, settings):
@@ -50,15 +51,16 @@ def made(module, name, settings):
 
 @pytest.mark.parametrize(("name", "settings", "shape", "dtype"), CASES)
 def test_numbers_are_those_of_jax(jax, name, settings, shape, dtype):
-    """The same key gives the same weights, bit for bit where no factorisation enters."""
+    """The same key gives the same weights."""
     more = () if dtype is None else (dtype,)
     want = made(jax.nn.initializers, name, settings)(jax.random.key(3), shape, *more)
     got = made(ours, name, settings)(fnarray.random.key(3), shape, *more)
     assert (got.shape, got.dtype, got.weak_type) == (want.shape, want.dtype, False)
-    if name in NEAR or dtype == "complex64":
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
-    else:
-        np.testing.assert_array_equal(*(np.asarray(x, "float32") for x in (got, want)))
+    units = UNITS.get(name, 2 if got.dtype.itemsize == 2 else 16)
+    limit = units * float(jax.numpy.finfo(got.dtype).eps) if units else 0
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    got, want = (np.asarray(x).astype(wide) for x in (got, want))
+    np.testing.assert_allclose(got, want, rtol=limit, atol=limit * np.abs(want).max(initial=0))
 
 
 def test_double_precision(jax):

@@ -12,6 +12,8 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray.config import enable_x64
 
+from ..oracle import in_one
+
 jax = pytest.importorskip("jax")
 
 #: Functions that magnify roundings by the condition number.
@@ -135,7 +137,7 @@ def test_matches_jax(path, shapes, word, settings, dtype):
     wide = dtype in ("float64", "complex128")
     with enable_x64(wide), jax.enable_x64(wide):
         got = find(jnp.linalg, path)(*arrays, **settings)
-        want = find(jax.numpy.linalg, path)(*arrays, **settings)
+        want = in_one(lambda: find(jax.numpy.linalg, path)(*arrays, **settings))
         assert_same(
             got, want, 3000 if path in ("cond", "lstsq", "tensorinv", "matrix_power") else 300
         )
@@ -209,7 +211,8 @@ def test_compiled_matches_eager(part):
 def test_integers_become_floats(name):
     """Integer matrices are decomposed in the default float."""
     x = draw("positive", (3, 3), "int32", 0)
-    assert_same(getattr(jnp.linalg, name)(x), getattr(jax.numpy.linalg, name)(x), 1000)
+    want = in_one(lambda: getattr(jax.numpy.linalg, name)(x))
+    assert_same(getattr(jnp.linalg, name)(x), want, 1000)
 
 
 ERRORS = [
@@ -265,7 +268,7 @@ def test_nan_goes_through(name):
     x = draw("positive", (3, 4, 4), "float32", 0)
     x[1] = np.nan
     got = leaves(getattr(jnp.linalg, name)(x))
-    want = leaves(getattr(jax.numpy.linalg, name)(x))
+    want = leaves(in_one(lambda: getattr(jax.numpy.linalg, name)(x)))
     assert_same([g[::2] for g in got], [w[::2] for w in want])
     assert all(np.isnan(np.asarray(g[1])).any() for g in got)
 

@@ -13,6 +13,7 @@ import fnarray.numpy as jnp
 import fnarray.scipy.linalg as sl
 from fnarray.config import enable_x64
 
+from ..oracle import in_one
 from .test_linalg import assert_same, draw, leaves
 
 jax = pytest.importorskip("jax")
@@ -123,7 +124,7 @@ def test_matches_jax(mine, other, operands, dtype):
     ]
     with enable_x64(True), jax.enable_x64(True):
         out, tangents = fnarray.jvp(mine, xs, ts)
-        assert_same(floats((out, tangents)), floats(jax.jvp(other, xs, ts)), 1e5)
+        assert_same(floats((out, tangents)), floats(in_one(lambda: jax.jvp(other, xs, ts))), 1e5)
         cts = like(leaves(out), out, 20)
         back = fnarray.vjp(mine, *xs)[1](cts)
     np.testing.assert_allclose(pairing(cts, tangents), pairing(back, ts), rtol=1e-9, atol=1e-9)
@@ -224,7 +225,7 @@ def test_second_derivatives(f, word):
     x = draw(word, (3, 3), "float64", 0)
     with enable_x64(True), jax.enable_x64(True):
         got = fnarray.hessian(lambda a: f(jnp, a))(x)
-        want = jax.hessian(lambda a: f(jax.numpy, a))(x)
+        want = in_one(lambda: jax.hessian(lambda a: f(jax.numpy, a))(x))
         assert_same(got, want, 1e5)
 
 
@@ -301,4 +302,4 @@ def test_gradients_inside_loops_run():
         return loss
 
     got = fnarray.grad(run(jnp, fnarray.lax))(a)
-    assert_same(got, jax.grad(run(jax.numpy, jax.lax))(a), 1e4)
+    assert_same(got, in_one(lambda: jax.grad(run(jax.numpy, jax.lax))(a)), 1e4)

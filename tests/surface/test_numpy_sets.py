@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from types import MappingProxyType
 
 import jax
@@ -18,6 +19,7 @@ from fnarray.api import jit
 from fnarray.core.trace import trace_graph
 from fnarray.errors import ConcretizationTypeError
 
+from ..oracle import in_one
 from .numpy_oracle import both_raise, compare, leaves
 
 NAN = np.float32("nan")
@@ -80,7 +82,10 @@ def test_named_results_are_those_of_the_array_api():
     assert everything._fields == ("values", "indices", "inverse_indices", "counts")
     same(tuple(everything), tuple(np.unique_all(x)) and jax.numpy.unique_all(x))
     same(tuple(fnp.unique_counts(x)), tuple(jax.numpy.unique_counts(x)))
-    same(tuple(fnp.unique_inverse(x, size=5)), tuple(jax.numpy.unique_inverse(x, size=5)))
+    same(
+        tuple(fnp.unique_inverse(x, size=5)),
+        tuple(in_one(lambda: jax.numpy.unique_inverse(x, size=5))),
+    )
     same(fnp.unique_values(x), jax.numpy.unique_values(x))
 
 
@@ -105,7 +110,8 @@ def test_intersection_finds_first_places():
     """Indices of first occurrences in both arrays come on request."""
     for how in ({}, {"size": 4, "fill_value": -1}):
         how["return_indices"] = True
-        same(fnp.intersect1d(A, B, **how), jax.numpy.intersect1d(A, B, **how))
+        want = in_one(partial(jax.numpy.intersect1d, A, B, **how))
+        same(fnp.intersect1d(A, B, **how), want)
     same(fnp.setdiff1d(A, B, assume_unique=True), jax.numpy.setdiff1d(A, B, assume_unique=True))
 
 

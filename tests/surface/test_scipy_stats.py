@@ -15,6 +15,7 @@ import fnarray
 from fnarray.config import enable_x64
 from fnarray.scipy import stats
 
+from ..oracle import in_one
 from .test_linalg import assert_same
 
 jax = pytest.importorskip("jax")
@@ -93,7 +94,7 @@ def test_is_of_jax_dtype(name, f, x, shapes, loc, scale):
     """Dtypes and shapes are JAX's in single precision, and values to its accuracy."""
     args = arguments(x.astype(np.float32), shapes, loc, scale)
     got = getattr(getattr(stats, name), f)(*args)
-    want = getattr(getattr(theirs, name), f)(*args)
+    want = in_one(lambda: getattr(getattr(theirs, name), f)(*args))
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     finite = np.isfinite(want)
     np.testing.assert_allclose(np.asarray(got)[finite], want[finite], rtol=2e-4, atol=2e-5)

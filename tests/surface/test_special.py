@@ -86,7 +86,8 @@ def test_matches_scipy(name, jax):
         for a in args
     ]
     want = getattr(scipy_special, function)(*wide)
-    theirs = getattr(jax.scipy.special, function)(*args, **MORE.get(function, {}))
+    more = MORE.get(function, {})
+    theirs = jax.eval_shape(lambda: getattr(jax.scipy.special, function)(*args, **more))
     if not isinstance(got, tuple):
         got, want, theirs = (got,), (want,), (theirs,)
     for g, w, t in zip(got, want, theirs, strict=True):
