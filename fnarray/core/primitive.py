@@ -16,10 +16,6 @@ class Missing:
     why: str
 
 
-#: Slots of this rule are filled by the transforms' issue; declared, so that nothing fails bare.
-PENDING = Missing("its rule is not written yet")
-
-
 @dataclass(frozen=True, slots=True)
 class RuleOf:
     """A common shape of rule, made into the rule of the primitive that it is given to."""
@@ -100,10 +96,10 @@ class Primitive:
         aval: Callable[..., Any],
         eval: Callable[..., Any],
         form: Callable[..., Any] | Missing,
-        jvp: Rule = PENDING,
+        jvp: Rule,
         linearize: Callable[..., Any] | RuleOf | None = None,
-        transpose: Rule = PENDING,
-        batch: Rule = PENDING,
+        transpose: Rule,
+        batch: Rule,
         collective: Callable[..., Any] | None = None,
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,

@@ -14,7 +14,7 @@ from jax.extend import core as jcore
 from fnarray.core.avals import ShapedArray
 from fnarray.core.graph import ClosedGraph, Eqn, Graph, Literal, Var
 from fnarray.core.pretty import Break, Group, Indent, Note, graph_text, hiding, layout
-from fnarray.core.primitive import PENDING, Primitive
+from fnarray.core.primitive import Missing, Primitive
 from fnarray.core.source import Source
 
 # --- from JAX's object to ours --------------------------------------------------------------------
@@ -49,7 +49,8 @@ SHOWN = {
 @functools.cache
 def primitive(name):
     """Return a record that has no rules but that of printing."""
-    nothing = {"aval": PENDING, "eval": PENDING, "form": PENDING}
+    slots = ("aval", "eval", "form", "jvp", "transpose", "batch")
+    nothing = dict.fromkeys(slots, Missing("it is only printed"))
     return Primitive(name, **nothing, print_params=SHOWN.get(name))
 
 

@@ -10,10 +10,7 @@ import pytest
 import fnarray
 import fnarray.scipy.special as jsp
 from fnarray import lax
-from fnarray.core.primitive import PENDING
 from fnarray.errors import MissingRuleError
-from fnarray.ops import hosted, special
-from fnarray.ops.kit.registry import registry
 
 from . import cases_special
 from .derive import frozen, loops_agree, modes_agree, runs, same_as_jax, smooth
@@ -172,10 +169,3 @@ def test_missing_derivatives_say_why(f, args, match):
     """Operands without a derivative are refused, by name."""
     with pytest.raises(MissingRuleError, match=match):
         fnarray.grad(f)(*map(np.float32, args))
-
-
-def test_no_rule_is_pending():
-    """Every special function has its three rules, or says why not."""
-    for name, prim in registry.items():
-        if prim.eval.__module__ in {special.__name__, hosted.__name__}:
-            assert PENDING not in (prim.jvp, prim.transpose, prim.batch), name

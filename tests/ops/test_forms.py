@@ -15,6 +15,7 @@ from fnarray.compile.cpu.jit import namespace
 from fnarray.config import enable_x64
 from fnarray.core import forms
 from fnarray.core.graph import Graph, subgraphs
+from fnarray.core.primitive import Primitive
 from fnarray.ops.kit.registry import registry
 
 from .form_oracle import check_forms
@@ -135,3 +136,9 @@ def test_every_primitive_has_a_row() -> None:
     assert set(registry) - called == set(ELSEWHERE)
     root = Path(__file__).parents[2]
     assert all((root / where).is_file() for where in ELSEWHERE.values())
+
+
+def test_no_primitive_is_declared_without_its_rules() -> None:
+    """A record needs its derivative, transpose and batching rule, or the reason it has none."""
+    with pytest.raises(TypeError, match=r"'jvp', 'transpose', and 'batch'"):
+        Primitive("bare", aval=None, eval=None, form=None)  # type: ignore[call-arg]

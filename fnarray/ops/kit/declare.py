@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.avals import ShapedArray
 from ...core.forms import Library, Map, Reduce, Reindex
-from ...core.primitive import PENDING, Primitive, Rule
+from ...core.primitive import Primitive, Rule
 from ...core.trace import bind
 from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
 from .registry import register
@@ -64,7 +64,7 @@ def elementwise(
     result: Any = None,
     same_dtypes: bool = True,
     cost: int = 1,
-    jvp: Rule = PENDING,
+    jvp: Rule,
     transpose: Rule = NOT_LINEAR,
     batch: Rule = ELEMENTWISE_BATCH,
     name: str | None = None,
@@ -126,9 +126,9 @@ def reindexing(
     shape: Callable[..., tuple[int, ...]],
     index: Callable[..., tuple[Any, ...]],
     eval: Callable[..., Any],
-    jvp: Rule = PENDING,
-    transpose: Rule = PENDING,
-    batch: Rule = PENDING,
+    jvp: Rule,
+    transpose: Rule,
+    batch: Rule,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
     """Declare a primitive whose result is its one operand's elements at other places.
@@ -184,7 +184,7 @@ def reduction(
     start: Callable[[np.dtype], Any],
     accumulator: Callable[[np.dtype], np.dtype] = lambda dtype: dtype,
     dtypes: str = NUMBER,
-    jvp: Rule = PENDING,
+    jvp: Rule,
     transpose: Rule = NOT_LINEAR,
     batch: Rule = _ALONG_AXES,
     print_params: Callable[[dict], dict] | None = None,
@@ -258,9 +258,9 @@ def kernel_call(
     eval: Callable[..., Any],
     call: Callable[..., Library],
     multiple_results: bool = False,
-    jvp: Rule = PENDING,
+    jvp: Rule,
     transpose: Rule = NOT_LINEAR,
-    batch: Rule = PENDING,
+    batch: Rule,
     print_params: Callable[[dict], dict] | None = None,
 ) -> Primitive:
     """Declare a primitive that runs as one whole-array step (see `core.forms.Library`)."""
