@@ -216,14 +216,9 @@ def pmap(
     Exception
         What an example raises; a note tells which it was. The others are stopped.
     """
-    if not callable(fun):
-        raise TypeError(f"pmap: Expected a callable value, got {fun!r} of type {type(fun)}.")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        check_axes("pmap", what, axes)
-    if backend is not None:
-        _devices(backend)  # raises for one that does not exist
+    _check_options(fun, in_axes, out_axes, backend)
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
 
@@ -233,9 +228,7 @@ def pmap(
         dyn, axes = args, in_axes
         if static:
             dyn, kwargs, statics = static.split(args, kwargs)
-            _check_static(fun, static, len(args), statics)
-            if isinstance(in_axes, tuple) and len(in_axes) == len(args):
-                axes = tuple(a for k, a in enumerate(in_axes) if k not in static.nums)
+            axes = _dynamic_axes(fun, static, len(args), statics, in_axes)
         leaves, spec = tree.flatten_spec((dyn, kwargs))
         try:
             avals = tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
@@ -258,10 +251,7 @@ def pmap(
             moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
         ]
 
-        def results(t: Traced) -> Any:
-            places = tuple(axes_of_results("pmap", out_axes, t.out_spec))
-            return places, tuple(() if p is None else (name,) for p in places)
-
+        results = functools.partial(_places_of_results, out_axes, name)
         t, params, outs, places = _run("pmap", fun, signature, operands, layout, results)
         if state.trace is None and not any(layout.places) and not any(places):
             layout.program = _program(t, layout, params, places)
@@ -285,7 +275,25 @@ def _program(
     return _SpmdCall(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
 
 
-def _check_static(fun: Callable[..., Any], spec: StaticSpec, count: int, statics: Any) -> None:
+def _check_options(fun: Any, in_axes: Any, out_axes: Any, backend: str | None) -> None:
+    if not callable(fun):
+        raise TypeError(f"pmap: Expected a callable value, got {fun!r} of type {type(fun)}.")
+    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        check_axes("pmap", what, axes)
+    if backend is not None:
+        _devices(backend)  # raises for one that does not exist
+
+
+def _places_of_results(out_axes: Any, name: Hashable, t: Traced) -> tuple[Any, Any]:
+    """Return where each result gets the mapped axis, and the axes over which it differs."""
+    places = tuple(axes_of_results("pmap", out_axes, t.out_spec))
+    return places, tuple(() if p is None else (name,) for p in places)
+
+
+def _dynamic_axes(
+    fun: Callable[..., Any], spec: StaticSpec, count: int, statics: Any, in_axes: Any
+) -> Any:
+    """Return ``in_axes`` without those of static arguments, which are checked."""
     if any(not -count <= k < count for k in spec.nums):
         raise ValueError(
             f"pmapped function has static_broadcasted_argnums={spec.nums} but was called with only "
@@ -299,6 +307,9 @@ def _check_static(fun: Callable[..., Any], spec: StaticSpec, count: int, statics
             f"{where}) of {fun_text(fun)} is {value!r} of type {type(value)}. They are part of "
             "the cache's key: pass a tuple in place of a list."
         ) from error
+    if isinstance(in_axes, tuple) and len(in_axes) == count:
+        return tuple(a for k, a in enumerate(in_axes) if k not in spec.nums)
+    return in_axes
 
 
 def _layout(

@@ -354,6 +354,15 @@ def _advanced_columns(
     return common, columns
 
 
+def _window(parsed: Parsed, collapsed: list[int]) -> tuple[int, ...]:
+    """Return the shape of what each index gathers."""
+    return tuple(
+        1 if e.axis in collapsed else len(range(parsed.shape[e.axis])[e.value])
+        for e in parsed.entries
+        if e.axis >= 0
+    )
+
+
 def make_plan(parsed: Parsed, wrap: bool) -> Plan:
     """Return how parsed indices are a gather."""
     parsed, bool_dims = _spell_out_bools(parsed)
@@ -398,17 +407,12 @@ def make_plan(parsed: Parsed, wrap: bool) -> Plan:
                 _nonempty(shape, e)
                 index = as_index(_wrapped(e.value, shape[e.axis], wrap), shape)
                 columns.append((index, len(batch), e.axis))
-    window = tuple(
-        1 if e.axis in collapsed else len(range(shape[e.axis])[e.value])
-        for e in parsed.entries
-        if e.axis >= 0
-    )
     numbers = GatherDimensionNumbers(
         tuple(offset), tuple(sorted(collapsed)), tuple(axis for _, _, axis in columns)
     )
     return Plan(
         tuple(out),
-        window,
+        _window(parsed, collapsed),
         _index_vectors(columns, tuple(batch), shape),
         numbers,
         not advanced,

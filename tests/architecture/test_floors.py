@@ -18,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MAX_LINES = 600
+MAX_FUNCTION = 60
 LONG_FILES = {
     "kernels/vmath/coefficients.py": "a table of numbers, written by a program",
     "tests/purity/corpus/impure_fresh.py": "a list of small functions",
@@ -158,6 +159,20 @@ def test_files_are_short():
         name = str(path.relative_to(ROOT))
         lines = path.read_text(encoding="utf-8").count("\n")
         assert lines <= MAX_LINES or name in LONG_FILES, f"{name} has {lines} lines: split by idea"
+
+
+def test_functions_are_short():
+    """A function fits on a screen; its docstring does not count."""
+    long = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            doc = ast.get_docstring(node, clean=False)
+            lines = node.end_lineno - node.lineno + 1 - (doc.count("\n") + 1 if doc else 0)
+            if lines > MAX_FUNCTION:
+                long.append(f"{path.relative_to(ROOT)}:{node.lineno} {node.name}: {lines} lines")
+    assert not long, "\n".join(long)
 
 
 def test_every_package_is_installed():

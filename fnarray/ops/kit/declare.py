@@ -206,11 +206,7 @@ def reduction(
 
         def aval(x: ShapedArray, *, axes: tuple[int, ...], **params: Any) -> ShapedArray:
             check_kind(label, x.dtype, dtypes)
-            if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) != len(axes):
-                raise ValueError(
-                    f"lax.{label}: axes must be distinct and within the {x.ndim} axes of shape "
-                    f"{x.shape}, got {axes}."
-                )
+            _check_axes(label, x, axes)
             return ShapedArray(without_axes(x.shape, axes), x.dtype, x.weak_type)
 
         def form(ins: tuple[ShapedArray, ...], outs: Any, *, axes: Any, **params: Any) -> Reduce:
@@ -249,6 +245,14 @@ def reduction(
         return face
 
     return declare
+
+
+def _check_axes(label: str, x: ShapedArray, axes: tuple[int, ...]) -> None:
+    if any(not 0 <= a < x.ndim for a in axes) or len(set(axes)) != len(axes):
+        raise ValueError(
+            f"lax.{label}: axes must be distinct and within the {x.ndim} axes of shape "
+            f"{x.shape}, got {axes}."
+        )
 
 
 def kernel_call(
