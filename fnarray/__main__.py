@@ -115,8 +115,9 @@ def cache(args: argparse.Namespace) -> int:
 
 def env(args: argparse.Namespace) -> int:
     """Print versions, processor and settings: what a bug report needs."""
-    from .compile.cpu.launch import available_cores, threads
+    from .compile.cpu.launch import threads
     from .config import SETTINGS, config
+    from .core.cores import available_cores
 
     print(f"fnarray {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for package in _PACKAGES:

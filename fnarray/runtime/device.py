@@ -6,8 +6,8 @@ import platform
 from dataclasses import dataclass
 from functools import cache
 
-from ..compile.cpu.launch import available_cores
 from ..config import config
+from ..core.cores import available_cores
 
 
 @dataclass(frozen=True, slots=True)

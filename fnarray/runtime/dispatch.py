@@ -7,11 +7,10 @@ hands over buffers and wraps buffers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compile.pipeline import Executable, compile_graph
 from ..config import config
 from ..core.array import Array, ArrayImpl, asarray, native
 from ..core.avals import ShapedArray
@@ -20,12 +19,18 @@ from ..core.graph import ClosedGraph, Literal, Var
 from ..core.keep import remembered
 from ..core.source import Source
 
+if TYPE_CHECKING:
+    from ..compile.pipeline import Executable
+
 Buffers = Sequence[np.ndarray]
 
 
 @remembered(4096)
 def executable(graph: ClosedGraph) -> Executable:
     """Return the compiled form of a graph, which is known by identity."""
+    # The compile wing takes 50 ms to import: a program that runs op by op never pays for it.
+    from ..compile.pipeline import compile_graph
+
     return compile_graph(graph)
 
 

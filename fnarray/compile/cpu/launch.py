@@ -15,24 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...config import config
+from ...core.cores import available_cores
 from ...core.shards import here
 from ..target import Limits
-
-
-def available_cores() -> int:
-    """Return how many cores the process may use: its affinity, within the cgroup's quota."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this platform
-        cores = os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as f:  # noqa: PTH123 - read once, at start
-            quota, period = f.read().split()
-        if quota != "max":
-            cores = min(cores, max(1, -(-int(quota) // int(period))))
-    except (OSError, ValueError):
-        return cores
-    return cores
 
 
 class _Pool:
