@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..control.call import clear_graphs
-from ..core import tree
+from ..core import memo, tree
 from ..core.array import Array, ArrayImpl, asarray
 from ..runtime import dispatch
 from ..runtime.device import Device, devices
@@ -161,4 +161,5 @@ def effects_barrier() -> None:
 def clear_caches() -> None:
     """Forget everything traced and compiled in this process; the disk cache stays."""
     clear_graphs()
+    memo.forget()
     dispatch.executable.cache_clear()
