@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
 from operator import itemgetter
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,9 @@ def _signed(x: Any, data: list[np.ndarray]) -> Any:
         return kind, *[_signed(part, data) for part in x]
     if kind is float or kind is complex:
         return kind, repr(x)  # signs of zeros, NaNs
-    if kind in (bool, str) or isinstance(x, np.dtype | type):
+    if kind is slice:
+        return kind, *[_signed(part, data) for part in (x.start, x.stop, x.step)]
+    if kind in (bool, str, EllipsisType) or isinstance(x, np.dtype | type):
         return kind, x  # 1 and True are equal, and different settings
     raise TypeError("not part of a signature")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..core.trace import Tracer
 from ..ops.gather import wrap_negative
 from ..ops.kit.canonical import as_array
 from ._at import IndexUpdateHelper
+from ._indexing import PLACES, within
 from ._indexing import take as take_index
 from ._join import refuse_out
 from ._promote import broadcast_to as stretch
@@ -180,20 +180,9 @@ def _modulo(index: Array, n: int) -> Array:
     return choose_where(lax.lt(rest, index.dtype.type(0)), lax.add(rest, size), rest)
 
 
-def _within(take: Callable[..., Any], a: Any, indices: Any, axis: Any) -> Any:
-    """Return what takes by NumPy, unless an index is out of range, whatever that reads."""
-    if not type(a) is type(indices) is ArrayImpl or type(axis) not in (int, NoneType):
-        return None
-    if indices.dtype == np.uint64:  # a large one would become negative
-        return None
-
-    def within(x: np.ndarray, index: np.ndarray) -> np.ndarray | None:
-        try:
-            return take(x, index.astype(np.intp, copy=False), axis)
-        except IndexError:
-            return None
-
-    return within
+def _reads(a: Any, indices: Any, axis: Any) -> bool:
+    arrays = type(a) is type(indices) is ArrayImpl and indices.dtype.char in PLACES
+    return arrays and type(axis) in (int, NoneType)
 
 
 def _take_within(
@@ -204,7 +193,9 @@ def _take_within(
     mode: str | None = None,
     **_: Any,
 ) -> Any:
-    return None if mode in ("clip", "wrap") else _within(np.take, a, indices, axis)
+    if mode in ("clip", "wrap") or not _reads(a, indices, axis):
+        return None
+    return within(lambda x, places: x.take(places, axis))
 
 
 @replayed(instead=_take_within)
@@ -286,9 +277,9 @@ def _along_within(
     wrap_negative_indices: bool | None = None,
     **__: Any,
 ) -> Any:
-    return (
-        None if wrap_negative_indices is False else _within(np.take_along_axis, arr, indices, axis)
-    )
+    if wrap_negative_indices is False or not _reads(arr, indices, axis):
+        return None
+    return within(lambda x, places: np.take_along_axis(x, places, axis))
 
 
 @replayed(instead=_along_within)
