@@ -287,6 +287,13 @@ def from_numpy(data: np.ndarray, *, weak_type: bool = False, copy: bool = True) 
     return ArrayImpl(data, ShapedArray(data.shape, dtype, weak_type))
 
 
+def stored(data: Any, aval: ShapedArray) -> ArrayImpl:
+    """Return an array of what NumPy computed, in a dtype that was promised for it."""
+    if type(data) is not np.ndarray or data.dtype is not aval.dtype:
+        data = np.asarray(data, aval.dtype)
+    return ArrayImpl(data if data.flags.c_contiguous else data.copy(order="C"), aval)
+
+
 def aval_of(x: Any) -> ShapedArray:
     """Return the aval of anything that counts as an array.
 

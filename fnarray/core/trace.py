@@ -21,10 +21,11 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from .array import Array, ArrayImpl, asarray, aval_of
+from .array import Array, ArrayImpl, asarray, aval_of, stored
 from .avals import ShapedArray
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from .memo import recall, remember
 from .primitive import Primitive
 from .quiet import quietly
 from .source import Source, user_source
@@ -377,9 +378,6 @@ def trace_graph(
         return trace.close([a.var for a in args], outs)
 
 
-_aval_memo: dict[Any, Any] = {}
-
-
 def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     """Apply a primitive: evaluate it, or record it in the trace in progress.
 
@@ -401,15 +399,13 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
     key = (prim, tuple(params.items()), *[a.aval for a in arrays])
     try:
-        avals = _aval_memo.get(key)
+        avals = recall(key)
     except TypeError:  # a graph's or function's params may be unhashable
         key, avals = None, None
     if avals is None:
         avals = prim.aval(*[a.aval for a in arrays], **params)
         if key is not None:
-            if len(_aval_memo) > 8192:
-                _aval_memo.clear()
-            _aval_memo[key] = avals
+            remember(key, avals)
     data = [a._data for a in arrays]
     outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     if prim.multiple_results:
@@ -431,12 +427,10 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
 
 def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
     """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
-    if type(data) is not np.ndarray or data.dtype is not aval.dtype:
-        data = np.asarray(data, aval.dtype)
-    if not data.flags.c_contiguous:
-        data = data.copy(order="C")
+    out = stored(data, aval)
+    data = out._data
     if data.shape != aval.shape:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
     if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
-    return ArrayImpl(data, aval)
+    return out

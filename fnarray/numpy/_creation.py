@@ -20,6 +20,7 @@ from ..core.dtypes import (
     lattice_result_type,
     result_type,
 )
+from ..core.eager import replayed
 from ..core.quiet import quietly
 from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
@@ -219,6 +220,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return lax.copy(as_array(as_operand("copy", a)))
 
 
+@replayed
 def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert elements to a dtype.
 

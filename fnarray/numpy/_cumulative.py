@@ -8,6 +8,7 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_inexact
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_axis
 from ._promote import as_operand, no_out, wide_integer
@@ -50,6 +51,7 @@ def _running(
     return op(convert(a, a.dtype), axis=along)
 
 
+@replayed
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running sums along an axis.
 
@@ -69,16 +71,19 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _running("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
+@replayed
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running products along an axis; see `cumsum`."""
     return _running("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
+@replayed
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running sums along an axis, NaN counting as 0; see `cumsum`."""
     return _running("nancumsum", lax.cumsum, a, axis, dtype, out, nan=0)
 
 
+@replayed
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running products along an axis, NaN counting as 1; see `cumsum`."""
     return _running("nancumprod", lax.cumprod, a, axis, dtype, out, nan=1)
@@ -107,6 +112,7 @@ def _standard(
     return lax.concatenate([lax.full(shape, first, out.dtype), out], axis)
 
 
+@replayed
 def cumulative_sum(
     x: Any,
     /,
@@ -137,6 +143,7 @@ def cumulative_sum(
     return _standard("cumulative_sum", lax.cumsum, x, axis, dtype, 0 if include_initial else None)
 
 
+@replayed
 def cumulative_prod(
     x: Any,
     /,

@@ -11,6 +11,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, bool_, canonicalize_dtype, dtype_and_weak, lattice_result_type
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ._join import refuse_out
 from ._products import contract, diagonal
@@ -22,6 +23,7 @@ __all__ = ["einsum", "einsum_path"]
 Path = tuple[tuple[int, ...], ...]
 
 
+@replayed
 def einsum(
     subscripts: Any,
     /,

@@ -21,8 +21,7 @@ from ..core.dtypes import (
 )
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
-from ._composed import composed
-from ._face import binary
+from ._face import composed, promoted
 from ._math import signbit
 from ._promote import (
     as_operand,
@@ -49,7 +48,7 @@ __all__ = [
 
 
 @ufunc_of()
-@binary(lax.nextafter, promote_args_inexact)
+@promoted(lax.nextafter, promote_args_inexact)
 def nextafter(x: Any, y: Any, /) -> Array:
     """Next float after the first argument in the direction of the second."""
 

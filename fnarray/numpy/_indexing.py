@@ -6,14 +6,17 @@ axis of size 0 has nothing to clamp to.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
 
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
+from ..core.eager import replayed
 from ..core.trace import Tracer, state
 from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice
@@ -32,6 +35,10 @@ _CLAMPS = (GatherScatterMode.PROMISE_IN_BOUNDS, GatherScatterMode.CLIP)
 _SMALL = 4096
 #: Types of indices that need no parsing.
 _PLAIN = frozenset({int, slice})
+#: Dtypes of places that NumPy refuses out of range: large unsigned ones it takes to be negative.
+PLACES = frozenset("bhilqBHI")
+#: Types of indices that say the same of every array of a shape.
+_STATIC = _PLAIN | {NoneType, EllipsisType}
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
 
@@ -66,9 +73,46 @@ def getitem(x: Array, idx: Any) -> Array:
         part = data[idx]
     elif kind is tuple and len(idx) <= data.ndim and _PLAIN.issuperset(map(type, idx)):
         part = data[(*map(_clamped, idx, data.shape), ...)]
+    elif _follows(idx):
+        return _read(x, idx)
     else:
         part = np.asarray(data[_numpy_index(parse(idx, data.shape), True)])
     return _share(part, x.aval)
+
+
+def _follows(idx: Any) -> bool:
+    """Whether places follow from settings, or NumPy refuses those out of range."""
+    parts = idx if type(idx) is tuple else (idx,)
+    if ArrayImpl not in map(type, parts):
+        return _STATIC.issuperset(map(type, parts))
+    return all(type(i) is ArrayImpl and i.dtype.char in PLACES for i in parts)
+
+
+def _numpy_reading(x: ArrayImpl, idx: Any) -> Callable[..., Any]:
+    """Return what reads by NumPy, for an index of which `_follows` holds."""
+    if type(idx) is ArrayImpl:
+        return within(lambda data, places: data.take(places, 0))
+    if idx and type(idx) is tuple and type(idx[0]) is ArrayImpl:
+        return within(lambda data, *places: _kept(np.asarray(data[places])))
+    places = _numpy_index(parse(idx, x.shape), True)
+    return lambda data: _kept(np.asarray(data[places]))
+
+
+@replayed(instead=_numpy_reading)
+def _read(x: ArrayImpl, idx: Any) -> ArrayImpl:
+    return _share(np.asarray(x._data[_numpy_index(parse(idx, x.shape), True)]), x.aval)
+
+
+def within(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what reads by NumPy unless it refuses a place, whatever is read there then."""
+
+    def reading(*data: np.ndarray) -> np.ndarray | None:
+        try:
+            return read(*data)
+        except IndexError:
+            return None
+
+    return reading
 
 
 def _clamped(i: Any, n: int) -> Any:
@@ -77,9 +121,12 @@ def _clamped(i: Any, n: int) -> Any:
 
 def _share(part: np.ndarray, aval: ShapedArray) -> ArrayImpl:
     """Return a part of an immutable buffer as an array: a view where that is worth it."""
-    if part.nbytes < _SMALL or not part.flags.c_contiguous:
-        part = part.copy(order="C")
-    return ArrayImpl(part, ShapedArray(part.shape, aval.dtype, aval.weak_type))
+    return ArrayImpl(_kept(part), ShapedArray(part.shape, aval.dtype, aval.weak_type))
+
+
+def _kept(part: np.ndarray) -> np.ndarray:
+    small = part.nbytes < _SMALL or not part.flags.c_contiguous
+    return part.copy(order="C") if small else part
 
 
 def _numpy_index(parsed: Parsed, wrap: bool) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype
+from ..core.eager import replayed
 from ..ops.kit.canonical import as_array
 from ._promote import promote_dtypes
 from ._shape import (
@@ -59,6 +60,7 @@ def _common(name: str, arrays: Any, dtype: Any) -> list[Array]:
     return [lax.convert_element_type(x, to) for x in found]
 
 
+@replayed
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along an axis they have.
 
@@ -91,6 +93,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
+@replayed
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Join arrays of one shape along a new axis, which becomes axis ``axis`` of the result.
 
@@ -119,28 +122,33 @@ def _raised(name: str, tup: Any, grow: Callable[..., Any]) -> list[Array]:
     return [grow(x) for x in sequence_of(name, tup)]
 
 
+@replayed
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """Join along axis 0; vectors are rows."""
     return concatenate(_raised("vstack", tup, atleast_2d), 0, dtype)
 
 
+@replayed
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """Join along axis 1; vectors along their one axis."""
     found = _raised("hstack", tup, atleast_1d)
     return concatenate(found, 0 if found and found[0].ndim == 1 else 1, dtype)
 
 
+@replayed
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """Join along axis 2, which vectors and matrices are given."""
     return concatenate(_raised("dstack", tup, atleast_3d), 2, dtype)
 
 
+@replayed
 def column_stack(tup: Any) -> Array:
     """Join along axis 1; vectors are columns."""
     columns = _raised("column_stack", tup, atleast_1d)
     return concatenate([lax.expand_dims(x, (1,)) if x.ndim == 1 else x for x in columns], 1)
 
 
+@replayed
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Return ``arr`` with values joined at the end; both are flattened where ``axis`` is None."""
     arr, values = array_of("append", arr), array_of("append", values, 1)

@@ -24,8 +24,7 @@ from ..core.dtypes import (
 from ..ops import log_sums
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
-from ._composed import composed
-from ._face import binary, unary
+from ._face import composed, promoted
 from ._promote import (
     as_operand,
     no_out,
@@ -112,27 +111,27 @@ def _full_bool(x: Array, value: bool) -> Array:
 # ---- exponentials and logarithms ---------------------------------------------------------------
 
 
-@unary(lax.exp, promote_args_inexact)
+@promoted(lax.exp, promote_args_inexact)
 def exp(x: Any, /) -> Array:
     """Exponential."""
 
 
-@unary(lax.exp2, promote_args_inexact)
+@promoted(lax.exp2, promote_args_inexact)
 def exp2(x: Any, /) -> Array:
     """``2 ** x``."""
 
 
-@unary(lax.expm1, promote_args_inexact)
+@promoted(lax.expm1, promote_args_inexact)
 def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate for small ``x``."""
 
 
-@unary(lax.log, promote_args_inexact)
+@promoted(lax.log, promote_args_inexact)
 def log(x: Any, /) -> Array:
     """Natural logarithm; NaN below zero for real numbers."""
 
 
-@unary(lax.log1p, promote_args_inexact)
+@promoted(lax.log1p, promote_args_inexact)
 def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate for small ``x``."""
 
@@ -160,17 +159,17 @@ def log10(x: Any, /) -> Array:
     return lax.complex(lax.mul(lax.real(y), scale), lax.mul(lax.imag(y), scale))
 
 
-@unary(lax.sqrt, promote_args_inexact)
+@promoted(lax.sqrt, promote_args_inexact)
 def sqrt(x: Any, /) -> Array:
     """Square root; NaN below zero for real numbers."""
 
 
-@unary(lax.cbrt, promote_args_inexact)
+@promoted(lax.cbrt, promote_args_inexact)
 def cbrt(x: Any, /) -> Array:
     """Cube root of real numbers, negative ones too."""
 
 
-@unary(lax.reciprocal, promote_args_inexact)
+@promoted(lax.reciprocal, promote_args_inexact)
 def reciprocal(x: Any, /) -> Array:
     """``1 / x``, as a float."""
 
@@ -230,68 +229,68 @@ def i0(x: Any, /) -> Array:
 # ---- trigonometry ------------------------------------------------------------------------------
 
 
-@unary(lax.sin, promote_args_inexact)
+@promoted(lax.sin, promote_args_inexact)
 def sin(x: Any, /) -> Array:
     """Sine of angles in radians."""
 
 
-@unary(lax.cos, promote_args_inexact)
+@promoted(lax.cos, promote_args_inexact)
 def cos(x: Any, /) -> Array:
     """Cosine of angles in radians."""
 
 
-@unary(lax.tan, promote_args_inexact)
+@promoted(lax.tan, promote_args_inexact)
 def tan(x: Any, /) -> Array:
     """Tangent of angles in radians."""
 
 
-@unary(lax.asin, promote_args_inexact)
+@promoted(lax.asin, promote_args_inexact)
 def arcsin(x: Any, /) -> Array:
     """Inverse sine, in radians; NaN outside [-1, 1] for real numbers."""
 
 
-@unary(lax.acos, promote_args_inexact)
+@promoted(lax.acos, promote_args_inexact)
 def arccos(x: Any, /) -> Array:
     """Inverse cosine, in radians; NaN outside [-1, 1] for real numbers."""
 
 
-@unary(lax.atan, promote_args_inexact)
+@promoted(lax.atan, promote_args_inexact)
 def arctan(x: Any, /) -> Array:
     """Inverse tangent, in radians."""
 
 
 @ufunc_of()
-@binary(lax.atan2, promote_args_inexact)
+@promoted(lax.atan2, promote_args_inexact)
 def arctan2(x: Any, y: Any, /) -> Array:
     """Angle of the point whose ordinate is the first argument, abscissa the second."""
 
 
-@unary(lax.sinh, promote_args_inexact)
+@promoted(lax.sinh, promote_args_inexact)
 def sinh(x: Any, /) -> Array:
     """Hyperbolic sine."""
 
 
-@unary(lax.cosh, promote_args_inexact)
+@promoted(lax.cosh, promote_args_inexact)
 def cosh(x: Any, /) -> Array:
     """Hyperbolic cosine."""
 
 
-@unary(lax.tanh, promote_args_inexact)
+@promoted(lax.tanh, promote_args_inexact)
 def tanh(x: Any, /) -> Array:
     """Hyperbolic tangent."""
 
 
-@unary(lax.asinh, promote_args_inexact)
+@promoted(lax.asinh, promote_args_inexact)
 def arcsinh(x: Any, /) -> Array:
     """Inverse hyperbolic sine."""
 
 
-@unary(lax.acosh, promote_args_inexact)
+@promoted(lax.acosh, promote_args_inexact)
 def arccosh(x: Any, /) -> Array:
     """Inverse hyperbolic cosine; NaN below 1 for real numbers."""
 
 
-@unary(lax.atanh, promote_args_inexact)
+@promoted(lax.atanh, promote_args_inexact)
 def arctanh(x: Any, /) -> Array:
     """Inverse hyperbolic tangent; NaN outside [-1, 1] for real numbers."""
 
@@ -352,8 +351,8 @@ def sinc(x: Any, /) -> Array:
 # ---- rounding ----------------------------------------------------------------------------------
 
 
-_floor = unary(lax.floor, promote_args)(lambda x: x)
-_ceil = unary(lax.ceil, promote_args)(lambda x: x)
+_floor = promoted(lax.floor, promote_args)(lambda x: x)
+_ceil = promoted(lax.ceil, promote_args)(lambda x: x)
 
 
 def _whole(name: str, x: Any) -> Any:
@@ -453,7 +452,7 @@ around = round
 # ---- tests -------------------------------------------------------------------------------------
 
 
-@unary(lambda x: lax.ne(x, x), promote_args)
+@promoted(lambda x: lax.ne(x, x), promote_args)
 def isnan(x: Any, /) -> Array:
     """Whether each element is NaN."""
 

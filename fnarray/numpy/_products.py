@@ -8,14 +8,14 @@ and fuses with its neighbours.
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import lax
 from ..core.array import Array, ArrayImpl
-from ..core.avals import ShapedArray
 from ..core.dtypes import (
     as_dtype,
     bool_,
@@ -24,7 +24,9 @@ from ..core.dtypes import (
     is_complex,
     lattice_result_type,
 )
-from ..core.trace import Tracer, state, wrap
+from ..core.eager import replayed
+from ..core.quiet import quietly
+from ..core.trace import Tracer
 from ..errors import ShapeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
@@ -147,28 +149,26 @@ def _common(*ranks: int) -> list[int]:
     return _batch(max(ranks))
 
 
-def _plain(a: Any, b: Any) -> bool:
-    """Whether NumPy's product of vectors or matrices is ours: nothing traced, nothing promoted."""
-    return (
-        type(a) is ArrayImpl is type(b)
-        and state.trace is None
-        and a.dtype is b.dtype
-        and a.dtype.char in "fdFD"
-        and 0 < a.ndim < 3 > b.ndim > 0
-        and a.shape[-1] == b.shape[0]
-    )
+def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what finds NumPy's product where it is ours: of vectors or matrices, not promoted."""
 
+    def instead(a: Any, b: Any, **settings: Any) -> Any:
+        ours = (
+            type(a) is ArrayImpl is type(b)
+            and set(settings.values()) <= {None}
+            and a.dtype is b.dtype
+            and a.dtype.char in "fdFD"
+            and 0 < a.ndim < 3 > b.ndim > 0
+        )
+        return partial(quietly, multiply) if ours else None
 
-def _at_once(multiply: Any, a: ArrayImpl, b: ArrayImpl) -> Array:
-    with np.errstate(all="ignore"):
-        data = np.asarray(multiply(a._data, b._data))
-    aval = ShapedArray(data.shape, data.dtype, a.weak_type and b.weak_type)
-    return wrap(data, aval, lax.dot_general_p)
+    return instead
 
 
 # --- faces --------------------------------------------------------------------------------------
 
 
+@replayed(instead=_by_numpy(np.matmul))
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Matrix product over the last two axes; the others broadcast.
 
@@ -188,8 +188,6 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     TypeError
         For inner sizes that differ.
     """
-    if precision is None is preferred_element_type and _plain(a, b):
-        return _at_once(np.matmul, a, b)
     a, b = (array_of("matmul", x, i) for i, x in enumerate((a, b)))
     for position, x in enumerate((a, b)):
         if not x.ndim:
@@ -219,6 +217,7 @@ def _same(name: str, n: int, m: int, a: Array, b: Array) -> None:
         )
 
 
+@replayed
 def matvec(x1: Any, x2: Any, /) -> Array:
     """Multiply matrices ``(..., m, n)`` by vectors ``(..., n)``."""
     a, b = _no_scalar("matvec", x1, x2)
@@ -230,6 +229,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     return product("matvec", a, left, b, right, out, None, None)
 
 
+@replayed
 def vecmat(x1: Any, x2: Any, /) -> Array:
     """Multiply the conjugates of vectors ``(..., n)`` by matrices ``(..., n, m)``."""
     a, b = _no_scalar("vecmat", x1, x2)
@@ -245,6 +245,7 @@ def _conjugate(x: Array) -> Array:
     return lax.conj(x) if is_complex(x.dtype) else x
 
 
+@replayed(instead=_by_numpy(np.dot))
 def dot(
     a: Any,
     b: Any,
@@ -262,8 +263,6 @@ def dot(
     TypeError
         For inner sizes that differ.
     """
-    if precision is None is preferred_element_type and _plain(a, b):
-        return _at_once(np.dot, a, b)
     a, b = (array_of("dot", x, i) for i, x in enumerate((a, b)))
     left = [("a", k) for k in range(a.ndim)]
     right = [("b", k) for k in range(b.ndim)]
@@ -273,12 +272,14 @@ def dot(
     return product("dot", a, left, b, right, out, precision, preferred_element_type)
 
 
+@replayed
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum the products of ``a``'s conjugates and ``b``, both flattened."""
     a, b = (ravel(array_of("vdot", x, i)) for i, x in enumerate((a, b)))
     return product("vdot", _conjugate(a), "i", b, "i", "", precision, preferred_element_type)
 
 
+@replayed
 def vecdot(
     x1: Any,
     x2: Any,
@@ -307,6 +308,7 @@ def vecdot(
     return product("vecdot", _conjugate(a), left, b, right, out, precision, preferred_element_type)
 
 
+@replayed
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum products over the last axes of both; a scalar multiplies."""
     a, b = (array_of("inner", x, i) for i, x in enumerate((a, b)))
@@ -318,6 +320,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return product("inner", a, left, b, right, out, precision, preferred_element_type)
 
 
+@replayed
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """Multiply each element of ``a`` by each of ``b``, both flattened."""
     refuse_out("outer", out)
@@ -325,6 +328,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     return product("outer", a, "i", b, "j", "ij", None, None)
 
 
+@replayed
 def tensordot(
     a: Any,
     b: Any,
@@ -372,6 +376,7 @@ def tensordot(
     return product("tensordot", a, left, b, right, out, precision, preferred_element_type)
 
 
+@replayed
 def kron(a: Any, b: Any) -> Array:
     """Kronecker product: ``b`` times each element of ``a``, laid out as ``a`` is."""
     a, b = (array_of("kron", x, i) for i, x in enumerate((a, b)))
@@ -382,6 +387,7 @@ def kron(a: Any, b: Any) -> Array:
     return lax.reshape(whole, [n * m for n, m in zip(a.shape, b.shape, strict=True)])
 
 
+@replayed
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Array:
@@ -432,6 +438,7 @@ def _components(x: Array, shape: tuple[int, ...]) -> list[Array]:
 # --- diagonals ----------------------------------------------------------------------------------
 
 
+@replayed
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of the matrices along two axes, as the last axis of the result.
 
@@ -463,6 +470,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     return lax.slice_in_dim(flat, start, start + (count - 1) * (m + 1) + 1, m + 1, axis=-1)
 
 
+@replayed
 def trace(
     a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
 ) -> Array:

@@ -20,6 +20,7 @@ from ..core.dtypes import (
     lattice_result_type,
     to_inexact,
 )
+from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
@@ -113,6 +114,7 @@ def _arange_dtype(values: list[Any]) -> np.dtype:
     return dtype
 
 
+@replayed
 def linspace(
     start: Any,
     stop: Any,
@@ -197,6 +199,7 @@ def _spaced(start: Array, stop: Array, steps: int, num: int, endpoint: bool) -> 
     return lax.concatenate([out, stop_row], 0) if endpoint else out
 
 
+@replayed
 def logspace(
     start: Any,
     stop: Any,
@@ -215,6 +218,7 @@ def logspace(
     return out if dtype is None else convert(out, canonicalize_dtype(dtype))
 
 
+@replayed
 def geomspace(
     start: Any,
     stop: Any,

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, ArrayImpl
+from ..core.array import Array
 from ..core.dtypes import (
     canonicalize_dtype,
-    float32,
     is_bool,
     is_complex,
     is_inexact,
@@ -21,13 +20,10 @@ from ..core.dtypes import (
     to_real,
     to_single,
 )
-from ..core.quiet import quietly
-from ..core.trace import state, wrap
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_axis
 from ..ops.reduce import highest_of, lowest_of
-from ._composed import composed
-from ._face import remember
 from ._promote import (
     as_operand,
     broadcast_to,
@@ -86,25 +82,11 @@ def _keep(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _plain(op: Callable[..., Array], name: str) -> Callable[..., Array]:
-    """Reduce an array in its own dtype; eager calls go straight to NumPy."""
-    prim = op.primitive
-    evaluate = prim.eval
-    memo: dict[Any, tuple[Any, tuple[int, ...]]] = {}
+    """Reduce an array in its own dtype."""
 
     def reduce(a: Array, axis: Axis, keepdims: bool) -> Array:
-        eager = type(a) is ArrayImpl and state.trace is None and not keepdims
-        if eager:
-            key = (a.aval, axis if type(axis) is not list else tuple(axis))
-            plan = memo.get(key)
-            if plan is not None:
-                return wrap(quietly(evaluate, a._data, axes=plan[1]), plan[0], prim)
         axes = canonical_axes(name, axis, a.ndim)
-        if a.weak_type:
-            a = convert(a, a.dtype)
-        out = op(a, axes)
-        if eager:
-            remember(memo, key, (out.aval, axes))
-        return _keep(out, axes, keepdims)
+        return _keep(op(convert(a, a.dtype), axes), axes, keepdims)
 
     return reduce
 
@@ -137,6 +119,7 @@ def _with_initial(name: str, out: Array, initial: Any, combine: Callable[..., Ar
 # ---- sums and products -------------------------------------------------------------------------
 
 
+@replayed
 def sum(
     a: Any,
     axis: Axis = None,
@@ -179,6 +162,7 @@ def sum(
     return _with_initial("sum", _sum(a, axis, keepdims), initial, lax.add)
 
 
+@replayed
 def prod(
     a: Any,
     axis: Axis = None,
@@ -198,8 +182,6 @@ def prod(
 
 
 def _accumulated(name: str, a: Any, dtype: Any, promote_integers: bool) -> Array:
-    if type(a) is ArrayImpl and dtype is None and a.dtype is float32:
-        return a
     a = as_array(as_operand(name, a))
     if dtype is not None:
         return convert(a, canonicalize_dtype(dtype))
@@ -211,6 +193,7 @@ def _accumulated(name: str, a: Any, dtype: Any, promote_integers: bool) -> Array
 # ---- extremes ----------------------------------------------------------------------------------
 
 
+@replayed
 def max(
     a: Any,
     axis: Axis = None,
@@ -231,6 +214,7 @@ def max(
     return _extreme("max", _max, lax.max, lowest_of, a, axis, out, keepdims, initial, where)
 
 
+@replayed
 def min(
     a: Any,
     axis: Axis = None,
@@ -270,6 +254,7 @@ def _extreme(
     return _with_initial(name, reduce(a, axis, keepdims), initial, combine)
 
 
+@replayed
 def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Largest less smallest element along axes; see `max`."""
     no_out("ptp", out)
@@ -280,6 +265,7 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 # ---- truth -------------------------------------------------------------------------------------
 
 
+@replayed
 def all(
     a: Any,
     axis: Axis = None,
@@ -296,6 +282,7 @@ def all(
     return _all(a, axis, keepdims)
 
 
+@replayed
 def any(
     a: Any,
     axis: Axis = None,
@@ -312,6 +299,7 @@ def any(
     return _any(a, axis, keepdims)
 
 
+@replayed
 def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
     """Count of nonzero elements along axes, as the default integer."""
     return sum(as_condition(as_operand("count_nonzero", a)), axis, keepdims=keepdims)
@@ -333,6 +321,7 @@ def _work_dtype(dtype: np.dtype) -> np.dtype:
     return to_single(to_inexact(dtype))
 
 
+@replayed
 def mean(
     a: Any,
     axis: Axis = None,
@@ -358,6 +347,7 @@ def mean(
     return convert(lax.div(total, _count(a, axes, where, work, keepdims)), target)
 
 
+@replayed
 def average(
     a: Any,
     axis: Axis = None,
@@ -421,6 +411,7 @@ def _spread_weights(a: Array, weights: Array, axis: Axis) -> Array:
     return lax.broadcast_in_dim(lax.transpose(weights, order), a.shape, sorted(named))
 
 
+@replayed
 def var(
     a: Any,
     axis: Axis = None,
@@ -464,22 +455,6 @@ def var(
     if is_complex(a.dtype) and not is_complex(target):
         raise ValueError(f"numpy.var: dtype must be complex for complex numbers, got {target}.")
     axes = canonical_axes("var", axis, a.ndim)
-    how = {"axes": axes, "target": target, "ddof": ddof, "keepdims": bool(keepdims)}
-    if where is None and mean is None and isinstance(ddof, int | float):
-        return _plain_variance(a, **how)
-    return _variance(a, where=where, mean=mean, **how)
-
-
-def _variance(
-    a: Array,
-    *,
-    axes: tuple[int, ...],
-    target: np.dtype,
-    ddof: Any,
-    keepdims: bool,
-    where: Any = None,
-    mean: Any = None,
-) -> Array:
     work = _work_dtype(target)
     a = convert(a, work)
     if mean is None:
@@ -499,10 +474,10 @@ def _variance(
     return choose_where(positive, ratio, convert(math.nan, ratio.dtype))
 
 
-_plain_variance = composed(_variance)
 _mean = mean
 
 
+@replayed
 def std(
     a: Any,
     axis: Axis = None,
@@ -525,6 +500,7 @@ def std(
 # ---- positions ---------------------------------------------------------------------------------
 
 
+@replayed
 def argmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -545,6 +521,7 @@ def argmax(
     return _position("argmax", lax.argmax, a, axis, out, keepdims)
 
 
+@replayed
 def argmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

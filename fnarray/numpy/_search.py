@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.dtypes import bool_
-from ..core.trace import Tracer, state
+from ..core.eager import replayed
+from ..core.trace import Tracer
 from ..ops.gather import wrap_negative
 from ..ops.kit.canonical import as_array
 from ._at import IndexUpdateHelper
+from ._indexing import PLACES, within
 from ._indexing import take as take_index
 from ._join import refuse_out
 from ._promote import broadcast_to as stretch
@@ -127,6 +130,13 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     return lax.concatenate([lax.expand_dims(c, (1,)) for c in columns], 1)
 
 
+def _select_alike(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any:
+    """Return NumPy's choice, which is ours where nothing is promoted."""
+    alike = type(condition) is type(x) is type(y) is ArrayImpl and x.dtype is y.dtype
+    return np.where if alike and condition.dtype == bool_ else None
+
+
+@replayed(instead=_select_alike)
 def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
     fill_value: Any = None,
@@ -150,14 +160,6 @@ def where(
         raise ValueError("numpy.where: give both x and y, or neither.")
     if size is not None or fill_value is not None:
         raise ValueError("numpy.where: size and fill_value go with a condition alone.")
-    if (
-        type(condition) is type(x) is type(y) is ArrayImpl
-        and state.trace is None
-        and x.aval is y.aval
-        and condition.dtype == bool_
-        and condition.shape == x.shape
-    ):
-        return ArrayImpl(np.where(condition._data, x._data, y._data), x.aval)
     return choose_where(condition, x, y)
 
 
@@ -178,18 +180,25 @@ def _modulo(index: Array, n: int) -> Array:
     return choose_where(lax.lt(rest, index.dtype.type(0)), lax.add(rest, size), rest)
 
 
-def _inside(a: Array, index: Array, n: int) -> bool:
-    """Whether NumPy can take at once: nothing is traced, and no index is out of range."""
-    if state.trace is not None or type(a) is not ArrayImpl or type(index) is not ArrayImpl:
-        return False
-    places = index._data
-    return places.size > 0 and -n <= int(places.min()) and int(places.max()) < n
+def _reads(a: Any, indices: Any, axis: Any) -> bool:
+    arrays = type(a) is type(indices) is ArrayImpl and indices.dtype.char in PLACES
+    return arrays and type(axis) in (int, NoneType)
 
 
-def _wrapped(data: np.ndarray, like: Array) -> Array:
-    return ArrayImpl(np.asarray(data, order="C"), like.aval.update(shape=data.shape))
+def _take_within(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    **_: Any,
+) -> Any:
+    if mode in ("clip", "wrap") or not _reads(a, indices, axis):
+        return None
+    return within(lambda x, places: x.take(places, axis))
 
 
+@replayed(instead=_take_within)
 def take(
     a: Any,
     indices: Any,
@@ -230,8 +239,6 @@ def take(
         raise ValueError("numpy.take: mode='raise' is not possible; use 'fill', 'clip' or 'wrap'.")
     if mode == "wrap":
         index, mode = _modulo(index, a.shape[axis]), "clip"
-    if _inside(a, index, a.shape[axis]):
-        return _wrapped(np.take(a._data, index._data.astype(np.intp, copy=False), axis), a)
     return take_index(
         a,
         along(a.ndim, axis, index),
@@ -262,6 +269,20 @@ def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array
     return stretch(name, a, shapes[0]), stretch(name, index, shapes[1]), axis
 
 
+def _along_within(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    *_: Any,
+    wrap_negative_indices: bool | None = None,
+    **__: Any,
+) -> Any:
+    if wrap_negative_indices is False or not _reads(arr, indices, axis):
+        return None
+    return within(lambda x, places: np.take_along_axis(x, places, axis))
+
+
+@replayed(instead=_along_within)
 def take_along_axis(
     arr: Any,
     indices: Any,
@@ -292,8 +313,6 @@ def take_along_axis(
         For indices that are not integers.
     """
     a, index, axis = _aligned("take_along_axis", arr, indices, axis)
-    if wrap_negative_indices is not False and _inside(a, index, a.shape[axis]):
-        return _wrapped(np.take_along_axis(a._data, index._data.astype(np.intp), axis), a)
     if wrap_negative_indices is not False:
         index = wrap_negative(index, a.shape[axis])
     if not index.size:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.array import Array, aval_of
 from ..core.dtypes import dtype_and_weak, is_bool, is_complex
+from ..core.eager import replayed
 from ..ops.bitwise import ne
 from ..ops.convert import select_n
 from ..ops.elementwise import max as lax_max
@@ -39,6 +40,7 @@ def choose_where(condition: Any, x: Any, y: Any) -> Array:
     return select_n(condition, broadcast_to("where", y, shape), broadcast_to("where", x, shape))
 
 
+@replayed
 def clip(
     arr: Any,
     /,

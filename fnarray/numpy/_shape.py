@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array
+from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError, ShapeError
 from ..ops.kit.canonical import as_array
@@ -143,6 +144,7 @@ def _infer(size: int, old: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int
     return tuple(size // known if n == -1 else n for n in shape)
 
 
+@replayed
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
@@ -225,6 +227,7 @@ def squeeze(a: Any, axis: Axes = None) -> Array:
     return lax.squeeze(a, axes)
 
 
+@replayed
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1, which become the axes ``axis`` of the result."""
     a = array_of("expand_dims", a)
@@ -268,6 +271,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return lax.broadcast_shapes(*(sizes_of("broadcast_shapes", s) for s in shapes))
 
 
+@replayed
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """Stretch an array to a shape, by the rule of broadcasting.
 
@@ -293,6 +297,7 @@ def broadcast_arrays(*args: Any) -> list[Array]:
 # --- order of axes ------------------------------------------------------------------------------
 
 
+@replayed
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Reverse the order of the axes, or put them in the order given.
 
@@ -332,6 +337,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@replayed
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Exchange two axes."""
     a = array_of("swapaxes", a)
@@ -341,6 +347,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return lax.transpose(a, order)
 
 
+@replayed
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move axes to new places; the others keep their order.
 
@@ -377,6 +384,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 # --- order of elements --------------------------------------------------------------------------
 
 
+@replayed
 def flip(m: Any, axis: Axes = None) -> Array:
     """Reverse the elements along axes: all of them, or those given."""
     m = array_of("flip", m)
@@ -415,6 +423,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return flip(swapaxes(m, first, second), second)
 
 
+@replayed
 def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
     """Shift elements along axes; what leaves at the end comes in at the start.
 

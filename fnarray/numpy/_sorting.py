@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from .. import lax
 from ..control.loop import fori_loop
 from ..core.array import Array, ArrayImpl, asarray
-from ..core.avals import ShapedArray
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_float, is_half, to_complex
-from ..core.trace import Tracer, state
+from ..core.eager import replayed
+from ..core.trace import Tracer
 from ._indexing import take as take_index
 from ._promote import operands, promote_dtypes
 from ._select import choose_where
@@ -56,6 +57,7 @@ def _operand(name: str, a: Any, axis: int | None, kind: Any, order: Any) -> tupl
     return a, axis_of(name, axis, a.ndim)
 
 
+@replayed
 def sort(
     a: Any,
     axis: int | None = -1,
@@ -88,6 +90,22 @@ def sort(
     return lax.rev(out, (axis,)) if descending else out
 
 
+def _native_order(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    stable: bool = True,
+    descending: bool = False,
+    **_: Any,
+) -> Any:
+    """Return NumPy's stable sort of places, for dtypes whose order is ours."""
+    known = type(a) is ArrayImpl and type(axis) in (int, NoneType)
+    if not known or a.dtype.char not in _NATIVE or descending:
+        return None
+    return lambda x: x.argsort(axis, kind="stable")
+
+
+@replayed(instead=_native_order)
 def argsort(
     a: Any,
     axis: int | None = -1,
@@ -108,10 +126,6 @@ def argsort(
         Of the indices.
     """
     a, axis = _operand("argsort", a, axis, kind, order)
-    if type(a) is ArrayImpl and state.trace is None and a.dtype.char in _NATIVE and not descending:
-        order = np.argsort(a._data, axis, kind="stable")
-        to = index_dtype(a.shape[axis]) if dtype is None else canonicalize_dtype(as_dtype(dtype))
-        return ArrayImpl(order.astype(to), ShapedArray(a.shape, to))
     places = places_along(a, axis, dtype)
     if descending:  # backwards, so that equal elements are in order once it is all reversed
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))

@@ -20,10 +20,10 @@ from ..core.dtypes import (
     is_unsigned,
     uint8,
 )
+from ..core.eager import replayed
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
-from ._composed import composed
-from ._face import binary, unary
+from ._face import composed, promoted
 from ._promote import (
     as_operand,
     operands,
@@ -91,25 +91,25 @@ __all__ = [
 
 
 @ufunc_of(monoid=lax.reduce_sum, running=lax.cumsum, at="add", identity=0, widens=True)
-@binary(lax.add, promote_args, boolean=lax.bitwise_or)
+@promoted(lax.add, promote_args, boolean=lax.bitwise_or)
 def add(x: Any, y: Any, /) -> Array:
     """Sum; for bools the logical or."""
 
 
 @ufunc_of(at="subtract")
-@binary(lax.sub, promote_args)
+@promoted(lax.sub, promote_args)
 def subtract(x: Any, y: Any, /) -> Array:
     """Difference; bools are not accepted."""
 
 
 @ufunc_of(monoid=lax.reduce_prod, running=lax.cumprod, at="multiply", identity=1, widens=True)
-@binary(lax.mul, promote_args, boolean=lax.bitwise_and)
+@promoted(lax.mul, promote_args, boolean=lax.bitwise_and)
 def multiply(x: Any, y: Any, /) -> Array:
     """Product; for bools the logical and."""
 
 
 @ufunc_of(at="divide")
-@binary(lax.div, promote_args_inexact)
+@promoted(lax.div, promote_args_inexact)
 def divide(x: Any, y: Any, /) -> Array:
     """Quotient, a float for integers too."""
 
@@ -191,6 +191,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 
 
 @ufunc_of(at="power")
+@replayed
 def power(x: Any, y: Any, /) -> Array:
     """``x ** y``.
 
@@ -247,7 +248,7 @@ def float_power(x: Any, y: Any, /) -> Array:
 
 
 @ufunc_of(nin=1)
-@unary(lax.neg, promote_args)
+@promoted(lax.neg, promote_args)
 def negative(x: Any, /) -> Array:
     """``-x``; bools are not accepted."""
 
@@ -258,7 +259,7 @@ def positive(x: Any, /) -> Array:
     return as_array(as_operand("positive", x))
 
 
-_magnitude = unary(lax.abs, promote_args)
+_magnitude = promoted(lax.abs, promote_args)
 
 
 @_magnitude
@@ -288,24 +289,24 @@ def fabs(x: Any, /) -> Array:
     return lax.abs(x)
 
 
-@unary(lax.sign, promote_args)
+@promoted(lax.sign, promote_args)
 def sign(x: Any, /) -> Array:
     """-1, 0 or 1 by the sign; ``x / |x|`` for complex numbers; bools are not accepted."""
 
 
-@unary(lax.square, promote_args_numeric)
+@promoted(lax.square, promote_args_numeric)
 def square(x: Any, /) -> Array:
     """``x * x``."""
 
 
 @ufunc_of(monoid=lax.reduce_max, running=lax.cummax, at="max")
-@binary(lax.max, promote_args)
+@promoted(lax.max, promote_args)
 def maximum(x: Any, y: Any, /) -> Array:
     """Larger of two; NaN where either is NaN."""
 
 
 @ufunc_of(monoid=lax.reduce_min, running=lax.cummin, at="min")
-@binary(lax.min, promote_args)
+@promoted(lax.min, promote_args)
 def minimum(x: Any, y: Any, /) -> Array:
     """Smaller of two; NaN where either is NaN."""
 
@@ -328,13 +329,13 @@ def fmin(x1: Any, x2: Any, /) -> Array:
 
 
 @ufunc_of()
-@binary(lax.eq, promote_args)
+@promoted(lax.eq, promote_args)
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
 
 
 @ufunc_of()
-@binary(lax.ne, promote_args)
+@promoted(lax.ne, promote_args)
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
 
@@ -349,30 +350,29 @@ def _ordered(compare: Any) -> Any:
         by_imag = compare(lax.imag(x), lax.imag(y))
         return lax.select_n(lax.eq(x_re, y_re), compare(x_re, y_re), by_imag)
 
-    apply.primitive = compare.primitive
     return apply
 
 
 @ufunc_of()
-@binary(_ordered(lax.lt), promote_args)
+@promoted(_ordered(lax.lt), promote_args)
 def less(x: Any, y: Any, /) -> Array:
     """``x < y``; complex numbers compare by real part, then imaginary part."""
 
 
 @ufunc_of()
-@binary(_ordered(lax.le), promote_args)
+@promoted(_ordered(lax.le), promote_args)
 def less_equal(x: Any, y: Any, /) -> Array:
     """``x <= y``; complex numbers compare by real part, then imaginary part."""
 
 
 @ufunc_of()
-@binary(_ordered(lax.gt), promote_args)
+@promoted(_ordered(lax.gt), promote_args)
 def greater(x: Any, y: Any, /) -> Array:
     """``x > y``; complex numbers compare by real part, then imaginary part."""
 
 
 @ufunc_of()
-@binary(_ordered(lax.ge), promote_args)
+@promoted(_ordered(lax.ge), promote_args)
 def greater_equal(x: Any, y: Any, /) -> Array:
     """``x >= y``; complex numbers compare by real part, then imaginary part."""
 
@@ -385,25 +385,25 @@ def _truths(name: str, *args: Any) -> list[Array]:
 
 
 @ufunc_of(identity=True)
-@binary(lax.bitwise_and, _truths)
+@promoted(lax.bitwise_and, _truths, numbers=promote_args)
 def logical_and(x: Any, y: Any, /) -> Array:
     """Whether both are nonzero."""
 
 
 @ufunc_of(identity=False)
-@binary(lax.bitwise_or, _truths)
+@promoted(lax.bitwise_or, _truths, numbers=promote_args)
 def logical_or(x: Any, y: Any, /) -> Array:
     """Whether either is nonzero."""
 
 
 @ufunc_of(identity=False)
-@binary(lax.bitwise_xor, _truths)
+@promoted(lax.bitwise_xor, _truths, numbers=promote_args)
 def logical_xor(x: Any, y: Any, /) -> Array:
     """Whether exactly one is nonzero."""
 
 
 @ufunc_of(nin=1)
-@unary(lax.bitwise_not, _truths)
+@promoted(lax.bitwise_not, _truths)
 def logical_not(x: Any, /) -> Array:
     """Whether an element is zero."""
 
@@ -412,25 +412,25 @@ def logical_not(x: Any, /) -> Array:
 
 
 @ufunc_of(monoid=lax.reduce_and, identity=-1)
-@binary(lax.bitwise_and, promote_args)
+@promoted(lax.bitwise_and, promote_args)
 def bitwise_and(x: Any, y: Any, /) -> Array:
     """Bitwise and of integers or bools."""
 
 
 @ufunc_of(monoid=lax.reduce_or, identity=0)
-@binary(lax.bitwise_or, promote_args)
+@promoted(lax.bitwise_or, promote_args)
 def bitwise_or(x: Any, y: Any, /) -> Array:
     """Bitwise or of integers or bools."""
 
 
 @ufunc_of(monoid=lax.reduce_xor, identity=0)
-@binary(lax.bitwise_xor, promote_args)
+@promoted(lax.bitwise_xor, promote_args)
 def bitwise_xor(x: Any, y: Any, /) -> Array:
     """Bitwise exclusive or of integers or bools."""
 
 
 @ufunc_of(nin=1)
-@unary(lax.bitwise_not, promote_args)
+@promoted(lax.bitwise_not, promote_args)
 def bitwise_not(x: Any, /) -> Array:
     """Bitwise complement of integers or bools."""
 
@@ -439,7 +439,7 @@ invert = bitwise_invert = bitwise_not
 
 
 @ufunc_of()
-@binary(lax.shift_left, promote_args_numeric)
+@promoted(lax.shift_left, promote_args_numeric)
 def left_shift(x: Any, y: Any, /) -> Array:
     """``x << y``; 0 where ``y`` is negative or no less than the width."""
 
@@ -450,7 +450,7 @@ def _shift_right(x: Array, y: Array) -> Array:
 
 
 @ufunc_of()
-@binary(_shift_right, promote_args_numeric)
+@promoted(_shift_right, promote_args_numeric)
 def right_shift(x: Any, y: Any, /) -> Array:
     """``x >> y``, keeping the sign of signed integers."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_complex
+from ..core.eager import replayed
 from ._linalg_factors import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._linalg_systems import (
     det,
@@ -126,6 +127,7 @@ def _of_matrices(x: Array, ord: Any, axes: tuple[int, int], keepdims: bool) -> A
     return out if keepdims else lax.squeeze(out, axes)
 
 
+@replayed
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the norm of vectors along an axis, or of matrices along two.
 
@@ -160,6 +162,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     )
 
 
+@replayed
 def vector_norm(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: int | float | str = 2
 ) -> Array:

@@ -1,0 +1,447 @@
+"""Eager calls of functions of several operations: recorded once, then replayed on NumPy buffers.
+
+An operation called alone costs 2 us or more beside its work: promotion, binding, looking up its
+rule, making an array; a function of fifteen such would take 60 us on a few numbers. What it does
+follows from the signature of a call: avals of its arrays, values of its settings, configuration.
+The first call with a signature runs the function itself, whose errors are its own; the second
+records it, so that what is called once costs no more; later ones replay the record at the cost of
+its NumPy calls alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, wraps
+from operator import itemgetter
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from ..config import config
+from ..errors import (
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerIntegerConversionError,
+)
+from .array import ArrayImpl, stored
+from .avals import ShapedArray
+from .dtypes import canonicalize_dtype, is_integer
+from .graph import Atom, ClosedGraph, Eqn, Literal
+from .memo import recall, remember
+from .quiet import quietly
+from .trace import state, trace_graph
+
+#: What a signature is replayed by: of buffers and Python numbers, it returns the function's
+#: result, or None for a number that does not fit.
+Replay = Callable[..., Any]
+#: Of a function of arrays alone: avals at which Python numbers among its operands enter.
+Numbers = Callable[..., Sequence[ShapedArray]]
+
+#: A signature that was met once. False, as no replay is: one test tells what is to be replayed.
+_SEEN = False
+#: Results of constants alone are kept up to this size, and computed by each replay above it.
+_SMALL = 4096
+#: Errors of a function whose operations follow from values.
+_BY_VALUE = (
+    ConcretizationTypeError,
+    NonConcreteBooleanIndexError,
+    TracerArrayConversionError,
+    TracerIntegerConversionError,
+)
+
+
+# ---- replaying -----------------------------------------------------------------------------------
+
+
+def _settled(out: Any, dtype: np.dtype) -> np.ndarray:
+    """Return an evaluator's result as a buffer."""
+    if type(out) is not np.ndarray or out.dtype is not dtype:
+        out = np.asarray(out, dtype)
+    return out if out.flags.c_contiguous else out.copy(order="C")
+
+
+def _evaluator(eqn: Eqn) -> Callable[..., Any]:
+    evaluate = eqn.primitive.eval
+    return partial(evaluate, **eqn.params) if eqn.params else evaluate
+
+
+class _Record:
+    """A graph as a straight list of evaluations over a list of values.
+
+    Values are constants, arguments, results in order. Until all constants are known, constant ``k``
+    goes by ``~k``, and the others are counted from the first argument.
+
+    Attributes
+    ----------
+    steps : list of (evaluate, places of operands, dtype)
+        A tuple of dtypes where there are several results.
+    results : list of int
+        Their places.
+    """
+
+    def __init__(self, graph: ClosedGraph):
+        jaxpr = graph.jaxpr
+        self.constants: list[np.ndarray] = []
+        place: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.invars)}
+        for var, value in zip(jaxpr.constvars, graph.consts, strict=True):
+            place[var] = self._constant(np.asarray(value, var.aval.dtype))
+
+        def find(atom: Atom) -> int:
+            literal = isinstance(atom, Literal)
+            return self._constant(atom.array()._data) if literal else place[atom]
+
+        steps = []
+        self.arguments = size = len(jaxpr.invars)
+        for eqn in jaxpr.eqns:
+            operands = list(map(find, eqn.invars))
+            many = eqn.primitive.multiple_results
+            dtypes = tuple(v.aval.dtype for v in eqn.outvars)
+            evaluate = _evaluator(eqn)
+            if max(operands, default=-1) < 0 and _bytes(eqn) <= _SMALL:
+                outs = evaluate(*[self.constants[~i] for i in operands])
+                outs = map(_settled, outs if many else (outs,), dtypes)
+                place.update(zip(eqn.outvars, map(self._constant, outs), strict=True))
+                continue
+            steps.append((evaluate, operands, dtypes if many else dtypes[0]))
+            place.update(zip(eqn.outvars, range(size, size + len(dtypes)), strict=True))
+            size += len(dtypes)
+
+        results = list(map(find, jaxpr.outvars))
+
+        def final(i: int) -> int:
+            return ~i if i < 0 else i + len(self.constants)
+
+        self.steps = [(f, tuple(map(final, at)), dtype) for f, at, dtype in steps]
+        self.results = list(map(final, results))
+
+    def _constant(self, value: np.ndarray) -> int:
+        self.constants.append(value)
+        return ~(len(self.constants) - 1)
+
+    def run(self, *data: Any) -> list[Any]:
+        """Return the results' buffers, given those of the arguments."""
+        values = [*self.constants, *data]
+        get, keep = values.__getitem__, values.append
+        for evaluate, operands, dtype in self.steps:
+            out = evaluate(*map(get, operands))
+            if type(dtype) is tuple:
+                values.extend(map(_settled, out, dtype))
+            else:
+                keep(_settled(out, dtype))
+        return list(map(get, self.results))
+
+    def single(self) -> Callable[..., Any]:
+        """Return what computes the buffer of the one result."""
+        (at,) = self.results
+        if at < len(self.constants):  # what is returned is not the record's: it may be viewed
+            return lambda *data: self.constants[at].copy()
+        if len(self.steps) == 1 and not self.constants:
+            evaluate, operands, dtype = self.steps[0]
+            alone = at == self.arguments and type(dtype) is not tuple
+            if alone and operands == tuple(range(at)):
+                return evaluate
+            if alone and len(operands) > 1:
+                pick = itemgetter(*operands)
+                return lambda *data: evaluate(*pick(data))
+        run = self.run
+        return lambda *data: run(*data)[0]
+
+
+def _bytes(eqn: Eqn) -> int:
+    return sum(v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars)
+
+
+def _replay_of(graph: ClosedGraph, kind: type | None) -> Replay | None:
+    """Return what replays a graph; None for one that has to be called each time.
+
+    ``kind`` is that of the sequence of its results; None of a single one.
+    """
+    jaxpr = graph.jaxpr
+    # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
+    if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
+        return None
+    record = quietly(_Record, graph)
+    avals = jaxpr.out_avals
+    if kind is None:
+        evaluate, (aval,) = record.single(), avals
+        # Packing one or two operands costs 0.05 us, a thirtieth of the call.
+        if record.arguments == 1:
+            return lambda x: stored(quietly(evaluate, x), aval)
+        if record.arguments == 2:
+            return lambda x, y: stored(quietly(evaluate, x, y), aval)
+        return lambda *data: stored(quietly(evaluate, *data), aval)
+    run = record.run
+    return lambda *data: kind(map(stored, quietly(run, *data), avals))
+
+
+def _replay_by(evaluate: Callable[..., Any], aval: ShapedArray) -> Replay:
+    """Return a replay by what may return None for values of which it knows nothing."""
+
+    def replay(*data: Any) -> ArrayImpl | None:
+        out = evaluate(*data)
+        return None if out is None else stored(out, aval)
+
+    return replay
+
+
+# ---- recording -----------------------------------------------------------------------------------
+
+
+def _record(
+    name: str, call: Callable[..., Any], avals: Sequence[ShapedArray], out: Any
+) -> Replay | None:
+    """Return what replays a call on operands of some avals, whose result is known."""
+    kind = type(out) if type(out) in (tuple, list) else None
+    outs = [out] if kind is None else out
+    if not all(type(x) is ArrayImpl for x in outs):
+        return None
+    flat = call if kind else lambda *tracers: [call(*tracers)]
+    try:
+        # What warns while it is traced, as of a number too large for a dtype, warns at each call.
+        with np.errstate(all="raise"):
+            graph = trace_graph(flat, avals, name.lstrip("_"))
+    except (*_BY_VALUE, FloatingPointError):
+        return None
+    known = tuple(x.aval for x in outs)
+    if graph.jaxpr.out_avals != known:
+        raise AssertionError(f"{name}: recorded {graph.jaxpr.out_avals}, called {known}")
+    return _replay_of(graph, kind)
+
+
+def _never(*data: Any) -> None:
+    """Replay nothing: the function has to be called."""
+
+
+def _learn(
+    f: Callable[..., Any],
+    key: Any,
+    known: Any,
+    args: Sequence[Any],
+    settings: dict[str, Any],
+    record: Callable[[Any], Replay | None],
+) -> Any:
+    """Call a function, and note that, or record what it did."""
+    out = f(*args, **settings)
+    if known is None:
+        # A replay neither looks at each result nor warns.
+        if not config.debug_nans and config.numpy_rank_promotion != "warn":
+            remember(key, _SEEN)
+    else:
+        remember(key, record(out) or _never)
+    return out
+
+
+# ---- functions of arrays and settings ------------------------------------------------------------
+
+
+def _signed(x: Any, data: list[np.ndarray]) -> Any:
+    """Return what a signature says of an argument, and add its buffers to ``data``.
+
+    Raises
+    ------
+    TypeError
+        For what is no array and no plain value: it may change, or act by its identity.
+    """
+    kind = type(x)
+    if kind is ArrayImpl:
+        data.append(x._data)
+        return x.aval
+    if kind is int or x is None:
+        return x
+    if kind is tuple or kind is list:
+        return kind, *[_signed(part, data) for part in x]
+    if kind is float or kind is complex:
+        return kind, repr(x)  # signs of zeros, NaNs
+    if kind is slice:
+        return kind, *[_signed(part, data) for part in (x.start, x.stop, x.step)]
+    if kind in (bool, str, EllipsisType) or isinstance(x, np.dtype | type):
+        return kind, x  # 1 and True are equal, and different settings
+    raise TypeError("not part of a signature")
+
+
+def _signed_all(
+    args: tuple[Any, ...], settings: dict[str, Any], data: list[np.ndarray]
+) -> list[Any]:
+    signed = []
+    for x in args:
+        if type(x) is ArrayImpl:  # a call less
+            signed.append(x.aval)
+            data.append(x._data)
+        else:
+            signed.append(_signed(x, data))
+    for name, x in settings.items():
+        signed += name, _signed(x, data)
+    return signed
+
+
+def _leaves(x: Any) -> Iterator[ArrayImpl]:
+    if type(x) is ArrayImpl:
+        yield x
+    elif type(x) in (tuple, list, dict):
+        for part in x.values() if type(x) is dict else x:
+            yield from _leaves(part)
+
+
+def _with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
+    if type(x) is ArrayImpl:
+        return next(leaves)
+    if type(x) in (tuple, list):
+        return type(x)(_with_leaves(part, leaves) for part in x)
+    if type(x) is dict:
+        return {name: _with_leaves(part, leaves) for name, part in x.items()}
+    return x
+
+
+def replayed(
+    f: Callable[..., Any] | None = None,
+    *,
+    instead: Callable[..., Callable[..., Any] | None] | None = None,
+) -> Callable[..., Any]:
+    """Declare a function of arrays and settings, both anywhere among its arguments.
+
+    Python numbers are settings: their values are part of the signature.
+
+    Parameters
+    ----------
+    f : callable
+        None where settings alone are given, as in ``@replayed(instead=...)``.
+    instead : callable, optional
+        Given the arguments, of which it may use the avals and settings alone, returns what computes
+        the one result of their buffers to the bit, for less than the record; None where nothing
+        does. What it returns runs with NumPy's warnings on, and may return None for values of which
+        it knows nothing.
+    """
+    if f is None:
+        return partial(replayed, instead=instead)
+
+    @wraps(f)
+    def face(*args: Any, **settings: Any) -> Any:
+        if state.trace is not None:
+            return f(*args, **settings)
+        if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
+            # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
+            (x,) = args
+            key, data = (face, config.trace_token, x.aval), [x._data]
+        else:
+            data = []
+            try:
+                signed = _signed_all(args, settings, data)
+            except TypeError:
+                return f(*args, **settings)
+            key = (face, config.trace_token, *signed)
+        replay = recall(key)
+        if replay:
+            out = replay(*data)
+            return f(*args, **settings) if out is None else out
+
+        def record(out: Any) -> Replay | None:
+            evaluate = instead(*args, **settings) if instead else None
+            if evaluate:
+                return _replay_by(evaluate, out.aval)
+
+            def call(*tracers: Any) -> Any:
+                leaves = iter(tracers)
+                return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
+
+            return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
+
+        return _learn(f, key, replay, args, settings, record)
+
+    return face
+
+
+# ---- functions of arrays alone -------------------------------------------------------------------
+
+
+def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> Replay:
+    """Return a replay of operands of which some are Python numbers, of given dtypes and kinds."""
+    fitting = {}
+    for at, (dtype, kind) in numbers.items():
+        low, high = -np.inf, np.inf
+        if kind is int:  # what does not wrap, and is no different when it is rounded at once
+            limits = np.iinfo(dtype if is_integer(dtype) else canonicalize_dtype(int))
+            low, high = int(limits.min), int(limits.max)
+        fitting[at] = dtype.type, low, high
+
+    if set(fitting) < {0, 1}:
+        ((at, (number, low, high)),) = fitting.items()
+        if at:
+            return lambda x, y: replay(x, number(y)) if low <= y <= high else None
+        return lambda x, y: replay(number(x), y) if low <= x <= high else None
+
+    def fitted(*data: Any) -> Any:
+        values = list(data)
+        for at, (number, low, high) in fitting.items():
+            if not low <= values[at] <= high:
+                return None
+            values[at] = number(values[at])
+        return replay(*values)
+
+    return fitted
+
+
+def elementwise(numbers: Numbers) -> Callable[..., Any]:
+    """Declare a function of one or two arrays, for which Python numbers may stand.
+
+    Parameters
+    ----------
+    numbers : callable
+        Given the operands, the avals at which Python numbers among them enter. Their values are no
+        part of the signature.
+    """
+
+    def declare(f: Callable[..., Any]) -> Callable[..., Any]:
+        def learn(key: Any, known: Any, *args: Any) -> Any:
+            kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
+            if not {None} <= {*kinds} <= {None, int, float}:
+                return f(*args)
+
+            def record(out: Any) -> Replay | None:
+                entered = numbers(*args)
+                avals = [
+                    x.aval if kind is None else aval
+                    for x, kind, aval in zip(args, kinds, entered, strict=True)
+                ]
+                found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
+                replay = _record(f.__name__, f, avals, out)
+                return _with_numbers(replay, found) if replay and found else replay
+
+            return _learn(f, key, known, args, {}, record)
+
+        # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
+        @wraps(f)
+        def unary(x: Any, /) -> Any:
+            if type(x) is not ArrayImpl or state.trace is not None:
+                return f(x)
+            key = (unary, x.aval, config.trace_token)
+            replay = recall(key)
+            if replay:
+                out = replay(x._data)
+                return f(x) if out is None else out
+            return learn(key, replay, x)
+
+        @wraps(f)
+        def binary(x: Any, y: Any, /) -> Any:
+            if state.trace is not None:
+                return f(x, y)
+            if type(x) is ArrayImpl:
+                left, a = x.aval, x._data
+            else:
+                left, a = type(x), x
+            if type(y) is ArrayImpl:
+                right, b = y.aval, y._data
+            else:
+                right, b = type(y), y
+            key = (binary, left, right, config.trace_token)
+            replay = recall(key)
+            if replay:
+                out = replay(a, b)
+                return f(x, y) if out is None else out
+            return learn(key, replay, x, y)
+
+        return unary if len(inspect.signature(f).parameters) == 1 else binary
+
+    return declare

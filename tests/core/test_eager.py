@@ -1,0 +1,208 @@
+"""Eager calls: a replay gives what the function gives, for as long as that follows from the key."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray import lax
+from fnarray.core import memo
+from fnarray.core.array import asarray, aval_of
+from fnarray.core.eager import elementwise, replayed
+
+
+def counted(f):
+    """Return a function and the list of its runs."""
+    runs = []
+
+    def run(*args, **settings):
+        runs.append(args)
+        return f(*args, **settings)
+
+    return run, runs
+
+
+@pytest.fixture(autouse=True)
+def _empty_memo():
+    fnarray.clear_caches()
+
+
+@pytest.fixture
+def x():
+    return asarray(np.array([1.0, -2.0, 3.0], np.float32))
+
+
+def test_called_recorded_replayed(x):
+    """The first call runs the function, the second records it too, later ones do not run it."""
+    f, runs = counted(lambda a: lax.mul(lax.add(a, a), a))
+    face = replayed(f)
+    outs = [np.asarray(face(x)) for _ in range(5)]
+    assert len(runs) == 3  # the second call runs it once more on tracers
+    assert all(np.array_equal(out, [2, 8, 18]) for out in outs)
+
+
+def test_signature_tells_settings_apart(x):
+    """Settings equal in Python, 1, 1.0 and True, or 0.0 and -0.0, are of different signatures."""
+    face = replayed(lambda a, s: lax.mul(a, lax.full_like(a, repr(s) == "True" or s)))
+    for _ in range(3):
+        assert np.array_equal(face(x, 2), [2, -4, 6])
+    given = [1, True, 1.0, 0.0, -0.0]
+    shown = replayed(lambda a, s: lax.add(a, lax.full_like(a, len(repr(s)))))
+    for _ in range(3):
+        assert [float(shown(x, s)[0]) - 1 for s in given] == [len(repr(s)) for s in given]
+    for _ in range(3):
+        assert jnp.sum(x, axis=0) == 2
+        with pytest.raises(TypeError):
+            jnp.sum(x, axis=0.0)
+
+
+def test_avals_weak_types_and_configuration_are_of_the_signature():
+    """The same call of another shape, weak type or setting of x64 is another."""
+    for _ in range(3):
+        assert jnp.add(jnp.asarray(2), 3).weak_type
+        assert not jnp.add(jnp.asarray(2, jnp.int32), 3).weak_type
+        assert jnp.mean(jnp.arange(4)).dtype == np.float32
+        with fnarray.enable_x64(True):
+            assert jnp.mean(jnp.arange(4)).dtype == np.float64
+            assert (jnp.arange(3) * 2.5).dtype == np.float64
+        assert (jnp.arange(3) * 2.5).dtype == np.float32
+
+
+def test_numbers_that_do_not_fit_run_the_function():
+    """A Python number outside the dtype that it enters at is left to the function."""
+    x = asarray(np.array([1, 2], np.int8))
+    for _ in range(3):
+        assert np.array_equal(x + 1, [2, 3])
+    assert np.array_equal(x + 300, np.array([1, 2], np.int8) + np.int64(300).astype(np.int8))
+    for _ in range(3):
+        with pytest.raises(OverflowError):
+            x + 2**40
+    y = asarray(np.array([1.0], np.float32))
+    assert np.isnan([float((y * float("nan"))[0]) for _ in range(4)]).all()
+
+
+def test_errors_and_warnings_come_with_every_call(x):
+    """What raises or warns the first time does so again."""
+    for _ in range(3):
+        with pytest.raises(ValueError, match="stack"):
+            jnp.stack([x, x[:2]])
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            jnp.clip(x, -1.0, 1e300)
+    square = jnp.ones((3, 3))
+    with fnarray.numpy_rank_promotion("warn"):
+        for _ in range(3):
+            with pytest.warns(UserWarning, match="different ranks"):
+                jnp.add(square, x)
+
+
+def test_replays_are_quiet():
+    """No floating-point warning of NumPy's reaches the caller."""
+    x = asarray(np.array([0.0, -1.0, 3e38], np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for f in (jnp.log, jnp.std, lambda a: a / 0, lambda a: jnp.dot(a, a), lambda a: a // 0.0):
+            for _ in range(3):
+                f(x)
+
+
+def test_debug_nans_is_asked_at_each_call():
+    """A function replayed before is checked once debug_nans is on, and free of it afterwards."""
+    x = asarray(np.array([-1.0], np.float32))
+    for _ in range(3):
+        assert np.isnan(jnp.log(x)).all()
+    with fnarray.debug_nans(True):
+        for _ in range(3):
+            with pytest.raises(FloatingPointError):
+                jnp.log(x)
+    assert np.isnan(jnp.log(x)).all()
+
+
+def test_results_alias_no_writable_array():
+    """Writing to an array of the caller's changes no result, nor does a result change a record."""
+    a = np.ones(4, np.float32)
+    outs = [jnp.reshape(a, (2, 2)) for _ in range(3)] + [jnp.add(a, 0) for _ in range(3)]
+    a[:] = 7
+    assert all((np.asarray(out) == 1).all() for out in outs)
+    first, *others = [jnp.linspace(0, 1, 5) for _ in range(4)]
+    assert not any(
+        np.shares_memory(np.asarray(p), np.asarray(q)) for p in others for q in others if p is not q
+    )
+    assert all(np.array_equal(first, out) for out in others)
+
+
+def test_numpy_scalars_and_arrays_are_arrays(x):
+    """NumPy's own operands count as arrays, strongly typed."""
+    for _ in range(3):
+        assert (x * np.float32(2)).dtype == np.float32
+        assert (jnp.arange(3) * np.float32(2)).dtype == np.float32
+        assert np.array_equal(jnp.floor_divide(x, np.array([2, 2, 2])), [0, -1, 1])
+
+
+def test_functions_of_values_are_called_each_time(x):
+    """What cannot be recorded, as its result's shape follows from values, is run."""
+    for k in range(4):
+        assert len(jnp.where(asarray(np.arange(4) > k))[0]) == 3 - k
+    f, runs = counted(lambda a: lax.neg(a) if float(a[0]) > 0 else a)
+    face = replayed(f)
+    for _ in range(4):
+        assert face(x)[0] == -1
+    assert len(runs) == 5
+
+
+def test_places_out_of_range_are_not_replayed():
+    """Reading by NumPy gives way to the function where an index is out of range."""
+    x, inside = jnp.arange(4.0), asarray(np.array([0, -1]))
+    for _ in range(4):
+        assert np.array_equal(x[inside], [0, 3])
+        assert np.array_equal(jnp.take(x, inside), [0, 3])
+    outside = asarray(np.array([9, -9]))
+    for _ in range(4):
+        assert np.array_equal(x[outside], [3, 0])
+        assert np.isnan(jnp.take(x, outside)).all()
+        assert np.array_equal(jnp.take(x, outside, mode="clip"), [3, 0])
+        assert np.array_equal(jnp.take(x, inside, mode="clip"), [0, 0])
+
+
+def test_traced_calls_are_recorded_not_replayed(x):
+    """Under a trace the function itself runs, however often it was replayed before."""
+    for _ in range(4):
+        jnp.mean(x)
+    assert "div" in str(fnarray.make_jaxpr(jnp.mean)(x))
+    assert np.allclose(fnarray.grad(jnp.mean)(x), 1 / 3)
+
+
+def test_memo_is_bounded_and_cleared(x, monkeypatch):
+    """It never grows past its bound, and ``clear_caches`` empties it."""
+    monkeypatch.setattr(memo, "_MOST", 16)
+    for n in range(40):
+        assert jnp.clip(x, -float(n), 1.0).shape == (3,)
+    assert 0 < len(memo._memo) <= 16
+    fnarray.clear_caches()
+    assert not memo._memo
+
+
+def test_threads_share_the_memo(x):
+    """Threads that record and replay the same functions get the same results."""
+    face = elementwise(lambda *args: list(map(aval_of, args)))(
+        lambda a, b, /: lax.add(a, lax.mul(a, b))
+    )
+    found = []
+
+    def work():
+        for n in range(200):
+            if n % 50 == 0:
+                fnarray.clear_caches()
+            found.append(bool(np.array_equal(face(x, x), [2, 2, 12])))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 800
+    assert all(found)
