@@ -300,7 +300,7 @@ def _in_lanes(node: Node, makers: Mapping[Var, Node], target: Target) -> Block:
 def _unrepeated(atom: Atom, batched: bool, makers: Mapping[Var, Node]) -> tuple[Atom, bool]:
     """Return an operand, and whether lanes differ in it: not if it was made by repeating one."""
     maker = makers.get(atom) if batched and isinstance(atom, Var) else None
-    if maker is None or not isinstance(maker.form, Reindex) or len(maker.ins) > 1:
+    if maker is None or not isinstance(maker.form, Reindex) or len(maker.ins) != 1:
         return atom, batched
     i = tuple(variable(f"i{k}", n) for k, n in enumerate(atom.aval.shape))
     repeats = maker.form.valid is None and maker.form.index(i, _unread) == i[1:]
@@ -323,13 +323,8 @@ def _over_rows(
     """Return a loop that runs a graph for each row of some operands, and carries nothing."""
     order = sorted(range(len(operands)), key=lambda k: batched[k])
     body = rearranged(graph, tuple(order))
-    eqn = Eqn(
-        _SCAN,
-        tuple(operands[k] for k in order),
-        tuple(results),
-        {"jaxpr": body},
-        node.eqn.source,
-    )
+    ins = tuple(operands[k] for k in order)
+    eqn = Eqn(_SCAN, ins, tuple(results), {"jaxpr": body}, node.eqn.source)
     return Node(eqn, Scan(body, results[0].aval.shape[0], False, len(order) - sum(batched), 0))
 
 

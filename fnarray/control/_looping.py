@@ -240,23 +240,18 @@ def one_by_one(
     # What is the same for all examples comes first.
     graph = rearranged(each, tuple(sorted(range(len(avals)), key=lambda k: batched[k])))
     shared = [x for x, b in zip(operands, batched, strict=True) if not b]
-    outs = over_rows(graph, shared, chosen(batched, operands), int(axis))
-    return outs, (True,) * len(outs)
-
-
-def over_rows(graph: ClosedGraph, shared: Values, rows: Values, length: int) -> list[Any]:
-    """Run a graph of ``(shared, row)`` for each row: a loop that carries nothing."""
-    return bind(
+    outs = bind(
         registry["scan"],
         *shared,
-        *rows,
+        *chosen(batched, operands),
         jaxpr=graph,
-        length=length,
+        length=int(axis),
         num_consts=len(shared),
         num_carry=0,
         reverse=False,
         unroll=1,
     )
+    return outs, (True,) * len(outs)
 
 
 def over_lanes(choice: Any, like: Any) -> Any:

@@ -8,6 +8,9 @@ import pytest
 
 import fnarray
 from fnarray.config import effects
+from fnarray.core.forms import Map
+from fnarray.core.primitive import Primitive
+from fnarray.core.trace import bind
 
 N = np.array([3, 0, 5, 1], np.int32)
 X = np.array([1.5, -0.5, 0.75, 2.0], np.float32)
@@ -184,3 +187,26 @@ def test_few_lanes():
     f = fnarray.vmap(power(fnarray))
     assert f(N[:0], X[:0]).shape == (0,)
     assert f(N[:1], X[:1]).tolist() == [1.5**3]
+
+
+def test_arrays_that_rules_make_belong_to_the_whole_batch():
+    """Where a rule of batching makes one, all lanes turn together: no group could be cut of it."""
+    same = Primitive(
+        "test_same",
+        aval=lambda x: x,
+        eval=lambda x: x,
+        form=lambda ins, outs: Map("{0}"),
+        batch=lambda axis, xs, batched: xs[0] + np.zeros(axis, np.float32),
+    )
+
+    def f(n, x):
+        def turn(c):
+            return c[0] + 1, bind(same, c[1]) * x
+
+        return fnarray.lax.while_loop(lambda c: c[0] < n, turn, (np.int32(0), np.float32(1)))[1]
+
+    with effects("off"):
+        graph = fnarray.make_jaxpr(fnarray.vmap(f))(N, X)
+        got = fnarray.vmap(f)(N, X)
+    assert lanes_of(graph) == []
+    np.testing.assert_allclose(got, X**N)
