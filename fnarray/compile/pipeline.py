@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..core.graph import ClosedGraph, Graph, structure, subgraphs
+from ..core.graph import ClosedGraph, structure
 from ..core.keep import forgotten
 from ..core.verify import verify
 from . import report
@@ -27,6 +27,7 @@ from .cache.key import kernel_name
 from .cpu.target import CPU
 from .emit.driver import emit
 from .emit.source import Source
+from .ir import Block
 from .schedule.check import check_plan
 from .schedule.plan import Plan
 from .schedule.schedule import schedule
@@ -34,24 +35,19 @@ from .simplify import simplified
 from .target import Target
 
 
-def sizes_of(graph: Graph) -> frozenset[int]:
-    """Return the sizes of a graph's arrays and axes: literals equal to one are sizes."""
+def sizes_of(block: Block) -> frozenset[int]:
+    """Return the sizes of a program's arrays and axes: literals equal to one are sizes."""
     sizes: set[int] = set()
 
-    def see(shape: tuple[int, ...]) -> None:
-        sizes.update(shape)
-        sizes.add(prod(shape))
+    def walk(inner: Block) -> None:
+        for var in (*inner.inputs, *(v for node in inner.nodes for v in node.outs)):
+            sizes.update(var.aval.shape)
+            sizes.add(prod(var.aval.shape))
+        for node in inner.nodes:
+            for body in node.bodies:
+                walk(body)
 
-    def walk(inner: Graph) -> None:
-        for var in (*inner.constvars, *inner.invars):
-            see(var.aval.shape)
-        for eqn in inner.eqns:
-            for var in eqn.outvars:
-                see(var.aval.shape)
-            for sub in subgraphs(eqn.params):
-                walk(sub)
-
-    walk(graph)
+    walk(block)
     return frozenset(sizes | {n - 1 for n in sizes} | {n + 1 for n in sizes})
 
 
@@ -181,7 +177,8 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
         return found
     if config.verify:
         verify(graph)
-    plan = schedule(simplified(graph), sizes_of(graph), target)
+    block = simplified(graph, target)
+    plan = schedule(block, sizes_of(block), target)
     if config.verify:
         check_plan(plan)
     executable = Executable(closed, plan, emit(plan, target), target)

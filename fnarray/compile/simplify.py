@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..core.forms import Branch, Contract, Inline, Map, Reduce, Reindex, Scan, Update, While
+from ..core.forms import (
+    Branch,
+    Contract,
+    Inline,
+    Lanes,
+    Map,
+    Piece,
+    Pieces,
+    Reduce,
+    Reindex,
+    Scan,
+    Update,
+    While,
+)
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
+from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .ir import Block, Node, users_of
+from .target import Target
 
 
 def inline_calls(graph: Graph) -> Block:
@@ -145,12 +160,19 @@ class _AddedStep:
     def __init__(self, name: str):
         self.name = name
 
+    def __repr__(self) -> str:
+        return self.name
+
 
 #: A result of a body that would be an operand: arrays that leave a body are its own.
 COPY: Any = _AddedStep("copy")
 _SPREAD: Any = _AddedStep("spread")
 _TIMES: Any = _AddedStep("times")
 _TURNED: Any = _AddedStep("turned")
+_ROWS: Any = _AddedStep("rows")
+_FILLING: Any = _AddedStep("filling")
+_FILLED: Any = _AddedStep("filled")
+_SCAN: Any = _AddedStep("scan")
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
@@ -238,22 +260,126 @@ def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a transposition reads no indices")
 
 
-def lower_bodies(block: Block) -> Block:
+# ---- loops in lanes ------------------------------------------------------------------------------
+
+
+def lower_lanes(block: Block, target: Target) -> Block:
+    """Make of loops in lanes what runs on a target: groups that turn together, or single lanes."""
+    makers = {v: node for node in block.nodes for v in node.outs}
+    nodes: list[Node] = []
+    aliases: dict[Var, Atom] = dict(block.aliases)
+    env: dict[Var, Atom] = {}
+    for old in block.nodes:
+        node = _renamed(old, env)
+        if isinstance(node.form, Lanes):
+            part = _in_lanes(node, makers, target)
+            nodes += part.nodes
+            aliases |= part.aliases
+            env.update(zip(node.outs, part.outputs, strict=True))
+        else:
+            nodes.append(node)
+    return _rebuilt(replace(block, aliases=aliases), nodes, env)
+
+
+def _in_lanes(node: Node, makers: Mapping[Var, Node], target: Target) -> Block:
+    """Return the nodes that stand for loops in lanes."""
+    form, limits = node.form, target.limits
+    pairs = [_unrepeated(a, f, makers) for a, f in zip(node.ins, form.batched, strict=True)]
+    operands, batched = [a for a, _ in pairs], tuple(f for _, f in pairs)
+    state = sum(a.size for a in form.lane.out_avals)
+    if limits.lanes > 1 and state <= limits.lane_state and form.together is not None:
+        width = min(limits.lanes, form.count)
+        group = form.together(width, batched)
+        if form.count > width:
+            return _in_groups(node, group, operands, batched, width)
+        return _substituted(lower_lanes(inline_calls(group.jaxpr), target), operands)
+    scan = _over_rows(node, form.lane, operands, batched, node.outs)
+    return Block((), (scan,), scan.outs)
+
+
+def _unrepeated(atom: Atom, batched: bool, makers: Mapping[Var, Node]) -> tuple[Atom, bool]:
+    """Return an operand, and whether lanes differ in it: not if it was made by repeating one."""
+    maker = makers.get(atom) if batched and isinstance(atom, Var) else None
+    if maker is None or not isinstance(maker.form, Reindex) or len(maker.ins) != 1:
+        return atom, batched
+    i = tuple(variable(f"i{k}", n) for k, n in enumerate(atom.aval.shape))
+    repeats = maker.form.valid is None and maker.form.index(i, _unread) == i[1:]
+    return (maker.ins[0], False) if repeats else (atom, batched)
+
+
+def _substituted(block: Block, operands: Sequence[Atom]) -> Block:
+    """Return a block on operands in place of its inputs."""
+    env = dict(zip(block.inputs, operands, strict=True))
+    return _rebuilt(block, (_renamed(node, env) for node in block.nodes), env)
+
+
+def _over_rows(
+    node: Node,
+    graph: ClosedGraph,
+    operands: Sequence[Atom],
+    batched: Sequence[bool],
+    results: Sequence[Var],
+) -> Node:
+    """Return a loop that runs a graph for each row of some operands, and carries nothing."""
+    order = sorted(range(len(operands)), key=lambda k: batched[k])
+    body = rearranged(graph, tuple(order))
+    ins = tuple(operands[k] for k in order)
+    eqn = Eqn(_SCAN, ins, tuple(results), {"jaxpr": body}, node.eqn.source)
+    return Node(eqn, Scan(body, results[0].aval.shape[0], False, len(order) - sum(batched), 0))
+
+
+def _in_groups(
+    node: Node, group: ClosedGraph, operands: Sequence[Atom], batched: Sequence[bool], width: int
+) -> Block:
+    """Run lanes in groups of a width; the last lane fills the last group up."""
+    count, source = node.form.count, node.eqn.source
+    groups = -(-count // width)
+    nodes: list[Node] = []
+
+    def made(step: Any, ins: tuple[Atom, ...], shape: tuple[int, ...], form: Any) -> Var:
+        out = Var(ins[0].aval.update(shape=shape))
+        nodes.append(Node(Eqn(step, ins, (out,), {"shape": shape}, source), form))
+        return out
+
+    def in_groups(x: Atom) -> Var:
+        row, missing = x.aval.shape[1:], groups * width - count
+        if missing:
+            last = Reindex(lambda i, read: (count - 1, *i[1:]))
+            filling = made(_FILLING, (x,), (missing, *row), last)
+            zero, one = (0,) * len(row), (1,) * (1 + len(row))
+            pieces = (
+                Piece(0, (0, *zero), x.aval.shape, (0, *zero), one),
+                Piece(1, (0, *zero), (missing, *row), (count, *zero), one),
+            )
+            x = made(_FILLED, (x, filling), (groups * width, *row), Pieces(pieces))
+        index = Reindex(lambda i, read: (i[0] * width + i[1], *i[2:]))
+        return made(_ROWS, (x,), (groups, width, *row), index)
+
+    rows = [in_groups(x) if f else x for x, f in zip(operands, batched, strict=True)]
+    grouped = [Var(v.aval.update(shape=(groups, width, *v.aval.shape[1:]))) for v in node.outs]
+    nodes.append(_over_rows(node, group, rows, batched, grouped))
+    index = Reindex(lambda i, read: (i[0] // width, i[0] % width, *i[1:]))
+    outs = [made(_ROWS, (v,), (count, *v.aval.shape[2:]), index) for v in grouped]
+    return Block((), tuple(nodes), tuple(outs))
+
+
+def lower_bodies(block: Block, target: Target) -> Block:
     """Give nodes the graphs that they hold as blocks, simplified."""
-    return replace(block, nodes=tuple(map(_with_bodies, block.nodes)))
+    return replace(block, nodes=tuple(_with_bodies(node, target) for node in block.nodes))
 
 
-def _with_bodies(node: Node) -> Node:
+def _with_bodies(node: Node, target: Target) -> Node:
     form = node.form
     if isinstance(form, Branch):
-        return replace(node, bodies=tuple(map(body_block, form.branches)))
+        return replace(node, bodies=tuple(body_block(b, target) for b in form.branches))
     if isinstance(form, While):
-        body = body_block(form.body, keep=len(node.outs))
-        return replace(node, bodies=(body_block(form.cond), body))
+        body = body_block(form.body, target, keep=len(node.outs))
+        return replace(node, bodies=(body_block(form.cond, target), body))
     if isinstance(form, Scan):
-        return replace(node, bodies=(body_block(_carries_last(form), keep=form.num_carry),))
+        body = body_block(_carries_last(form), target, keep=form.num_carry)
+        return replace(node, bodies=(body,))
     if isinstance(form, Reduce | Update) and isinstance(form.combine, ClosedGraph):
-        return replace(node, bodies=(simplified(form.combine.jaxpr),))
+        return replace(node, bodies=(simplified(form.combine.jaxpr, target),))
     return node
 
 
@@ -266,13 +392,13 @@ def _carries_last(form: Scan) -> ClosedGraph:
     return ClosedGraph(replace(graph, invars=order), form.body.consts)
 
 
-def body_block(graph: ClosedGraph, keep: int = 0) -> Block:
+def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
     """Return a graph as a block in which every array output is a value of its own.
 
     Outputs that are inputs, literals or repeats get a copy; ``keep`` leading outputs may be the
     input at ``keep``'s position, of the last ones, unchanged.
     """
-    block = simplified(graph.jaxpr)
+    block = simplified(graph.jaxpr, target)
     nodes, outputs = list(block.nodes), []
     made = {v for n in nodes for v in n.outs}
     used: set[Var] = set()
@@ -298,13 +424,12 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("share equal equations", share_equal),
     ("resolve aliases", resolve_aliases),
     ("drop dead equations", drop_dead),
-    ("lower the graphs that nodes hold", lower_bodies),
 )
 
 
-def simplified(graph: Graph) -> Block:
+def simplified(graph: Graph, target: Target) -> Block:
     """Return the graph inlined and simplified, and so the graphs that its nodes hold."""
-    block = inline_calls(graph)
+    block = lower_lanes(inline_calls(graph), target)
     for _, step in SIMPLIFY:
         block = step(block)
-    return block
+    return lower_bodies(block, target)

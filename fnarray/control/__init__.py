@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import lanes as lanes
 from .associative import associative_scan
 from .cond import cond, platform_dependent, switch
 from .loop import fori_loop, while_loop

@@ -169,9 +169,7 @@ def looping(
     """
 
     def run(*xs: np.ndarray, **params: Any) -> tuple[Any, ...]:
-        avals = tuple(ShapedArray(x.shape, x.dtype) for x in xs)
-        program = one_equation(prim, avals, tuple(params.items()))
-        return tuple(hooks.compiled_call(program, xs))
+        return as_program(prim, xs, params)
 
     own: dict[str, Any] = {"jvp": RuleOf(family.jvp), "batch": RuleOf(family.batch)}
     prim = register(
@@ -186,6 +184,13 @@ def looping(
         )
     )
     return prim
+
+
+def as_program(prim: Primitive, xs: Sequence[np.ndarray], params: Params) -> tuple[Any, ...]:
+    """Evaluate an operation as machine code: as a program of one equation."""
+    avals = tuple(ShapedArray(x.shape, x.dtype) for x in xs)
+    program = one_equation(prim, avals, tuple(params.items()))
+    return tuple(hooks.compiled_call(program, xs))
 
 
 def _interleaved(n: int, first: int, flags: Flags, num_consts: int, num_carry: int) -> Any:
@@ -220,7 +225,7 @@ def _result_order(flags: Flags, num_carry: int) -> tuple[list[int], int]:
 # ---- one loop over examples ----------------------------------------------------------------------
 
 
-def lanes(
+def one_by_one(
     prim: Primitive, axis: Axis, operands: Values, batched: Sequence[bool], **params: Any
 ) -> Any:
     """Apply an operation to each example on its own, in a loop over them: a rule of batching.
@@ -235,23 +240,18 @@ def lanes(
     # What is the same for all examples comes first.
     graph = rearranged(each, tuple(sorted(range(len(avals)), key=lambda k: batched[k])))
     shared = [x for x, b in zip(operands, batched, strict=True) if not b]
-    outs = over_rows(graph, shared, chosen(batched, operands), int(axis))
-    return outs, (True,) * len(outs)
-
-
-def over_rows(graph: ClosedGraph, shared: Values, rows: Values, length: int) -> list[Any]:
-    """Run a graph of ``(shared, row)`` for each row: a loop that carries nothing."""
-    return bind(
+    outs = bind(
         registry["scan"],
         *shared,
-        *rows,
+        *chosen(batched, operands),
         jaxpr=graph,
-        length=length,
+        length=int(axis),
         num_consts=len(shared),
         num_carry=0,
         reverse=False,
         unroll=1,
     )
+    return outs, (True,) * len(outs)
 
 
 def over_lanes(choice: Any, like: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
-from ..core.forms import Branch, Library, Scan, While
+from ..core.forms import Branch, Library, Loop
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
@@ -20,7 +20,7 @@ from ..ops.kit.calls import full, ne, select_n
 from ..transforms.batch import Axis
 from ..transforms.graphs import Derived, Flags, batch_graph, linearize_graph, runner
 from ._bodies import Graphs, Holding, alike, common
-from ._looping import lanes, over_lanes
+from ._looping import one_by_one, over_lanes
 
 __all__: list[str] = []
 
@@ -140,7 +140,7 @@ def _batch(prim: Primitive) -> Any:
         if batched[0]:
             meets = any(axis.name in collective_axes(b.jaxpr) for b in branches)
             if any(map(_heavy, branches)) and not meets:
-                return lanes(prim, axis, operands, batched, branches=branches)
+                return one_by_one(prim, axis, operands, batched, branches=branches)
             return _selected(axis, operands, batched, branches)
         return of_one_branch(axis, operands, batched, branches=branches)
 
@@ -150,7 +150,7 @@ def _batch(prim: Primitive) -> Any:
 @remembered(4096)
 def _heavy(branch: ClosedGraph) -> bool:
     """Whether a branch is worth skipping: it loops, branches, or calls on whole arrays."""
-    return any(isinstance(eqn.form(), Scan | While | Branch | Library) for eqn in branch.eqns)
+    return any(isinstance(eqn.form(), Loop | Branch | Library) for eqn in branch.eqns)
 
 
 def _selected(axis: Axis, operands: Sequence[Any], batched: Flags, branches: Graphs) -> Any:

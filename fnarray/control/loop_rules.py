@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.axes import collective_axes
+from ..core.axes import axes_named
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import rearranged
-from ..core.tangents import chosen
 from ..core.trace import bind
-from ..ops.kit import calls
-from ..ops.kit.calls import broadcast_in_dim, concatenate, reduce_or, reshape, select_n
+from ..ops.kit.calls import reduce_or, select_n
+from ..ops.kit.registry import registry
 from ..ops.kit.rules import all_spread
 from ..transforms.batch import Axis
-from ..transforms.graphs import Derived, Flags, batch_graph, recorded, runner
-from ._looping import Looping, lanes, over_lanes, over_rows
+from ..transforms.graphs import Flags, batch_graph, recorded, runner
+from ._looping import Looping, over_lanes
 
 __all__: list[str] = []
 
@@ -65,10 +64,14 @@ def _batch(prim: Primitive) -> Any:
 
     def batch(axis: Axis, operands: Sequence[Any], batched: Flags, **params: Any) -> Any:
         first, num_consts, _ = _counts(params)
-        _, flags = FAMILY.batched(axis, batched, params)
+        step, flags = FAMILY.batched(axis, batched, params)
         test = batch_graph(params["cond_jaxpr"], batched[:first] + flags[num_consts:], axis)
         if test.flags[0]:
-            return _in_lanes(prim, axis, operands, batched, params)
+            exchange = axis.name in axes_named(prim, params)
+            # Arrays that rules made are of this batch alone.
+            made = (test.consts or step.consts) and not acts(params)
+            lanes = _all_together if exchange or made else _in_lanes
+            return lanes(prim, axis, operands, batched, params)
         k = len(test.consts)
         params |= {"cond_jaxpr": test.graph, "cond_nconsts": k + first}
         return turn_together(axis, [*test.consts, *operands], (False,) * k + batched, **params)
@@ -78,90 +81,72 @@ def _batch(prim: Primitive) -> Any:
 
 # ---- lanes ---------------------------------------------------------------------------------------
 
-#: Lanes in a group that turns together. Too many to be scalars, few enough to stay in the nearest
-#: cache: 128 took half the time of 32, and 256 as long, on Newton's method and Collatz' sequence.
-WIDTH = 128
-#: Lanes that carry more elements than this loop on their own: their arrays fill vectors already.
-_SMALL = 16
-
 
 def _in_lanes(
-    prim: Primitive,
-    axis: Axis,
-    operands: Sequence[Any],
-    batched: Flags,
-    params: dict[str, Any],
+    prim: Primitive, axis: Axis, operands: Sequence[Any], batched: Flags, params: dict[str, Any]
 ) -> Any:
-    """Run lanes whose turns end at different times: none waits for the slowest of all.
-
-    Lanes of little state turn in groups that fill vector registers, until the slowest of a group is
-    done; others one by one. Groups, or lanes, are independent and may run at the same time.
-    """
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    exchange = axis.name in collective_axes(cond.jaxpr) | collective_axes(body.jaxpr)
-    # Lanes at rest, and those that fill the last group up, must not act.
-    acts = bool(cond.effects or body.effects)
-    if not exchange and (acts or sum(a.size for a in body.out_avals) > _SMALL):
-        return lanes(prim, axis, operands, batched, **params)
-    # All of the carry differs between lanes, from the first turn or the second on.
-    first = params["cond_nconsts"] + params["body_nconsts"]
-    operands = [*operands[:first], *all_spread(axis, operands[first:], batched[first:])]
-    flags = (*batched[:first], *(True,) * (len(batched) - first))
-    # Lanes that exchange values turn together; those at rest take part with their last state.
-    if exchange or axis <= WIDTH:
-        outs = _together(prim, axis, operands, flags, **params)
-        return outs, (True,) * len(outs)
-    group = _group(
-        prim,
-        tuple(
-            x.aval.update(shape=x.shape[1:]) if f else x.aval
-            for x, f in zip(operands, flags, strict=True)
-        ),
-        flags,
-        tuple(params.items()),
-    )
-    groups = -(-axis // WIDTH)
-    shared = [x for x, f in zip(operands, flags, strict=True) if not f]
-    rows = [_grouped(x, axis, groups) for x in chosen(flags, operands)]
-    outs = over_rows(group.graph, [*group.consts, *shared], rows, groups)
-    flat = [reshape(o, (groups * WIDTH, *o.shape[2:])) for o in outs]
-    return [_first(o, axis) for o in flat], (True,) * len(outs)
+    """Record lanes whose turns end at different times; which way they run the target chooses."""
+    operands, flags = _spread(axis, operands, batched, params)
+    outs = bind(registry["lanes"], *operands, axis_size=int(axis), rows=flags, **params)
+    return outs, (True,) * len(outs)
 
 
-def _grouped(x: Any, size: int, groups: int) -> Any:
-    """Return a batch as rows of groups; the last lane fills the last group up."""
-    missing = groups * WIDTH - size
-    if missing:
-        last = calls.slice(x, (size - 1, *(0,) * (x.ndim - 1)), x.shape)
-        filling = broadcast_in_dim(last, (missing, *x.shape[1:]), range(x.ndim))
-        x = concatenate((x, filling), 0)
-    return reshape(x, (groups, WIDTH, *x.shape[1:]))
+def _all_together(
+    prim: Primitive, axis: Axis, operands: Sequence[Any], batched: Flags, params: dict[str, Any]
+) -> Any:
+    """Turn all lanes until the slowest is done."""
+    outs = _together(prim, axis, *_spread(axis, operands, batched, params), **params)
+    return outs, (True,) * len(outs)
 
 
-def _first(x: Any, size: int) -> Any:
-    """Return the first rows of an array."""
-    if x.shape[0] == size:
-        return x
-    return calls.slice(x, (0,) * x.ndim, (size, *x.shape[1:]))
+def _spread(
+    axis: Axis, operands: Sequence[Any], batched: Flags, params: dict[str, Any]
+) -> tuple[list[Any], Flags]:
+    """Give all of the carry the mapped axis: it differs from the first turn or the second on."""
+    first = len(operands) - len(params["body_jaxpr"].out_avals)
+    carry = all_spread(axis, operands[first:], batched[first:])
+    return [*operands[:first], *carry], batched[:first] + (True,) * len(carry)
 
 
 @remembered(1024)
-def _group(
-    prim: Primitive,
-    avals: tuple[ShapedArray, ...],
-    flags: Flags,
-    items: tuple[tuple[str, Any], ...],
-) -> Derived:
-    """Return the graph of one group's loop: what is the same for all lanes, then the lanes'."""
-    same = [a for a, f in zip(avals, flags, strict=True) if not f]
-    own = [a.update(shape=(WIDTH, *a.shape)) for a, f in zip(avals, flags, strict=True) if f]
+def together(
+    prim: Primitive, width: int, batched: Flags, items: tuple[tuple[str, Any], ...]
+) -> ClosedGraph:
+    """Return the graph of ``width`` lanes of a ``while`` that turn together.
+
+    Parameters
+    ----------
+    prim : Primitive
+        The ``while``.
+    width : int
+    batched : tuple of bool
+        Which operands have a row for each lane.
+    items : tuple of (str, object)
+        Its params, for one lane.
+    """
+    params = dict(items)
+    avals = lane_avals(params)
 
     def fun(*args: Any) -> list[Any]:
-        shared, rows = iter(args[: len(same)]), iter(args[len(same) :])
-        operands = [next(rows) if f else next(shared) for f in flags]
-        return _together(prim, Axis(WIDTH), operands, flags, **dict(items))
+        axis = Axis(width)
+        return _together(prim, axis, *_spread(axis, args, batched, params), **params)
 
-    return recorded(fun, [*same, *own], "lanes")
+    rows = [
+        a.update(shape=(width, *a.shape)) if f else a for a, f in zip(avals, batched, strict=True)
+    ]
+    found = recorded(fun, rows, "lanes")
+    assert not found.consts, "batches of rules that make arrays turn together from the first"
+    return found.graph
+
+
+def acts(params: dict[str, Any]) -> bool:
+    """Whether a turn does more than compute: lanes that are done must not take part in it."""
+    return bool(params["cond_jaxpr"].effects or params["body_jaxpr"].effects)
+
+
+def lane_avals(params: dict[str, Any]) -> tuple[ShapedArray, ...]:
+    """Return the avals of the operands of a ``while``."""
+    return params["cond_jaxpr"].in_avals[: params["cond_nconsts"]] + params["body_jaxpr"].in_avals
 
 
 def _together(
@@ -175,7 +160,10 @@ def _together(
     body_jaxpr: ClosedGraph,
     body_nconsts: int,
 ) -> list[Any]:
-    """Turn lanes together until all are done; lanes that are done keep their state."""
+    """Turn lanes together until all are done; lanes that are done keep their state.
+
+    They take part in what lanes exchange with it.
+    """
     nc, nb = cond_nconsts, body_nconsts
     every = (True,) * len(body_jaxpr.out_avals)
     test = batch_graph(cond_jaxpr, (*flags[:nc], *every), axis, (True,))

@@ -234,5 +234,33 @@ class Scan:
     unroll: int = field(default=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A loop in each of ``count`` lanes, which end after different numbers of turns.
+
+    The target chooses: lanes on their own, one after another or each on a thread, or groups of
+    lanes that turn together until the slowest of the group is done.
+
+    Parameters
+    ----------
+    lane : ClosedGraph
+        What one lane computes.
+    count : int
+    batched : tuple of bool
+        Which operands have a row for each lane, in front, as all results have; the others are the
+        same for all.
+    together : callable, optional
+        ``together(width, batched)``: the graph of that many lanes that turn together, where
+        operands are batched as said there. None where lanes that are done must not turn on, since
+        a turn does more than compute.
+    """
+
+    lane: ClosedGraph
+    count: int
+    batched: tuple[bool, ...]
+    together: Callable[[int, tuple[bool, ...]], ClosedGraph] | None = None
+
+
 Elementwise = Map | Iota | Reindex
-Form = Elementwise | Pieces | Reduce | Contract | Update | Library | Inline | Branch | While | Scan
+Loop = While | Scan | Lanes
+Form = Elementwise | Pieces | Reduce | Contract | Update | Library | Inline | Branch | Loop

@@ -157,8 +157,7 @@ class _Printer:
 
     def eqn(self, eqn: Eqn) -> Doc:
         """Return ``results = primitive[params] operands``."""
-        show = eqn.primitive.print_params
-        params = show(eqn.params) if show else eqn.params
+        params = _shown(eqn)
         if {"name", "jaxpr"} <= params.keys():
             self.share_names(params["jaxpr"], eqn)
         note = Note(eqn.source) if self.source_info and eqn.source is not UNKNOWN else ()
@@ -166,7 +165,7 @@ class _Printer:
         first = "name" if any(map(_graphs_in, params.values())) else None
         order = sorted(params, key=lambda p: (p != first, p))
         items = [(p, "=", self.param(params[p])) for p in order]
-        call = eqn.primitive.name, bracketed("[", items, "]") if items else (), " "
+        call = eqn.primitive.print_name, bracketed("[", items, "]") if items else (), " "
         return results, call, self.row(map(self.name, eqn.invars))
 
     def param(self, value: Any) -> Doc:
@@ -212,6 +211,12 @@ class _Printer:
                 self.names[mine] = self.name(theirs)
 
 
+def _shown(eqn: Eqn) -> dict[str, Any]:
+    """Return the params to print."""
+    show = eqn.primitive.print_params
+    return show(eqn.params) if show else eqn.params
+
+
 def _letters(n: int) -> str:
     """Return ``n`` in base 26, whose digits are ``a`` to ``z``."""
     return (_letters(n // 26) if n >= 26 else "") + chr(ord("a") + n % 26)
@@ -237,10 +242,11 @@ def _shared_graphs(root: Graph) -> dict[Graph, str]:
             continue
         for eqn in graph.eqns:
             # One param at a time: in the order of binding, not that of the names.
-            for held in (g for item in eqn.params.items() for g in subgraphs(dict([item]))):
+            params = _shown(eqn)
+            for held in (g for item in params.items() for g in subgraphs(dict([item]))):
                 queue.append(held)
-                if "name" in eqn.params:
-                    names.setdefault(held, eqn.params["name"].strip("<>"))
+                if "name" in params:
+                    names.setdefault(held, params["name"].strip("<>"))
     shared: dict[Graph, str] = {}
     taken: Counter[str] = Counter()
     for graph, times in visits.items():

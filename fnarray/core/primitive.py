@@ -32,7 +32,7 @@ class Primitive:
     Parameters
     ----------
     name : str
-        As printed in graphs.
+        Its name in the registry, and as printed in graphs.
     aval : callable
         ``aval(*avals, **params) -> ShapedArray`` or a tuple of them: the shape and dtype rule; it
         raises the errors that bad operands get.
@@ -69,6 +69,8 @@ class Primitive:
         caller's context.
     weak : bool
         Whether results are weakly typed when every operand is.
+    print_name : str, optional
+        The name in printed graphs, where JAX has no operation of its own.
     print_params : callable, optional
         ``print_params(params) -> params`` as the printed graph should show them.
     """
@@ -84,6 +86,7 @@ class Primitive:
         "linearize",
         "multiple_results",
         "name",
+        "print_name",
         "print_params",
         "quiet",
         "transpose",
@@ -104,6 +107,7 @@ class Primitive:
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
         quiet: bool = True,
+        print_name: str | None = None,
         print_params: Callable[[dict], dict] | None = None,
     ):
         self.name = name
@@ -118,6 +122,7 @@ class Primitive:
         self.effects = effects
         self.multiple_results = multiple_results
         self.quiet = quiet
+        self.print_name = print_name or name
         self.print_params = print_params
 
     def rule(self, slot: str) -> Callable[..., Any]:

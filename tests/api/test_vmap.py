@@ -92,6 +92,7 @@ J.vmap(lambda p, x: lax.cond(p, lambda: x, lambda: -x), in_axes=(None, 0))(True,
 J.vmap(lambda k, x: lax.switch(k, [jnp.sin, jnp.cos, jnp.tanh], x))(I, V)
 J.vmap(lambda n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2.0), (0, 1.0)))(I)
 J.vmap(lambda n, x: lax.fori_loop(0, n, lambda i, c: c * x, 1.0))(I, V)
+J.vmap(lambda n: lax.while_loop(lambda c: c < n, lambda c: c + 1, 0))(I[:0])
 J.vmap(lambda x: lax.scan(lambda c, y: (c + y, c * y), 0.0, x))(X)
 J.vmap(lambda c, x: lax.scan(lambda c, y: (c + y, c), c, x)[0], in_axes=(0, None))(V, V)
 J.vmap(lambda x: lax.map(jnp.sin, x))(X)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray import lax
 from fnarray.compile.cpu.target import CPU
 from fnarray.compile.target import Limits
@@ -185,12 +186,43 @@ def many(n: int) -> Case:
     return lambda x: lax.top_k(x, 5)[0], lambda x: [np.sort(x)[::-1][:5]], (numbers(n),)
 
 
+def lanes(n: int) -> Case:
+    """n lanes of a loop, whose turns differ tenfold."""
+
+    def f(x):
+        return fnarray.vmap(
+            lambda n: lax.while_loop(lambda c: c < n, lambda c: c * f32(2), f32(1))
+        )(x)
+
+    x = np.abs(numbers(n)) * f32(500)
+    return f, lambda x: [2.0 ** np.ceil(np.maximum(np.log2(x), 0))], (x,)
+
+
+def lane_state(n: int) -> Case:
+    """Three lanes of a loop that carries n elements."""
+
+    def f(x):
+        def halved(row):
+            return lax.while_loop(
+                lambda c: lax.reduce_max(c, (0,)) > f32(1), lambda c: c * f32(0.5), row
+            )
+
+        return fnarray.vmap(halved)(x)
+
+    def want(x):
+        turns = np.ceil(np.maximum(np.log2(x.max(1, keepdims=True)), 0))
+        return [x / 2.0**turns]
+
+    return f, want, (np.abs(numbers(3, max(n, 1))) * np.array([[1], [30], [900]], f32),)
+
+
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
     "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "spelled": spelled, "matrix": matrix, "matrix_inside": matrix, "few": few, "many": many,
+    "lanes": lanes, "lane_state": lane_state,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -198,7 +230,7 @@ EXTREMES = {
     "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000), "matrix_inside": (0, 1000),
-    "few": (0, 1000), "many": (0, 1 << 60),
+    "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
 }  # fmt: skip
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray import lax
+from fnarray.compile.cpu.target import CPU
 
 from . import functions as f
 from .helpers import code, compiled, run
@@ -202,3 +205,40 @@ def test_scalar_products_too_large_for_loops_run_inside_bodies() -> None:
     np.testing.assert_allclose(run(scan, x)[0], 1 + 3 * square, rtol=1e-4)
     np.testing.assert_allclose(run(turns, x)[0], 31 * square, rtol=1e-4)
     np.testing.assert_allclose(run(branch, x)[0], square, rtol=1e-4)
+
+
+def test_lanes_turn_as_the_target_chooses() -> None:
+    """One loop in lanes: groups with a remainder, all together, or a loop for each lane."""
+    x = np.arange(1, 301).astype(np.int32)
+
+    def doubled(x):
+        return fnarray.vmap(lambda n: lax.while_loop(lambda c: c < n, lambda c: c * 2, 1))(x)
+
+    want = 1 << np.ceil(np.log2(x)).astype(int)
+    plans = {}
+    for width in (1, 128, 100, 300, 1000):
+        target = replace(CPU, limits=replace(CPU.limits, lanes=width))
+        executable = compiled(doubled, x, target=target)
+        np.testing.assert_array_equal(executable.run(x)[0], want)
+        plans[width] = executable.plan_text
+    assert "i32[300] = scan" in plans[1]
+    assert "i32[3,128] = scan" in plans[128]
+    assert "filled" in plans[128]
+    assert "i32[3,100] = scan" in plans[100]
+    assert "filled" not in plans[100]
+    assert "scan" not in plans[300]
+    assert plans[300] == plans[1000]
+
+
+def test_what_lanes_share_is_not_repeated() -> None:
+    """A start that is the same for all lanes is no array of copies."""
+    x = np.arange(1, 301).astype(np.int32)
+
+    def turns(x):
+        return fnarray.vmap(
+            lambda n: lax.while_loop(lambda c: c[1] < n, lambda c: (c[0] + 1, c[1] * 2), (0, 1))[0]
+        )(x)
+
+    executable = compiled(turns, x)
+    assert executable.plan_text.count("filled") == 1
+    np.testing.assert_array_equal(executable.run(x)[0], np.ceil(np.log2(x)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.contraction import contracted
-from ...core.forms import Branch, Contract, Inline, Library, Scan, While
+from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
@@ -89,6 +89,8 @@ def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:
         return form.branches
     if isinstance(form, While):
         return (form.cond, form.body)
+    if isinstance(form, Lanes):
+        return (form.lane,)
     return (form.body,) if isinstance(form, Scan) else ()
 
 
