@@ -7,7 +7,7 @@ once; inside a trace it records an equation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -239,7 +239,7 @@ class GraphTrace(Trace):
             if not aval.shape:
                 return Literal(x, aval)
         elif not x.aval.shape:
-            return Literal(x._data, x.aval)
+            return Literal(x._data, x.aval)  # pyright: ignore[reportPrivateUsage]
         known = self.constvars.get(id(x))
         if known is None:
             value = x if isinstance(x, Array) else asarray(x)
@@ -302,7 +302,7 @@ def check_alive(tracer: Tracer) -> None:
 
 
 @contextmanager
-def recording(name: str) -> Iterator[GraphTrace]:
+def recording(name: str) -> Generator[GraphTrace, None, None]:
     """Make a new trace current for the duration of the block."""
     trace = GraphTrace(name)
     with tracing(trace):
@@ -410,7 +410,7 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
             if len(_aval_memo) > 8192:
                 _aval_memo.clear()
             _aval_memo[key] = avals
-    data = [a._data for a in arrays]
+    data = [a._data for a in arrays]  # pyright: ignore[reportPrivateUsage]
     outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
