@@ -65,7 +65,7 @@ class Block:
     inputs: tuple[Var, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Atom, ...]
-    aliases: dict[Var, Atom] = field(default_factory=dict)
+    aliases: dict[Var, Atom] = field(default_factory=dict[Var, Atom])
 
 
 def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:

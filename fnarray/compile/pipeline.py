@@ -108,7 +108,7 @@ class Executable:
     @property
     def kernels(self) -> tuple[KernelInfo, ...]:
         """The kernels' names and sources."""
-        out = []
+        out: list[KernelInfo] = []
         for kernel in self.source.kernels:
             name = kernel_name(kernel.source)
             out.append(KernelInfo(name, kernel.source.text.replace("def kernel(", f"def {name}(")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.graph import Var
 from .ir import Node
 from .schedule.nests import Nest
 from .schedule.plan import Item, Plan, Region, Same, Tree, statements_of
@@ -45,7 +46,7 @@ def _result(node: Node) -> str:
 def cost(plan: Plan) -> dict[str, float]:
     """Estimate operations and bytes moved of a plan."""
     flops = moved = 0
-    inlined = {}
+    inlined: dict[Var, Node] = {}
     for region in plan.regions:
         if region.step is not None:
             flops += iterations(region.step)

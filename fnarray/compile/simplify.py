@@ -86,7 +86,7 @@ def _rebuilt(block: Block, nodes: Iterable[Node], env: dict[Var, Atom]) -> Block
 def fold_constants(block: Block) -> Block:
     """Evaluate scalar maps of literals."""
     env: dict[Var, Atom] = {}
-    nodes = []
+    nodes: list[Node] = []
     for old in block.nodes:
         node = _renamed(old, env)
         literal = all(isinstance(a, Literal) for a in node.ins)
@@ -109,7 +109,7 @@ def share_equal(block: Block) -> Block:
     """Compute equal equations once."""
     env: dict[Var, Atom] = {}
     seen: dict[Any, Node] = {}
-    nodes = []
+    nodes: list[Node] = []
     for old in block.nodes:
         node = _renamed(old, env)
         if any(eqn_effects(node.eqn)):
@@ -143,7 +143,7 @@ def resolve_aliases(block: Block) -> Block:
 def drop_dead(block: Block) -> Block:
     """Drop nodes whose results nobody needs."""
     live = {a for a in block.outputs if isinstance(a, Var)}
-    kept = []
+    kept: list[Node] = []
     for node in reversed(block.nodes):
         if any(eqn_effects(node.eqn)) or any(v in live for v in node.outs):
             kept.append(node)
@@ -184,7 +184,7 @@ def multiply_outer(block: Block) -> Block:
         if not isinstance(form, Contract) or not _is_outer(node):
             nodes.append(node)
             continue
-        wide = []
+        wide: list[Var] = []
         free = len(form.lhs_batch)
         for side, contract, batch in (
             (0, form.lhs_contract, form.lhs_batch),
@@ -208,9 +208,10 @@ def multiply_outer(block: Block) -> Block:
 
 
 def _is_outer(node: Node) -> bool:
+    form: Contract = node.form
     lhs, rhs = (a.aval for a in node.ins[:2])
     dtypes = {lhs.dtype.name, rhs.dtype.name, node.out.aval.dtype.name}
-    single = all(lhs.shape[a] == 1 for a in node.form.lhs_contract)
+    single = all(lhs.shape[a] == 1 for a in form.lhs_contract)
     arrays = all(isinstance(a, Var) for a in node.ins)
     return single and arrays and len(dtypes) == 1 and dtypes <= _FLOATS
 
@@ -399,7 +400,8 @@ def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
     input at ``keep``'s position, of the last ones, unchanged.
     """
     block = simplified(graph.jaxpr, target)
-    nodes, outputs = list(block.nodes), []
+    nodes = list(block.nodes)
+    outputs: list[Atom] = []
     made = {v for n in nodes for v in n.outs}
     used: set[Var] = set()
     carried = block.inputs[-keep:] if keep else ()

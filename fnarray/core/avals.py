@@ -34,7 +34,10 @@ class ShapedArray:
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
         """Return the one aval of these three."""
-        key = (tuple(shape), dtype if isinstance(dtype, np.dtype) else np.dtype(dtype), weak_type)
+        exact: Any = dtype
+        if not isinstance(dtype, np.dtype):
+            exact = np.dtype(dtype)
+        key: tuple[tuple[int, ...], np.dtype, bool] = (tuple(shape), exact, weak_type)
         found = _interned.get(key)
         if found is None:
             self = object.__new__(cls)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import ml_dtypes
 import numpy as np
@@ -129,7 +129,7 @@ class ExtendedDType:
 
 DType = np.dtype | ExtendedDType
 
-_SHORT: Final = {
+_SHORT: Final[dict[DType, str]] = {
     bool_: "bool",
     bfloat16: "bf16",
     float0: "float0",
@@ -166,10 +166,10 @@ def as_dtype(spec: Any) -> DType:
         `spec` names no dtype.
     """
     if isinstance(spec, DType):
-        return spec
+        return cast("DType", spec)
     held = getattr(spec, "dtype", None)
     if isinstance(held, DType):
-        return held
+        return cast("DType", held)
     try:
         return np.dtype(spec)
     except TypeError:
@@ -257,7 +257,9 @@ def is_inexact(dtype: Any) -> bool:
 
 
 def _scalar_class(spec: Any) -> type:
-    return spec if isinstance(spec, type) and issubclass(spec, np.generic) else as_dtype(spec).type
+    if isinstance(spec, type) and issubclass(spec, np.generic):
+        return cast("type[Any]", spec)
+    return as_dtype(spec).type
 
 
 @lru_cache(maxsize=1024)
@@ -301,7 +303,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         `kind` is a string that names neither a kind nor a dtype.
     """
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, k) for k in kind)
+        return any(isdtype(dtype, k) for k in cast("tuple[Any, ...]", kind))
     if isinstance(kind, str) and kind not in _WIDE:
         if kind not in _KINDS:
             raise ValueError(f"isdtype: kind must be one of {', '.join(_KINDS)}, got {kind!r}.")
@@ -312,7 +314,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 def finfo(dtype: Any) -> Any:
     """Machine limits of a floating or complex dtype, bfloat16 included."""
-    return ml_dtypes.finfo(as_dtype(dtype))
+    return cast("Any", ml_dtypes.finfo(as_dtype(dtype)))
 
 
 def iinfo(dtype: Any) -> Any:
@@ -407,7 +409,7 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     TypeError
         `x` is no array and no scalar, or has a dtype that arrays cannot hold.
     """
-    kind = type(x)
+    kind: type | None = cast("type[Any]", type(x))
     if kind not in python_scalar_dtypes:
         aval = getattr(x, "aval", None)
         if aval is not None:
@@ -430,7 +432,7 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     dtype = canonicalize_dtype(kind)
     if kind is int:
         low, high = _INT_RANGE[dtype]
-        if not low <= x <= high:
+        if not low <= cast("int", x) <= high:
             raise OverflowError(
                 f"Python int {x} does not fit {dtype}. Use a NumPy scalar of a wider dtype"
                 + (", or enable_x64." if dtype == int32 else ", such as numpy.uint64.")
@@ -493,7 +495,7 @@ def _join(nodes: frozenset[_Node], mode: str) -> _Node:
         return next(iter(nodes))
     upper = _UPPER[mode]
     if nodes <= upper.keys():
-        common = frozenset.intersection(*(upper[n] for n in nodes))
+        common = frozenset[_Node].intersection(*(upper[n] for n in nodes))
         for node in common:
             if common <= upper[node]:
                 return node

@@ -8,6 +8,8 @@ records it, so that what is called once costs no more; later ones replay the rec
 its NumPy calls alone.
 """
 
+# pyright: standard
+# Operands are arrays, numbers or settings until their signature is known: nothing is typed before.
 from __future__ import annotations
 
 import inspect

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Var:
         return f"Var({self.aval.str_short()})"
 
 
+@final
 class Literal:
     """A scalar constant as an operand. ``val`` is a NumPy scalar of the aval's dtype."""
 
@@ -144,7 +145,7 @@ def subgraphs(params: dict[str, Any]) -> Iterator[Graph]:
     """Yield the graphs held in an equation's params, in order of the params' names."""
     for name in sorted(params):
         held = params[name]
-        for item in held if isinstance(held, tuple) else (held,):
+        for item in cast("tuple[Any, ...]", held) if isinstance(held, tuple) else (held,):
             if isinstance(item, ClosedGraph):
                 yield item.jaxpr
             elif isinstance(item, Graph):
@@ -215,11 +216,11 @@ def structure(graph: Graph) -> tuple[Any, ...]:
         if isinstance(value, Graph):
             return structure(value)
         if isinstance(value, tuple):
-            return tuple(map(param, value))
+            return tuple(map(param, cast("tuple[Any, ...]", value)))
         return value
 
     heads = tuple(map(write, (*graph.constvars, *graph.invars)))
-    body = []
+    body: list[tuple[Any, ...]] = []
     for eqn in graph.eqns:
         ins = tuple(map(read, eqn.invars))
         params = tuple((k, param(v)) for k, v in eqn.params.items())

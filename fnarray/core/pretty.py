@@ -19,7 +19,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from .source import UNKNOWN
 #: Held graphs of up to this many equations are printed where they are held.
 SPELT_OUT = 10
 
-Doc = str | tuple
+Doc: TypeAlias = "str | tuple[Doc, ...]"
 
 
 class Break(str):
@@ -40,11 +40,11 @@ class Note(str):
     """A remark in the margin of the line it falls on; it takes no room."""
 
 
-class Group(tuple):
+class Group(tuple["Doc", ...]):
     """Documents laid out flat if together they fit what is left of the line."""
 
 
-class Indent(tuple):
+class Indent(tuple["Doc", ...]):
     """Documents whose lines begin two columns further to the right."""
 
 
@@ -172,7 +172,8 @@ class _Printer:
         """Return a param's value: graphs spelt out or by name, all else as ``str``."""
         graphs = _graphs_in(value)
         if isinstance(value, frozenset):
-            return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
+            members = sorted(cast("frozenset[Any]", value))
+            return f"frozenset({{{', '.join(map(repr, members))}}})"
         if graphs is None:
             # Addresses would make equal programs print differently.
             return re.sub(r"(?<= at 0x)[0-9a-fA-F]+", lambda m: "X" * len(m[0]), str(value))
@@ -180,8 +181,9 @@ class _Printer:
         return bracketed("(", docs, ")") if type(value) is tuple else docs[0]
 
     def binders(self, variables: Iterable[Var]) -> Doc:
-        typed = (lambda v: f":{v.aval.str_short(True)}") if self.print_shapes else (lambda v: "")
-        return self.row(self.name(v) + typed(v) for v in variables)
+        if not self.print_shapes:
+            return self.row(map(self.name, variables))
+        return self.row(f"{self.name(v)}:{v.aval.str_short(True)}" for v in variables)
 
     def row(self, items: Iterable[str], comma: str = "") -> Doc:
         # Each gap is a group of its own, so a row too long for its line is filled, not stacked.
@@ -224,7 +226,7 @@ def _letters(n: int) -> str:
 
 def _graphs_in(value: Any) -> tuple[Graph, ...] | None:
     """Return the graphs that a param's value consists of, or None if it is anything else."""
-    items = value if type(value) is tuple else (value,)
+    items = cast("tuple[Any, ...]", value) if type(value) is tuple else (value,)
     if not all(isinstance(item, Graph | ClosedGraph) for item in items):
         return None
     return tuple(g.jaxpr if isinstance(g, ClosedGraph) else g for g in items)

@@ -92,6 +92,11 @@ class Primitive:
         "transpose",
     )
 
+    jvp: Callable[..., Any] | Missing
+    linearize: Callable[..., Any] | None
+    transpose: Callable[..., Any] | Missing
+    batch: Callable[..., Any] | Missing
+
     def __init__(
         self,
         name: str,
@@ -108,15 +113,14 @@ class Primitive:
         multiple_results: bool = False,
         quiet: bool = True,
         print_name: str | None = None,
-        print_params: Callable[[dict], dict] | None = None,
+        print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ):
         self.name = name
         self.aval = aval
         self.eval = eval
         self.form = form
-        self.jvp, self.linearize, self.transpose, self.batch = (
-            rule.make(self) if isinstance(rule, RuleOf) else rule
-            for rule in (jvp, linearize, transpose, batch)
+        self.jvp, self.linearize, self.transpose, self.batch = map(
+            self._made, (jvp, linearize, transpose, batch)
         )
         self.collective = collective
         self.effects = effects
@@ -124,6 +128,9 @@ class Primitive:
         self.quiet = quiet
         self.print_name = print_name or name
         self.print_params = print_params
+
+    def _made(self, rule: Any) -> Any:
+        return rule.make(self) if isinstance(rule, RuleOf) else rule
 
     def rule(self, slot: str) -> Callable[..., Any]:
         """Return the rule in ``slot``; raise `MissingRuleError` with the declared reason."""

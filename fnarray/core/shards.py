@@ -87,7 +87,7 @@ here = _Here()
 
 
 def _find(names: Sequence[Hashable]) -> list[int]:
-    found = []
+    found: list[int] = []
     for name in names:
         for k in reversed(range(len(here.place))):
             if here.place[k][0] == name:

@@ -59,7 +59,7 @@ def user_source() -> Source:
     """Return the innermost line on the stack that is not this package's own, or what was told."""
     if _told.source is not None:
         return _told.source
-    frame = sys._getframe(1)
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no public name as fast
     while frame is not None:
         code = frame.f_code
         name = code.co_filename

@@ -72,7 +72,7 @@ def one_equation(
 def live(eqns: Sequence[Eqn], wanted: Iterable[Atom]) -> tuple[Eqn, ...]:
     """Return the equations that wanted values depend on, and those with effects."""
     needed = {a for a in wanted if isinstance(a, Var)}
-    kept = []
+    kept: list[Eqn] = []
     for eqn in reversed(eqns):
         if any(v in needed for v in eqn.outvars) or any(eqn_effects(eqn)):
             kept.append(eqn)
@@ -85,7 +85,7 @@ def independent(closed: ClosedGraph, first: int) -> tuple[tuple[bool, ...], Clos
     """Return which results depend on the ``first`` inputs alone, and their graph of those."""
     g = closed.jaxpr
     known = set(g.invars[:first])
-    eqns = []
+    eqns: list[Eqn] = []
     for eqn in g.eqns:
         if all(type(a) is Literal or a in known for a in eqn.invars) and not any(eqn_effects(eqn)):
             known.update(eqn.outvars)

@@ -84,7 +84,7 @@ class Ix:
     __radd__ = __add__
 
     def __mul__(self, k: int) -> Index:
-        if not isinstance(k, int):
+        if not isinstance(k, int):  # pyright: ignore[reportUnnecessaryIsInstance] - or an Ix
             raise TypeError(f"an index times {k!r} is not linear")
         return _normal({a: c * k for a, c in self.terms.items()}, self.const * k)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .avals import ShapedArray
 from .dtypes import float0, is_inexact
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class Zero:
@@ -56,7 +59,7 @@ class Undefined:
         return f"Undefined({self.aval.str_short()})"
 
 
-def is_zero(t: Any) -> bool:
+def is_zero(t: Any) -> TypeIs[Zero]:
     """Whether a tangent or cotangent is a symbolic zero."""
     return type(t) is Zero
 

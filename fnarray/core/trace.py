@@ -7,7 +7,7 @@ once; inside a trace it records an equation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -240,7 +240,7 @@ class GraphTrace(Trace):
             if not aval.shape:
                 return Literal(x, aval)
         elif not x.aval.shape:
-            return Literal(x._data, x.aval)
+            return Literal(x._data, x.aval)  # pyright: ignore[reportPrivateUsage]
         known = self.constvars.get(id(x))
         if known is None:
             value = x if isinstance(x, Array) else asarray(x)
@@ -303,7 +303,7 @@ def check_alive(tracer: Tracer) -> None:
 
 
 @contextmanager
-def recording(name: str) -> Iterator[GraphTrace]:
+def recording(name: str) -> Generator[GraphTrace, None, None]:
     """Make a new trace current for the duration of the block."""
     trace = GraphTrace(name)
     with tracing(trace):
@@ -406,7 +406,7 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
         avals = prim.aval(*[a.aval for a in arrays], **params)
         if key is not None:
             remember(key, avals)
-    data = [a._data for a in arrays]
+    data = [a._data for a in arrays]  # pyright: ignore[reportPrivateUsage]
     outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
@@ -428,7 +428,7 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
 def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
     """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
     out = stored(data, aval)
-    data = out._data
+    data = out._data  # pyright: ignore[reportPrivateUsage]
     if data.shape != aval.shape:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
     if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():

@@ -88,7 +88,9 @@ IsLeaf = Callable[..., bool] | None
 _MISSING: Final = object()
 
 # (tree, is_leaf=None) -> (leaves, optree.PyTreeSpec)
-flatten_spec = functools.partial(optree.tree_flatten, namespace=NAMESPACE)
+flatten_spec: Callable[..., tuple[list[Any], optree.PyTreeSpec]] = functools.partial(
+    optree.tree_flatten, namespace=NAMESPACE
+)
 
 
 # ---- structures --------------------------------------------------------------------------------
@@ -134,9 +136,18 @@ class PyTreeDef:
         """Type and metadata of the root, or None if it is a leaf."""
         if self.spec.is_leaf():
             return None
-        return self.walk(lambda node, data, children: (node, data), None, range(self.num_leaves))
 
-    def walk(self, f_node: Callable | None, f_leaf: Callable | None, leaves: Iterable) -> Any:
+        def root(node: type, data: Any, children: Any) -> tuple[type, Any]:
+            return node, data
+
+        return self.walk(root, None, range(self.num_leaves))
+
+    def walk(
+        self,
+        f_node: Callable[..., Any] | None,
+        f_leaf: Callable[..., Any] | None,
+        leaves: Iterable[Any],
+    ) -> Any:
         """Fold bottom up: ``f_leaf(leaf)``, then ``f_node(type, metadata, children)``."""
         return self.spec.walk(leaves, f_node, f_leaf)
 
@@ -422,7 +433,11 @@ def flatten_with_path(
     pairs = list(visit(tree, ()))
     # optree walks in the same order, so replaying the answers gives the same structure.
     answers = iter(stops)
-    return pairs, structure(tree, is_leaf and (lambda _: next(answers)))
+
+    def replay(node: Any) -> bool:
+        return next(answers)
+
+    return pairs, structure(tree, is_leaf and replay)
 
 
 def leaves_with_path(

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import optree
 
@@ -67,7 +67,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 def _bare(key: Any) -> str:
     """Key without its decoration; foreign keys are printed as they print themselves."""
-    field = _KEY_FIELD.get(type(key))
+    field = _KEY_FIELD.get(cast("type[Any]", type(key)))
     return str(getattr(key, field) if field else key)
 
 
@@ -100,7 +100,7 @@ _with_keys: Final[dict[type, Callable[[Any], tuple[Iterable[Any], Any]]]] = {}
 
 def open_node(tree: Any) -> Level | None:
     """Look one level into a tree; None at a leaf."""
-    kind = type(tree)
+    kind = cast("type[Any]", type(tree))
     if kind in _with_keys:
         pairs, data = _with_keys[kind](tree)
         pairs = tuple(pairs)
@@ -111,7 +111,7 @@ def open_node(tree: Any) -> Level | None:
     return Level(kind, one.children, node_metadata(kind, one.metadata), _keys(kind, one.entries))
 
 
-def _keys(kind: type, entries: Sequence[Any]) -> tuple[Any, ...]:
+def _keys(kind: Any, entries: Sequence[Any]) -> tuple[Any, ...]:
     """Keys of the children of a node, given optree's entries."""
     if kind in (dict, OrderedDict, defaultdict):
         return tuple(DictKey(e) for e in entries)
@@ -166,7 +166,9 @@ def register_pytree_node(
     """
     if nodetype in _registered:
         raise ValueError(f"register_pytree_node: {nodetype} is registered already.")
-    optree.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
+    # optree leaves a type parameter of this one out.
+    register: Any = optree.register_pytree_node  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    register(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
     _registered.add(nodetype)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
@@ -174,7 +176,8 @@ def register_pytree_node(
 
 def register_pytree_node_class(cls: C) -> C:
     """Register a class by its ``tree_flatten`` and class method ``tree_unflatten``."""
-    register_pytree_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)
+    node: Any = cls
+    register_pytree_node(cls, lambda x: x.tree_flatten(), node.tree_unflatten)
     return cls
 
 
@@ -198,10 +201,11 @@ def register_pytree_with_keys(
 
 def register_pytree_with_keys_class(cls: C) -> C:
     """Register a class by its ``tree_flatten_with_keys`` and class method ``tree_unflatten``."""
+    node: Any = cls
     register_pytree_with_keys(
         cls,
         lambda x: x.tree_flatten_with_keys(),
-        cls.tree_unflatten,
+        node.tree_unflatten,
         (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None,
     )
     return cls
@@ -264,7 +268,7 @@ def register_dataclass(
     return nodetype
 
 
-def _init_fields(cls: type) -> tuple[dataclasses.Field, ...] | None:
+def _init_fields(cls: type) -> tuple[dataclasses.Field[Any], ...] | None:
     if not dataclasses.is_dataclass(cls):
         return None
     return tuple(f for f in dataclasses.fields(cls) if f.init)
@@ -295,7 +299,8 @@ def static(**field: Any) -> Any:
     **field
         Arguments of `dataclasses.field`.
     """
-    metadata = {**(field.pop("metadata", None) or {}), "static": True}
+    given: dict[Any, Any] = field.pop("metadata", None) or {}
+    metadata = {**given, "static": True}
     return dataclasses.field(metadata=metadata, **field)
 
 
@@ -326,7 +331,7 @@ class _Opaque:
         return repr(self.func)
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: its arguments are children, its function metadata.
 
     A function with arrays bound to it can so be passed to, and returned from, a compiled function.
@@ -335,8 +340,8 @@ class Partial(functools.partial):
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Partial:
         """Bind arguments; those of an inner `Partial` join, those of a plain partial stay in it."""
         if isinstance(func, functools.partial) and not isinstance(func, Partial):
-            func = _Opaque(func)
-        return super().__new__(cls, func, *args, **kwargs)
+            func = _Opaque(cast("Callable[..., Any]", func))
+        return super().__new__(cls, cast("Callable[..., Any]", func), *args, **kwargs)
 
 
 def _partial(func: Any, args: Any, keywords: Any) -> Partial:

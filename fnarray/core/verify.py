@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from .graph import Graph, Literal, Var, subgraphs
 
 
@@ -30,8 +32,8 @@ def check_vars_are_written_before_read(graph: Graph) -> None:
 def check_avals_follow_the_rules(graph: Graph) -> None:
     """Each equation's results have the shapes and dtypes that its primitive's rule gives."""
     for eqn in graph.eqns:
-        outs = eqn.primitive.aval(*(a.aval for a in eqn.invars), **eqn.params)
-        outs = outs if isinstance(outs, tuple) else (outs,)
+        found = eqn.primitive.aval(*(a.aval for a in eqn.invars), **eqn.params)
+        outs = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
         for var, aval in zip(eqn.outvars, outs, strict=True):
             if (var.aval.shape, var.aval.dtype) != (aval.shape, aval.dtype):
                 raise AssertionError(f"{eqn.primitive} gives {aval}, its result says {var.aval}")

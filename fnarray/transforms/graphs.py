@@ -115,7 +115,7 @@ def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ())
         outs, linear = linearize(runner(closed), args, name, active, instantiate)
         place = {id(a.var): k for k, a in enumerate(args)}
         residuals: list[Any] = []
-        computed = []
+        computed: list[Any] = []
         for value in linear.closed.consts:
             own = type(value) is JitTracer and value.trace is trace
             residuals.append(place.get(id(value.var)) if own else value)

@@ -76,7 +76,7 @@ class KernelLibrary(codegen.JITCodeLibrary):
             for function in ir_module.functions:
                 if function.blocks:
                     # llvmlite checks names of attributes against a list that has no key-value ones.
-                    set.add(function.attributes, '"prefer-vector-width"="512"')
+                    set[str].add(function.attributes, '"prefer-vector-width"="512"')
         super().add_ir_module(ir_module)
 
     def _optimize_final_module(self) -> None:

@@ -19,13 +19,16 @@ from ...core.cores import available_cores
 from ...core.shards import here
 from ..target import Limits
 
+#: Where a finished task says so, with its error if it had one.
+_Done = SimpleQueue[BaseException | None]
+
 
 class _Pool:
     """Threads that wait for chunks."""
 
     def __init__(self, size: int):
         self.size = size
-        self.tasks: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...], SimpleQueue]]
+        self.tasks: SimpleQueue[tuple[Callable[..., None], tuple[Any, ...], _Done]]
         self.tasks = SimpleQueue()
         for k in range(size):
             threading.Thread(target=self._work, name=f"fnarray-{k}", daemon=True).start()
@@ -119,10 +122,10 @@ def together(work: Callable[[int], None], count: int) -> None:
         work(0)
         return
     pool = _workers(count - 1)
-    done: SimpleQueue = SimpleQueue()
+    done: _Done = SimpleQueue()
     for k in range(1, count):
         pool.tasks.put((work, (k,), done))
-    error = None
+    error: BaseException | None = None
     try:
         work(0)
     finally:

@@ -105,7 +105,11 @@ def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     form = node.form
     runs = [compiled(g) for g in graphs_of(form)]
     if isinstance(form, Branch):
-        return lambda which, *rest: _own(runs[min(max(int(which), 0), len(runs) - 1)](*rest), rest)
+
+        def chosen(which: np.ndarray, *rest: np.ndarray) -> Sequence[np.ndarray]:
+            return _own(runs[min(max(int(which), 0), len(runs) - 1)](*rest), rest)
+
+        return chosen
     if isinstance(form, While):
         return lambda *args: _own(_while(form, runs[0], runs[1], args), args)
     return lambda *args: _own(_scan(form, runs[0], args, node), args)
@@ -114,7 +118,7 @@ def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
 def _own(outs: Sequence[np.ndarray], operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """Return results that share no array, since a later step may write over one of them."""
     seen = set(map(id, operands))
-    own = []
+    own: list[np.ndarray] = []
     for x in outs:
         own.append(x.copy() if id(x) in seen else x)
         seen.add(id(x))

@@ -111,7 +111,7 @@ class Flow:
     def _arm(self, node: Node, arm: Arm, results: Mapping[Var, Elements]) -> None:
         self._enter(arm.entries)
         self.emit(arm.body, {})
-        held = []
+        held: list[tuple[str, str]] = []
         for var, atom in zip(node.outs, arm.outputs, strict=True):
             for idx, name in results.get(var, {}).items():
                 held.append((name, self.values.value(atom, idx)))
@@ -129,7 +129,7 @@ class Flow:
             if carry.filled:
                 self.steps.fill(carry.init, held.store)
             return held
-        values = []
+        values: list[str] = []
         for idx in _every(carry.var):
             held.names[idx] = self.writer.declare(self.writer.fresh("c"))
             values.append(self.values.value(carry.init, idx))
@@ -165,7 +165,7 @@ class Flow:
         self, carries: Sequence[_Carried], outputs: Sequence[Atom], flag: str | None
     ) -> None:
         """At the end of a turn, move new values into the carries."""
-        moves = []
+        moves: list[tuple[str, str]] = []
         for c, atom in zip(carries, outputs, strict=True):
             for idx, name in c.names.items():
                 value = self.values.value(atom, idx)

@@ -167,7 +167,7 @@ class Values:
 
     def test(self, conditions: Iterable[Bound]) -> str | None:
         """Return the test that indices are within bounds; None when they always are."""
-        tests = []
+        tests: list[str] = []
         for low, ix, high in conditions:
             least, most = bounds(ix)
             spelled = text(ix, self.number)

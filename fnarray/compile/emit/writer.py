@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,8 +24,8 @@ class Suite:
     header: str
     depth: int
     barrier: bool = False
-    lines: list[str | Suite] = field(default_factory=list)
-    memo: dict[Any, str] = field(default_factory=dict)
+    lines: list[str | Suite] = field(default_factory=lambda: [])
+    memo: dict[Any, str] = field(default_factory=dict[Any, str])
 
 
 class Writer:
@@ -97,7 +97,7 @@ class Writer:
         return None
 
     @contextmanager
-    def block(self, header: str, *, barrier: bool = False) -> Iterator[Suite]:
+    def block(self, header: str, *, barrier: bool = False) -> Generator[Suite, None, None]:
         """Open a suite; it joins its parent when closed."""
         scope = Suite(header, self.scope.depth + 1, barrier)
         self.scopes.append(scope)

@@ -97,7 +97,7 @@ class Flows:
 
     def _enter(self, inputs: Sequence[Var], atoms: Sequence[Atom]) -> Entries:
         """Make a body's inputs stand for values outside; say how."""
-        entries = []
+        entries: list[tuple[Var, Atom, Place | None]] = []
         for var, atom in zip(inputs, atoms, strict=True):
             place: Place | None = None
             if isinstance(atom, Var) and self.places.holds(atom):
@@ -130,14 +130,15 @@ class Flows:
             taken = (0,)
         elif isinstance(which, Literal):
             taken = (min(max(int(which.val), 0), last),)
-        arms = []
+        arms: list[Arm] = []
         for k in taken:
             selection = step.bodies[k]
             block = selection.block
             entries = self._enter(block.inputs, node.ins[1:])
             targets: dict[Var, Place] = {}
             standing: dict[Var, Place] = {}  # for inputs that lie where a result does
-            owned, idle = set(), set()
+            owned: set[Var] = set()
+            idle: set[Var] = set()
             for var, atom in zip(node.outs, block.outputs, strict=True):
                 if var in registers or not isinstance(atom, Var):
                     continue
@@ -164,11 +165,11 @@ class Flows:
         entries = self._enter(cond.block.inputs[:nc], node.ins[:nc])
         entries += self._enter(body.block.inputs[:nb], node.ins[nc : nc + nb])
         tested, carried = cond.block.inputs[nc:], body.block.inputs[nb:]
-        carries = []
+        begun: list[Carry] = []
         for j, (test, var) in enumerate(zip(tested, carried, strict=True)):
             memory = self._carried_in_memory([(cond, test), (body, var)])
-            carries.append(self._carry(var, node.ins[nc + nb + j], node.outs[j], memory=memory))
-        carries, order = self._spares(body, carries, node)
+            begun.append(self._carry(var, node.ins[nc + nb + j], node.outs[j], memory=memory))
+        carries, order = self._spares(body, begun, node)
         for c, test in zip(carries, tested, strict=True):
             if c.place is not None:
                 self.places.of[test] = Given()
@@ -187,11 +188,11 @@ class Flows:
             (var, atom, not self.places.holds(atom))
             for var, atom in zip(inputs[nk:first], stacks, strict=True)
         )
-        carries = []
+        begun: list[Carry] = []
         for j, var in enumerate(inputs[first:]):
             memory = self._carried_in_memory([(body, var)])
-            carries.append(self._carry(var, node.ins[nk + j], node.outs[j], memory=memory))
-        carries, order = self._spares(body, carries, node)
+            begun.append(self._carry(var, node.ins[nk + j], node.outs[j], memory=memory))
+        carries, order = self._spares(body, begun, node)
         for var, _, _ in rows:
             self.places.of[var] = Given()
         targets = _spare_targets(carries, body.block)
@@ -227,7 +228,7 @@ class Flows:
     ) -> tuple[tuple[Carry, ...], Order]:
         """Give carries that cannot be updated in place a second buffer."""
         order = ordered(body, frozenset(c.var for c in carries if c.place is not None))
-        done = []
+        done: list[Carry] = []
         for c, atom in zip(carries, body.block.outputs, strict=False):
             twice = c.place is not None and not order.in_place(atom, c.var)
             if twice:

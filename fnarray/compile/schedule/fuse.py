@@ -43,8 +43,8 @@ class _Group:
     """A loop that is being filled with nests."""
 
     extent: int
-    members: list[Nest] = field(default_factory=list)
-    streams: set[Var] = field(default_factory=set)
+    members: list[Nest] = field(default_factory=list[Nest])
+    streams: set[Var] = field(default_factory=set[Var])
 
     def add(self, nest: Nest) -> None:
         self.members.append(nest)

@@ -19,7 +19,7 @@ class Places:
 
     target: Target
     note: Note
-    of: dict[Var, Place] = field(default_factory=dict)
+    of: dict[Var, Place] = field(default_factory=dict[Var, Place])
 
     def holds(self, atom: Atom) -> bool:
         """Whether a value lies in memory."""

@@ -53,7 +53,7 @@ class Nest:
     out: Indices
     inner: Indices = ()
     in_memory: bool = False
-    reads: Mapping[Var, set[Indices]] = field(default_factory=dict)
+    reads: Mapping[Var, set[Indices]] = field(default_factory=dict[Var, set[Indices]])
     values: tuple[Any, ...] = ()
 
     @property
@@ -116,7 +116,7 @@ def counter_var(k: int, extent: int) -> LoopVar:
 
 def contraction(node: Node) -> Reduce:
     """Return a contraction as a reduction of products."""
-    form = node.form
+    form: Contract = node.form
     lhs, rhs = (a.aval for a in node.ins)
     lhs_free = [a for a in range(lhs.ndim) if a not in (*form.lhs_contract, *form.lhs_batch)]
     rhs_free = [a for a in range(rhs.ndim) if a not in (*form.rhs_contract, *form.rhs_batch)]

@@ -123,7 +123,7 @@ def _donor(s: Statement) -> list[tuple[int, int]]:
 
 
 def _branch_donors(node: Node) -> list[tuple[int, int]]:
-    pairs = []
+    pairs: list[tuple[int, int]] = []
     for j, var in enumerate(node.outs):
         for k in range(1, len(node.ins)):
             if node.ins[k].aval.shape != var.aval.shape or not var.aval.shape:

@@ -22,7 +22,7 @@ from .select import Note, iterations
 class _Part:
     """Items that become a region."""
 
-    items: list[Item] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list[Item])
     step: bool = False
     chunked: bool = False
     length: int = 0
@@ -41,7 +41,7 @@ def partitioned(
     for k, part in enumerate(parts):
         last.update((v, k) for s in part.statements for v in s.reads)
     last.update((a, len(parts)) for a in selection.block.outputs if isinstance(a, Var))
-    regions = []
+    regions: list[Region] = []
     made: set[Var] = set()
     for k, part in enumerate(parts):
 
@@ -155,7 +155,7 @@ def _region(
     own = set(inside)
     inputs = tuple(dict.fromkeys(v for s in statements for v in s.reads if v not in own))
     outputs = tuple(v for v in inside if needed(v))
-    aliases = {}
+    aliases: dict[Var, Var] = {}
     for var in outputs:
         donor = order.donated.get(var)
         if donor in inputs and donor not in selection.block.inputs:

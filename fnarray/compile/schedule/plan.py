@@ -283,7 +283,7 @@ class Region:
     step: Node | None
     inputs: tuple[Var, ...]
     outputs: tuple[Var, ...]
-    aliases: Mapping[Var, Var] = field(default_factory=dict)
+    aliases: Mapping[Var, Var] = field(default_factory=dict[Var, Var])
     span: int | None = None
     folds: tuple[Var, ...] = ()
     released: tuple[Var, ...] = ()

@@ -75,8 +75,9 @@ def iterations(node: Node) -> int:
 
 def contraction_flops(node: Node) -> int:
     """Return the multiplications of a contraction."""
+    form: Contract = node.form
     lhs = node.ins[0].aval
-    return node.out.aval.size * prod(lhs.shape[a] for a in node.form.lhs_contract)
+    return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
 
 
 def is_library(node: Node, limits: Limits) -> bool:

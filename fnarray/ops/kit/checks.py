@@ -67,7 +67,7 @@ def broadcast_avals(name: str, avals: tuple[ShapedArray, ...]) -> tuple[int, ...
             f"lax.{name}: arrays must have the same number of dimensions, got {got}. "
             f"Use fnarray.numpy.{name} to broadcast."
         )
-    out = []
+    out: list[int] = []
     for sizes in zip(*shapes, strict=True):
         wide = {n for n in sizes if n != 1}
         if len(wide) > 1:

@@ -129,7 +129,7 @@ def reindexing(
     jvp: Rule,
     transpose: Rule,
     batch: Rule,
-    print_params: Callable[[dict], dict] | None = None,
+    print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Primitive:
     """Declare a primitive whose result is its one operand's elements at other places.
 
@@ -187,7 +187,7 @@ def reduction(
     jvp: Rule,
     transpose: Rule = NOT_LINEAR,
     batch: Rule = _ALONG_AXES,
-    print_params: Callable[[dict], dict] | None = None,
+    print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a reduction of one operand along ``axes``.
 
@@ -209,7 +209,9 @@ def reduction(
             _check_axes(label, x, axes)
             return ShapedArray(without_axes(x.shape, axes), x.dtype, x.weak_type)
 
-        def form(ins: tuple[ShapedArray, ...], outs: Any, *, axes: Any, **params: Any) -> Reduce:
+        def form(
+            ins: tuple[ShapedArray, ...], outs: Any, *, axes: tuple[int, ...], **params: Any
+        ) -> Reduce:
             x = ins[0]
             text = combine
             if isinstance(text, dict):
@@ -265,7 +267,7 @@ def kernel_call(
     jvp: Rule,
     transpose: Rule = NOT_LINEAR,
     batch: Rule,
-    print_params: Callable[[dict], dict] | None = None,
+    print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Primitive:
     """Declare a primitive that runs as one whole-array step (see `core.forms.Library`)."""
     return register(

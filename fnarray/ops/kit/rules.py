@@ -218,7 +218,7 @@ def one_more_axis(**shifts: Callable[..., Any]) -> RuleOf:
     return RuleOf(make)
 
 
-def shifted(axes: Any, size: int = 0) -> Any:
+def shifted(axes: int | tuple[int, ...], size: int = 0) -> Any:
     """Move axis numbers, one or a tuple, past a new leading axis."""
     return tuple(a + 1 for a in axes) if isinstance(axes, tuple) else axes + 1
 

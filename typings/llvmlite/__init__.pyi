@@ -1,0 +1,1 @@
+"""See `llvmlite.binding`."""

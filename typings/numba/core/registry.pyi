@@ -1,0 +1,5 @@
+"""Numba's targets."""
+
+from typing import Any
+
+cpu_target: Any
