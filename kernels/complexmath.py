@@ -7,7 +7,8 @@ the textbook formula, which cancels: ``expm1``, ``log1p``, ``log`` near the unit
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload, register_jitable
+
+from fnarray_kernels.registry import compiled, tell
 
 
 def make(re, im):
@@ -16,18 +17,16 @@ def make(re, im):
     return dtype(complex(re, im))
 
 
-@overload(make, inline="always")
-def _make(re, im):
-    return lambda re, im: complex(re, im)
+tell("complex", make)
 
 
-@register_jitable
+@compiled
 def to_complex64(x):
     """A real or complex number in single precision."""
     return np.complex64(x)
 
 
-@register_jitable
+@compiled
 def to_complex128(x):
     """A real or complex number in double precision."""
     return np.complex128(x)
@@ -36,31 +35,31 @@ def to_complex128(x):
 # --- arithmetic ---------------------------------------------------------------------------------
 
 
-@register_jitable
+@compiled
 def div(a, b):
     """Quotient by Smith's method (CACM 5, 1962), scaled so that squares cannot overflow."""
     return np.divide(a, b)
 
 
-@register_jitable
+@compiled
 def neg(z):
     """Negative; signs of zeros change too."""
     return make(-z.real, -z.imag)
 
 
-@register_jitable
+@compiled
 def conj(z):
     """Conjugate."""
     return make(z.real, -z.imag)
 
 
-@register_jitable
+@compiled
 def abs(z):
     """Magnitude, without overflow of the squares."""
     return np.hypot(z.real, z.imag)
 
 
-@register_jitable
+@compiled
 def sign(z):
     """``z / |z|``; zero for zero."""
     size = np.hypot(z.real, z.imag)
@@ -69,7 +68,7 @@ def sign(z):
     return make(z.real / size, z.imag / size)
 
 
-@register_jitable
+@compiled
 def maximum(a, b):
     """Larger by real part, then by imaginary part; NaN wins."""
     if np.isnan(a.real) or np.isnan(a.imag):
@@ -81,7 +80,7 @@ def maximum(a, b):
     return b
 
 
-@register_jitable
+@compiled
 def minimum(a, b):
     """Smaller by real part, then by imaginary part; NaN wins."""
     if np.isnan(a.real) or np.isnan(a.imag):
@@ -96,31 +95,31 @@ def minimum(a, b):
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
 
-@register_jitable
+@compiled
 def sqrt(z):
     """Principal square root."""
     return np.sqrt(z)
 
 
-@register_jitable
+@compiled
 def rsqrt(z):
     """``1 / sqrt(z)``."""
     return np.reciprocal(np.sqrt(z))
 
 
-@register_jitable
+@compiled
 def exp(z):
     """Exponential."""
     return np.exp(z)
 
 
-@register_jitable
+@compiled
 def exp2(z):
     """``2 ** z``."""
     return np.power(make(z.real * 0 + 2, z.imag * 0), z)
 
 
-@register_jitable
+@compiled
 def expm1(z):
     """``exp(z) - 1``; its real part is ``expm1(x) cos y - 2 sin(y/2)**2``."""
     half = np.sin(z.imag / 2)
@@ -128,7 +127,7 @@ def expm1(z):
     return make(re, np.exp(z.real) * np.sin(z.imag))
 
 
-@register_jitable
+@compiled
 def log(z):
     """Principal logarithm; near the unit circle by ``log1p(|z|**2 - 1)``."""
     size = np.hypot(z.real, z.imag)
@@ -139,7 +138,7 @@ def log(z):
     return make(re, np.arctan2(z.imag, z.real))
 
 
-@register_jitable
+@compiled
 def log1p(z):
     """Principal logarithm of ``1 + z``, accurate for small ``z``."""
     size = np.hypot(z.real, z.imag)
@@ -150,19 +149,19 @@ def log1p(z):
     return make(re, np.arctan2(z.imag, 1 + z.real))
 
 
-@register_jitable
+@compiled
 def logistic(z):
     """``1 / (1 + exp(-z))``."""
     return np.reciprocal(1 + np.exp(-z))
 
 
-@register_jitable
+@compiled
 def pow(a, b):
     """Principal power."""
     return np.power(a, b)
 
 
-@register_jitable
+@compiled
 def ipow(z, n):
     """``z ** n`` for an integer ``n``, by squaring."""
     count = -n if n < 0 else n
@@ -182,79 +181,79 @@ def ipow(z, n):
 # --- trigonometry -------------------------------------------------------------------------------
 
 
-@register_jitable
+@compiled
 def sin(z):
     """Sine."""
     return np.sin(z)
 
 
-@register_jitable
+@compiled
 def cos(z):
     """Cosine."""
     return np.cos(z)
 
 
-@register_jitable
+@compiled
 def tan(z):
     """Tangent."""
     return np.tan(z)
 
 
-@register_jitable
+@compiled
 def sinh(z):
     """Hyperbolic sine."""
     return np.sinh(z)
 
 
-@register_jitable
+@compiled
 def cosh(z):
     """Hyperbolic cosine."""
     return np.cosh(z)
 
 
-@register_jitable
+@compiled
 def tanh(z):
     """Hyperbolic tangent."""
     return np.tanh(z)
 
 
-@register_jitable
+@compiled
 def asin(z):
     """Inverse sine."""
     return np.arcsin(z)
 
 
-@register_jitable
+@compiled
 def acos(z):
     """Inverse cosine."""
     return np.arccos(z)
 
 
-@register_jitable
+@compiled
 def atan(z):
     """Inverse tangent."""
     return np.arctan(z)
 
 
-@register_jitable
+@compiled
 def asinh(z):
     """Inverse hyperbolic sine."""
     return np.arcsinh(z)
 
 
-@register_jitable
+@compiled
 def acosh(z):
     """Inverse hyperbolic cosine."""
     return np.arccosh(z)
 
 
-@register_jitable
+@compiled
 def atanh(z):
     """Inverse hyperbolic tangent."""
     return np.arctanh(z)
 
 
-@register_jitable
+@compiled
 def atan2(y, x):
     """``-i log((x + i y) / sqrt(x**2 + y**2))``: the angle of a point with complex coordinates."""
     rotated = make(x.real - y.imag, x.imag + y.real)

@@ -7,6 +7,8 @@ import functools
 import numba
 import pytest
 
+import fnarray_kernels.numba_side  # noqa: F401 - tells Numba of the kernels
+
 
 @functools.cache
 def _compiled(fn, arity):

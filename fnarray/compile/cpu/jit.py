@@ -113,6 +113,7 @@ def disabled() -> bool:
 def namespace() -> dict[str, Any]:
     """Names that kernel text may use; the text refers to nothing else."""
     kernels = importlib.import_module("fnarray_kernels")
+    importlib.import_module("fnarray_kernels.numba_side")
     scalar = importlib.import_module("fnarray_kernels.scalar")
     numpy_types = {
         code: np.bool_ if code == "b1" else getattr(np, str(kind)) for code, kind in _TYPES.items()
