@@ -84,9 +84,7 @@ def _scalar(face, _):
     @lower_builtin(face, types.VarArg(types.Any))
     def lower(context, builder, sig, args):
         dtype = _common(face, sig.args)
-        kinds = (
-            dtype if as_dtype(unliteral(t)) == dtype else t.literal_value for t in sig.args
-        )
+        kinds = (dtype if as_dtype(unliteral(t)) == dtype else t.literal_value for t in sig.args)
         return _paste(builder, face.traced(tuple(kinds)), args)
 
 

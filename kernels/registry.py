@@ -31,4 +31,3 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function that is its own text: loops and branches in the subset of Numba."""
     tell("text", function)
     return function
-
