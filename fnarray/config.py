@@ -178,7 +178,7 @@ class Config(threading.local):
         "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"
     ] = _row("auto", "How library frames are hidden in tracebacks.")
     compiler: Literal["auto", "native", "numba"] = _row(
-        "numba", "What compiles kernels; auto is native, and Numba for what native cannot read."
+        "auto", "What compiles kernels; auto is native, and Numba for what native cannot read."
     )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1

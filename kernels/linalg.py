@@ -9,6 +9,7 @@ are LAPACK's, whose blocked forms are faster (see ``fnarray.ops.kit.matrix``).
 from __future__ import annotations
 
 import numpy as np
+
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
 

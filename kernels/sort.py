@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ import fnarray
 from fnarray.compile import pipeline
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource, kernel_name
-from fnarray.compile.cpu.namespace import python_function, spell
+from fnarray.compile.cpu.namespace import spell
 from fnarray.compile.cpu.native import kernel as native
 from fnarray.compile.cpu.native.types import Fallback
 from tests.replay import corpus
@@ -49,6 +50,9 @@ class Report:
         return Counter(self.fallbacks.values())
 
 
+one = threading.Lock()
+
+
 def both(report: Report, src: KernelSource) -> Callable[..., None]:
     """Return a kernel that runs by both compilers, and reports where results differ."""
     name = kernel_name(src)
@@ -63,6 +67,10 @@ def both(report: Report, src: KernelSource) -> Callable[..., None]:
     sums = "sc.radd" in src.text or "sc.rmul" in src.text
 
     def run(*args: Any) -> None:
+        with one:  # chunks of one array run on several threads, and each copies it whole
+            turn(*args)
+
+    def turn(*args: Any) -> None:
         copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
         ours(*copies)
         by_numba(*args)

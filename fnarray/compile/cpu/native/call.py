@@ -33,10 +33,11 @@ TRAMPOLINE: Final = f"""
 @fnarray_ndarray_type = external global i8
 @PyExc_TypeError = external global ptr
 @_Py_NoneStruct = external global i8
-@.message = internal constant [58 x i8] c"fnarray: a kernel got another kind, or count, of argument\\00"
+@.message = internal constant [50 x i8] c"fnarray: a kernel got other arguments than it has\\00"
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyNumber_Index(ptr)
+declare i32 @PyObject_IsTrue(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
 declare i32 @PyType_IsSubtype(ptr, ptr)
@@ -69,7 +70,11 @@ body:
   %kind = load i8, ptr %kind.at
   %type.at = getelementptr i8, ptr %object, i64 {DATA - 8}
   %type = load ptr, ptr %type.at
-  switch i8 %kind, label %array [ i8 {ord("i")}, label %integer i8 {ord("f")}, label %float ]
+  switch i8 %kind, label %array [
+    i8 {ord("i")}, label %integer
+    i8 {ord("f")}, label %float
+    i8 {ord("b")}, label %truth
+  ]
 array:
   %plain = icmp eq ptr %type, @fnarray_ndarray_type
   br i1 %plain, label %pointer, label %derived
@@ -103,9 +108,14 @@ check:
   %error = call ptr @PyErr_Occurred()
   %good = icmp eq ptr %error, null
   br i1 %good, label %put, label %fail
+truth:
+  %bit = call i32 @PyObject_IsTrue(ptr %object)
+  %flag = sext i32 %bit to i64
+  %unsure = icmp slt i32 %bit, 0
+  br i1 %unsure, label %fail, label %put
 put:
   %word = phi i64 [ %address, %pointer ], [ %value, %direct ], [ %other, %indexed ],
-    [ %bits, %float ], [ %bits, %check ]
+    [ %bits, %float ], [ %bits, %check ], [ %flag, %truth ]
   %to = getelementptr i64, ptr %frame, i64 %i
   store i64 %word, ptr %to
   %next = add i64 %i, 1
@@ -175,4 +185,4 @@ def _letter(code: str) -> str:
     dtype, rank = dtype_of(code)
     if rank is not None:
         return "a"
-    return "f" if dtype.kind == "f" else "i"
+    return dtype.kind if dtype.kind in "fb" else "i"

@@ -15,7 +15,18 @@ from fnarray_kernels._ir import LLVM, comparison
 from . import library
 from .reader import Text, is_pure
 from .types import (
-    BOOL, F64, I64, U64, Array, Fallback, Known, Scalar, Value, part, promoted, unified,
+    BOOL,
+    F64,
+    I64,
+    U64,
+    Array,
+    Fallback,
+    Known,
+    Scalar,
+    Value,
+    part,
+    promoted,
+    unified,
 )  # fmt: skip
 from .words import attribute, call
 from .writer import Module, Writer, memory

@@ -7,6 +7,8 @@ The machine calls ``name(frame)``: one 64-bit word for each argument, which hold
 from __future__ import annotations
 
 import functools
+import re
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +18,7 @@ from fnarray_kernels._ir import LLVM
 from ...cache import store
 from ...cache.key import KernelSource, kernel_name
 from ..namespace import namespace
-from . import machine
+from . import machine, shared
 from .call import DATA, DIMENSIONS, NAME, TRAMPOLINE, function, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, bind
@@ -80,10 +82,13 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
         raise Fallback("a signature of another length")
     known: dict[str, np.dtype] = {}
     for _ in range(8):
-        module = Module()
+        lanes = _lanes(src, width)
+        uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
+        module = Module(lanes, frozenset(f for f, n in uses.items() if n >= shared.USES))
         body = Statements(module, text)
         body.kinds = known
         body.returns, body.single = [], True
+        body.own = lanes > 0
         try:
             bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
             if body.suite(text.body):
@@ -94,6 +99,18 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
         module.texts += _functions(name, text, kinds, body)
         return module.text(width)
     raise Fallback("types of variables")
+
+
+def _lanes(src: KernelSource, width: int | None) -> int:
+    """Return how many numbers the long loops of a kernel work on at a time; 0 if it has none."""
+    if "flush_subnormal" in src.text:
+        return 0
+    wide = any(c.rstrip("]").partition("[")[0] in _WIDE for c in src.signature if c != "i64")
+    return (width or 256) // (64 if wide or "64(" in src.text else 32)
+
+
+_FUNCTION = re.compile(r"\bvm\.(\w+)\(")
+_WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
 
 
 def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:

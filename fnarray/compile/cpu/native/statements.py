@@ -11,7 +11,7 @@ import numpy as np
 from fnarray_kernels._ir import LLVM
 
 from .expressions import Expressions, size_of
-from .reader import Text, read_function
+from .reader import Text, is_long, read_function
 from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -22,7 +22,7 @@ class Statements(Expressions):
     def __init__(self, module: Module, text: Text):
         super().__init__(module, text)
         self.returns: Any = None
-        self.given = False
+        self.own = False
         self._loops: list[tuple[str, str]] = []
         self._left: set[str] = set()
         self._owned: list[str] = []
@@ -188,6 +188,9 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
+        short = stop.isdigit() and int(stop) < self.module.lanes
+        if self.own and not short and is_long(node, self.text.slots, self.module.sharing):
+            self.lines[-1] += self.module.loop()
         self.begin(end)
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:

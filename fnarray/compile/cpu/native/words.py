@@ -11,8 +11,22 @@ import numpy as np
 from fnarray_kernels import registry
 from fnarray_kernels._ir import LLVM
 
+from . import shared
 from .types import (
-    BOOL, C64, C128, F32, F64, I64, U64, Array, Fallback, Known, Scalar, Value, part, promoted,
+    BOOL,
+    C64,
+    C128,
+    F32,
+    F64,
+    I64,
+    U64,
+    Array,
+    Fallback,
+    Known,
+    Scalar,
+    Value,
+    part,
+    promoted,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -89,6 +103,8 @@ def _paste(to: Expressions, function: Any, kinds: tuple, numbers: list[Scalar]) 
         raise Fallback(str(error)) from error
     to.module.declared.update(template.declared)
     to.module.tables.update(template.tables)
+    if function.__name__ in to.module.sharing and template.body.count("\n") >= shared.LINES:
+        return Scalar(template.dtype, shared.call(to, function.__name__, kinds, template, numbers))
     prefix = to.fresh()[1:]
     body, result = template.pasted(prefix, [x.ir for x in numbers])
     if body:

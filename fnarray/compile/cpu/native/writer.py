@@ -16,12 +16,45 @@ from .types import BOOL, F64, I64, U64, Array, Fallback, Known, Scalar, Value, p
 
 @dataclass(slots=True)
 class Module:
-    """What the functions of a module share."""
+    """What the functions of a module share.
 
+    Attributes
+    ----------
+    lanes : int
+        How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+    sharing : frozenset of str
+        Functions of `vmath` that are called.
+    """
+
+    lanes: int = 0
+    sharing: frozenset[str] = frozenset()
     declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     functions: dict[Any, tuple[str, Any]] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
+    shared: dict[Any, tuple[str, int]] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    loops: int = 0
+
+    def loop(self) -> str:
+        """Return what marks the end of a loop that is long, and has nothing to carry over.
+
+        One vector a turn, and no second vector loop for what remains: such a body fills the
+        registers as it is. It halves the time of compilation, and costs no time to run.
+        """
+        self.loops += 1
+        return f", !llvm.loop !{self.loops + 2}"
+
+    def _metadata(self) -> list[str]:
+        if not self.loops:
+            return []
+        hints = [("vectorize.width", self.lanes), ("interleave.count", 1)]
+        return [
+            *(f'!{k} = !{{!"llvm.loop.{name}", i32 {n}}}' for k, (name, n) in enumerate(hints)),
+            '!2 = !{!"llvm.loop.unroll.disable"}',
+            *(f"!{k} = distinct !{{!{k}, !0, !1, !2}}" for k in range(3, self.loops + 3)),
+        ]
 
     def text(self, width: int | None) -> str:
         """Return the module, its functions marked with the width to vectorise to."""
@@ -36,7 +69,18 @@ class Module:
             for name, (result, args) in self.declared.items()
         ]
         wide = f' "prefer-vector-width"="{width}"' if width else ""
-        return "\n".join([*out, *self.texts, f"attributes #0 = {{ nounwind{wide} }}"]) + "\n"
+        if self.used:
+            names = ", ".join(f"ptr @{name}" for name in self.used)
+            out.append(
+                f"@llvm.compiler.used = appending global [{len(self.used)} x ptr] [{names}], "
+                'section "llvm.metadata"'
+            )
+        attributes = [
+            f"attributes #0 = {{ nounwind{wide} }}",
+            f"attributes #1 = {{ nounwind noinline{wide} }}",
+            *(f"attributes #{k} = {{ {a} }}" for k, a in enumerate(self.attributes, 2)),
+        ]
+        return "\n".join([*out, *self.texts, *attributes, *self._metadata()]) + "\n"
 
 
 class Again(Exception):
