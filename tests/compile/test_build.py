@@ -16,8 +16,8 @@ import pytest
 
 from fnarray.compile.cache import store
 from fnarray.compile.cpu import build, jit
-from fnarray.compile.cpu.namespace import CODES, python_function
 from fnarray.compile.cpu.build import KernelSource, kernel_name, load, stats
+from fnarray.compile.cpu.namespace import CODES, python_function
 from fnarray.compile.cpu.native import machine
 from fnarray.compile.cpu.native.call import TRAMPOLINE
 from fnarray.config import config

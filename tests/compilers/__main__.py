@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from fnarray.config import config
+
+from .compare import compare
 
 
 def main() -> int:
@@ -21,11 +22,6 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="compare each N-th program only")
     parser.add_argument("--show", type=int, default=3, help="differences to print in full")
     args = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "asv_bench"))
-    from fnarray.config import config
-
-    from .compare import compare
-
     with tempfile.TemporaryDirectory() as cache:
         config.update("cache_dir", cache)
         report = compare(args.every)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -18,6 +20,9 @@ from fnarray.compile.cpu.build import KernelSource, kernel_name
 from fnarray.compile.cpu.namespace import spell
 from fnarray.compile.cpu.native import kernel as native
 from fnarray.compile.cpu.native.types import Fallback
+
+# The corpus takes in the benchmarks, a package beside this one.
+sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
 
 #: What reassociated sums may differ by, in units of the last place of the largest element.

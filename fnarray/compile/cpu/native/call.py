@@ -23,16 +23,21 @@ DIMENSIONS: Final = DATA + 16
 _BYTES: Final = bytes.__basicsize__ - 1
 _FASTCALL: Final = 0x80
 
-NAME: Final = "fnarray_call_1"
-#: What the trampoline needs from the process under names of ours.
-SYMBOLS: Final = {"fnarray_ndarray_type": id(np.ndarray)}
+NAME: Final = "fnarray_call"
+#: Objects that the trampoline names. The names are ours: under Python's own (``PyExc_TypeError``)
+#: Numba enters the objects where Python has pointers to them.
+SYMBOLS: Final = {
+    "fnarray_ndarray": id(np.ndarray),
+    "fnarray_int": id(int),
+    "fnarray_none": id(None),
+    "fnarray_type_error": id(TypeError),
+}
 
 TRAMPOLINE: Final = f"""
-@PyLong_Type = external global i8
-@PyFloat_Type = external global i8
-@fnarray_ndarray_type = external global i8
-@PyExc_TypeError = external global ptr
-@_Py_NoneStruct = external global i8
+@fnarray_ndarray = external global i8
+@fnarray_int = external global i8
+@fnarray_none = external global i8
+@fnarray_type_error = external global i8
 @.message = internal constant [50 x i8] c"fnarray: a kernel got other arguments than it has\\00"
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare double @PyFloat_AsDouble(ptr)
@@ -76,17 +81,17 @@ body:
     i8 {ord("b")}, label %truth
   ]
 array:
-  %plain = icmp eq ptr %type, @fnarray_ndarray_type
+  %plain = icmp eq ptr %type, @fnarray_ndarray
   br i1 %plain, label %pointer, label %derived
 derived:
-  %below = call i32 @PyType_IsSubtype(ptr %type, ptr @fnarray_ndarray_type)
+  %below = call i32 @PyType_IsSubtype(ptr %type, ptr @fnarray_ndarray)
   %is = icmp ne i32 %below, 0
   br i1 %is, label %pointer, label %refuse
 pointer:
   %address = ptrtoint ptr %object to i64
   br label %put
 integer:
-  %long = icmp eq ptr %type, @PyLong_Type
+  %long = icmp eq ptr %type, @fnarray_int
   br i1 %long, label %direct, label %indirect
 direct:
   %value = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
@@ -124,11 +129,10 @@ run:
   %thread = call ptr @PyEval_SaveThread()
   call void %code(ptr %frame)
   call void @PyEval_RestoreThread(ptr %thread)
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
+  call void @Py_IncRef(ptr @fnarray_none)
+  ret ptr @fnarray_none
 refuse:
-  %exception = load ptr, ptr @PyExc_TypeError
-  call void @PyErr_SetString(ptr %exception, ptr @.message)
+  call void @PyErr_SetString(ptr @fnarray_type_error, ptr @.message)
   br label %fail
 fail:
   ret ptr null

@@ -215,13 +215,12 @@ class Expressions(Writer):
         raise Fallback(f"{op.__name__} of integers")
 
     def _divide(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
-        """Floor division and its remainder; by zero they are zero, and nothing traps."""
-        kind, signed = LLVM[a.dtype], a.dtype.kind == "i"
-        by = b.ir
-        if not b.literal:
-            zero = self.new(f"icmp eq {kind} {b.ir}, 0")
-            by = self.new(f"select i1 {zero}, {kind} 1, {kind} {b.ir}")
-        if not signed:
+        """Floor division and its remainder; where a processor would trap they are zero."""
+        kind, by = LLVM[a.dtype], b.ir
+        trap = None if b.literal not in (None, 0, -1) else self._trap(a, b)
+        if trap is not None:
+            by = self.new(f"select i1 {trap}, {kind} 1, {kind} {b.ir}")
+        if a.dtype.kind == "u":
             name = "udiv" if op is ast.FloorDiv else "urem"
             result = self.new(f"{name} {kind} {a.ir}, {by}")
         else:
@@ -237,9 +236,19 @@ class Expressions(Writer):
             else:
                 more = self.new(f"select i1 {fix}, {kind} {by}, {kind} 0")
                 result = self.new(f"add nsw {kind} {rest}, {more}")
-        if not b.literal:
-            result = self.new(f"select i1 {zero}, {kind} 0, {kind} {result}")
+        if trap is not None:
+            result = self.new(f"select i1 {trap}, {kind} 0, {kind} {result}")
         return Scalar(a.dtype, result)
+
+    def _trap(self, a: Scalar, b: Scalar) -> str:
+        """Return whether integers cannot be divided: by zero, or the least one by -1."""
+        kind = LLVM[a.dtype]
+        zero = self.new(f"icmp eq {kind} {b.ir}, 0")
+        if a.dtype.kind == "u":
+            return zero
+        least = self.new(f"icmp eq {kind} {a.ir}, {np.iinfo(a.dtype).min}")
+        minus = self.new(f"icmp eq {kind} {b.ir}, -1")
+        return self.new(f"or i1 {zero}, {self.new(f'and i1 {least}, {minus}')}")
 
     def _float_remainder(self, a: Scalar, b: Scalar) -> Scalar:
         """Remainder with the sign of the divisor, as Python's."""

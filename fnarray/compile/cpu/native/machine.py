@@ -99,7 +99,7 @@ def wanted(code: bytes) -> list[str]:
     """
     try:
         return _wanted(code)
-    except (struct.error, IndexError, StopIteration) as error:
+    except (struct.error, IndexError, OverflowError, StopIteration) as error:
         raise ValueError("damaged object code") from error
 
 

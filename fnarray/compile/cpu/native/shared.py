@@ -6,7 +6,7 @@ a loop over the same text: the same operations, hence the same bits, as where th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fnarray_kernels._ir import LLVM, Template
 
