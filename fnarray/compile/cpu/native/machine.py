@@ -60,14 +60,28 @@ def _engine() -> Any:
 def compiled(text: str) -> bytes:
     """Return the object code of LLVM text."""
     with lock:
-        target = _target()
-        module = llvm.parse_assembly(text)
-        options = llvm.create_pipeline_tuning_options(3)
-        options.loop_vectorization = True
-        options.slp_vectorization = False
-        builder = llvm.create_pass_builder(target, options)
-        builder.getModulePassManager().run(module, builder)
-        return target.emit_object(module)
+        return _compiled(text)
+
+
+def _compiled(text: str) -> bytes:
+    # Functions of their own, so that what LLVM made is disposed of under the lock as well.
+    return _target().emit_object(_optimised(text))
+
+
+def assembly(text: str) -> str:
+    """Return the assembly of LLVM text, for people and tests."""
+    with lock:
+        return _target().emit_assembly(_optimised(text))
+
+
+def _optimised(text: str) -> Any:
+    module = llvm.parse_assembly(text)
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization = True
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(_target(), options)
+    builder.getModulePassManager().run(module, builder)
+    return module
 
 
 def address_of(name: str, code: bytes) -> int:
@@ -79,14 +93,18 @@ def address_of(name: str, code: bytes) -> int:
         The code calls a function that this process does not have.
     """
     with lock:
-        engine = _engine()
-        missing = [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
-        if missing:
-            # LLVM ends the process when it meets a symbol it cannot resolve.
-            raise LookupError(f"object code calls {', '.join(missing)}, which cannot be found")
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        return engine.get_function_address(name)
+        return _address_of(name, code)
+
+
+def _address_of(name: str, code: bytes) -> int:
+    engine = _engine()
+    missing = [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
+    if missing:
+        # LLVM ends the process when it meets a symbol it cannot resolve.
+        raise LookupError(f"object code calls {', '.join(missing)}, which cannot be found")
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine.get_function_address(name)
 
 
 def wanted(code: bytes) -> list[str]:
