@@ -99,6 +99,8 @@ class Expressions(Writer):
             return attribute(self, of, node.attr)
         if isinstance(of.value, ModuleType) and not hasattr(of.value, node.attr):
             return Known(importlib.import_module(f"{of.value.__name__}.{node.attr}"))
+        if not hasattr(of.value, node.attr):
+            raise Fallback(f"attribute {node.attr}")
         return Known(getattr(of.value, node.attr))
 
     def call(self, node: ast.Call) -> Value:
@@ -139,7 +141,9 @@ class Expressions(Writer):
         index = self.scalar(node.slice)
         if isinstance(of, tuple):
             return self._item(of, index)
-        return self.load(of.dtype, self.address(of, index))
+        address = self.address(of, index)
+        assert isinstance(of, Array)
+        return self.load(of.dtype, address)
 
     def address(self, array: Value, index: Scalar) -> str:
         """Return the address of an element."""
@@ -413,7 +417,9 @@ class Expressions(Writer):
         with self.apart() as end:
             b = self.cast(b, dtype)
         two += end
-        if is_pure(node.body) and is_pure(node.orelse):
+        # What a branch decides LLVM knows about the values in it: where x is not above 0, the upper
+        # bound in exp(x) is not tested (selu: 425 to 369 us). In sequential loops a choice is best.
+        if not self.module.lanes and is_pure(node.body) and is_pure(node.orelse):
             self.lines += one + two
             return self._select(test, a, b)
         return self.join(test, (one, a), (two, b))

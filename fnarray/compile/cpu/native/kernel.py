@@ -37,7 +37,8 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
     code = machine.compiled(lower(name, src, 512 if machine.wide_vectors() else None))
-    machine.wanted(code)  # or the cache would hold what cannot be loaded
+    if missing := machine.missing(code):  # or the cache would hold what cannot be loaded
+        raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
 
 

@@ -75,7 +75,10 @@ def assembly(text: str) -> str:
 
 
 def _optimised(text: str) -> Any:
-    module = llvm.parse_assembly(text)
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:  # a mistake of ours, which costs the user a fallback
+        raise Fallback(f"text that LLVM refuses: {error}") from error
     options = llvm.create_pipeline_tuning_options(3)
     options.loop_vectorization = True
     options.slp_vectorization = False
@@ -98,13 +101,19 @@ def address_of(name: str, code: bytes) -> int:
 
 def _address_of(name: str, code: bytes) -> int:
     engine = _engine()
-    missing = [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
-    if missing:
+    if names := missing(code):
         # LLVM ends the process when it meets a symbol it cannot resolve.
-        raise LookupError(f"object code calls {', '.join(missing)}, which cannot be found")
+        raise LookupError(f"object code calls {', '.join(names)}, which cannot be found")
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine.get_function_address(name)
+
+
+def missing(code: bytes) -> list[str]:
+    """Return the symbols that object code wants and this process does not have."""
+    with lock:
+        _engine()  # which makes LLVM look into the process
+    return [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
 
 
 def wanted(code: bytes) -> list[str]:
