@@ -177,6 +177,9 @@ class Config(threading.local):
     traceback_filtering: Literal[
         "auto", "off", "tracebackhide", "remove_frames", "quiet_remove_frames"
     ] = _row("auto", "How library frames are hidden in tracebacks.")
+    compiler: Literal["auto", "native", "numba"] = _row(
+        "auto", "What compiles kernels; auto is native, and Numba for what native cannot read."
+    )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
     )

@@ -1,10 +1,11 @@
 """One scalar text, two readings.
 
 A function under `scalar` is a few lines of Python over overloaded operators. Called from Python it
-runs on NumPy scalars (or arrays). Called from compiled code it runs once, at compile time, on
-`Value` objects that append LLVM instructions to the caller: nothing is left to call, type
-inference sees a single node, and the loop vectoriser sees plain arithmetic. Both readings use the
-same operations in the same order, so they agree bit for bit.
+runs on NumPy scalars (or arrays). For compiled code it runs once per combination of dtypes, on
+`Value` objects that write LLVM instructions as text: a `Template`, which either compiler pastes
+into its caller. Nothing is left to call, type inference sees a single node, and the loop vectoriser
+sees plain arithmetic. Both readings use the same operations in the same order, so they agree bit
+for bit; the two compilers paste the same text.
 """
 
 from __future__ import annotations
@@ -13,33 +14,120 @@ import ctypes
 import functools
 import hashlib
 import os
+import re
+import struct
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba.core.errors import TypingError
-from numba.core.types import IntegerLiteral, unliteral
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin, types
-from numba.np.numpy_support import as_dtype, from_dtype
+
+from fnarray_kernels.registry import tell
 
 f32, f64, boolean = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_)
 
+#: LLVM's names of the types that carry scalars.
+LLVM = {
+    np.dtype(name): kind
+    for kind, names in {
+        "i1": "bool", "i8": "int8 uint8", "i16": "int16 uint16", "i32": "int32 uint32",
+        "i64": "int64 uint64", "float": "float32", "double": "float64",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+_FLOAT = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
+_INTEGER = {"<": "{}lt", "<=": "{}le", ">": "{}gt", ">=": "{}ge", "==": "eq", "!=": "ne"}
 
-def llvm_type(dtype: np.dtype) -> ir.Type:
-    """Return the LLVM type that carries a scalar of `dtype`."""
+
+def spelled(dtype, number):
+    """Return a number as LLVM spells a constant of `dtype`."""
     if dtype.kind == "f":
-        return ir.FloatType() if dtype == f32 else ir.DoubleType()
-    return ir.IntType(1 if dtype.kind == "b" else 8 * dtype.itemsize)
+        number = float(dtype.type(number))
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    number = np.asarray(number, dtype).item()
+    return str(number).lower()
+
+
+def comparison(symbol, dtype):
+    """Return LLVM's instruction of a comparison; a NaN makes all but ``!=`` false."""
+    if dtype.kind == "f":
+        return f"fcmp {_FLOAT[symbol]}"
+    return f"icmp {_INTEGER[symbol].format('s' if dtype.kind == 'i' else 'u')}"
+
+
+class Template(NamedTuple):
+    """A traced text: its instructions, and what they refer to outside.
+
+    Attributes
+    ----------
+    body
+        Instructions, one a line. They name their results ``%~0``, ``%~1``, ... and the arguments
+        ``%~a``, ``%~b``, ...
+    result
+        The operand that holds the result: one of those names, or a constant.
+    dtype
+        Dtype of the result.
+    declared
+        Functions called, by name: the type of the result, and of the arguments.
+    tables
+        Constant arrays read, by name.
+    """
+
+    body: str
+    result: str
+    dtype: np.dtype
+    declared: dict[str, tuple[str, tuple[str, ...]]]
+    tables: dict[str, np.ndarray]
+
+    def pasted(self, prefix, operands, result=None):
+        """Return the instructions with results named after `prefix`, and the result's operand.
+
+        Parameters
+        ----------
+        operands : sequence of str
+            What stands for the arguments, in order.
+        result : str, optional
+            A name for the result, where an instruction makes it.
+        """
+        names = {f"%~{chr(97 + k)}": operand for k, operand in enumerate(operands)}
+        if result is not None and self.result not in names:
+            names[self.result] = result
+
+        def place(match):
+            name = match[0]
+            return names.get(name) or f"%{prefix}${name[2:]}"
+
+        return _NAME.sub(place, self.body), _NAME.sub(place, self.result)
+
+
+_NAME = re.compile(r"%~\w+")
+
+
+class _Writer:
+    """Instructions as they are traced."""
+
+    __slots__ = ("declared", "lines", "tables")
+
+    def __init__(self):
+        self.lines, self.declared, self.tables = [], {}, {}
+
+    def add(self, instruction):
+        """Append an instruction; return the name of its result."""
+        name = f"%~{len(self.lines)}"
+        self.lines.append(f"{name} = {instruction}")
+        return name
 
 
 class Value:
-    """An LLVM value that knows its NumPy dtype; operators append instructions of that width."""
+    """An LLVM operand that knows its NumPy dtype; operators write instructions of that width."""
 
-    __slots__ = ("builder", "dtype", "ir")
+    __slots__ = ("dtype", "ir", "writer")
 
-    def __init__(self, builder, dtype, value):
-        self.builder, self.dtype, self.ir = builder, np.dtype(dtype), value
+    def __init__(self, writer, dtype, ir):
+        self.writer, self.dtype, self.ir = writer, np.dtype(dtype), ir
+
+    @property
+    def typed(self):
+        """The operand after its type, as calls and casts want it."""
+        return f"{LLVM[self.dtype]} {self.ir}"
 
     def lift(self, other):
         """Return `other` as a value of this dtype: itself, or a Python or NumPy constant."""
@@ -47,38 +135,36 @@ class Value:
             if other.dtype != self.dtype:
                 raise TypeError(f"operands differ in dtype: {self.dtype} and {other.dtype}")
             return other
-        number = np.asarray(other, self.dtype).item()
-        return Value(self.builder, self.dtype, ir.Constant(llvm_type(self.dtype), number))
+        return Value(self.writer, self.dtype, spelled(self.dtype, other))
 
-    def op(self, names, *others, flags=(), swap=False):
-        """Append the instruction for this dtype's kind; `names` maps kinds to builder methods."""
+    def new(self, instruction, dtype=None):
+        """Append an instruction; return its result, of this dtype unless said otherwise."""
+        return Value(self.writer, dtype or self.dtype, self.writer.add(instruction))
+
+    def op(self, names, *others, flags="", swap=False):
+        """Append the instruction for this dtype's kind; `names` maps kinds to instructions."""
         if self.dtype.kind not in names:
             raise TypeError(f"{next(iter(names.values()))} is undefined for {self.dtype}")
         args = [self.ir, *(self.lift(other).ir for other in others)]
-        kwargs = {"flags": flags} if flags else {}
-        emit = getattr(self.builder, names[self.dtype.kind])
-        return Value(self.builder, self.dtype, emit(*(args[::-1] if swap else args), **kwargs))
+        operands = ", ".join(args[::-1] if swap else args)
+        return self.new(f"{names[self.dtype.kind]}{flags} {LLVM[self.dtype]} {operands}")
 
     def compare(self, symbol, other):
         """Append a comparison; a NaN makes all but ``!=`` false."""
-        other, builder = self.lift(other), self.builder
-        if self.dtype.kind == "f":
-            emit = builder.fcmp_unordered if symbol == "!=" else builder.fcmp_ordered
-        else:
-            emit = builder.icmp_signed if self.dtype.kind == "i" else builder.icmp_unsigned
-        return Value(builder, boolean, emit(symbol, self.ir, other.ir))
+        other = self.lift(other)
+        return self.new(f"{comparison(symbol, self.dtype)} {self.typed}, {other.ir}", boolean)
 
     def call(self, name, *others, result=None):
         """Append a call of the LLVM intrinsic `name` on this value and `others` of its dtype."""
-        args = [self.ir, *(self.lift(other).ir for other in others)]
+        args = [self.typed, *(self.lift(other).typed for other in others)]
         return self.call_raw(name, args, result or self.dtype)
 
     def call_raw(self, name, args, result):
         """Append a call of the function `name`, declared from the types of its arguments."""
-        kind = ir.FunctionType(llvm_type(np.dtype(result)), [a.type for a in args])
-        functions = self.builder.module.globals
-        fn = functions.get(name) or ir.Function(self.builder.module, kind, name)
-        return Value(self.builder, result, self.builder.call(fn, args))
+        result = np.dtype(result)
+        kind = LLVM[result]
+        self.writer.declared[name] = kind, tuple(a.partition(" ")[0] for a in args)
+        return self.new(f"call {kind} @{name}({', '.join(args)})", result)
 
     def __bool__(self):
         raise TypeError("a compiled scalar has no truth value while it is built; use select")
@@ -95,8 +181,8 @@ for _name, _names in {
     "sub": {"f": "fsub", "i": "sub", "u": "sub"},
     "mul": {"f": "fmul", "i": "mul", "u": "mul"},
     "truediv": {"f": "fdiv"},
-    "and": dict.fromkeys("iub", "and_"),
-    "or": dict.fromkeys("iub", "or_"),
+    "and": dict.fromkeys("iub", "and"),
+    "or": dict.fromkeys("iub", "or"),
     "xor": dict.fromkeys("iub", "xor"),
     "lshift": dict.fromkeys("iu", "shl"),
     "rshift": {"i": "ashr", "u": "lshr"},
@@ -106,8 +192,8 @@ for _name, _names in {
     setattr(Value, f"__r{_name}__", _backward)
 for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
     setattr(Value, f"__{_name}__", functools.partialmethod(Value.compare, _sign))
-Value.__neg__ = lambda a: a.op({"f": "fneg", "i": "neg", "u": "neg"})
-Value.__invert__ = lambda a: a.op(dict.fromkeys("iub", "not_"))
+Value.__neg__ = lambda a: a.op({"f": "fneg"}) if a.dtype.kind == "f" else 0 - a
+Value.__invert__ = lambda a: a.new(f"xor {a.typed}, {'true' if a.dtype.kind == 'b' else -1}")
 
 
 # --- words the texts are written in -------------------------------------------------------------
@@ -153,8 +239,7 @@ def ctpop(x):
 def ctlz(x):
     """Count the leading zero bits of an integer; zero has as many as its width."""
     if isinstance(x, Value):
-        false = ir.Constant(ir.IntType(1), 0)
-        return x.call_raw(f"llvm.ctlz.{_suffix(x.dtype)}", [x.ir, false], x.dtype)
+        return x.call_raw(f"llvm.ctlz.{_suffix(x.dtype)}", [x.typed, "i1 false"], x.dtype)
     return _count_zeros(x)
 
 
@@ -162,16 +247,11 @@ def lookup(table, index):
     """Return ``table[index]`` for a constant one-dimensional float table and an int64 in range."""
     if not isinstance(index, Value):
         return table[index]
-    builder, element = index.builder, llvm_type(table.dtype)
-    kind = ir.ArrayType(element, len(table))
     name = f"fnarray.{hashlib.sha256(table.tobytes()).hexdigest()[:16]}"
-    data = builder.module.globals.get(name)
-    if data is None:
-        data = ir.GlobalVariable(builder.module, kind, name)
-        data.global_constant, data.linkage = True, "internal"
-        data.initializer = ir.Constant(kind, [ir.Constant(element, v) for v in table.tolist()])
-    zero = ir.Constant(index.ir.type, 0)
-    return Value(builder, table.dtype, builder.load(builder.gep(data, [zero, index.ir])))
+    index.writer.tables[name] = table
+    element = LLVM[table.dtype]
+    at = f"getelementptr [{len(table)} x {element}], ptr @{name}, i64 0, {index.typed}"
+    return index.new(f"load {element}, ptr {index.writer.add(at)}", table.dtype)
 
 
 def const(x, like):
@@ -185,7 +265,7 @@ def select(c, a, b):
         return np.where(c, a, b)[()]
     like = _like(a, b)
     a, b = like.lift(a), like.lift(b)
-    return Value(c.builder, like.dtype, c.builder.select(c.ir, a.ir, b.ir))
+    return a.new(f"select {c.typed}, {a.typed}, {b.typed}")
 
 
 def _minmax(name, plain, join):
@@ -258,8 +338,8 @@ def bitcast(x, dtype):
     if not isinstance(x, Value):
         return x.view(dtype)
     if dtype.kind != "f" and x.dtype.kind != "f":
-        return Value(x.builder, dtype, x.ir)
-    return Value(x.builder, dtype, x.builder.bitcast(x.ir, llvm_type(dtype)))
+        return Value(x.writer, dtype, x.ir)
+    return x.new(f"bitcast {x.typed} to {LLVM[dtype]}", dtype)
 
 
 def convert(x, dtype):
@@ -273,20 +353,21 @@ def convert(x, dtype):
 
 
 def _convert_ir(x, dtype):
-    builder, target = x.builder, llvm_type(dtype)
     source, wider = x.dtype.kind, dtype.itemsize > x.dtype.itemsize
     if source == "f" and dtype.kind in "iu":
         sign = "s" if dtype.kind == "i" else "u"
         return x.call(f"llvm.fpto{sign}i.sat.{_suffix(dtype)}.{_suffix(x.dtype)}", result=dtype)
     if source == "f":
-        emit = builder.fpext if wider else builder.fptrunc
+        name = "fpext" if wider else "fptrunc"
     elif dtype.kind == "f":
-        emit = builder.sitofp if source == "i" else builder.uitofp
+        name = "sitofp" if source == "i" else "uitofp"
     elif source == "b" or wider:
-        emit = builder.sext if source == "i" else builder.zext
+        name = "sext" if source == "i" else "zext"
+    elif dtype.itemsize == x.dtype.itemsize:
+        return Value(x.writer, dtype, x.ir)
     else:
-        emit = builder.trunc
-    return Value(builder, dtype, emit(x.ir, target))
+        name = "trunc"
+    return x.new(f"{name} {x.typed} to {LLVM[dtype]}", dtype)
 
 
 def _convert_plain(x, dtype):
@@ -304,7 +385,7 @@ def relaxed(kind, a, b):
     like = _like(a, b)
     if like is None:
         return a + b if kind == "fadd" else a * b
-    return like.lift(a).op({"f": kind}, b, flags=("reassoc", "nsz"))
+    return like.lift(a).op({"f": kind}, b, flags=" reassoc nsz")
 
 
 # --- the decorator ------------------------------------------------------------------------------
@@ -344,30 +425,34 @@ def scalar(text=None, *, kinds="f", only=None, result=None):
             rule.check({a.dtype for a in args})
             return text(*args)
 
-    class Template(AbstractTemplate):
-        key, prefer_literal = face, True
-
-        def generic(self, args, kws):
-            return signature(from_dtype(rule.result or rule.common(args)), *args)
-
-    infer_global(face, types.Function(Template))
-
-    @lower_builtin(face, types.VarArg(types.Any))
-    def lower(context, builder, sig, args):
-        dtype = rule.common(sig.args)
-        out = text(*(_adopt(builder, dtype, t, a) for t, a in zip(sig.args, args, strict=True)))
-        if out.dtype != (rule.result or dtype):
-            raise TypeError(f"{rule.name}: must return {rule.result or dtype}, built {out.dtype}")
-        return out.ir
-
+    face.rule, face.traced = rule, functools.cache(functools.partial(_traced, text, rule))
+    tell("scalar", face)
     return face
 
 
-def _adopt(builder, dtype, kind, value):
-    """Return `value` of Numba type `kind`, or the literal it stands for, as `dtype`."""
-    if as_dtype(unliteral(kind)) == dtype:
-        return Value(builder, dtype, value)
-    return Value(builder, dtype, None).lift(kind.literal_value)
+def _traced(text, rule, args):
+    """Return the template of `text` for arguments, each a dtype or a literal that adopts it."""
+    firm = {a for a in args if isinstance(a, np.dtype)} or {np.dtype(np.int64)}
+    rule.check(firm)
+    (dtype,) = firm
+    out = text(*arguments(args, dtype))
+    if out.dtype != (rule.result or dtype):
+        raise TypeError(f"{rule.name}: must return {rule.result or dtype}, built {out.dtype}")
+    return template(out)
+
+
+def arguments(args, dtype):
+    """Return a value for each dtype of `args` and a constant of `dtype` for each literal."""
+    writer = _Writer()
+    for k, a in enumerate(args):
+        name = f"%~{chr(97 + k)}" if isinstance(a, np.dtype) else spelled(dtype, a)
+        yield Value(writer, dtype, name)
+
+
+def template(out):
+    """Return what was written up to the value `out`."""
+    writer = out.writer
+    return Template("\n".join(writer.lines), out.ir, out.dtype, writer.declared, writer.tables)
 
 
 class _Rule(NamedTuple):
@@ -377,16 +462,6 @@ class _Rule(NamedTuple):
     kinds: str
     only: np.dtype | None
     result: np.dtype | None
-
-    def common(self, args):
-        """Return the one dtype shared by the Numba types `args`, integer literals aside."""
-        firm = [a for a in args if not isinstance(a, IntegerLiteral)] or args[:1]
-        try:
-            dtypes = {as_dtype(unliteral(a)) for a in firm}
-            self.check(dtypes)
-        except (NotImplementedError, TypeError) as error:
-            raise TypingError(f"fnarray_kernels: {error}; called with {args}") from None
-        return dtypes.pop()
 
     def check(self, dtypes):
         """Raise a TypeError unless `dtypes` is one accepted dtype."""

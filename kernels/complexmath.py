@@ -1,13 +1,23 @@
 """Complex arithmetic and elementary functions, in the precision of the operand.
 
-Numba's own versions serve where they are accurate. Those written here are the ones it computes by
-the textbook formula, which cancels: ``expm1``, ``log1p``, ``log`` near the unit circle.
+Each is a text of real operations, which every compiler reads alike; the inverse functions and
+those with a quotient are computed in double precision. The algorithms of the inverse ones are
+CPython's (``cmathmodule.c``), that of the root is CACM's 312 (1967).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba.extending import overload, register_jitable
+
+from fnarray_kernels import vmath as vm
+from fnarray_kernels.registry import compiled, tell
+
+_LOG_2, _LOG_4 = math.log(2.0), math.log(4.0)
+# Beyond these the squares of parts overflow, or their sums lose what counts.
+_LARGE = 1e153
+_SMALL = 1e-153
 
 
 def make(re, im):
@@ -16,18 +26,16 @@ def make(re, im):
     return dtype(complex(re, im))
 
 
-@overload(make, inline="always")
-def _make(re, im):
-    return lambda re, im: complex(re, im)
+tell("complex", make)
 
 
-@register_jitable
+@compiled
 def to_complex64(x):
     """A real or complex number in single precision."""
     return np.complex64(x)
 
 
-@register_jitable
+@compiled
 def to_complex128(x):
     """A real or complex number in double precision."""
     return np.complex128(x)
@@ -36,31 +44,52 @@ def to_complex128(x):
 # --- arithmetic ---------------------------------------------------------------------------------
 
 
-@register_jitable
+@compiled
 def div(a, b):
     """Quotient by Smith's method (CACM 5, 1962), scaled so that squares cannot overflow."""
-    return np.divide(a, b)
+    one = type(b.real)(1)
+    if np.abs(b.real) >= np.abs(b.imag):
+        if b.real == 0 and b.imag == 0:
+            return make(a.real / np.abs(b.real), a.imag / np.abs(b.imag))
+        ratio = b.imag / b.real
+        scale = one / (b.real + b.imag * ratio)
+        return make((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
+    ratio = b.real / b.imag
+    scale = one / (b.imag + b.real * ratio)
+    return make((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
 
 
-@register_jitable
+@compiled
+def _reciprocal(z):
+    one = type(z.real)(1)
+    if np.abs(z.imag) <= np.abs(z.real):
+        ratio = z.imag / z.real
+        scale = one / (z.real + z.imag * ratio)
+        return make(scale, -ratio * scale)
+    ratio = z.real / z.imag
+    scale = one / (z.real * ratio + z.imag)
+    return make(ratio * scale, -scale)
+
+
+@compiled
 def neg(z):
     """Negative; signs of zeros change too."""
     return make(-z.real, -z.imag)
 
 
-@register_jitable
+@compiled
 def conj(z):
     """Conjugate."""
     return make(z.real, -z.imag)
 
 
-@register_jitable
+@compiled
 def abs(z):
     """Magnitude, without overflow of the squares."""
     return np.hypot(z.real, z.imag)
 
 
-@register_jitable
+@compiled
 def sign(z):
     """``z / |z|``; zero for zero."""
     size = np.hypot(z.real, z.imag)
@@ -69,7 +98,7 @@ def sign(z):
     return make(z.real / size, z.imag / size)
 
 
-@register_jitable
+@compiled
 def maximum(a, b):
     """Larger by real part, then by imaginary part; NaN wins."""
     if np.isnan(a.real) or np.isnan(a.imag):
@@ -81,7 +110,7 @@ def maximum(a, b):
     return b
 
 
-@register_jitable
+@compiled
 def minimum(a, b):
     """Smaller by real part, then by imaginary part; NaN wins."""
     if np.isnan(a.real) or np.isnan(a.imag):
@@ -96,77 +125,130 @@ def minimum(a, b):
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
 
-@register_jitable
+@compiled
+def _root(z):
+    a, b = z.real, z.imag
+    if a == 0.0 and b == 0.0:
+        return make(np.abs(b), b)
+    if np.abs(b) == np.inf:
+        return make(np.abs(b), b)
+    if a != a:
+        return make(a, a)
+    if np.abs(a) == np.inf:
+        if a < 0.0:
+            return make(np.abs(b - b), np.copysign(a, b))
+        return make(a, np.copysign(b - b, b))
+    shrunk = np.abs(a) >= 1e307 or np.abs(b) >= 1e307
+    if shrunk:
+        a *= 0.25
+        b *= 0.25
+    t = np.sqrt((np.abs(a) + np.hypot(a, b)) * 0.5)
+    other = np.abs(b) / (2.0 * t)
+    re = t if a >= 0 else other
+    im = np.copysign(other if a >= 0 else t, b)
+    return make(re * 2.0, im * 2.0) if shrunk else make(re, im)
+
+
+@compiled
 def sqrt(z):
     """Principal square root."""
-    return np.sqrt(z)
+    return type(z)(_root(np.complex128(z)))
 
 
-@register_jitable
+@compiled
 def rsqrt(z):
     """``1 / sqrt(z)``."""
-    return np.reciprocal(np.sqrt(z))
+    return type(z)(_reciprocal(_root(np.complex128(z))))
 
 
-@register_jitable
+@compiled
 def exp(z):
     """Exponential."""
-    return np.exp(z)
+    x, y = z.real, z.imag
+    size = vm.exp(x)
+    if y == 0:
+        return make(size, y)
+    c, s = vm.cos(y), vm.sin(y)
+    if np.abs(x) < np.inf or x != x:
+        return make(size * c, size * s)
+    if not np.abs(y) < np.inf:  # the angle of an infinity, or of a zero, is unknown
+        return make(size, y - y) if x > 0 else make(size, size)
+    # An exact zero of the angle's parts stays one.
+    return make(size * c if c != 0 else c, size * s if s != 0 else s)
 
 
-@register_jitable
+@compiled
 def exp2(z):
     """``2 ** z``."""
-    return np.power(make(z.real * 0 + 2, z.imag * 0), z)
+    w = np.complex128(z)
+    return type(z)(exp(make(w.real * _LOG_2, w.imag * _LOG_2)))
 
 
-@register_jitable
+@compiled
 def expm1(z):
     """``exp(z) - 1``; its real part is ``expm1(x) cos y - 2 sin(y/2)**2``."""
-    half = np.sin(z.imag / 2)
-    re = np.expm1(z.real) * np.cos(z.imag) - 2 * half * half
-    return make(re, np.exp(z.real) * np.sin(z.imag))
+    w = np.complex128(z)
+    half = vm.sin(w.imag * 0.5)
+    re = vm.expm1(w.real) * vm.cos(w.imag) - 2.0 * half * half
+    return type(z)(make(re, vm.exp(w.real) * vm.sin(w.imag)))
 
 
-@register_jitable
+@compiled
+def _log(z):
+    size = np.hypot(z.real, z.imag)
+    if 0.5 < size < 2.0:
+        re = vm.log1p((z.real - 1.0) * (z.real + 1.0) + z.imag * z.imag) * 0.5
+    else:
+        re = vm.log(size)
+    return make(re, vm.atan2(z.imag, z.real))
+
+
+@compiled
 def log(z):
     """Principal logarithm; near the unit circle by ``log1p(|z|**2 - 1)``."""
-    size = np.hypot(z.real, z.imag)
-    if 0.5 < size < 2:
-        re = np.log1p((z.real - 1) * (z.real + 1) + z.imag * z.imag) / 2
-    else:
-        re = np.log(size)
-    return make(re, np.arctan2(z.imag, z.real))
+    return type(z)(_log(np.complex128(z)))
 
 
-@register_jitable
+@compiled
 def log1p(z):
     """Principal logarithm of ``1 + z``, accurate for small ``z``."""
-    size = np.hypot(z.real, z.imag)
+    w = np.complex128(z)
+    size = np.hypot(w.real, w.imag)
     if size < 0.5:
-        re = np.log1p(z.real * (2 + z.real) + z.imag * z.imag) / 2
+        re = vm.log1p(w.real * (2.0 + w.real) + w.imag * w.imag) * 0.5
     else:
-        re = np.log(np.hypot(1 + z.real, z.imag))
-    return make(re, np.arctan2(z.imag, 1 + z.real))
+        re = vm.log(np.hypot(1.0 + w.real, w.imag))
+    return type(z)(make(re, vm.atan2(w.imag, 1.0 + w.real)))
 
 
-@register_jitable
+@compiled
 def logistic(z):
     """``1 / (1 + exp(-z))``."""
-    return np.reciprocal(1 + np.exp(-z))
+    w = np.complex128(z)
+    e = exp(make(-w.real, -w.imag))
+    return type(z)(_reciprocal(make(1.0 + e.real, e.imag)))
 
 
-@register_jitable
+@compiled
 def pow(a, b):
     """Principal power."""
-    return np.power(a, b)
+    x, y = np.complex128(a), np.complex128(b)
+    if y.real == 0 and y.imag == 0:
+        return type(a)(make(1.0, 0.0))
+    if y.real == 2 and y.imag == 0:
+        return a * a
+    if x.real == 0 and x.imag == 0:
+        if y.real > 0 and y.imag == 0:
+            return type(a)(make(0.0, 0.0))
+        return type(a)(make(np.nan, np.nan))
+    return type(a)(exp(y * _log(x)))
 
 
-@register_jitable
+@compiled
 def ipow(z, n):
     """``z ** n`` for an integer ``n``, by squaring."""
     count = -n if n < 0 else n
-    result = make(z.real * 0 + 1, z.imag * 0)
+    result = type(z)(make(1.0, 0.0))
     if count == 0:
         return result
     while True:
@@ -176,87 +258,175 @@ def ipow(z, n):
         if count == 0:
             break
         z = z * z
-    return np.reciprocal(result) if n < 0 else result
+    return _reciprocal(result) if n < 0 else result
 
 
 # --- trigonometry -------------------------------------------------------------------------------
 
 
-@register_jitable
+@compiled
+def _turned(z):
+    """``i z``."""
+    return make(-z.imag, z.real)
+
+
+@compiled
+def _turned_back(z):
+    """``-i z``."""
+    return make(z.imag, -z.real)
+
+
+@compiled
 def sin(z):
     """Sine."""
-    return np.sin(z)
+    return _turned_back(sinh(_turned(z)))
 
 
-@register_jitable
+@compiled
 def cos(z):
     """Cosine."""
-    return np.cos(z)
+    return cosh(_turned(z))
 
 
-@register_jitable
+@compiled
 def tan(z):
     """Tangent."""
-    return np.tan(z)
+    return _turned_back(tanh(_turned(z)))
 
 
-@register_jitable
+@compiled
 def sinh(z):
     """Hyperbolic sine."""
-    return np.sinh(z)
+    x, y = z.real, z.imag
+    c, s = vm.cos(y), vm.sin(y)
+    if np.abs(x) == np.inf:
+        if y != y:
+            return make(x, y)
+        return make(c * x if c != 0 else c, s * np.abs(x) if s != 0 else s)
+    return make(c * vm.sinh(x), s * vm.cosh(x))
 
 
-@register_jitable
+@compiled
 def cosh(z):
     """Hyperbolic cosine."""
-    return np.cosh(z)
+    x, y = z.real, z.imag
+    c, s = vm.cos(y), vm.sin(y)
+    if np.abs(x) == np.inf:
+        if y != y or y == 0:
+            return make(np.abs(x), y if x > 0 else -y)
+        return make(np.copysign(x, c), np.copysign(x, s if x > 0 else -s))
+    return make(c * vm.cosh(x), s * vm.sinh(x))
 
 
-@register_jitable
+@compiled
+def _tanh(x, y):
+    if np.abs(x) == np.inf:
+        im = 0.0 if np.abs(y) == np.inf else np.copysign(0.0, vm.sin(2.0 * y))
+        return make(np.copysign(1.0, x), im)
+    tx, ty, cx = vm.tanh(x), vm.tan(y), 1.0 / vm.cosh(x)
+    under = 1.0 + tx * ty * (tx * ty)
+    return make(tx * (1.0 + ty * ty) / under, ty / under * cx * cx)
+
+
+@compiled
 def tanh(z):
     """Hyperbolic tangent."""
-    return np.tanh(z)
+    return type(z)(_tanh(np.float64(z.real), np.float64(z.imag)))
 
 
-@register_jitable
+@compiled
 def asin(z):
     """Inverse sine."""
-    return np.arcsin(z)
+    return _turned_back(asinh(_turned(z)))
 
 
-@register_jitable
+@compiled
+def _acos(z):
+    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
+        im = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
+        return make(vm.atan2(np.abs(z.imag), z.real), np.copysign(im, -z.imag))
+    a, b = _root(make(1.0 - z.real, -z.imag)), _root(make(1.0 + z.real, z.imag))
+    return make(2.0 * vm.atan2(a.real, b.real), vm.asinh(b.real * a.imag - b.imag * a.real))
+
+
+@compiled
 def acos(z):
     """Inverse cosine."""
-    return np.arccos(z)
+    return type(z)(_acos(np.complex128(z)))
 
 
-@register_jitable
+@compiled
 def atan(z):
     """Inverse tangent."""
-    return np.arctan(z)
+    return _turned_back(atanh(_turned(z)))
 
 
-@register_jitable
+@compiled
+def _asinh(z):
+    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
+        re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
+        return make(np.copysign(re, z.real), vm.atan2(z.imag, np.abs(z.real)))
+    a, b = _root(make(1.0 + z.imag, -z.real)), _root(make(1.0 - z.imag, z.real))
+    re = vm.asinh(a.real * b.imag - b.real * a.imag)
+    return make(re, vm.atan2(z.imag, a.real * b.real - a.imag * b.imag))
+
+
+@compiled
 def asinh(z):
     """Inverse hyperbolic sine."""
-    return np.arcsinh(z)
+    return type(z)(_asinh(np.complex128(z)))
 
 
-@register_jitable
+@compiled
+def _acosh(z):
+    if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
+        re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
+        return make(re, vm.atan2(z.imag, z.real))
+    a, b = _root(make(z.real - 1.0, z.imag)), _root(make(z.real + 1.0, z.imag))
+    re = vm.asinh(a.real * b.real + a.imag * b.imag)
+    return make(re, 2.0 * vm.atan2(a.imag, b.real))
+
+
+@compiled
 def acosh(z):
     """Inverse hyperbolic cosine."""
-    return np.arccosh(z)
+    return type(z)(_acosh(np.complex128(z)))
 
 
-@register_jitable
+@compiled
+def _atanh(x, y):
+    """Inverse hyperbolic tangent of ``x + i y`` for ``x >= 0``."""
+    ay = np.abs(y)
+    if x != x or x > _LARGE or ay > _LARGE:
+        re = np.copysign(0.0, x)
+        if not (np.abs(x) == np.inf or ay == np.inf):
+            h = np.hypot(x * 0.5, y * 0.5)
+            re = x / 4.0 / h / h
+        im = -np.copysign(0.5 * np.pi, -y)
+    elif x == 1.0 and ay < _SMALL:
+        re, im = np.inf, y
+        if ay != 0.0:
+            re = -vm.log(np.sqrt(ay) / np.sqrt(np.hypot(ay, 2.0)))
+            im = np.copysign(vm.atan2(2.0, -ay) * 0.5, y)
+    else:
+        near = 1.0 - x
+        re = vm.log1p(4.0 * x / (near * near + ay * ay)) * 0.25
+        im = -vm.atan2(-2.0 * y, near * (1.0 + x) - ay * ay) * 0.5
+    return make(re, im if y == y else y)
+
+
+@compiled
 def atanh(z):
     """Inverse hyperbolic tangent."""
-    return np.arctanh(z)
+    x, y = np.float64(z.real), np.float64(z.imag)
+    negative = x < 0.0
+    w = _atanh(-x if negative else x, -y if negative else y)
+    return type(z)(neg(w) if negative else w)
 
 
-@register_jitable
+@compiled
 def atan2(y, x):
     """``-i log((x + i y) / sqrt(x**2 + y**2))``: the angle of a point with complex coordinates."""
-    rotated = make(x.real - y.imag, x.imag + y.real)
-    w = log(np.divide(rotated, np.sqrt(x * x + y * y)))
-    return make(w.imag, -w.real)
+    a, b = np.complex128(y), np.complex128(x)
+    w = _log(div(make(b.real - a.imag, b.imag + a.real), _root(b * b + a * a)))
+    return type(y)(make(w.imag, -w.real))

@@ -7,14 +7,11 @@ is contiguous and the stride is 1.
 
 from __future__ import annotations
 
-from numba import njit
-
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
-
-kernel = njit(nogil=True, error_model="numpy")
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import u
 
 
-@kernel
+@compiled
 def _element(o, k, n, stride, low, base, spread):
     """Return the operand's index under window element ``k`` at place ``o``; -1 in padding."""
     at = o * stride + k * spread - low
@@ -23,7 +20,7 @@ def _element(o, k, n, stride, low, base, spread):
     return at // base
 
 
-@kernel
+@compiled
 def _row(lhs, weight, out, x, y, x_step, y_step, k, n, places, stride, low, base, spread):
     """Add a row of products: ``out[y + o * y_step] += weight * lhs[x + at(o) * x_step]``."""
     if base > 1:
@@ -45,7 +42,7 @@ def _row(lhs, weight, out, x, y, x_step, y_step, k, n, places, stride, low, base
             out[u(y + o * y_step)] += weight * lhs[u(x + o * stride * x_step)]
 
 
-@kernel
+@compiled
 def direct(lhs, rhs, out, batch, out_features, features, feature_groups, batch_groups, *sizes):
     """Convolve; ``sizes`` holds strides of lhs, rhs and out (batch or output, feature, three
     spatial), then triples: spatial shape, window, places, window strides, low padding, distances

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from .scalar import maximum, minimum, u  # noqa: TID251 - a relative import keeps the one name
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import maximum, minimum, u
 
 _LOG2 = math.log(2.0)
 
 
-@njit(nogil=True, error_model="numpy")
+@compiled
 def _add(a, b):
     return a + b
 
 
-@njit(nogil=True, error_model="numpy")
+@compiled
 def _multiply(a, b):
     return a * b
 
 
-@njit(nogil=True, error_model="numpy")
+@compiled
 def _log_add(a, b):
     if a == b:  # infinities too, whose difference would be NaN
         return a + type(a)(_LOG2)
@@ -36,7 +35,7 @@ def _log_add(a, b):
 def _along(combine):
     """Return the kernel that folds by ``combine`` along the middle axis, keeping every result."""
 
-    @njit(nogil=True, error_model="numpy")
+    @compiled
     def run(x, out, outer, n, inner, reverse):
         step = -inner if reverse else inner
         for o in range(outer):
@@ -66,7 +65,7 @@ cummin = _along(minimum)
 cumlogsumexp = _along(_log_add)
 
 
-@njit(nogil=True, error_model="numpy")
+@compiled
 def linear_recurrence(a, b, out, outer, n, inner, reverse):
     """Set ``out[k] = a[k] * out[k - 1] + b[k]`` along the middle axis, from zero."""
     step = -inner if reverse else inner

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba.extending import register_jitable
+
+from fnarray_kernels.registry import compiled
 
 
-@register_jitable
+@compiled
 def _digamma(x):
     """Digamma for ``x > 0``: shifted above 10, then the asymptotic series (DLMF 5.11.2)."""
     shift = 0.0
@@ -20,7 +21,7 @@ def _digamma(x):
     return shift + math.log(x) - 0.5 / x - tail
 
 
-@register_jitable
+@compiled
 def _series(a, x):
     """dP/da over ``x**a exp(-x) / gamma(a)`` by the power series, for x up to a + 1."""
     term, total, slope, d_total = 1.0, 1.0, 0.0, 0.0
@@ -34,7 +35,7 @@ def _series(a, x):
     return (total * (math.log(x) - _digamma(a + 1.0)) + d_total) / a
 
 
-@register_jitable
+@compiled
 def _fraction(a, x):
     """dP/da over ``x**a exp(-x) / gamma(a)`` by Lentz's method on Q's fraction, for larger x."""
     b = x + 1.0 - a
@@ -59,14 +60,14 @@ def _fraction(a, x):
     return -(dh + h * (math.log(x) - _digamma(a)))
 
 
-@register_jitable
+@compiled
 def _scaled_slope(a, x):
     if not (0.0 < a < math.inf and 0.0 < x < math.inf):
         return math.nan
     return _series(a, x) if x <= a + 1.0 else _fraction(a, x)
 
 
-@register_jitable
+@compiled
 def igamma_grad_a(a, x):
     """Derivative of the regularised P(a, x) by ``a``, in float64 whatever the operands."""
     a, x = np.float64(a), np.float64(x)
@@ -78,7 +79,7 @@ def igamma_grad_a(a, x):
     return factor * _scaled_slope(a, x) if factor > 0.0 else 0.0
 
 
-@register_jitable
+@compiled
 def random_gamma_grad(a, x):
     """``-(dP/da) / (dP/dx)``: derivative of a gamma sample by its shape, its quantile fixed."""
     a, x = np.float64(a), np.float64(x)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
 
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
+from fnarray_kernels.registry import compiled, tell
+from fnarray_kernels.scalar import u
 
 
 def _product(a, b, out, m, k, n):
@@ -29,12 +28,10 @@ def product(a, b, out, m, k, n):
     np.matmul(a.reshape(m, k), b.reshape(k, n), out=out.reshape(m, n))
 
 
-@overload(product)
-def _product_of(a, b, out, m, k, n):
-    return _product if isinstance(out.dtype, types.Float | types.Complex) else _row_by_row
+tell("product", product, (_product, _row_by_row))
 
 
-@njit(nogil=True, error_model="numpy")
+@compiled
 def batched(a, b, out, batch, m, k, n):
     """Fill ``out`` (batch, m, n) with the products of ``a`` (batch, m, k) and ``b`` (batch, k, n).
 

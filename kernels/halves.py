@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
+from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import bf16_load, bf16_store, f16_load, f16_store
 
 
-@register_jitable
+@compiled
 def _step(bits, up):
     """Bits of the neighbour of a half-precision number, a finite one that is not zero."""
     grows = up == (bits < np.uint16(0x8000))
     return np.uint16(bits + 1) if grows else np.uint16(bits - 1)
 
 
-@register_jitable
+@compiled
 def nextafter_f16(x, y):
     """Next float16 after ``x`` towards ``y``; both are float16 values held in float32."""
     if x != x or y != y or x == y:
@@ -25,7 +25,7 @@ def nextafter_f16(x, y):
     return f16_load(_step(f16_store(x), y > x))
 
 
-@register_jitable
+@compiled
 def nextafter_bf16(x, y):
     """Next bfloat16 after ``x`` towards ``y``; both are bfloat16 values held in float32."""
     if x != x or y != y or x == y:
@@ -35,7 +35,7 @@ def nextafter_bf16(x, y):
     return bf16_load(_step(bf16_store(x), y > x))
 
 
-@register_jitable
+@compiled
 def recast(x, out):
     """Copy the bytes of one array into another of the same size in bytes."""
     out.view(np.uint8)[:] = x.view(np.uint8)

@@ -9,14 +9,12 @@ are LAPACK's, whose blocked forms are faster (see ``fnarray.ops.kit.matrix``).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
-
-kernel = njit(nogil=True, error_model="numpy")
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import u
 
 
-@kernel
+@compiled
 def cholesky(a, out, batch, n):
     """Lower factors ``L`` with ``L L^H = A`` from lower triangles; NaN where there is none."""
     for s in range(batch):
@@ -44,7 +42,7 @@ def cholesky(a, out, batch, n):
                     out[u(at + i * n + j)] = np.nan
 
 
-@kernel
+@compiled
 def _substitute(a, at, row, column, x, to, down, across, n, k, lower, conjugated, unit):
     """Solve ``A X = X`` in place for a triangular ``A``.
 
@@ -69,7 +67,7 @@ def _substitute(a, at, row, column, x, to, down, across, n, k, lower, conjugated
                 x[u(to + i * down + c * across)] /= pivot
 
 
-@kernel
+@compiled
 def triangular_solve(a, b, out, batch, n, k, left, lower, transposed, conjugated, unit):
     """Solve ``op(A) X = B`` for B of (n, k), or ``X op(A) = B`` for B of (k, n)."""
     # X op(A) = B is op(A)^T X^T = B^T: strides change places.
@@ -85,13 +83,13 @@ def triangular_solve(a, b, out, batch, n, k, left, lower, transposed, conjugated
         )  # fmt: skip
 
 
-@kernel
+@compiled
 def _size(x):
     # As LAPACK compares complex pivots: cheaper than the modulus, and as good for stability.
     return abs(x.real) + abs(x.imag)
 
 
-@kernel
+@compiled
 def _factor(x, at, pivots, to, m, n):
     """Factor in place with row exchanges; returns how many rows were exchanged."""
     exchanges = 0
@@ -119,7 +117,7 @@ def _factor(x, at, pivots, to, m, n):
     return exchanges
 
 
-@kernel
+@compiled
 def lu(a, out, pivots, order, batch, m, n):
     """Factor ``P A = L U``: both factors in one matrix, the exchanges, the rows' new order."""
     size = min(m, n)
@@ -130,7 +128,7 @@ def lu(a, out, pivots, order, batch, m, n):
     permutation(pivots, order, batch, size, m)
 
 
-@kernel
+@compiled
 def permutation(pivots, order, batch, size, rows):
     """Order of rows that successive exchanges make."""
     for s in range(batch):
@@ -142,7 +140,7 @@ def permutation(pivots, order, batch, size, rows):
             order[u(at + i)], order[u(other)] = order[u(other)], order[u(at + i)]
 
 
-@kernel
+@compiled
 def linear_solve(a, b, out, batch, n, k):
     """Solve ``A X = B`` by LU factorisation."""
     work, pivots = np.empty(n * n, out.dtype), np.empty(n, np.int64)
@@ -161,7 +159,7 @@ def linear_solve(a, b, out, batch, n, k):
             _substitute(work, 0, n, 1, out, to, k, 1, n, k, lower, False, lower)
 
 
-@kernel
+@compiled
 def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugated):
     """Solve ``op(A) X = B`` given the factors and the rows' order of ``P A = L U``."""
     work = np.empty(n * k, out.dtype)
@@ -182,7 +180,7 @@ def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugate
                 out[u(to + target * k + c)] = work[u(i * k + c)]
 
 
-@kernel
+@compiled
 def determinant(a, out, batch, n):
     """Determinants, by LU factorisation."""
     work, pivots = np.empty(n * n, out.dtype), np.empty(n, np.int64)
@@ -195,7 +193,7 @@ def determinant(a, out, batch, n):
         out[u(s)] = total
 
 
-@kernel
+@compiled
 def log_determinant(a, sign, log, batch, n):
     """Phases (signs, of real matrices) and logarithms of the sizes of determinants."""
     work, pivots = np.empty(n * n, sign.dtype), np.empty(n, np.int64)
@@ -212,7 +210,7 @@ def log_determinant(a, sign, log, batch, n):
         sign[u(s)], log[u(s)] = phase, total
 
 
-@kernel
+@compiled
 def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
     """Solve tridiagonal systems by elimination with exchanges of neighbouring rows.
 
@@ -255,7 +253,7 @@ def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
                 out[u(row)] = total / d[u(i)]
 
 
-@kernel
+@compiled
 def adjugate(a, out, batch, n):
     """Adjugates, by elimination with complete pivoting: zero pivots come last.
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import platform
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic, overload
+import numpy as np
 
-#: By machine: read and set the control register, and its bits for flushing results and operands.
-_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-_ARM = platform.machine().lower() in {"aarch64", "arm64"}
-_X86_FLUSH = 1 << 15 | 1 << 6
-_ARM_FLUSH = 1 << 24
+from fnarray_kernels._ir import Template
+from fnarray_kernels.registry import compiled, tell
+
+_MACHINE = platform.machine().lower()
+_X86 = _MACHINE in {"x86_64", "amd64"}
+_ARM = _MACHINE in {"aarch64", "arm64"}
 
 
 def flush_subnormal():
@@ -30,69 +29,48 @@ def restore(mode):
     """Bring back a mode that `flush_subnormal` returned."""
 
 
-def _read(builder):
-    if _X86:
-        slot = builder.alloca(ir.IntType(32))
-        _call(builder, "llvm.x86.sse.stmxcsr", slot)
-        return builder.zext(builder.load(slot), ir.IntType(64))
-    kind = ir.FunctionType(ir.IntType(64), [])
-    return builder.asm(kind, "mrs $0, fpcr", "=r", [], side_effect=True)
+def _text(lines, result=""):
+    names = "llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"
+    declared = {name: ("void", ("ptr",)) for name in names if any(name in x for x in lines)}
+    return Template("\n".join(lines), result, np.dtype(np.int64), declared, {})
 
 
-def _write(builder, mode):
-    if _X86:
-        slot = builder.alloca(ir.IntType(32))
-        builder.store(builder.trunc(mode, ir.IntType(32)), slot)
-        _call(builder, "llvm.x86.sse.ldmxcsr", slot)
-    else:
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
-        builder.asm(kind, "msr fpcr, $0", "r", [mode], side_effect=True)
-
-
-def _call(builder, name, slot):
-    pointer = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [pointer])
-    module = builder.module
-    function = module.globals.get(name) or ir.Function(module, kind, name)
-    builder.call(function, [builder.bitcast(slot, pointer)])
-
-
-@intrinsic
-def _flush(typingctx):
-    def codegen(context, builder, signature, args):
-        mode = _read(builder)
-        bits = _X86_FLUSH if _X86 else _ARM_FLUSH
-        _write(builder, builder.or_(mode, ir.Constant(ir.IntType(64), bits)))
-        return mode
-
-    return types.int64(), codegen
-
-
-@intrinsic
-def _restore(typingctx, mode):
-    def codegen(context, builder, signature, args):
-        _write(builder, args[0])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), codegen
-
+if _X86:
+    #: Reads the control register, and sets its bits for flushing results and operands.
+    FLUSH = _text(
+        (
+            "%~slot = alloca i32",
+            "call void @llvm.x86.sse.stmxcsr(ptr %~slot)",
+            "%~0 = load i32, ptr %~slot",
+            f"%~1 = or i32 %~0, {1 << 15 | 1 << 6}",
+            "store i32 %~1, ptr %~slot",
+            "call void @llvm.x86.sse.ldmxcsr(ptr %~slot)",
+            "%~2 = zext i32 %~0 to i64",
+        ),
+        "%~2",
+    )
+    RESTORE = _text(
+        (
+            "%~slot = alloca i32",
+            "%~0 = trunc i64 %~a to i32",
+            "store i32 %~0, ptr %~slot",
+            "call void @llvm.x86.sse.ldmxcsr(ptr %~slot)",
+        )
+    )
+elif _ARM:
+    FLUSH = _text(
+        (
+            '%~0 = call i64 asm sideeffect "mrs $0, fpcr", "=r"()',
+            f"%~1 = or i64 %~0, {1 << 24}",
+            'call void asm sideeffect "msr fpcr, $0", "r"(i64 %~1)',
+        ),
+        "%~0",
+    )
+    RESTORE = _text(('call void asm sideeffect "msr fpcr, $0", "r"(i64 %~a)',))
 
 if _X86 or _ARM:
-
-    @overload(flush_subnormal, inline="never")
-    def _flush_overload():
-        return lambda: _flush()
-
-    @overload(restore, inline="never")
-    def _restore_overload(mode):
-        return lambda mode: _restore(mode)
-
+    tell("mode", flush_subnormal, FLUSH)
+    tell("mode", restore, RESTORE)
 else:
-
-    @overload(flush_subnormal)
-    def _flush_nothing():
-        return lambda: 0
-
-    @overload(restore)
-    def _restore_nothing(mode):
-        return lambda mode: None
+    compiled(flush_subnormal)
+    compiled(restore)

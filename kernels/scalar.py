@@ -5,18 +5,14 @@ Each is a `scalar` text: inlined in compiled code, and callable on NumPy values 
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.imputils import impl_ret_borrowed
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin, types
-from numba.np.arrayobj import make_array, populate_array
 
 from fnarray_kernels import _ir
 from fnarray_kernels._ir import bitcast, convert, fabs, fmax, fmin, relaxed, scalar, select
 from fnarray_kernels._ir import copysign as _copysign
+from fnarray_kernels.registry import tell
 
 
 def _width(x):
@@ -142,8 +138,6 @@ def ipow(x, n):
     TypeError
         A negative `n` with an integer `x`.
     """
-    if isinstance(x, _ir.Value):
-        return _ipow(x, n)
     with np.errstate(all="ignore"):
         return _ipow(_ir.plain(x), int(n))
 
@@ -161,6 +155,15 @@ def _ipow(x, n):
     if result is None:
         return x * 0 + 1 if x.dtype.kind != "f" else select(x == x, 1.0, _ir.const(1.0, x))
     return 1.0 / result if n < 0 else result
+
+
+@functools.cache
+def _traced_ipow(args):
+    dtype, n = args
+    return _ir.template(_ipow(*_ir.arguments((dtype,), dtype), n))
+
+
+ipow.traced = _traced_ipow
 
 
 # --- bits ---------------------------------------------------------------------------------------
@@ -401,61 +404,6 @@ def flat(a):
     return a.reshape(-1, copy=False)
 
 
-class _Unsigned(AbstractTemplate):
-    key = u
-
-    def generic(self, args, kws):
-        if not isinstance(args[0], types.Integer):
-            raise TypingError(f"fnarray_kernels.u: an integer index is needed, got {args[0]}")
-        return signature(types.uint64, *args)
-
-
-class _Flat(AbstractTemplate):
-    key = flat
-
-    def generic(self, args, kws):
-        (a,) = args
-        if not isinstance(a, types.Array) or (a.layout != "C" and a.ndim):
-            raise TypingError(f"fnarray_kernels.flat: a C-contiguous array is needed, got {a}")
-        return signature(a.copy(ndim=1, layout="C"), a)
-
-
-class _IntegerPower(AbstractTemplate):
-    key, prefer_literal = ipow, True
-
-    def generic(self, args, kws):
-        if not isinstance(args[1], types.IntegerLiteral):
-            raise TypingError(f"ipow: the exponent must be a literal integer, got {args[1]}")
-        return signature(types.unliteral(args[0]), *args)
-
-
-for _template in (_Unsigned, _Flat, _IntegerPower):
-    infer_global(_template.key, types.Function(_template))
-
-
-@lower_builtin(u, types.Integer)
-def _lower_u(context, builder, sig, args):
-    return context.cast(builder, args[0], sig.args[0], types.uint64)
-
-
-@lower_builtin(flat, types.Array)
-def _lower_flat(context, builder, sig, args):
-    old = make_array(sig.args[0])(context, builder, args[0])
-    new = make_array(sig.return_type)(context, builder)
-    one = ir.Constant(old.nitems.type, 1)
-    populate_array(
-        new,
-        data=old.data,
-        shape=cgutils.pack_array(builder, [builder.mul(old.nitems, one)]),
-        strides=cgutils.pack_array(builder, [old.itemsize]),
-        itemsize=old.itemsize,
-        meminfo=old.meminfo,
-        parent=old.parent,
-    )
-    return impl_ret_borrowed(context, builder, sig.return_type, new._getvalue())
-
-
-@lower_builtin(ipow, types.Any, types.IntegerLiteral)
-def _lower_ipow(context, builder, sig, args):
-    x = _ir.Value(builder, _ir.as_dtype(types.unliteral(sig.args[0])), args[0])
-    return _ipow(x, sig.args[1].literal_value).ir
+tell("power", ipow)
+tell("index", u)
+tell("view", flat)

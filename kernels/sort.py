@@ -10,22 +10,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
-
-kernel = njit(nogil=True, error_model="numpy")
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import u
 
 #: Length of the runs that insertion makes: merging shorter ones costs more than it saves.
 _RUN = 12
 
 
-@kernel
+@compiled
 def _less(a, b):
     return (a < b) | ((b != b) & (a == a))
 
 
-@kernel
+@compiled
 def _insert(keys, perm, start, stop):
     for i in range(start + 1, stop):
         key, place = keys[u(i)], perm[u(i)]
@@ -36,7 +34,7 @@ def _insert(keys, perm, start, stop):
         keys[u(j + 1)], perm[u(j + 1)] = key, place
 
 
-@kernel
+@compiled
 def _merge(keys, perm, to_keys, to_perm, start, middle, stop):
     i, j = start, middle
     for at in range(start, stop):
@@ -48,7 +46,7 @@ def _merge(keys, perm, to_keys, to_perm, start, middle, stop):
             j += 1
 
 
-@kernel
+@compiled
 def _order(key, at, step, perm):
     """Rearrange ``perm`` so that ``key[at + perm * step]`` ascends."""
     n = perm.shape[0]
@@ -73,13 +71,13 @@ def _order(key, at, step, perm):
         perm[:] = place
 
 
-@kernel
+@compiled
 def _take(x, out, at, step, perm):
     for r in range(perm.shape[0]):
         out[u(at + r * step)] = x[u(at + perm[r] * step)]
 
 
-@kernel
+@compiled
 def _start(perm, o, i, inner):
     """Reset ``perm``; return where lane ``(o, i)`` begins."""
     n = perm.shape[0]
@@ -88,7 +86,7 @@ def _start(perm, o, i, inner):
     return o * n * inner + i
 
 
-@kernel
+@compiled
 def sort_1(x, x_out, outer, n, inner, num_keys):
     """Sort one operand."""
     perm = np.empty(n, np.int64)
@@ -99,7 +97,7 @@ def sort_1(x, x_out, outer, n, inner, num_keys):
             _take(x, x_out, at, inner, perm)
 
 
-@kernel
+@compiled
 def sort_2(x, y, x_out, y_out, outer, n, inner, num_keys):
     """Sort two operands by the first ``num_keys``."""
     perm = np.empty(n, np.int64)
@@ -113,7 +111,7 @@ def sort_2(x, y, x_out, y_out, outer, n, inner, num_keys):
             _take(y, y_out, at, inner, perm)
 
 
-@kernel
+@compiled
 def sort_3(x, y, z, x_out, y_out, z_out, outer, n, inner, num_keys):
     """Sort three operands by the first ``num_keys``."""
     perm = np.empty(n, np.int64)
@@ -130,14 +128,14 @@ def sort_3(x, y, z, x_out, y_out, z_out, outer, n, inner, num_keys):
             _take(z, z_out, at, inner, perm)
 
 
-@kernel
+@compiled
 def _nan_rank(a):
     if a == a:
         return 0.0
     return math.copysign(1.0, a)
 
 
-@kernel
+@compiled
 def _above(a, b):
     """Whether ``a`` precedes ``b`` among the largest, by IEEE's total order."""
     if a == b:
@@ -145,7 +143,7 @@ def _above(a, b):
     return (a > b) | (_nan_rank(a) > _nan_rank(b))
 
 
-@kernel
+@compiled
 def top_k(x, values, index, outer, n, inner, k):
     """Select the ``k`` largest, descending, the earlier of equals first, by insertion."""
     for o in range(outer if k > 0 else 0):

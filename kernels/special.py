@@ -11,9 +11,9 @@ import functools
 import math
 
 import numpy as np
-from numba.extending import overload, register_jitable, types
 
 from fnarray_kernels._ir import const, fabs, floor, fma, rint, select, sqrt
+from fnarray_kernels.registry import compiled, tell
 from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.exponential import log
 from fnarray_kernels.vmath.parts import INF, NAN, horner, in_double, keep_zero
@@ -143,30 +143,25 @@ def bessel_i1e(x):
 
 def _iterated(core):
     """Make `core`, which converts its arguments to float64, give back their dtype."""
-    inner = register_jitable(core)
+    compiled(core)
 
     @functools.wraps(core)
     def face(*args):
         with np.errstate(all="ignore"):
             return np.result_type(*args).type(core(*args))
 
-    @overload(face)
-    def compiled(*args):
-        if all(a == types.float32 for a in args):
-            return lambda *args: np.float32(inner(*args))
-        return lambda *args: inner(*args)
-
+    tell("in double", face, core)
     return face
 
 
-@register_jitable
+@compiled
 def _stirling(x):
     """Return log gamma less its leading terms ``(x - 1/2) log(x) - x + log(2 pi) / 2``."""
     y = 1.0 / (x * x)
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188))))) / x
 
 
-@register_jitable
+@compiled
 def _log_gap(u):
     """Return ``u - log(1 + u)``, which cancels for small `u` if computed so."""
     if abs(u) > 0.3:
@@ -183,7 +178,7 @@ def _log_gap(u):
         n += 2.0
 
 
-@register_jitable
+@compiled
 def _gamma_weight(a, x):
     """Return ``x**a exp(-x) / gamma(a + 1)``."""
     if a < 12.0:
@@ -192,7 +187,7 @@ def _gamma_weight(a, x):
     return math.exp(-a * gap - _stirling(a)) / math.sqrt(2.0 * math.pi * a)
 
 
-@register_jitable
+@compiled
 def _gamma_both(a, x):
     """Return P(a, x) and Q(a, x) for finite positive arguments."""
     weight = _gamma_weight(a, x)
@@ -251,7 +246,7 @@ def igammac(a, x):
     return 1.0 if x == 0.0 else _gamma_both(a, x)[1]
 
 
-@register_jitable
+@compiled
 def _log_beta(a, b):
     """Return log B(a, b) for ``a >= b``, without the cancellation of large log gammas."""
     if a < 12.0:
@@ -264,7 +259,7 @@ def _log_beta(a, b):
     return high - 0.5 * math.log(b) + 0.9189385332046727 + rest + _stirling(b)
 
 
-@register_jitable
+@compiled
 def _beta_weight(a, b, x):
     """Return ``x**a (1 - x)**b / B(a, b)``."""
     if a < 12.0 or b < 12.0:
@@ -277,7 +272,7 @@ def _beta_weight(a, b, x):
     return math.exp(correction - gap) * math.sqrt(a * rest / (2.0 * math.pi))
 
 
-@register_jitable
+@compiled
 def _beta_fraction(a, b, x):
     """Return the continued fraction DLMF 8.17.22 by Lentz's method (modified)."""
     d = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
@@ -312,7 +307,7 @@ def betainc(a, b, x):
     return 1.0 - weight * _beta_fraction(b, a, 1.0 - x) / b
 
 
-@register_jitable
+@compiled
 def _zeta_positive(x, q):
     """Return zeta for ``x > 1`` and ``q > 0`` by Euler and Maclaurin's sum (DLMF 25.11.5)."""
     total, n = 0.0, 0
@@ -335,7 +330,7 @@ def _zeta_positive(x, q):
     return total
 
 
-@register_jitable
+@compiled
 def _hurwitz(x, q):
     floor = np.floor(q)
     if x == 1.0:
@@ -361,7 +356,7 @@ def zeta(x, q):
     return _hurwitz(np.float64(x), np.float64(q))
 
 
-@register_jitable
+@compiled
 def _digamma_of(x):
     """Return digamma in float64, as the text above would."""
     if x <= 0.0 and x == math.floor(x):

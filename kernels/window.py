@@ -7,14 +7,11 @@ the window.
 
 from __future__ import annotations
 
-from numba import njit
-
-from .scalar import u  # noqa: TID251 - a relative import keeps the one name
-
-kernel = njit(nogil=True, error_model="numpy")
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import u
 
 
-@kernel
+@compiled
 def _element(place, r, ndim, sizes):
     """Return the flat index of window element ``r`` at ``place``; -1 in padding and holes."""
     flat, scale = 0, 1
@@ -31,7 +28,7 @@ def _element(place, r, ndim, sizes):
     return flat
 
 
-@kernel
+@compiled
 def _select(x, largest, place, ndim, sizes):
     count = 1
     for axis in range(ndim):
@@ -51,7 +48,7 @@ def _select(x, largest, place, ndim, sizes):
     return chosen
 
 
-@kernel
+@compiled
 def select_and_scatter_add(source, x, out, largest, ndim, *sizes):
     """Add each element of ``source`` where its window's largest (or smallest) element is."""
     out[:] = 0
@@ -61,7 +58,7 @@ def select_and_scatter_add(source, x, out, largest, ndim, *sizes):
             out[u(i)] += source[u(place)]
 
 
-@kernel
+@compiled
 def select_and_gather_add(tangents, x, out, largest, ndim, *sizes):
     """Fetch from ``tangents`` where each window's largest (or smallest) element is."""
     for place in range(out.size):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest import mock
 
+import llvmlite.binding as llvm
 from numba.core import codegen
 from numba.core import config as numba_config
 
-from fnarray.compile import jit
+from fnarray.compile.cpu import jit
+from fnarray.compile.cpu.native import machine
 
 #: Whether registers are x86's, which all compilers for that architecture know by name.
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -29,3 +32,15 @@ def compiling_for(processor: str | None) -> Iterator[None]:
         yield
     finally:
         target._internal_codegen, numba_config.CPU_NAME, numba_config.CPU_FEATURES = before
+
+
+def assembly_for(processor: str | None, text: str) -> str:
+    """Return what the native compiler makes of LLVM text for an x86 processor; else the host's."""
+    if not X86:
+        return machine.assembly(text)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    named = target.create_target_machine(cpu=processor, features="", opt=3, jit=True)
+    with mock.patch.object(machine, "_target", return_value=named):
+        return machine.assembly(text)

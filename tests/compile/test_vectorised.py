@@ -11,9 +11,11 @@ import fnarray as fa
 import fnarray.numpy as fnp
 from fnarray import nn
 from fnarray.compile.cpu import build, jit
+from fnarray.compile.cpu.namespace import python_function
+from fnarray.compile.cpu.native import kernel as native
 from fnarray.config import enable_x64
 
-from ..processors import X86, compiling_for
+from ..processors import X86, assembly_for, compiling_for
 
 SHAPE = (256, 1000)
 KERNELS = {
@@ -41,15 +43,18 @@ if not X86:  # registers have other names: LLVM's own text
     ARITHMETIC = {None: _LLVM}
 
 
-def code_of(processor, function, *args) -> dict[str, str]:
+def code_of(compiler, processor, function, *args) -> dict[str, str]:
     """Machine code of the kernels of a program, by name; LLVM's where registers are not x86's."""
     executable = fa.jit(function).lower(*args).compile().runtime_executable()
     code = {}
     for kernel in executable.source.kernels:
         name, text = build.kernel_name(kernel.source), build.source(kernel.source)
+        if compiler == "native":
+            code[name] = assembly_for(processor, native.lower(name, kernel.source, None))
+            continue
         with compiling_for(processor):
             library = jit.compile_kernel(
-                jit.python_function(name, text, f"<{name}>"), kernel.source.signature
+                python_function(name, text, f"<{name}>"), kernel.source.signature
             ).library
         code[name] = library.get_asm_str() if X86 else library.get_llvm_str()
     assert code
@@ -61,12 +66,13 @@ FUSED = {"exp", "log1p", "tanh", "selu", "gelu", "softmax"}
 RUNS = [(k, p) for p in ARITHMETIC for k in KERNELS if p != "nehalem" or k not in FUSED]
 
 
+@pytest.mark.parametrize("compiler", ["native", "numba"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize(("name", "processor"), RUNS)
-def test_kernels_work_on_vectors(name, dtype, processor):
+def test_kernels_work_on_vectors(name, dtype, processor, compiler):
     """Every kernel of a program computes on vectors, and calls no scalar math function."""
     with enable_x64(dtype is np.float64):
-        code = code_of(processor, KERNELS[name], np.ones(SHAPE, dtype))
+        code = code_of(compiler, processor, KERNELS[name], np.ones(SHAPE, dtype))
     for kernel, text in code.items():
         assert re.search(ARITHMETIC[processor], text), f"{kernel} of {name} is scalar"
         assert not re.search(r"call\w*\s+\*?(?:exp|expm1|log|log1p|tanh|erf)f?\b", text)

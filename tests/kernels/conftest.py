@@ -7,7 +7,8 @@ import functools
 import numpy as np
 import pytest
 
-from fnarray.compile import jit
+import fnarray_kernels.numba_side  # noqa: F401 - tells Numba of the kernels
+from fnarray.compile.cpu import jit
 
 _CODES = {"bool": "b1", **{f"float{n}": f"f{n}" for n in (32, 64)}}
 _CODES |= {f"{kind}int{n}": f"{kind or 'i'}{n}" for kind in ("", "u") for n in (8, 16, 32, 64)}

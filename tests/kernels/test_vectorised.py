@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fnarray.compile import jit
+from fnarray.compile.cpu import jit
 from fnarray_kernels import scalar as sc
 from fnarray_kernels import special as sp
 from fnarray_kernels import vmath as vm

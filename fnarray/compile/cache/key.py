@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from ...config import config
 from ..emit.source import KernelSource
 
 __all__ = [
@@ -45,7 +46,7 @@ _HARMLESS: Final = frozenset(
 
 def kernel_name(src: KernelSource) -> str:
     """Name a kernel ``k_<16 hex digits>`` by all that its machine code depends on."""
-    return "k_" + _digest(_code(src.text), src.signature)[:16]
+    return "k_" + _digest(_code(src.text), src.signature, config.compiler)[:16]
 
 
 def _code(text: str) -> str:
@@ -67,12 +68,18 @@ def environment() -> tuple[str, ...]:
     return (
         *versions(),
         "kernels " + fingerprint("fnarray_kernels"),
-        "jit " + sha256((Path(__file__).parents[1] / "cpu" / "jit.py").read_bytes()).hexdigest(),
+        "compilers " + _hashed_compilers(),
         llvm.get_process_triple(),
         llvm.get_host_cpu_name(),
         llvm.get_host_cpu_features().flatten(),
         *sorted(s for s in settings if s.partition("=")[0] not in _HARMLESS),
     )
+
+
+def _hashed_compilers() -> str:
+    folder = Path(__file__).parents[1] / "cpu"
+    paths = [folder / "jit.py", folder / "namespace.py", *sorted((folder / "native").glob("*.py"))]
+    return sha256(repr([p.read_bytes() for p in paths]).encode()).hexdigest()
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""From kernel source to a callable: memory, then disk, then Numba."""
+"""From kernel source to a callable: memory, then disk, then a compiler."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from ...config import config
 from ...core.dtypes import bfloat16
 from ..cache import store
 from ..cache.key import KernelSource, kernel_name
+from .namespace import disabled, python_function, spell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +27,11 @@ __all__ = ["KernelSource", "forget", "kernel_name", "load", "source", "stats"]
 Kernel = Callable[..., None]
 
 stats: Final[dict[str, Any]] = {"memory": 0, "disk": 0, "compiled": 0, "compile_seconds": 0.0}
+#: Kernels of this process that were left to Numba because nothing else can read them, by reason.
+fallbacks: Final[Counter[str]] = Counter()
 
+#: What object code begins with; what Numba's kernels are kept in begins otherwise.
+OBJECT: Final = b"\x7fELF"
 _HALVES: Final = (np.dtype(np.float16), bfloat16)
 _log: Final = logging.getLogger("fnarray.compile")
 _kernels: Final[dict[tuple[str, bool], Kernel]] = {}
@@ -43,13 +49,12 @@ def load(src: KernelSource) -> Kernel:
     ------
     ValueError
         The text does not define ``kernel``, or a signature code is unknown.
+    NotImplementedError
+        Only the native compiler is allowed, and it cannot read the text.
     numba.core.errors.NumbaError
         Numba rejects the text; a note names the file that holds it.
     """
-    # Numba takes 0.3 s to import: a program that runs op by op never pays for it.
-    from . import jit
-
-    slot = kernel_name(src), jit.disabled()
+    slot = kernel_name(src), disabled()
     kernel = _kernels.get(slot)
     if kernel is None:
         # One lock per kernel: two threads never compile the same one.
@@ -64,9 +69,7 @@ def load(src: KernelSource) -> Kernel:
 
 def source(src: KernelSource) -> str:
     """Return the text of a kernel as its file in the cache shows it."""
-    from . import jit
-
-    return jit.spell(kernel_name(src), src)
+    return spell(kernel_name(src), src)
 
 
 def forget() -> None:
@@ -76,16 +79,14 @@ def forget() -> None:
 
 
 def _make(name: str, src: KernelSource) -> Kernel:
-    from . import jit
-
-    text = jit.spell(name, src)
-    if jit.disabled():
-        return _on_bits(jit.python_function(name, text, _place(name, text)))
+    text = spell(name, src)
+    if disabled():
+        return _on_bits(python_function(name, text, _place(name, text)))
     payload = store.get(name)
     if payload is not None:
         start = time.perf_counter()
         try:
-            kernel = jit.rebuild(payload)
+            kernel = _rebuilt(name, src, payload)
         except Exception as error:  # whatever is wrong with an entry, it can be made again
             _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
         else:
@@ -93,6 +94,18 @@ def _make(name: str, src: KernelSource) -> Kernel:
             _report("loaded %s in %.1f ms", name, 1e3 * (time.perf_counter() - start))
             return kernel
     return _compile(name, src, text)
+
+
+def _rebuilt(name: str, src: KernelSource, payload: bytes) -> Kernel:
+    # Compilers are imported here and below: Numba takes 0.3 s, and a program that runs op by op
+    # needs none.
+    if payload[:4] == OBJECT:
+        from .native import kernel
+
+        return kernel.rebuild(name, src, payload)
+    from . import jit
+
+    return jit.rebuild(payload)
 
 
 def _on_bits(function: Kernel) -> Kernel:
@@ -105,23 +118,49 @@ def _on_bits(function: Kernel) -> Kernel:
 
 
 def _compile(name: str, src: KernelSource, text: str) -> Kernel:
-    from . import jit
-
     place = _place(name, text)
     start = time.perf_counter()
     try:
-        result = jit.compile_kernel(jit.python_function(name, text, place), src.signature)
+        compiled = None if config.compiler == "numba" else _natively(name, src)
+        kernel, payload = compiled or _by_numba(name, src, text, place)
     except Exception as error:
         error.add_note(f"while compiling {place}, with signature ({', '.join(src.signature)})")
         raise
-    payload = jit.dump(result)
     if payload is not None:
         store.put(name, payload)
     elapsed = time.perf_counter() - start
     stats["compiled"] += 1
     stats["compile_seconds"] += elapsed
     _report("compiled %s in %.1f ms", name, 1e3 * elapsed)
-    return result.entry_point
+    return kernel
+
+
+def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
+    """Compile without Numba; None, and the reason counted, for what only Numba can."""
+    from .native import kernel
+    from .native.types import Fallback
+
+    try:
+        payload = kernel.compile_kernel(name, src)
+    except Fallback as reason:
+        if config.compiler == "native":
+            raise NotImplementedError(
+                f"compile.cpu.build: the native compiler does not know {reason}. "
+                f"Set config.compiler to 'auto', which leaves such kernels to Numba."
+            ) from reason
+        fallbacks[str(reason)] += 1
+        _report("%s is left to Numba: %s", name, reason)
+        return None
+    return kernel.rebuild(name, src, payload), payload
+
+
+def _by_numba(
+    name: str, src: KernelSource, text: str, place: Path | str
+) -> tuple[Kernel, bytes | None]:
+    from . import jit
+
+    result = jit.compile_kernel(python_function(name, text, place), src.signature)
+    return result.entry_point, jit.dump(result)
 
 
 def _place(name: str, text: str) -> Path | str:

@@ -1,36 +1,31 @@
 """Numba's side of a kernel: compile it, turn it into bytes, and back.
 
 The only file of the compile wing that imports Numba, and `fnarray.compile.cpu.build` imports it
-when the first kernel is asked for.  It uses Numba below its dispatcher: a kernel has one
+when the first kernel is Numba's.  It uses Numba below its dispatcher: a kernel has one
 signature, known beforehand, and is never called from other compiled code.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import math
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 import llvmlite.binding as llvm
-import numpy as np
 from numba.core import codegen, compiler, serialize, types
-from numba.core import config as numba_config
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target as _cpu_target
 from numba.core.runtime.nrt import rtsys
 
-from ..cache.key import OPTIONS, KernelSource, versions
+import fnarray_kernels.numba_side  # noqa: F401 - tells Numba of the kernels
 
-__all__ = ["compile_kernel", "disabled", "dump", "namespace", "python_function", "rebuild", "spell"]
+from ..cache.key import OPTIONS
+from .namespace import namespace
+from .native.machine import wide_vectors
 
-# Kernels claim to live in a module that can be imported: Numba looks it up to rebuild a cached
-# kernel, and crashes if there is none.
-_HOME: Final = "fnarray.compile.cpu.build"
+__all__ = ["compile_kernel", "dump", "rebuild"]
+
 _CODE: Final = re.compile(r"([a-z]+\d+)(?:\[(\d)\])?")
 cpu_target: Any = _cpu_target  # its attributes are cached properties, opaque to type checkers
 _TYPES: Final = {
@@ -48,17 +43,6 @@ _TYPES: Final = {
     "c64": types.complex64,
     "c128": types.complex128,
 }
-
-
-@functools.cache
-def wide_vectors() -> bool:
-    """Whether kernels should use 512-bit registers.
-
-    LLVM keeps to 256 bits on every processor whose clock might drop. Those made since Ice Lake
-    drop little or nothing: exp over 1M float32 took 446 us in place of 581.
-    """
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx512vl") and features.get("avx512vbmi"))
 
 
 class KernelLibrary(codegen.JITCodeLibrary):
@@ -102,65 +86,6 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=global_compiler_lock.release,
         after_in_child=global_compiler_lock.release,
     )
-
-
-def disabled() -> bool:
-    """Whether ``NUMBA_DISABLE_JIT`` asks for kernels to run as plain Python."""
-    return bool(getattr(numba_config, "DISABLE_JIT"))  # noqa: B009 - set at run time
-
-
-@functools.cache
-def namespace() -> dict[str, Any]:
-    """Names that kernel text may use; the text refers to nothing else."""
-    kernels = importlib.import_module("fnarray_kernels")
-    scalar = importlib.import_module("fnarray_kernels.scalar")
-    numpy_types = {
-        code: np.bool_ if code == "b1" else getattr(np, str(kind)) for code, kind in _TYPES.items()
-    }
-    return {
-        "__name__": _HOME,
-        "np": np,
-        "math": math,
-        "inf": math.inf,
-        "nan": math.nan,
-        "fk": kernels,
-        "sc": scalar,
-        "vm": importlib.import_module("fnarray_kernels.vmath"),
-        "u": scalar.u,
-        "flat": scalar.flat,
-        **numpy_types,
-    }
-
-
-def spell(name: str, src: KernelSource) -> str:
-    """Write the kernel as a file to read: a header, and the function under its own name.
-
-    Raises
-    ------
-    ValueError
-        The text does not define ``kernel`` exactly once.
-    """
-    body, found = re.subn(r"(?m)^def kernel\(", f"def {name}(", src.text)
-    if found != 1:
-        raise ValueError(
-            f"compile.cpu.build: kernel text must hold 'def kernel(' at the start of one line, "
-            f"got {found} such lines in:\n{src.text}"
-        )
-    return (
-        f"# {name}({', '.join(src.signature)})\n"
-        f"# {', '.join(versions())}\n"
-        f"# sc = fnarray_kernels.scalar (u, flat), vm = fnarray_kernels.vmath, "
-        f"fk = fnarray_kernels\n{body.rstrip()}\n"
-    )
-
-
-def python_function(name: str, text: str, path: Path | str) -> Callable[..., None]:
-    """Execute kernel text as the file `path` and return the Python function."""
-    for module in set(re.findall(r"\bfk\.(\w+)\.", text)):
-        importlib.import_module(f"fnarray_kernels.{module}")  # only what the kernel names
-    scope = dict(namespace())
-    exec(compile(text, str(path), "exec"), scope)
-    return scope[name]
 
 
 @global_compiler_lock

@@ -1,0 +1,186 @@
+"""A kernel as an LLVM module: its text in one function, its arguments unpacked in another.
+
+The machine calls ``name(frame)``: one 64-bit word for each argument, which holds the array itself
+(NumPy's object, whose pointer and sizes are read here), an integer, or the bits of a float64.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from fnarray_kernels._ir import LLVM
+
+from ...cache import store
+from ...cache.key import KernelSource, kernel_name
+from ..namespace import namespace
+from . import machine, shared
+from .call import DATA, DIMENSIONS, NAME, TRAMPOLINE, function, layout_is_known
+from .reader import Text, read_kernel
+from .statements import Statements, bind
+from .types import BOOL, F32, Array, Fallback, Scalar, Value, dtype_of
+from .writer import Again, Module
+
+
+def compile_kernel(name: str, src: KernelSource) -> bytes:
+    """Return the object code of a kernel.
+
+    Raises
+    ------
+    Fallback
+        The text holds something that is left to Numba, or the machine is none that is known.
+    """
+    if not layout_is_known():
+        raise Fallback("the layout of arrays in this Python")
+    code = machine.compiled(lower(name, src, 512 if machine.wide_vectors() else None))
+    if missing := machine.missing(code):  # or the cache would hold what cannot be loaded
+        raise Fallback(f"the function {missing[0]}, which this process lacks")
+    return code
+
+
+def rebuild(name: str, src: KernelSource, code: bytes) -> Callable[..., None]:
+    """Return object code as a callable.
+
+    Raises
+    ------
+    LookupError
+        The code calls a function that this process does not have.
+    """
+    address = machine.address_of(name, code)
+    return function(name, _trampoline(), address, src.signature)
+
+
+@functools.cache
+def _trampoline() -> int:
+    """Return the address of the trampoline, which another process may have compiled."""
+    name = kernel_name(KernelSource(TRAMPOLINE, ()))
+    code = store.get(name)
+    if code is not None:
+        try:
+            return machine.address_of(NAME, code)
+        except (LookupError, ValueError, RuntimeError):
+            code = None
+    code = machine.compiled(TRAMPOLINE)
+    store.put(name, code)
+    return machine.address_of(NAME, code)
+
+
+def lower(name: str, src: KernelSource, width: int | None) -> str:
+    """Return the LLVM text of a kernel.
+
+    Raises
+    ------
+    Fallback
+        The text holds something that is left to Numba.
+    """
+    text = read_kernel(src.text, namespace())
+    kinds = [dtype_of(code) for code in src.signature]
+    if len(kinds) != len(text.params):
+        raise Fallback("a signature of another length")
+    known: dict[str, np.dtype] = {}
+    for _ in range(8):
+        lanes = _lanes(src, width)
+        uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
+        module = Module(lanes, frozenset(f for f, n in uses.items() if n >= shared.USES))
+        body = Statements(module, text)
+        body.kinds = known
+        body.returns, body.single = [], True
+        body.own = lanes > 0
+        try:
+            bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
+            if body.suite(text.body):
+                body.finish(None)
+        except Again:
+            known = body.kinds
+            continue
+        module.texts += _functions(name, text, kinds, body)
+        return module.text(width)
+    raise Fallback("types of variables")
+
+
+def _lanes(src: KernelSource, width: int | None) -> int:
+    """Return how many numbers the long loops of a kernel work on at a time; 0 if it has none."""
+    if "flush_subnormal" in src.text:
+        return 0
+    wide = any(c.rstrip("]").partition("[")[0] in _WIDE for c in src.signature if c != "i64")
+    return (width or 256) // (64 if wide or "64(" in src.text else 32)
+
+
+_FUNCTION = re.compile(r"\bvm\.(\w+)\(")
+_WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
+
+
+def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
+    if rank is not None:
+        return Array(dtype, f"%{name}", f"%{name}.size")
+    if dtype.kind == "c":
+        raise Fallback("a complex number as an argument")
+    return Scalar(dtype, f"%{name}")
+
+
+def _functions(
+    name: str, text: Text, kinds: list[tuple[np.dtype, int | None]], body: Statements
+) -> list[str]:
+    """Return the function of the text, and the one that unpacks its arguments."""
+    lines = "\n".join([*body.allocas, *body.lines])
+    entry, params, operands = [], [], []
+    for k, (param, (dtype, rank)) in enumerate(zip(text.params, kinds, strict=True)):
+        entry.append(f"%{param}.at = getelementptr i64, ptr %frame, i64 {k}")
+        kind = "ptr" if rank is not None else "i64"
+        entry.append(f"%{param}.word = load {kind}, ptr %{param}.at")
+        if rank is None:
+            entry += _number(param, dtype)
+            params.append(f"{LLVM[dtype]} %{param}")
+            operands.append(params[-1])
+            continue
+        entry += (
+            f"%{param}.data = getelementptr i8, ptr %{param}.word, i64 {DATA}",
+            f"%{param} = load ptr, ptr %{param}.data",
+        )
+        params.append(f"ptr noalias %{param}")
+        operands.append(f"ptr %{param}")
+        if f"%{param}.size" in lines:
+            entry += _size(param, rank)
+            params.append(f"i64 %{param}.size")
+            operands.append(params[-1])
+    return [
+        f"define internal void @{name}.text({', '.join(params)}) #1 {{\nentry:\n{lines}\n}}",
+        f"define void @{name}(ptr %frame) #0 {{\n"
+        + "\n".join(entry)
+        + f"\ncall void @{name}.text({', '.join(operands)})\nret void\n}}",
+    ]
+
+
+def _number(param: str, dtype: np.dtype) -> list[str]:
+    """Return what turns a word into a number."""
+    word, kind = f"%{param}.word", LLVM[dtype]
+    if dtype.kind == "f":
+        wide = f"%{param}.wide" if dtype == F32 else f"%{param}"
+        lines = [f"{wide} = bitcast i64 {word} to double"]
+        return [*lines, f"%{param} = fptrunc double {wide} to float"] if dtype == F32 else lines
+    if dtype == BOOL:
+        return [f"%{param} = icmp ne i64 {word}, 0"]
+    if dtype.itemsize == 8:
+        return [f"%{param} = add i64 {word}, 0"]
+    return [f"%{param} = trunc i64 {word} to {kind}"]
+
+
+def _size(param: str, rank: int) -> list[str]:
+    """Return what multiplies an array's dimensions."""
+    lines = [
+        f"%{param}.ds = getelementptr i8, ptr %{param}.word, i64 {DIMENSIONS}",
+        f"%{param}.dims = load ptr, ptr %{param}.ds",
+    ]
+    total = "1"
+    for k in range(rank):
+        lines += (
+            f"%{param}.d{k} = getelementptr i64, ptr %{param}.dims, i64 {k}",
+            f"%{param}.n{k} = load i64, ptr %{param}.d{k}",
+            f"%{param}.p{k} = mul nsw i64 {total}, %{param}.n{k}",
+        )
+        total = f"%{param}.p{k}"
+    return [*lines, f"%{param}.size = add i64 {total}, 0"]

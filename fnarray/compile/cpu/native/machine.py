@@ -1,0 +1,147 @@
+"""LLVM through llvmlite alone: text to object code, object code to addresses."""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+import threading
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from . import call
+from .types import Fallback
+
+#: A fork waits for LLVM: the child would inherit its locks, and itself half-way through.
+lock: Final = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
+
+
+@functools.cache
+def wide_vectors() -> bool:
+    """Whether kernels should use 512-bit registers.
+
+    LLVM keeps to 256 bits on every processor whose clock might drop. Those made since Ice Lake
+    drop little or nothing: exp over 1M float32 took 446 us in place of 581.
+    """
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("avx512vl") and features.get("avx512vbmi"))
+
+
+def _machine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.get_process_triple()
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="static" if triple.startswith("x86") else "default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+_target: Final = functools.cache(_machine)
+
+
+@functools.cache
+def _engine() -> Any:
+    for name, address in call.SYMBOLS.items():
+        llvm.add_symbol(name, address)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())  # which it then owns
+
+
+def compiled(text: str) -> bytes:
+    """Return the object code of LLVM text."""
+    with lock:
+        return _compiled(text)
+
+
+def _compiled(text: str) -> bytes:
+    # Functions of their own, so that what LLVM made is disposed of under the lock as well.
+    return _target().emit_object(_optimised(text))
+
+
+def assembly(text: str) -> str:
+    """Return the assembly of LLVM text, for people and tests."""
+    with lock:
+        return _target().emit_assembly(_optimised(text))
+
+
+def _optimised(text: str) -> Any:
+    try:
+        module = llvm.parse_assembly(text)
+    except RuntimeError as error:  # a mistake of ours, which costs the user a fallback
+        raise Fallback(f"text that LLVM refuses: {error}") from error
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization = True
+    options.slp_vectorization = False
+    builder = llvm.create_pass_builder(_target(), options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def address_of(name: str, code: bytes) -> int:
+    """Load object code; return the address of one of its functions.
+
+    Raises
+    ------
+    LookupError
+        The code calls a function that this process does not have.
+    """
+    with lock:
+        return _address_of(name, code)
+
+
+def _address_of(name: str, code: bytes) -> int:
+    engine = _engine()
+    if names := missing(code):
+        # LLVM ends the process when it meets a symbol it cannot resolve.
+        raise LookupError(f"object code calls {', '.join(names)}, which cannot be found")
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine.get_function_address(name)
+
+
+def missing(code: bytes) -> list[str]:
+    """Return the symbols that object code wants and this process does not have."""
+    with lock:
+        _engine()  # which makes LLVM look into the process
+    return [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
+
+
+def wanted(code: bytes) -> list[str]:
+    """Return the symbols that object code leaves to be found.
+
+    Raises
+    ------
+    ValueError
+        The bytes are no object code of this machine's format.
+    """
+    try:
+        return _wanted(code)
+    except (struct.error, IndexError, OverflowError, StopIteration) as error:
+        raise ValueError("damaged object code") from error
+
+
+def _wanted(code: bytes) -> list[str]:
+    if code[:6] != b"\x7fELF\x02\x01":
+        raise Fallback("object code of another format than ELF")
+    (table,) = struct.unpack_from("<Q", code, 40)
+    size, count = struct.unpack_from("<HH", code, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + k * size) for k in range(count)]
+    symbols = next(s for s in sections if s[1] == 2)
+    names = sections[symbols[6]]
+    strings = code[names[4] : names[4] + names[5]]
+    out = []
+    for at in range(symbols[4], symbols[4] + symbols[5], 24):
+        name, _, _, section = struct.unpack_from("<IBBH", code, at)
+        if section == 0 and name:
+            out.append(strings[name : strings.index(b"\0", name)].decode())
+    return out

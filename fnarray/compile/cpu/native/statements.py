@@ -1,0 +1,450 @@
+"""Statements of kernel text, and functions: a kernel's own and those that it calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fnarray_kernels._ir import LLVM
+
+from .expressions import Expressions, size_of
+from .reader import Text, is_long, read_function
+from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
+from .writer import Again, Module
+
+
+class Statements(Expressions):
+    """Writes statements."""
+
+    def __init__(self, module: Module, text: Text):
+        super().__init__(module, text)
+        self.returns: Any = None
+        self.own = False
+        self._loops: list[tuple[str, str]] = []
+        self._left: set[str] = set()
+        self._owned: list[str] = []
+        self._depth = 0
+
+    def suite(self, statements: Sequence[ast.stmt]) -> bool:
+        """Write statements; return whether control reaches their end."""
+        return all(_STATEMENTS[type(s)](self, s) is not False for s in map(_known, statements))
+
+    def inner(self, statements: Sequence[ast.stmt]) -> bool:
+        """Write a suite that may run never or often."""
+        self._depth += 1
+        try:
+            return self.suite(statements)
+        finally:
+            self._depth -= 1
+
+    # -- assignments -------------------------------------------------------------------------
+
+    def assign(self, node: ast.Assign) -> None:
+        """Write an assignment, to each of its targets."""
+        value = self.expression(node.value)
+        for target in node.targets:
+            self.put(target, value)
+
+    def put(self, target: ast.expr, value: Value) -> None:
+        """Give a value to a target."""
+        if isinstance(target, ast.Name):
+            if target.id in self.text.slots:
+                self.keep(target.id, value, anew=self._depth == 0)
+                self.env.pop(target.id, None)
+            else:
+                self.env[target.id] = value
+        elif isinstance(target, ast.Tuple):
+            if not isinstance(value, tuple) or len(value) != len(target.elts):
+                raise Fallback("unpacking of no tuple")
+            for t, v in zip(target.elts, value, strict=True):
+                self.put(t, v)
+        elif isinstance(target, ast.Subscript):
+            self._put_element(target, value)
+        else:
+            raise Fallback(f"assignment to {type(target).__name__}")
+
+    def _put_element(self, target: ast.Subscript, value: Value) -> None:
+        array = self.expression(target.value)
+        if not isinstance(array, Array):
+            raise Fallback("assignment into no array")
+        if isinstance(target.slice, ast.Slice):
+            if target.slice.lower or target.slice.upper or target.slice.step:
+                raise Fallback("assignment to a part of an array")
+            self._put_all(array, value)
+            return
+        if isinstance(value, Known):
+            value = self.constant(value.value)
+        if not isinstance(value, Scalar):
+            raise Fallback("assignment of no number")
+        value = self.cast(value, array.dtype)
+        self.store(value, self.address(array, self.scalar(target.slice)))
+
+    def _put_all(self, array: Array, value: Value) -> None:
+        """Fill an array with a number, or copy another into it."""
+        if isinstance(value, Known):
+            value = self.constant(value.value)
+        head, body, end = self.label(), self.label(), self.label()
+        counter = self.place("i64")
+        self.lines.append(f"store i64 0, ptr {counter}")
+        self.go(head)
+        self.begin(head)
+        i = Scalar(I64, self.new(f"load i64, ptr {counter}"))
+        more = self.new(f"icmp slt i64 {i.ir}, {size_of(array)}")
+        self.fork(more, body, end)
+        self.begin(body)
+        if isinstance(value, Array):
+            x = self.load(value.dtype, self.element(value, i))
+        elif isinstance(value, Scalar):
+            x = value
+        else:
+            raise Fallback("assignment of a tuple")
+        self.store(self.cast(x, array.dtype), self.element(array, i))
+        following = self.new(f"add nuw nsw i64 {i.ir}, 1")
+        self.lines.append(f"store i64 {following}, ptr {counter}")
+        self.go(head)
+        self.begin(end)
+
+    def augment(self, node: ast.AugAssign) -> None:
+        """Write an assignment that computes with the old value."""
+        op = type(node.op)
+        if isinstance(node.target, ast.Name):
+            new = self.operate(op, self.scalar(_loaded(node.target)), self.scalar(node.value))
+            self.put(node.target, new)
+            return
+        if not isinstance(node.target, ast.Subscript) or isinstance(node.target.slice, ast.Slice):
+            raise Fallback("assignment with an operator")
+        array = self.expression(node.target.value)
+        if not isinstance(array, Array):
+            raise Fallback("assignment into no array")
+        address = self.address(array, self.scalar(node.target.slice))
+        old = self.load(array.dtype, address)
+        new = self.operate(op, old, self.scalar(node.value))
+        self.store(self.cast(new, array.dtype), address)
+
+    # -- control flow ------------------------------------------------------------------------
+
+    def choose(self, node: ast.If) -> bool:
+        """Write a branch."""
+        test = self.truth(node.test)
+        if test in ("true", "false"):
+            return self.suite(node.body if test == "true" else node.orelse)
+        yes, no, end = self.label(), self.label(), self.label()
+        self.fork(test, yes, no)
+        reached = False
+        for label, statements in ((yes, node.body), (no, node.orelse)):
+            self.begin(label)
+            if self.inner(statements):
+                self.go(end)
+                reached = True
+        if reached:
+            self.begin(end)
+        return reached
+
+    def count(self, node: ast.For) -> None:
+        """Write a loop over a range; over a tuple, its turns one by one."""
+        if isinstance(node.iter, ast.Tuple):
+            if any(isinstance(x, (ast.Break, ast.Continue)) for x in ast.walk(node)):
+                raise Fallback("a loop over a tuple that may end early")
+            for item in node.iter.elts:
+                self.put(node.target, self.expression(item))
+                self.suite(node.body)
+            return
+        start, stop, step = self._range(node.iter)
+        if not isinstance(node.target, ast.Name) or node.orelse:
+            raise Fallback("a loop over more than a range")
+        before, body, following, end = (self.label() for _ in range(4))
+        if step is None:
+            test = self.new(f"icmp slt i64 {start}, {stop}")
+        else:
+            start, stop, step, test = self._stepped(start, stop, step)
+        entry = self.label()
+        self.go(entry)
+        self.begin(entry)
+        self.fork(test, before, end)
+        self.begin(before)
+        self.go(body)
+        self.begin(body)
+        counter, after = self.fresh(), self.fresh()
+        if step is None:
+            first, by, flags = start, "1", "nuw nsw"
+        else:
+            first, by, flags = "0", "1", "nuw nsw"
+        self.lines.append(f"{counter} = phi i64 [ {first}, %{before} ], [ {after}, %{following} ]")
+        at = counter
+        if step is not None:
+            at = self.new(f"mul nsw i64 {counter}, {step}")
+            at = self.new(f"add nsw i64 {at}, {start}")
+        self._loops.append((following, end))
+        self._depth += 1
+        self.put(node.target, Scalar(I64, at))
+        if self.suite(node.body):
+            self.go(following)
+        self._depth -= 1
+        self._loops.pop()
+        self.begin(following)
+        self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
+        again = self.new(f"icmp slt i64 {after}, {stop}")
+        self.fork(again, body, end)
+        short = stop.isdigit() and int(stop) < self.module.lanes
+        if self.own and not short and is_long(node, self.text.slots, self.module.sharing):
+            self.lines[-1] += self.module.loop()
+        self.begin(end)
+
+    def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
+        if not isinstance(node, ast.Call) or node.keywords:
+            raise Fallback("a loop over no range")
+        function = self.expression(node.func)
+        if not isinstance(function, Known) or function.value is not range:
+            raise Fallback("a loop over no range")
+        args = [self.scalar(a) for a in node.args]
+        if any(a.dtype.kind != "i" for a in args):
+            raise Fallback("a range of no integers")
+        ends = [self.cast(a, I64).ir for a in args]
+        if len(ends) == 1:
+            return "0", ends[0], None
+        return ends[0], ends[1], ends[2] if len(ends) == 3 and ends[2] != "1" else None
+
+    def _stepped(self, start: str, stop: str, step: str) -> tuple[str, str, str, str]:
+        """Return what counts the turns of a range with a step: their number is the new end."""
+        up = self.new(f"icmp sgt i64 {step}, 0")
+        forward, backward = (
+            self.new(f"sub nsw i64 {b}, {a}") for a, b in ((start, stop), (stop, start))
+        )
+        size = self.new(f"select i1 {up}, i64 {step}, i64 {self.new(f'sub nsw i64 0, {step}')}")
+        span = self.new(f"select i1 {up}, i64 {forward}, i64 {backward}")
+        padded = self.new(f"add nsw i64 {span}, {self.new(f'sub nsw i64 {size}, 1')}")
+        zero = self.new(f"icmp eq i64 {size}, 0")
+        by = self.new(f"select i1 {zero}, i64 1, i64 {size}")
+        turns = self.new(f"sdiv i64 {padded}, {by}")
+        return start, turns, step, self.new(f"icmp sgt i64 {turns}, 0")
+
+    def repeat(self, node: ast.While) -> bool:
+        """Write a loop with a test."""
+        head, body, end = self.label(), self.label(), self.label()
+        self.go(head)
+        self.begin(head)
+        test = self.truth(node.test)
+        if test == "true":
+            self.go(body)
+        else:
+            self.fork(test, body, end)
+        self.begin(body)
+        self._loops.append((head, end))
+        if self.inner(node.body):
+            self.go(head)
+        self._loops.pop()
+        if test == "true" and end not in self._left:
+            return False
+        self.begin(end)
+        return True
+
+    def leave(self, node: ast.Break) -> bool:
+        """End the innermost loop."""
+        self.go(self._loops[-1][1])
+        self._left.add(self._loops[-1][1])
+        return False
+
+    def skip(self, node: ast.Continue) -> bool:
+        """Begin the innermost loop's next turn."""
+        self.go(self._loops[-1][0])
+        return False
+
+    def bare(self, node: ast.Expr) -> None:
+        """Write a call whose result is not wanted; a docstring is nothing."""
+        if not isinstance(node.value, ast.Constant):
+            self.expression(node.value)
+
+    # -- functions ---------------------------------------------------------------------------
+
+    def allocate(self, count: Scalar, dtype: np.dtype) -> Array:
+        """Return a new array, which lives until the function returns."""
+        if self._depth:
+            raise Fallback("an array made in a loop")
+        width = dtype.itemsize
+        size = self.new(f"mul nsw i64 {count.ir}, {width}")
+        pointer = self.external("malloc", "ptr", [f"i64 {size}"])
+        self._owned.append(pointer)
+        return Array(dtype, pointer, count.ir)
+
+    def give(self, node: ast.Return) -> bool:
+        """Return from the function."""
+        value = None if node.value is None else self.expression(node.value)
+        self.finish(value)
+        return False
+
+    def finish(self, value: Any) -> None:
+        """Write the end of a function."""
+        values = _parts(self, value)
+        types = [x.dtype for x in values]
+        if self.returns is None:
+            self.returns = types
+            self.single = not isinstance(value, tuple)
+        elif self.returns != types:
+            if len(types) != len(self.returns):
+                raise Fallback("results of different kinds")
+            both = [unified(a, b) for a, b in zip(types, self.returns, strict=True)]
+            if both != self.returns:
+                self.returns = both
+                raise Again
+            values = [self.cast(x, d) for x, d in zip(values, both, strict=True)]
+        for pointer in self._owned:
+            self.external("free", "void", [f"ptr {pointer}"])
+        if not values:
+            self.lines.append("ret void")
+            return
+        kind = result_type(self.returns)
+        total = "poison"
+        k = 0
+        for x in values:
+            for ir in x.ir if x.dtype.kind == "c" else (x.ir,):
+                one = LLVM[part(x.dtype) if x.dtype.kind == "c" else x.dtype]
+                total = self.new(f"insertvalue {kind} {total}, {one} {ir}, {k}")
+                k += 1
+        self.lines.append(f"ret {kind} {total}")
+
+    def function(self, function: Callable[..., Any], args: list[Value]) -> Value:
+        """Call a function of the kernels, which is written once for each kind of arguments."""
+        args = [self.constant(a.value) if isinstance(a, Known) else a for a in args]
+        key = function, tuple(map(_shape, args))
+        if key not in self.module.functions:
+            self.module.functions[key] = define(self.module, function, args)
+        name, (returns, single) = self.module.functions[key]
+        operands = [x for a in args for x in _operands(a)]
+        kind = result_type(returns)
+        text = f"call {kind} @{name}({', '.join(operands)})"
+        if not returns:
+            self.lines.append(text)
+            return Known(None)
+        total = self.new(text)
+        values, k = [], 0
+        for dtype in returns:
+            irs = []
+            for _ in range(2 if dtype.kind == "c" else 1):
+                irs.append(self.new(f"extractvalue {kind} {total}, {k}"))
+                k += 1
+            values.append(Scalar(dtype, tuple(irs) if dtype.kind == "c" else irs[0]))
+        return values[0] if single else tuple(values)
+
+
+def define(module: Module, function: Callable[..., Any], args: list[Any]) -> tuple[str, Any]:
+    """Write a function for arguments of some kinds; return its name and what it returns."""
+    text = read_function(function)
+    kinds: dict[str, np.dtype] = {}
+    returns: Any = None
+    for _ in range(8):
+        body = Statements(module, text)
+        body.kinds, body.returns = kinds, returns
+        params: list[str] = []
+        values = [_param(body, a, params) for a in args]
+        try:
+            bind(body, values)
+            if body.suite(text.body):
+                body.finish(None)
+        except Again:
+            kinds, returns = body.kinds, body.returns
+            continue
+        break
+    else:
+        raise Fallback(f"types of {text.name}")
+    name = f"{text.name}.{len(module.functions)}.{len(module.texts)}"
+    kind = result_type(body.returns)
+    module.texts.append(
+        f"define internal {kind} @{name}({', '.join(params)}) #0 {{\nentry:\n"
+        + "\n".join([*body.allocas, *body.lines])
+        + "\n}"
+    )
+    return name, (body.returns, body.single)
+
+
+def bind(body: Statements, values: Sequence[Value]) -> None:
+    """Give a function's parameters their values."""
+    text = body.text
+    count = len(text.params)
+    if len(values) < count or (len(values) > count and text.rest is None):
+        raise Fallback(f"arguments of {text.name}")
+    named = list(zip(text.params, values, strict=False))
+    if text.rest is not None:
+        named.append((text.rest, tuple(values[count:])))
+    for name, value in named:
+        if name in text.slots:
+            body.keep(name, value, anew=True)
+        else:
+            body.env[name] = value
+
+
+def result_type(returns: Sequence[np.dtype]) -> str:
+    """Return the LLVM type of a function's results."""
+    if not returns:
+        return "void"
+    kinds = [k for d in returns for k in ([LLVM[part(d)]] * 2 if d.kind == "c" else [LLVM[d]])]
+    return "{ " + ", ".join(kinds) + " }"
+
+
+def _shape(value: Any) -> Any:
+    """Return what must be equal in arguments of one written function."""
+    if isinstance(value, tuple):
+        return tuple(map(_shape, value))
+    return type(value), value.dtype, getattr(value, "size", 0) is None
+
+
+def _operands(value: Any) -> list[str]:
+    if isinstance(value, tuple):
+        return [x for item in value for x in _operands(item)]
+    if isinstance(value, Array):
+        return [f"ptr {value.ir}", *([f"i64 {value.size}"] if value.size is not None else [])]
+    if value.dtype.kind == "c":
+        return [f"{LLVM[part(value.dtype)]} {ir}" for ir in value.ir]
+    return [f"{LLVM[value.dtype]} {value.ir}"]
+
+
+def _param(body: Statements, like: Any, params: list[str]) -> Value:
+    def new(kind: str) -> str:
+        name = body.fresh()
+        params.append(f"{kind} {name}")
+        return name
+
+    if isinstance(like, tuple):
+        return tuple(_param(body, x, params) for x in like)
+    if isinstance(like, Array):
+        return Array(like.dtype, new("ptr"), new("i64") if like.size is not None else None)
+    if like.dtype.kind == "c":
+        p = LLVM[part(like.dtype)]
+        return Scalar(like.dtype, (new(p), new(p)))
+    return Scalar(like.dtype, new(LLVM[like.dtype]))
+
+
+def _parts(body: Statements, value: Any) -> list[Scalar]:
+    if value is None or (isinstance(value, Known) and value.value is None):
+        return []
+    items = value if isinstance(value, tuple) else (value,)
+    out = [body.constant(x.value) if isinstance(x, Known) else x for x in items]
+    if not all(isinstance(x, Scalar) for x in out):
+        raise Fallback("a function that returns an array")
+    return out
+
+
+def _loaded(target: ast.Name) -> ast.Name:
+    return ast.Name(target.id, ast.Load())
+
+
+def _known(statement: ast.stmt) -> ast.stmt:
+    if type(statement) not in _STATEMENTS:
+        raise Fallback(f"syntax {type(statement).__name__}")
+    return statement
+
+
+_STATEMENTS: dict[type[ast.stmt], Any] = {
+    ast.Assign: Statements.assign,
+    ast.AugAssign: Statements.augment,
+    ast.If: Statements.choose,
+    ast.For: Statements.count,
+    ast.While: Statements.repeat,
+    ast.Break: Statements.leave,
+    ast.Continue: Statements.skip,
+    ast.Return: Statements.give,
+    ast.Expr: Statements.bare,
+    ast.Pass: lambda self, node: None,
+}

@@ -1,0 +1,89 @@
+"""What the values of a kernel are, and Numba's rules for numbers of different types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..namespace import CODES
+
+I64, U64, BOOL = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.bool_)
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
+
+#: Kernels that were left to Numba in this process, by reason.
+fallbacks: Counter[str] = Counter()
+
+
+class Fallback(Exception):
+    """A kernel holds something that is left to Numba."""
+
+
+@dataclass(slots=True)
+class Scalar:
+    """A number: its dtype, and the LLVM operand, or two for the parts of a complex number.
+
+    ``literal`` is its value where the text spells it out.
+    """
+
+    dtype: np.dtype
+    ir: Any
+    literal: Any = None
+
+
+@dataclass(slots=True)
+class Array:
+    """A contiguous array: the dtype of its elements, a pointer and their count."""
+
+    dtype: np.dtype
+    ir: str
+    size: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Something that compilation knows: a function, a module, a dtype, a number of a global."""
+
+    value: Any
+
+
+Value = Scalar | Array | Known | tuple
+
+
+def dtype_of(code: str) -> tuple[np.dtype, int | None]:
+    """Return the dtype and the rank, None for a scalar, that a code of a signature stands for."""
+    name, bracket, rank = code.partition("[")
+    if name not in CODES or (bracket and not (rank[:-1].isdigit() and rank.endswith("]"))):
+        raise Fallback(f"signature {code}")
+    return np.dtype(CODES[name]), int(rank[:-1]) if bracket else None
+
+
+def part(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of a complex number's parts."""
+    return F32 if dtype == C64 else F64
+
+
+def promoted(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Return the dtype in which Numba adds numbers of two types: integers in 64 bits at least."""
+    kinds = {a.kind, b.kind}
+    if "c" in kinds:
+        floats = [part(d) if d.kind == "c" else d if d.kind == "f" else F64 for d in (a, b)]
+        return C128 if F64 in floats else C64
+    if kinds == {"f"}:
+        return F64 if F64 in (a, b) else F32
+    if "f" in kinds:
+        other = a if a.kind != "f" else b
+        if other.itemsize < 4:
+            raise Fallback(f"{a} with {b}")
+        return F64
+    if kinds == {"b"}:
+        raise Fallback("arithmetic of bools")
+    return I64 if "i" in kinds or "b" in kinds else U64
+
+
+def unified(a: np.dtype, b: np.dtype) -> np.dtype:
+    """Return the dtype of a variable that holds values of both types."""
+    return a if a == b else np.promote_types(a, b)

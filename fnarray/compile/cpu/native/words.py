@@ -1,0 +1,329 @@
+"""What kernel text may call, and how each is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fnarray_kernels import registry
+from fnarray_kernels._ir import LLVM
+
+from . import shared
+from .types import (
+    BOOL,
+    C64,
+    C128,
+    F32,
+    F64,
+    I64,
+    U64,
+    Array,
+    Fallback,
+    Known,
+    Scalar,
+    Value,
+    part,
+    promoted,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from .expressions import Expressions
+
+Rule = Callable[["Expressions", list[Value]], Value]
+
+#: What the kernels say of their functions: how each is compiled, and from what.
+_told: dict[Any, tuple[str, Any]] = {}
+registry.listen(lambda kind, function, what: _told.update({function: (kind, what)}))
+
+
+def attribute(to: Expressions, of: Value, name: str) -> Value:
+    """Read an attribute of an array or a number."""
+    if isinstance(of, Array):
+        if name == "size":
+            return Scalar(I64, _size(of))
+        if name == "shape":
+            return (Scalar(I64, _size(of)),)
+        if name == "dtype":
+            return Known(of.dtype)
+    if isinstance(of, Scalar) and name in ("real", "imag"):
+        if of.dtype.kind == "c":
+            return Scalar(part(of.dtype), of.ir[name == "imag"])
+        return of if name == "real" else to.number(of.dtype, 0)
+    raise Fallback(f"attribute {name}")
+
+
+def call(to: Expressions, function: Any, args: list[Value]) -> Value:
+    """Write a call."""
+    rule = _WORDS.get(function) if _hashable(function) else None
+    if rule is not None:
+        return rule(to, args)
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return to.cast(_numbers(to, args)[0], np.dtype(function))
+    kind, what = _told.get(function, (None, None))
+    if kind is None:
+        raise Fallback(f"call of {getattr(function, '__name__', function)}")
+    return _KINDS[kind](to, function, what, args)
+
+
+def _hashable(function: Any) -> bool:
+    return getattr(function, "__hash__", None) is not None
+
+
+def _size(array: Array) -> str:
+    if array.size is None:
+        raise Fallback("the size of an array")
+    return array.size
+
+
+def _numbers(to: Expressions, args: list[Value]) -> list[Scalar]:
+    out = [to.constant(a.value) if isinstance(a, Known) else a for a in args]
+    if not all(isinstance(x, Scalar) for x in out):
+        raise Fallback("a call with no number")
+    return out  # type: ignore[return-value]
+
+
+# --- functions of the kernels -------------------------------------------------------------------
+
+
+def _scalar(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+    numbers = _numbers(to, args)
+    firm = [x.dtype for x in numbers if not (type(x.literal) is int and x.dtype == I64)]
+    dtype = firm[0] if firm else numbers[0].dtype
+    kinds = tuple(x.dtype if x.dtype == dtype else x.literal for x in numbers)
+    return _paste(to, function, kinds, numbers)
+
+
+def _paste(to: Expressions, function: Any, kinds: tuple, numbers: list[Scalar]) -> Scalar:
+    try:
+        template = function.traced(kinds)
+    except TypeError as error:
+        raise Fallback(str(error)) from error
+    to.module.declared.update(template.declared)
+    to.module.tables.update(template.tables)
+    if function.__name__ in to.module.sharing and template.body.count("\n") >= shared.LINES:
+        return Scalar(template.dtype, shared.call(to, function.__name__, kinds, template, numbers))
+    prefix = to.fresh()[1:]
+    body, result = template.pasted(prefix, [x.ir for x in numbers])
+    if body:
+        to.lines.append(body)
+    return Scalar(template.dtype, result)
+
+
+def _power(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+    x, n = _numbers(to, args)
+    if type(n.literal) is not int:
+        raise Fallback("a power that is no constant")
+    return _paste(to, function, (x.dtype, n.literal), [x, n])
+
+
+def _mode(to: Expressions, function: Any, template: Any, args: list[Value]) -> Value:
+    to.module.declared.update(template.declared)
+    prefix = to.fresh()[1:]
+    body, result = template.pasted(prefix, [x.ir for x in _numbers(to, args)])
+    to.lines.append(body)
+    return Scalar(I64, result) if result else Known(None)
+
+
+def _index(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+    (x,) = _numbers(to, args)
+    return Scalar(U64, to.cast(x, I64).ir, x.literal)
+
+
+def _text(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+    return to.function(function, args)  # type: ignore[attr-defined]
+
+
+def _in_double(to: Expressions, function: Any, core: Any, args: list[Value]) -> Value:
+    numbers = _numbers(to, args)
+    result = to.function(core, list(numbers))  # type: ignore[attr-defined]
+    single = all(x.dtype == F32 for x in numbers)
+    return to.cast(result, F32) if single else result
+
+
+def _make(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+    re, im = _numbers(to, args)
+    dtype = promoted(re.dtype, im.dtype) if re.dtype != im.dtype else re.dtype
+    if dtype.kind != "f":
+        dtype = F64
+    parts = to.cast(re, dtype).ir, to.cast(im, dtype).ir
+    return Scalar(C64 if dtype == F32 else C128, parts)
+
+
+def _product(to: Expressions, function: Any, texts: Any, args: list[Value]) -> Value:
+    out = args[2]
+    if isinstance(out, Array) and out.dtype.kind in "fc":
+        raise Fallback("BLAS")
+    return to.function(texts[1], args)  # type: ignore[attr-defined]
+
+
+_KINDS: dict[str, Any] = {
+    "scalar": _scalar,
+    "power": _power,
+    "index": _index,
+    "view": lambda to, function, what, args: args[0],
+    "text": _text,
+    "in double": _in_double,
+    "complex": _make,
+    "product": _product,
+    "mode": _mode,
+}
+
+
+# --- Python's and NumPy's -----------------------------------------------------------------------
+
+
+def _intrinsic(name: str) -> Rule:
+    """Return the rule of a function that LLVM has for floats."""
+
+    def rule(to: Expressions, args: list[Value]) -> Value:
+        (x,) = _floats(to, args)
+        full = f"llvm.{name}.f{8 * x.dtype.itemsize}"
+        return Scalar(x.dtype, to.call_raw(full, LLVM[x.dtype], (x,)))
+
+    return rule
+
+
+def _library(name: str) -> Rule:
+    """Return the rule of a function of the C library, which has an ``f`` for single precision."""
+
+    def rule(to: Expressions, args: list[Value]) -> Value:
+        numbers = _floats(to, args)
+        dtype = numbers[0].dtype
+        full = name + "f" if dtype == F32 else name
+        return Scalar(dtype, to.call_raw(full, LLVM[dtype], tuple(numbers)))
+
+    return rule
+
+
+def _floats(to: Expressions, args: list[Value]) -> list[Scalar]:
+    """Return numbers of one float type: integers are taken in double precision."""
+    numbers = _numbers(to, args)
+    if any(x.dtype.kind == "c" for x in numbers):
+        raise Fallback("a function of complex numbers")
+    dtype = F32 if all(x.dtype == F32 for x in numbers) else F64
+    return [to.cast(x, dtype) for x in numbers]
+
+
+def _whole(name: str) -> Rule:
+    """Return the rule of a rounding that gives an integer, as those of `math` do."""
+    rounded = _intrinsic(name)
+    return lambda to, args: to.cast(rounded(to, args), I64)  # type: ignore[arg-type]
+
+
+def _copysign(to: Expressions, args: list[Value]) -> Value:
+    numbers = _floats(to, args)
+    dtype = numbers[0].dtype
+    name = f"llvm.copysign.f{8 * dtype.itemsize}"
+    return Scalar(dtype, to.call_raw(name, LLVM[dtype], tuple(numbers)))
+
+
+def _extreme(sign: str) -> Rule:
+    """Return the rule of Python's ``min`` or ``max``: a later one counts if it compares."""
+
+    def rule(to: Expressions, args: list[Value]) -> Value:
+        best, *others = _numbers(to, args)
+        for x in others:
+            dtype = best.dtype if best.dtype == x.dtype else promoted(best.dtype, x.dtype)
+            best, x = to.cast(best, dtype), to.cast(x, dtype)
+            kind = LLVM[dtype]
+            name = f"fcmp o{sign}" if dtype.kind == "f" else f"icmp {dtype.kind}{sign}"
+            name = name.replace("icmp i", "icmp s")
+            test = to.new(f"{name} {kind} {x.ir}, {best.ir}")
+            best = Scalar(dtype, to.new(f"select i1 {test}, {kind} {x.ir}, {kind} {best.ir}"))
+        return best
+
+    return rule
+
+
+def _absolute(to: Expressions, args: list[Value]) -> Value:
+    (x,) = _numbers(to, args)
+    if x.dtype.kind == "c":
+        parts = [Scalar(part(x.dtype), ir) for ir in x.ir]
+        return _library("hypot")(to, list(parts))
+    if x.dtype.kind != "f":
+        raise Fallback(f"abs of {x.dtype}")
+    return _intrinsic("fabs")(to, [x])
+
+
+def _conjugate(to: Expressions, args: list[Value]) -> Value:
+    (x,) = _numbers(to, args)
+    if x.dtype.kind != "c":
+        return x
+    imaginary = to.negative(Scalar(part(x.dtype), x.ir[1]))
+    return Scalar(x.dtype, (x.ir[0], imaginary.ir))
+
+
+def _is_nan(to: Expressions, args: list[Value]) -> Value:
+    (x,) = _floats(to, args)
+    return Scalar(BOOL, to.new(f"fcmp uno {LLVM[x.dtype]} {x.ir}, {x.ir}"))
+
+
+def _length(to: Expressions, args: list[Value]) -> Value:
+    (x,) = args
+    if isinstance(x, tuple):
+        return to.constant(len(x))
+    if not isinstance(x, Array):
+        raise Fallback("len of a number")
+    return Scalar(I64, _size(x))
+
+
+def _type(to: Expressions, args: list[Value]) -> Value:
+    (x,) = args
+    if not isinstance(x, Scalar):
+        raise Fallback("type of no number")
+    return Known(x.dtype.type)
+
+
+def _cast_to(dtype: np.dtype) -> Rule:
+    return lambda to, args: to.cast(_numbers(to, args)[0], dtype)
+
+
+def _empty(to: Expressions, args: list[Value]) -> Value:
+    n, kind = args
+    if not isinstance(kind, Known):
+        raise Fallback("an array of an unknown dtype")
+    (count,) = _numbers(to, [n])
+    return to.allocate(to.cast(count, I64), np.dtype(kind.value))  # type: ignore[attr-defined]
+
+
+_WORDS: dict[Any, Rule] = {
+    min: _extreme("lt"),
+    max: _extreme("gt"),
+    abs: _absolute,
+    len: _length,
+    type: _type,
+    float: _cast_to(F64),
+    int: _cast_to(I64),
+    bool: _cast_to(BOOL),
+    complex: lambda to, args: _make(to, complex, None, args),
+    math.exp: _intrinsic("exp"),
+    math.log: _intrinsic("log"),
+    math.sqrt: _intrinsic("sqrt"),
+    math.log1p: _library("log1p"),
+    math.expm1: _library("expm1"),
+    math.erfc: _library("erfc"),
+    math.erf: _library("erf"),
+    math.lgamma: _library("lgamma"),
+    math.floor: _whole("floor"),
+    math.ceil: _whole("ceil"),
+    math.copysign: _copysign,
+    math.isnan: _is_nan,
+    np.log: _intrinsic("log"),
+    np.exp: _intrinsic("exp"),
+    np.sin: _intrinsic("sin"),
+    np.cos: _intrinsic("cos"),
+    np.expm1: _library("expm1"),
+    np.log1p: _library("log1p"),
+    np.arctan2: _library("atan2"),
+    np.hypot: _library("hypot"),
+    np.abs: _absolute,
+    np.copysign: _copysign,
+    np.sqrt: _intrinsic("sqrt"),
+    np.floor: _intrinsic("floor"),
+    np.isnan: _is_nan,
+    np.conj: _conjugate,
+    np.empty: _empty,
+}

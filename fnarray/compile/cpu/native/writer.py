@@ -1,0 +1,311 @@
+"""LLVM text under construction: a module's parts, and the instructions of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fnarray_kernels._ir import LLVM, spelled
+
+from .types import BOOL, F64, I64, U64, Array, Fallback, Known, Scalar, Value, part, unified
+
+
+@dataclass(slots=True)
+class Module:
+    """What the functions of a module share.
+
+    Attributes
+    ----------
+    lanes : int
+        How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+    sharing : frozenset of str
+        Functions of `vmath` that are called.
+    """
+
+    lanes: int = 0
+    sharing: frozenset[str] = frozenset()
+    declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    tables: dict[str, np.ndarray] = field(default_factory=dict)
+    functions: dict[Any, tuple[str, Any]] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    shared: dict[Any, tuple[str, int]] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    attributes: list[str] = field(default_factory=list)
+    loops: int = 0
+
+    def loop(self) -> str:
+        """Return what marks the end of a loop that is long, and has nothing to carry over.
+
+        One vector a turn, and no second vector loop for what remains: such a body fills the
+        registers as it is. It halves the time of compilation, and costs no time to run.
+        """
+        self.loops += 1
+        return f", !llvm.loop !{self.loops + 2}"
+
+    def _metadata(self) -> list[str]:
+        if not self.loops:
+            return []
+        hints = [("vectorize.width", self.lanes), ("interleave.count", 1)]
+        return [
+            *(f'!{k} = !{{!"llvm.loop.{name}", i32 {n}}}' for k, (name, n) in enumerate(hints)),
+            '!2 = !{!"llvm.loop.unroll.disable"}',
+            *(f"!{k} = distinct !{{!{k}, !0, !1, !2}}" for k in range(3, self.loops + 3)),
+        ]
+
+    def text(self, width: int | None) -> str:
+        """Return the module, its functions marked with the width to vectorise to."""
+        out = [
+            f"@{name} = internal unnamed_addr constant [{len(t)} x {LLVM[t.dtype]}] ["
+            + ", ".join(f"{LLVM[t.dtype]} {spelled(t.dtype, x)}" for x in t.tolist())
+            + "]"
+            for name, t in self.tables.items()
+        ]
+        out += [
+            f"declare {result} @{name}({', '.join(args)})"
+            for name, (result, args) in self.declared.items()
+        ]
+        wide = f' "prefer-vector-width"="{width}"' if width else ""
+        if self.used:
+            names = ", ".join(f"ptr @{name}" for name in self.used)
+            out.append(
+                f"@llvm.compiler.used = appending global [{len(self.used)} x ptr] [{names}], "
+                'section "llvm.metadata"'
+            )
+        attributes = [
+            f"attributes #0 = {{ nounwind{wide} }}",
+            f"attributes #1 = {{ nounwind noinline{wide} }}",
+            *(f"attributes #{k} = {{ {a} }}" for k, a in enumerate(self.attributes, 2)),
+        ]
+        return "\n".join([*out, *self.texts, *attributes, *self._metadata()]) + "\n"
+
+
+class Again(Exception):
+    """A variable holds another type than was thought: the function is written anew."""
+
+
+class Writer:
+    """The instructions of one function."""
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.slots: dict[str, tuple[Any, Any]] = {}
+        self.kinds: dict[str, np.dtype] = {}
+        self._count = 0
+
+    # -- instructions ------------------------------------------------------------------------
+
+    def fresh(self) -> str:
+        """Return a new name."""
+        self._count += 1
+        return f"%.{self._count}"
+
+    def new(self, instruction: str) -> str:
+        """Append an instruction; return the name of its result."""
+        self._count += 1
+        name = f"%.{self._count}"
+        self.lines.append(f"{name} = {instruction}")
+        return name
+
+    def label(self) -> str:
+        """Return a new label."""
+        self._count += 1
+        return f"L{self._count}"
+
+    def begin(self, label: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+
+    def go(self, label: str) -> None:
+        """End a block with a jump."""
+        self.lines.append(f"br label %{label}")
+
+    def fork(self, test: str, yes: str, no: str) -> None:
+        """End a block with a choice."""
+        self.lines.append(f"br i1 {test}, label %{yes}, label %{no}")
+
+    def place(self, kind: str) -> str:
+        """Return a place on the stack, made at the function's entry."""
+        name = self.fresh()
+        self.allocas.append(f"{name} = alloca {kind}")
+        return name
+
+    def external(self, name: str, result: str, args: Sequence[str]) -> str:
+        """Call a declared function on operands after their types."""
+        self.module.declared[name] = result, tuple(a.partition(" ")[0] for a in args)
+        text = f"call {result} @{name}({', '.join(args)})"
+        if result == "void":
+            self.lines.append(text)
+            return ""
+        return self.new(text)
+
+    # -- numbers -----------------------------------------------------------------------------
+
+    def number(self, dtype: np.dtype, value: Any) -> Scalar:
+        """Return a constant."""
+        if dtype.kind == "c":
+            p = part(dtype)
+            return Scalar(dtype, (spelled(p, value.real), spelled(p, value.imag)), value)
+        return Scalar(dtype, spelled(dtype, value), value)
+
+    def constant(self, value: Any) -> Scalar:
+        """Return a Python or NumPy number as a constant of its type."""
+        if isinstance(value, np.generic):
+            return self.number(value.dtype, value.item())
+        if isinstance(value, bool):
+            return self.number(BOOL, value)
+        if isinstance(value, int):
+            if not -(1 << 63) <= value < 1 << 64:
+                raise Fallback("an integer of more than 64 bits")
+            return self.number(I64 if value < 1 << 63 else U64, value)
+        if isinstance(value, float):
+            return self.number(F64, value)
+        raise Fallback(f"a constant of type {type(value).__name__}")
+
+    def cast(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        """Return a number as another type: integers wrap, floats are truncated."""
+        if x.dtype == dtype:
+            return x
+        if dtype.kind == "c":
+            return self._complex(x, dtype)
+        if x.dtype.kind == "c":
+            raise Fallback(f"{x.dtype} as {dtype}")
+        if x.literal is not None and (x.dtype.kind in "iub" or dtype.kind == "f"):
+            with np.errstate(all="ignore"):
+                value = np.asarray(x.literal, x.dtype).astype(dtype).item()
+            return self.number(dtype, value)
+        if dtype.kind == "b":
+            test = "fcmp une" if x.dtype.kind == "f" else "icmp ne"
+            zero = spelled(x.dtype, 0)
+            return Scalar(dtype, self.new(f"{test} {LLVM[x.dtype]} {x.ir}, {zero}"))
+        name = _conversion(x.dtype, dtype)
+        if name is None:
+            return Scalar(dtype, x.ir)
+        return Scalar(dtype, self.new(f"{name} {LLVM[x.dtype]} {x.ir} to {LLVM[dtype]}"))
+
+    def _complex(self, x: Scalar, dtype: np.dtype) -> Scalar:
+        to = part(dtype)
+        if x.dtype.kind != "c":
+            return Scalar(dtype, (self.cast(x, to).ir, spelled(to, 0)))
+        parts = (Scalar(part(x.dtype), ir) for ir in x.ir)
+        return Scalar(dtype, tuple(self.cast(p, to).ir for p in parts))
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def element(self, array: Array, index: Scalar) -> str:
+        """Return the address of an element."""
+        at = self.cast(index, I64).ir
+        return self.new(f"getelementptr inbounds {memory(array.dtype)}, ptr {array.ir}, i64 {at}")
+
+    def load(self, dtype: np.dtype, address: str) -> Scalar:
+        """Read a number from an array."""
+        if dtype.kind == "c":
+            p = LLVM[part(dtype)]
+            high = self.new(f"getelementptr inbounds {p}, ptr {address}, i64 1")
+            return Scalar(dtype, tuple(self.new(f"load {p}, ptr {a}") for a in (address, high)))
+        x = self.new(f"load {memory(dtype)}, ptr {address}")
+        return Scalar(dtype, self.new(f"trunc i8 {x} to i1") if dtype == BOOL else x)
+
+    def store(self, x: Scalar, address: str) -> None:
+        """Write a number into an array."""
+        if x.dtype.kind == "c":
+            p = LLVM[part(x.dtype)]
+            high = self.new(f"getelementptr inbounds {p}, ptr {address}, i64 1")
+            for ir, at in zip(x.ir, (address, high), strict=True):
+                self.lines.append(f"store {p} {ir}, ptr {at}")
+            return
+        ir = self.new(f"zext i1 {x.ir} to i8") if x.dtype == BOOL else x.ir
+        self.lines.append(f"store {memory(x.dtype)} {ir}, ptr {address}")
+
+    # -- variables in memory -----------------------------------------------------------------
+
+    def keep(self, name: str, value: Value, *, anew: bool) -> None:
+        """Store a variable; ``anew`` where no other value of it can be met later."""
+        if isinstance(value, Known):
+            value = self.constant(value.value)
+        if isinstance(value, tuple):
+            raise Fallback("a tuple that changes")
+        known = self.slots.get(name)
+        if known is None or (anew and _kind(known[0]) != _kind(value)):
+            known = self.slots[name] = self._slot(name, value)
+        held, places = known
+        if isinstance(value, Array):
+            if not isinstance(held, Array) or held.dtype != value.dtype:
+                raise Fallback(f"a variable of different arrays: {name}")
+            self.lines.append(f"store ptr {value.ir}, ptr {places[0]}")
+            if value.size is not None:
+                self.lines.append(f"store i64 {value.size}, ptr {places[1]}")
+            return
+        if isinstance(held, Array):
+            raise Fallback(f"a variable of an array and a number: {name}")
+        if value.dtype != held.dtype:
+            together = unified(value.dtype, held.dtype)
+            if together != held.dtype:
+                self.kinds[name] = together
+                raise Again
+            value = self.cast(value, together)
+        parts = value.ir if value.dtype.kind == "c" else (value.ir,)
+        kind = LLVM[part(value.dtype) if value.dtype.kind == "c" else value.dtype]
+        for ir, at in zip(parts, places, strict=True):
+            self.lines.append(f"store {kind} {ir}, ptr {at}")
+
+    def _slot(self, name: str, value: Any) -> tuple[Any, Any]:
+        if isinstance(value, Array):
+            return Array(value.dtype, "", value.size), (self.place("ptr"), self.place("i64"))
+        dtype = value.dtype
+        if name in self.kinds:
+            dtype = unified(dtype, self.kinds[name])
+        if dtype.kind == "c":
+            p = LLVM[part(dtype)]
+            return Scalar(dtype, ""), (self.place(p), self.place(p))
+        return Scalar(dtype, ""), (self.place(LLVM[dtype]),)
+
+    def recall(self, name: str) -> Value:
+        """Read a variable that is kept in memory."""
+        held, places = self.slots[name]
+        if isinstance(held, Array):
+            size = None if held.size is None else self.new(f"load i64, ptr {places[1]}")
+            return Array(held.dtype, self.new(f"load ptr, ptr {places[0]}"), size)
+        if held.dtype.kind == "c":
+            p = LLVM[part(held.dtype)]
+            return Scalar(held.dtype, tuple(self.new(f"load {p}, ptr {a}") for a in places))
+        return Scalar(held.dtype, self.new(f"load {LLVM[held.dtype]}, ptr {places[0]}"))
+
+    @contextmanager
+    def apart(self) -> Iterator[list[str]]:
+        """Collect the instructions of the block instead of appending them."""
+        before, self.lines = self.lines, []
+        try:
+            yield self.lines
+        finally:
+            self.lines = before
+
+
+def memory(dtype: np.dtype) -> str:
+    """Return the LLVM type of an element in memory."""
+    if dtype.kind == "c":
+        p = LLVM[part(dtype)]
+        return f"{{ {p}, {p} }}"
+    return "i8" if dtype == BOOL else LLVM[dtype]
+
+
+def _kind(value: Any) -> Any:
+    return (type(value), value.dtype)
+
+
+def _conversion(a: np.dtype, b: np.dtype) -> str | None:
+    """Return the instruction that converts real numbers; None where the bits stay."""
+    if a.kind == "f":
+        if b.kind == "f":
+            return "fpext" if b.itemsize > a.itemsize else "fptrunc"
+        return "fptosi" if b.kind == "i" else "fptoui"
+    if b.kind == "f":
+        return "sitofp" if a.kind == "i" else "uitofp"
+    if a.kind == "b" or b.itemsize > a.itemsize:
+        return "sext" if a.kind == "i" else "zext"
+    return None if a.itemsize == b.itemsize else "trunc"

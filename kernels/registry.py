@@ -1,0 +1,33 @@
+"""Which functions compiled code may call; compilers that are loaded later are told of all of them.
+
+Nothing here, nor in any module of kernels but `numba_side`, imports Numba: it takes 0.3 s, which a
+program whose kernels are lowered without it never pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_found: list[tuple[str, Callable[..., Any], Any]] = []
+_listeners: list[Callable[[str, Callable[..., Any], Any], None]] = []
+
+
+def tell(kind: str, function: Callable[..., Any], what: Any = None) -> None:
+    """Note a function that compiled code may call, and how it is compiled."""
+    _found.append((kind, function, what))
+    for listener in _listeners:
+        listener(kind, function, what)
+
+
+def listen(listener: Callable[[str, Callable[..., Any], Any], None]) -> None:
+    """Call ``listener(kind, function, what)`` for every function, now and later."""
+    for entry in _found:
+        listener(*entry)
+    _listeners.append(listener)
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function that is its own text: loops and branches in the subset of Numba."""
+    tell("text", function)
+    return function

@@ -1,0 +1,248 @@
+"""The native compiler: the bits of Numba's, on its own, and a reason where it gives up."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cpu import build
+from fnarray.compile.cpu.build import KernelSource, load
+from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.native.types import Fallback
+from fnarray.config import config
+from tests.compilers.compare import Report, both, compare
+
+pytestmark = pytest.mark.cpu
+#: Every so many programs of the corpus are compared here; `python -m tests.compilers` takes all.
+EVERY = 29
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path):
+    """Start each test with nothing in memory and nothing on disk."""
+    before = config.cache_dir, config.compiler
+    config.update("cache_dir", str(tmp_path / "store"))
+    build.forget()
+    yield tmp_path / "store"
+    config.update("cache_dir", before[0])
+    config.update("compiler", before[1])
+
+
+def source(text: str, *signature: str) -> KernelSource:
+    return KernelSource(text, signature)
+
+
+def test_same_bits_as_numba():
+    """Kernels of the corpus give the same bits by both compilers, and few are left to Numba."""
+    report = compare(EVERY)
+    assert not report.differences, report.differences[0]
+    assert len(report.kernels) >= 50
+    assert len(report.fallbacks) <= 0.02 * len(report.kernels), report.reasons()
+
+
+OPERATORS = ("+", "-", "*", "//", "%", "/", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=")
+INTEGERS = ("i32", "i64", "u8", "u32", "u64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers(dtype):
+    """Operators on integers have Numba's meaning: at the ends of the range, by zero, by -1."""
+    lines = "".join(f"        out{k}[i] = x[i] {op} y[i]\n" for k, op in enumerate(OPERATORS))
+    names = ", ".join(f"out{k}" for k in range(len(OPERATORS)))
+    text = f"def kernel(x, y, {names}):\n    for i in range(x.size):\n{lines}"
+    kinds = ["f64" if op == "/" else "b1" if op[0] in "<>=!" else dtype for op in OPERATORS]
+    report = Report()
+    src = source(text, f"{dtype}[1]", f"{dtype}[1]", *(f"{k}[1]" for k in kinds))
+    run = both(report, src)
+    kind = np.dtype(f"{dtype[0]}{int(dtype[1:]) // 8}")
+    info = np.iinfo(kind)
+    values = [0, 1, 2, 7, info.max // 3, info.max, *((-1, -7, info.min) if info.min else ())]
+    x, y = (g.ravel() for g in np.meshgrid(*[np.array(values, kind)] * 2))
+    outs = [np.zeros(x.size, "f8" if k == "f64" else "?" if k == "b1" else kind) for k in kinds]
+    run(x.copy(), y.copy(), *outs)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+
+
+def test_control_flow():
+    """Loops that end early, go on, count by steps, return, and variables that change type."""
+    text = """
+def kernel(x, out, n):
+    total, k = 0, 0
+    for i in range(n - 1, -1, -2):
+        if x[u(i)] < 0:
+            continue
+        if x[u(i)] > 90:
+            break
+        total += x[u(i)]
+        k = i
+    while True:
+        k += 3
+        if k > 20 or x[u(k % n)] == 7:
+            break
+    a, b = total, k
+    a, b = b, a
+    out[0] = a
+    out[1] = b
+    out[2] = total if k > 3 and x[0] > 0 else -k
+    for j in range(2, n, 3):
+        out[u(j + 1)] = j
+"""
+    report = Report()
+    run = both(report, source(text, "f64[1]", "f64[1]", "i64"))
+    for seed in range(5):
+        x = np.random.default_rng(seed).uniform(-20, 100, 17)
+        run(x, np.zeros(30), 17)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "signature", "reason"),
+    [
+        ("def kernel(x):\n    x[0] = 'word'\n", ("f32[1]",), "type str"),
+        ("def kernel(x):\n    x[0, 1] = 1\n", ("f32[2]",), "tuple"),
+        ("def kernel(x):\n    x[0] = np.median(x)\n", ("f32[1]",), "median"),
+        ("def kernel(x):\n    x[0] = missing\n", ("f32[1]",), "missing"),
+        ("def kernel(x):\n    with x:\n        pass\n", ("f32[1]",), "With"),
+        ("def kernel(a, x):\n    x[0] = a\n", ("c64", "c64[1]"), "complex"),
+    ],
+)
+def test_what_it_does_not_know_has_a_reason(text, signature, reason):
+    """Text outside the subset is refused with what it holds, and an error says what to set."""
+    src = KernelSource(text, signature)
+    with pytest.raises(Fallback, match=reason):
+        kernel.lower("k", src, None)
+    config.update("compiler", "native")
+    with pytest.raises(NotImplementedError, match="compiler to 'auto'"):
+        load(src)
+
+
+def test_fallbacks_are_counted():
+    """What is left to Numba runs, and its reason is counted."""
+    build.fallbacks.clear()
+    src = source("def kernel(x, out):\n    out[0] = np.median(x)\n", "f64[1]", "f64[1]")
+    out = np.zeros(1)
+    load(src)(np.array([3.0, 1.0, 2.0]), out)
+    assert out[0] == 2
+    assert list(build.fallbacks) == ["call of median"]
+
+
+def test_arguments():
+    """Numbers come as Python's or NumPy's; anything else is an error, and nothing runs."""
+    src = source(
+        "def kernel(a, b, c, x, out):\n    out[0] = a + b\n    out[1] = x.size\n"
+        "    out[2] = 1.0 if c else 0.0\n",
+        "f32", "i64", "b1", "i8[3]", "f64[1]",
+    )  # fmt: skip
+    config.update("compiler", "native")
+    call, out = load(src), np.zeros(3)
+    call(np.float32(0.5), np.int32(-3), np.True_, np.zeros((2, 3, 5), np.int8), out)
+    np.testing.assert_array_equal(out, [-2.5, 30, 1])
+    call(1, 2, False, np.zeros((0, 3, 5), np.int8), out)
+    np.testing.assert_array_equal(out, [3, 0, 0])
+    x = np.zeros((1, 1, 1), np.int8)
+    for bad in ((1, 2, 0, x), ("1", 2, 0, x, out), (1, 2.5, 0, x, out), (1, 2, 0, [x], out)):
+        with pytest.raises(TypeError):
+            call(*bad)
+    np.testing.assert_array_equal(out, [3, 0, 0])
+
+
+def test_the_gil_is_free():
+    """Another thread runs while a kernel does."""
+    config.update("compiler", "native")
+    src = source(
+        "def kernel(out, n):\n    x = out[0]\n    for i in range(n):\n"
+        "        x = sc.add(sc.mul(x, x), i)\n    out[0] = x\n",
+        "i64[1]", "i64",
+    )  # fmt: skip
+    thread = threading.Thread(target=load(src), args=(np.ones(1, np.int64), 200_000_000))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        turns += 1
+    assert turns > 1000
+
+
+def test_damaged_object_code_is_refused():
+    """Whatever bytes come in place of object code, reading its symbols ends in one error."""
+    code = machine.compiled("define void @f(ptr %x) {\nret void\n}\n")
+    assert machine.wanted(code) == []
+    for k in (6, 40, 63, 64, len(code) // 2, len(code) - 1):
+        with pytest.raises((ValueError, Fallback)):
+            machine.wanted(code[:k])
+    for k in range(40, 64):
+        spoiled = code[:k] + bytes([code[k] ^ 0xFF]) + code[k + 1 :]
+        try:
+            machine.wanted(spoiled)
+        except (ValueError, Fallback):
+            continue
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import fnarray, fnarray.numpy as fnp
+def f(x):
+    return fnp.tanh(x) * 2 + fnp.cumsum(fnp.sort(x)), fnp.exp(1j * x)
+x = np.arange(6, dtype=np.float32)
+want = np.tanh(x) * 2 + np.cumsum(x), np.exp(1j * x)
+for got, right in zip(fnarray.jit(f)(x), want):
+    np.testing.assert_allclose(got, right, rtol=1e-5)
+from fnarray.compile.cpu.build import stats
+assert stats[sys.argv[1]] > 0, stats
+assert "numba" not in sys.modules
+"""
+
+
+def test_no_numba_cold_or_warm(tmp_path):
+    """A process that compiles, and one that finds all it needs on disk, never import Numba."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env |= {"FNARRAY_COMPILER": "native", "FNARRAY_CACHE_DIR": str(tmp_path / "cache")}
+    for way in ("compiled", "disk"):
+        subprocess.run([sys.executable, "-c", PROGRAM, way], env=env, check=True, timeout=600)
+
+
+def test_same_text_in_every_process(tmp_path):
+    """Lowering depends on the text alone: two hash seeds give the same LLVM."""
+    code = (
+        "import pickle, sys\n"
+        "from fnarray.compile.cpu.native import kernel\n"
+        "from fnarray.compile.cpu.build import KernelSource\n"
+        f"src = KernelSource({TWO_FUNCTIONS!r}, ('f32[1]', 'f32[1]', 'i64'))\n"
+        "sys.stdout.buffer.write(pickle.dumps(kernel.lower('k', src, 512)))\n"
+    )
+    texts = []
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": seed}
+        out = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True)
+        texts.append(pickle.loads(out.stdout))
+    assert texts[0] == texts[1]
+
+
+TWO_FUNCTIONS = """
+def kernel(x, out, n):
+    for i in range(n):
+        t0 = vm.tanh(x[i])
+        t1 = vm.tanh(t0)
+        t2 = vm.tanh(t1)
+        t3 = vm.exp(t2)
+        out[i] = t3 + vm.log(t0)
+"""
+
+
+def test_called_functions_give_the_same_bits():
+    """A function written once and called, in vectors and one by one, is the text it replaces."""
+    src = source(TWO_FUNCTIONS, "f32[1]", "f32[1]", "i64")
+    assert "vector-function-abi-variant" in kernel.lower("k", src, 512)
+    report = Report()
+    run = both(report, src)
+    for n in (0, 1, 15, 16, 17, 1000):
+        run(np.linspace(-3, 3, 1000, dtype=np.float32), np.zeros(1000, np.float32), n)
+    assert not report.differences, report.differences[0]
