@@ -52,9 +52,20 @@ def pytest_ignore_collect(collection_path, config):
     return None
 
 
-@pytest.hookimpl(tryfirst=True)
+#: What takes longest, so that no worker is left alone with it at the end.
+_LONG = {"test_ops", "test_examples", "test_cache_processes", "test_random", "test_solvers"}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Give each test one tier, its module's where it says nothing."""
+    """Give each test one tier, its module's where it says nothing; order long files first."""
+    _give_tiers(items)
+    result = yield  # the order is shuffled here
+    items.sort(key=lambda item: item.path.stem not in _LONG)
+    return result
+
+
+def _give_tiers(items):
     for item in items:
         own = {mark.name for mark in item.iter_markers()} & {"null", "cpu", "cuda"}
         if not own:
