@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 # What every process below starts with; `use(i)` compiles or loads kernel i and checks its result.
 PRELUDE = """
 import os, sys, warnings
 import numpy as np
-import pytest
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource, kernel_name, load, stats
 from fnarray.compile.cache import store

@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target as _cpu_target
 from numba.core.runtime.nrt import rtsys
 
-import fnarray_kernels.numba_side  # noqa: F401 - tells Numba of the kernels
+import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba of the kernels
 
 from ..cache.key import OPTIONS
 from .namespace import namespace
