@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -56,7 +56,8 @@ class _Program:
                 place[var] = size
                 size += 1
         prims = {v: eqn.primitive for eqn in jaxpr.eqns for v in eqn.outvars}
-        self.results = [(read(a), a.aval, prims.get(a)) for a in jaxpr.outvars]
+        made = cast("Callable[[Any], Any]", prims.get)
+        self.results = [(read(a), a.aval, made(a)) for a in jaxpr.outvars]
 
     def run(self, data: list[Any]) -> list[Any]:
         """Return all values, given those of the arguments."""

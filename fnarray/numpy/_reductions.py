@@ -25,6 +25,7 @@ from ..core.quiet import quietly
 from ..core.trace import state, wrap
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_axis
+from ..ops.kit.declare import Face
 from ..ops.reduce import highest_of, lowest_of
 from ._composed import composed
 from ._face import remember
@@ -85,13 +86,13 @@ def _keep(out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     return lax.expand_dims(out, axes) if keepdims and axes else out
 
 
-def _plain(op: Callable[..., Array], name: str) -> Callable[..., Array]:
+def _plain(op: Face, name: str) -> Callable[..., Array]:
     """Reduce an array in its own dtype; eager calls go straight to NumPy."""
     prim = op.primitive
     evaluate = prim.eval
     memo: dict[Any, tuple[Any, tuple[int, ...]]] = {}
 
-    def reduce(a: Array, axis: Axis, keepdims: bool) -> Array:
+    def reduce(a: Any, axis: Axis, keepdims: bool) -> Array:
         eager = type(a) is ArrayImpl and state.trace is None and not keepdims
         if eager:
             key = (a.aval, axis if type(axis) is not list else tuple(axis))
@@ -103,7 +104,7 @@ def _plain(op: Callable[..., Array], name: str) -> Callable[..., Array]:
             a = convert(a, a.dtype)
         out = op(a, axes)
         if eager:
-            remember(memo, key, (out.aval, axes))
+            remember(memo, key, (out.aval, axes))  # pyright: ignore[reportPossiblyUnboundVariable]
         return _keep(out, axes, keepdims)
 
     return reduce

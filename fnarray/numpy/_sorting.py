@@ -109,9 +109,9 @@ def argsort(
     """
     a, axis = _operand("argsort", a, axis, kind, order)
     if type(a) is ArrayImpl and state.trace is None and a.dtype.char in _NATIVE and not descending:
-        order = np.argsort(a._data, axis, kind="stable")
+        found = np.argsort(a._data, axis, kind="stable")
         to = index_dtype(a.shape[axis]) if dtype is None else canonicalize_dtype(as_dtype(dtype))
-        return ArrayImpl(order.astype(to), ShapedArray(a.shape, to))
+        return ArrayImpl(found.astype(to), ShapedArray(a.shape, to))
     places = places_along(a, axis, dtype)
     if descending:  # backwards, so that equal elements are in order once it is all reversed
         a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
