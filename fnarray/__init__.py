@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 # Not late: the submodule of this name would take the place of the object.
-from .config import config as config
+from .config import config as config  # pyright: ignore[reportGeneralTypeIssues] - and module
 from .core import hooks as _hooks
 
 if _TYPE_CHECKING:
@@ -45,7 +45,21 @@ if _TYPE_CHECKING:
         typing,
     )  # fmt: skip
     from .api import *  # noqa: F403
-    from .config import *  # noqa: F403
+    from .config import (  # noqa: F401
+        check_determinism,
+        check_tracer_leaks,
+        checking_leaks,
+        debug_infs,
+        debug_nans,
+        default_matmul_precision,
+        disable_jit,
+        effects,
+        enable_x64,
+        log_compiles,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+        threefry_partitionable,
+    )
     from .control.callback import io_callback as io_callback
     from .control.callback import pure_callback as pure_callback
     from .core.array import Array as Array
@@ -83,7 +97,7 @@ _MODULES = """
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _HOME |= dict.fromkeys(_MODULES.split(), "")
 
-__all__ = sorted({*_HOME, "cache_info", "config"})
+__all__ = sorted({*_HOME, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def _bind() -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 __all__ = [
     "SETTINGS",
@@ -45,6 +45,7 @@ __all__ = [
     "threefry_partitionable",
 ]
 
+Effects = Literal["error", "warn", "off"]
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
 ]
@@ -85,7 +86,7 @@ class Setting:
                 f"{where}: {self.name!r} must be {self.admits()}, "
                 f"got {value!r} of type {type(value).__name__}."
             )
-        below = self.minimum is not None and value < self.minimum
+        below = self.minimum is not None and cast("int", value) < self.minimum
         if below or (self.choices and value not in self.choices):
             raise ValueError(f"{where}: {self.name!r} must be {self.admits()}, got {value!r}.")
         return value
@@ -159,9 +160,7 @@ class Config(threading.local):
         None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
     )
     disable_jit: bool = _row(False, "Run compiled functions op by op.", traced=True)
-    effects: Literal["error", "warn", "off"] = _row(
-        "error", "What to do with an impure function.", traced=True
-    )
+    effects: Effects = _row("error", "What to do with an impure function.", traced=True)
     check_determinism: bool = _row(
         False, "Trace twice and compare, to catch what analysis cannot see.", traced=True
     )
@@ -424,6 +423,6 @@ def default_device(value: object) -> _Setting:
     return _Setting("default_device", value)
 
 
-def effects(value: Literal["error", "warn", "off"]) -> _Setting:
+def effects(value: Effects) -> _Setting:
     """Choose what happens to impure functions in this thread and block."""
     return _Setting("effects", value)

@@ -267,6 +267,9 @@ class _Derivative:
     equals those that compute the same.
     """
 
+    what: str
+    __call__: Callable[..., Any]
+
     def __init__(
         self, fun: Callable[..., Any], in_spec: Any, out_spec: Any, leaves: Any, linear: Linear
     ):

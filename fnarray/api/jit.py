@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..config import SETTINGS, config
+from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
 from ..control.call import call
@@ -94,7 +94,7 @@ class Jitted:
         statics: StaticSpec,
         donated: tuple[int, ...],
         inline: bool,
-        effects: str | None,
+        effects: Effects | None,
         options: dict[str, Any],
     ):
         functools.update_wrapper(self, fun)
@@ -102,7 +102,7 @@ class Jitted:
         self._statics = statics
         self._donated = donated
         self._inline = inline
-        self._effects = effects
+        self._effects: Effects | None = effects
         if effects == "off":  # neither is it checked as part of other functions
             self.__fnarray_pure__ = True
         self._options = options
@@ -132,7 +132,8 @@ class Jitted:
                     run = self._calls[config.trace_token, number, *[x.aval for x in leaves]]
                     data = [x._data for x in leaves]
             except (AttributeError, KeyError, ValueError):
-                run = None  # called below, outside: an error must not show this one as its context
+                # Called below, outside: an error must not show this one as its context.
+                run, data = None, []
             if run is not None:
                 return run(*data)
         return self._call(args, kwargs)

@@ -356,11 +356,11 @@ def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable
             f"pmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, a "
             f"result of {fun_text(fun)}."
         )
-    place %= x.ndim
-    x = moveaxis(x, 0, place)
+    axis: int = place % x.ndim
+    x = moveaxis(x, 0, axis)
     if type(x) is not ArrayImpl:
         return x
-    spec = PartitionSpec(*[None] * place, name)
+    spec = PartitionSpec(*[None] * axis, name)
     return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))
 
 

@@ -25,12 +25,15 @@ class Wrapped(Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
+        ...
 
     def trace(self, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace the function for arguments."""
+        ...
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower the function for arguments."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def make_jaxpr(
     @functools.wraps(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
         _, signature = jitted._signature_of(args, kwargs)
-        with tracing(AxisTrace("make_jaxpr", tuple(map(tuple, axis_env or ())))):
+        with tracing(AxisTrace("make_jaxpr", tuple((name, size) for name, size in axis_env or ()))):
             t = trace(fun, signature, user="make_jaxpr")
         if return_shape:
             return t.graph, t.out_spec.unflatten([struct_of(a) for a in t.out_avals])

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..config import config
 from ..core.keep import kept_with
@@ -92,15 +92,16 @@ def admit(
     while type(fun) is types.FunctionType and fun.__code__.co_filename.startswith(PACKAGE):
         if "__wrapped__" not in fun.__dict__:
             return _UNCHECKED  # the package's own
-        fun = fun.__wrapped__  # a transform's, around one of the user's
+        fun = fun.__dict__["__wrapped__"]  # a transform's, around one of the user's
     kept = kept_with(fun).table("admission")
     found = None if statics else kept.get(())
     if found is None or _progress.verdicts or not found.guards.holds():
         found = _judge(fun, statics)
         if not statics and not _progress.verdicts:
             kept[()] = found
-    if found.verdict.findings:
-        found.verdict.enforce(fun, transform, mode)
+    verdict = cast("Verdict", found.verdict)
+    if verdict.findings:
+        verdict.enforce(fun, transform, mode)
     if _progress.guards is not None:
         _progress.guards.update(found.guards)
     return found

@@ -89,7 +89,7 @@ class _Residuals:
 tree.register_pytree_node(
     _Residuals,
     lambda held: (held.consts, (held.closed, held.in_spec, held.out_spec)),
-    lambda fixed, consts: _Residuals(*fixed, tuple(consts)),
+    lambda fixed, consts: _Residuals(*fixed, consts=tuple(consts)),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core import tree
 from ..core.array import Array
@@ -56,7 +56,7 @@ class Arguments:
 
     def diff_args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Return the differentiated arguments, or trees like them, from leaves."""
-        return self.spec.unflatten(leaves)
+        return cast("tuple[Any, ...]", self.spec.unflatten(leaves))
 
     def all(self, operands: Sequence[Any]) -> list[Any]:
         """Return all arguments from operands."""

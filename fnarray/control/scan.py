@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ..config import config
 from ..core import tree
@@ -157,7 +157,7 @@ def _length(xs: Any, avals: Sequence[ShapedArray], length: Any) -> int:
             f"lax.scan got length={length}, which disagrees with the leading axis sizes of "
             f"{', '.join(shown)}."
         )
-    return sizes.pop() if sizes else length
+    return sizes.pop() if sizes else cast("int", length)
 
 
 def _check_pair(f: Callable[..., Any], t: Traced) -> None:

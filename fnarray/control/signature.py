@@ -262,7 +262,8 @@ class Signature(NamedTuple):
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments that have these leaves, static ones in their places."""
-        return with_statics(*self.in_spec.unflatten(leaves), self.statics)
+        args, kwargs = self.in_spec.unflatten(leaves)
+        return with_statics(args, kwargs, self.statics)
 
     def paths(self, fun: Callable[..., Any]) -> list[str]:
         """Return what each leaf is called in a function."""

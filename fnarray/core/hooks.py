@@ -16,7 +16,7 @@ Graph = Any
 ClosedGraph = Any
 
 _bind: Callable[[], None] | None = None
-_compiled_call: Callable[[ClosedGraph, Sequence[Any]], list[Any]] | None = None
+_compiled_call: Callable[[ClosedGraph, Sequence[Any]], Sequence[Any]] | None = None
 _prepare: Callable[[ClosedGraph], None] | None = None
 _graph_text: Callable[[Graph], str] | None = None
 
@@ -50,7 +50,8 @@ def graph_text(graph: Graph) -> str:
 
 
 def install_compiled_call(
-    call: Callable[[ClosedGraph, Sequence[Any]], list[Any]], prepare: Callable[[ClosedGraph], None]
+    call: Callable[[ClosedGraph, Sequence[Any]], Sequence[Any]],
+    prepare: Callable[[ClosedGraph], None],
 ) -> None:
     """Set what runs a graph on NumPy arrays as machine code, and what compiles it beforehand."""
     global _compiled_call, _prepare
@@ -65,7 +66,7 @@ def prepare(graph: ClosedGraph) -> None:
     _prepare(graph)
 
 
-def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> list[Any]:
+def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> Sequence[Any]:
     """Run a closed graph on NumPy arrays; returns NumPy arrays."""
     if _compiled_call is None:
         bind()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def _check(query: Array, key: Array, value: Array) -> tuple[int, int, int, int]:
             "nn.dot_product_attention: batch and head sizes must agree, and the number of query "
             f"heads be a multiple of that of key heads; {shapes}."
         )
-    return query.shape
+    return cast("tuple[int, int, int, int]", query.shape)
 
 
 def _before(lengths: Any, size: int) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..core.array import install_methods as _install_methods
 from . import fft as fft
 from . import linalg as linalg
+from ._complex_parts import *
 
 # ruff: noqa: F403 - the modules say in __all__ what is public
 from ._creation import *

@@ -219,7 +219,7 @@ def _converted(x: Array, dtype: np.dtype) -> Array:
     return convert_element_type(x, dtype)
 
 
-def _broadcast(name: str, y: Array, shape: tuple[int, ...]) -> Array:
+def _broadcast(name: str, y: Array, shape: tuple[int, ...]) -> Any:
     if y.shape == shape:
         return y
     lead = len(shape) - y.ndim

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -141,7 +141,7 @@ def _array_of_list(value: Sequence[Any], dtype: np.dtype | None) -> Array:
         if len(shapes) > 1:
             raise ValueError(f"numpy.array: elements of one list differ in shape: {shapes}.")
         return lax.concatenate([lax.expand_dims(p, (0,)) for p in parts], 0)
-    data = quietly(np.array, value, _numpy_dtype(dtype))
+    data = quietly(np.array, value, _numpy_dtype(cast("np.dtype", dtype)))
     if data.dtype.kind in "OSUmM":
         raise TypeError(f"numpy.array: a list of dtype {data.dtype} is no array of numbers.")
     return from_numpy(data, copy=False)

@@ -175,7 +175,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:
     return np.can_cast(source, target, casting=casting)  # type: ignore[arg-type]
 
 
-def _can_cast_bfloat16(source: np.dtype, target: np.dtype, casting: str) -> Any:
+def _can_cast_bfloat16(source: Any, target: Any, casting: str) -> Any:
     if source == target or casting == "unsafe":
         return True
     if casting in ("no", "equiv"):

@@ -75,9 +75,7 @@ def einsum(
     return convert(lax.transpose(value, [labels.index(x) for x in result]), dtype, weak)
 
 
-def einsum_path(
-    subscripts: Any, /, *operands_: Any, optimize: Any = "auto"
-) -> tuple[list[Any], Any]:
+def einsum_path(subscripts: Any, /, *operands_: Any, optimize: Any = "auto") -> tuple[Any, Any]:
     """Return the order of contractions that `einsum` would use, and a printable account of it."""
     import opt_einsum
 
@@ -121,10 +119,11 @@ def _plan(
 ) -> tuple[tuple[str, ...], str, Path]:
     """Return the letters of operands and result, ellipses spelled out, and a path."""
     import opt_einsum
+    from opt_einsum.parser import parse_einsum_input
 
     if not shapes:
         raise ValueError("numpy.einsum: at least one operand is needed.")
-    ins, out, _ = opt_einsum.parser.parse_einsum_input((spec, *shapes), shapes=True)
+    ins, out, _ = parse_einsum_input((spec, *shapes), shapes=True)
     letters = tuple(ins.split(","))
     ranks = tuple(map(len, letters))
     if ranks != tuple(map(len, shapes)):

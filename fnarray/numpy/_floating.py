@@ -51,6 +51,7 @@ __all__ = [
 @promoted(lax.nextafter, promote_args_inexact)
 def nextafter(x: Any, y: Any, /) -> Array:
     """Next float after the first argument in the direction of the second."""
+    ...
 
 
 @ufunc_of()

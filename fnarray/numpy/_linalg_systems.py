@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -322,7 +322,7 @@ def matrix_power(a: Any, n: int) -> Array:
         n //= 2
         if n:
             square_ = product(square_, square_)
-    return result
+    return cast("Array", result)
 
 
 def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:

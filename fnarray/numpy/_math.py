@@ -24,6 +24,7 @@ from ..core.dtypes import (
 from ..ops import log_sums
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
+from ._complex_parts import imag, real
 from ._face import composed, promoted
 from ._promote import (
     as_operand,
@@ -58,8 +59,6 @@ __all__ = [
     "atanh",
     "cbrt",
     "ceil",
-    "conj",
-    "conjugate",
     "cos",
     "cosh",
     "deg2rad",
@@ -70,7 +69,6 @@ __all__ = [
     "floor",
     "hypot",
     "i0",
-    "imag",
     "isclose",
     "iscomplex",
     "isfinite",
@@ -87,7 +85,6 @@ __all__ = [
     "logaddexp2",
     "rad2deg",
     "radians",
-    "real",
     "reciprocal",
     "rint",
     "round",
@@ -114,26 +111,31 @@ def _full_bool(x: Array, value: bool) -> Array:
 @promoted(lax.exp, promote_args_inexact)
 def exp(x: Any, /) -> Array:
     """Exponential."""
+    ...
 
 
 @promoted(lax.exp2, promote_args_inexact)
 def exp2(x: Any, /) -> Array:
     """``2 ** x``."""
+    ...
 
 
 @promoted(lax.expm1, promote_args_inexact)
 def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate for small ``x``."""
+    ...
 
 
 @promoted(lax.log, promote_args_inexact)
 def log(x: Any, /) -> Array:
     """Natural logarithm; NaN below zero for real numbers."""
+    ...
 
 
 @promoted(lax.log1p, promote_args_inexact)
 def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate for small ``x``."""
+    ...
 
 
 @composed
@@ -162,16 +164,19 @@ def log10(x: Any, /) -> Array:
 @promoted(lax.sqrt, promote_args_inexact)
 def sqrt(x: Any, /) -> Array:
     """Square root; NaN below zero for real numbers."""
+    ...
 
 
 @promoted(lax.cbrt, promote_args_inexact)
 def cbrt(x: Any, /) -> Array:
     """Cube root of real numbers, negative ones too."""
+    ...
 
 
 @promoted(lax.reciprocal, promote_args_inexact)
 def reciprocal(x: Any, /) -> Array:
     """``1 / x``, as a float."""
+    ...
 
 
 @ufunc_of(identity=-math.inf)
@@ -232,67 +237,80 @@ def i0(x: Any, /) -> Array:
 @promoted(lax.sin, promote_args_inexact)
 def sin(x: Any, /) -> Array:
     """Sine of angles in radians."""
+    ...
 
 
 @promoted(lax.cos, promote_args_inexact)
 def cos(x: Any, /) -> Array:
     """Cosine of angles in radians."""
+    ...
 
 
 @promoted(lax.tan, promote_args_inexact)
 def tan(x: Any, /) -> Array:
     """Tangent of angles in radians."""
+    ...
 
 
 @promoted(lax.asin, promote_args_inexact)
 def arcsin(x: Any, /) -> Array:
     """Inverse sine, in radians; NaN outside [-1, 1] for real numbers."""
+    ...
 
 
 @promoted(lax.acos, promote_args_inexact)
 def arccos(x: Any, /) -> Array:
     """Inverse cosine, in radians; NaN outside [-1, 1] for real numbers."""
+    ...
 
 
 @promoted(lax.atan, promote_args_inexact)
 def arctan(x: Any, /) -> Array:
     """Inverse tangent, in radians."""
+    ...
 
 
 @ufunc_of()
 @promoted(lax.atan2, promote_args_inexact)
 def arctan2(x: Any, y: Any, /) -> Array:
     """Angle of the point whose ordinate is the first argument, abscissa the second."""
+    ...
 
 
 @promoted(lax.sinh, promote_args_inexact)
 def sinh(x: Any, /) -> Array:
     """Hyperbolic sine."""
+    ...
 
 
 @promoted(lax.cosh, promote_args_inexact)
 def cosh(x: Any, /) -> Array:
     """Hyperbolic cosine."""
+    ...
 
 
 @promoted(lax.tanh, promote_args_inexact)
 def tanh(x: Any, /) -> Array:
     """Hyperbolic tangent."""
+    ...
 
 
 @promoted(lax.asinh, promote_args_inexact)
 def arcsinh(x: Any, /) -> Array:
     """Inverse hyperbolic sine."""
+    ...
 
 
 @promoted(lax.acosh, promote_args_inexact)
 def arccosh(x: Any, /) -> Array:
     """Inverse hyperbolic cosine; NaN below 1 for real numbers."""
+    ...
 
 
 @promoted(lax.atanh, promote_args_inexact)
 def arctanh(x: Any, /) -> Array:
     """Inverse hyperbolic tangent; NaN outside [-1, 1] for real numbers."""
+    ...
 
 
 asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
@@ -455,6 +473,7 @@ around = round
 @promoted(lambda x: lax.ne(x, x), promote_args)
 def isnan(x: Any, /) -> Array:
     """Whether each element is NaN."""
+    ...
 
 
 @composed
@@ -557,28 +576,6 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 # ---- complex parts -----------------------------------------------------------------------------
-
-
-def real(val: Any, /) -> Array:
-    """Real part; real numbers stay as they are."""
-    val = as_array(as_operand("real", val))
-    return lax.real(val) if is_complex(val.dtype) else val
-
-
-def imag(val: Any, /) -> Array:
-    """Imaginary part, zero for real numbers."""
-    val = as_array(as_operand("imag", val))
-    return lax.imag(val) if is_complex(val.dtype) else lax.full_like(val, 0)
-
-
-@ufunc_of(nin=1)
-def conjugate(x: Any, /) -> Array:
-    """Complex conjugate; real numbers stay as they are."""
-    x = as_array(as_operand("conjugate", x))
-    return lax.conj(x) if is_complex(x.dtype) else x
-
-
-conj = conjugate
 
 
 def angle(z: Any, deg: bool = False) -> Array:

@@ -145,7 +145,7 @@ def _constant(a: Array, widths: Pairs, values: Any) -> Array:
     return a
 
 
-def _repeated(a: Array, axis: int, before: int, after: int, mode: str, reflect: str) -> Array:
+def _repeated(a: Array, axis: int, before: int, after: int, mode: Any, reflect: str) -> Array:
     n = a.shape[axis]
     if not n:
         raise ValueError(f"numpy.pad: axis {axis} of size 0 cannot be padded with mode {mode!r}.")

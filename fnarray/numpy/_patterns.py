@@ -95,7 +95,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
 def _below(name: str, m: Array, k: int) -> Array:
     if m.ndim < 2:
         raise ValueError(f"numpy.{name}: two axes or more are needed, got shape {m.shape}.")
-    mask = on_diagonal(lax.ge, *m.shape[-2:], k)
+    mask = on_diagonal(lax.ge, m.shape[-2], m.shape[-1], k)
     return broadcast_to(name, mask, m.shape)
 
 

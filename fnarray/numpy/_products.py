@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def contract(
     return lax.transpose(product, [order.index(x) for x in out])
 
 
-def _spread(x: Array, labels: list[Hashable], out: Labels) -> Array:
+def _spread(x: Array, labels: Labels, out: Labels) -> Array:
     """Lay an operand's axes along the result's; rank 0 stays, ``lax.mul`` stretches it."""
     if not labels:
         return x
@@ -125,7 +125,7 @@ def _spread(x: Array, labels: list[Hashable], out: Labels) -> Array:
 
 def _promoted(name: str, *args: Any, preferred: Any = None) -> tuple[list[Array], Any, bool]:
     """Return operands of one dtype, and the result's dtype and weakness."""
-    args = operands(name, *args)
+    args = tuple(operands(name, *args))
     dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
     if preferred is not None:
         dtype, weak = canonicalize_dtype(as_dtype(preferred)), False
@@ -363,13 +363,13 @@ def tensordot(
                 f"got {n} for shapes {a.shape} and {b.shape}."
             )
         axes = (range(a.ndim - n, a.ndim), range(n))
-    if len(axes) != 2:
+    if len(cast("Any", axes)) != 2:
         raise TypeError(f"numpy.tensordot: axes must be an int or a pair, got {axes}.")
     ours, theirs = (axes_of("tensordot", k, x.ndim) for k, x in zip(axes, (a, b), strict=True))
     if len(ours) != len(theirs):
         raise TypeError(f"numpy.tensordot: axes must pair up, got {axes}.")
-    left: list[Hashable] = [("a", k) for k in range(a.ndim)]
-    right: list[Hashable] = [("b", k) for k in range(b.ndim)]
+    left: list[Any] = [("a", k) for k in range(a.ndim)]
+    right: list[Any] = [("b", k) for k in range(b.ndim)]
     for pair, (i, j) in enumerate(zip(ours, theirs, strict=True)):
         left[i] = right[j] = ("sum", pair)
     out = [x for x in left + right if x[0] != "sum"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def repeat(
             concrete("repeat", "repeats", repeats, "Give the result's length: total_repeat_length.")
         if np.ndim(repeats) > 1 or (np.ndim(repeats) and repeats.shape[0] not in (1, n)):
             raise ValueError(_repeats_misfit(repeats.shape, n))
-        return _repeat_traced(a, repeats, axis, total_repeat_length)
+        return _repeat_traced(a, repeats, axis, cast("int", total_repeat_length))
     counts = np.asarray(as_operand("repeat", repeats, 1))
     if counts.dtype.kind not in "iub":
         raise TypeError(f"numpy.repeat: repeats must be integers, got dtype {counts.dtype}.")

@@ -166,14 +166,14 @@ def where(
 # --- taking -------------------------------------------------------------------------------------
 
 
-def _indices(name: str, indices: Any, position: int = 1) -> Array:
+def _indices(name: str, indices: Any, position: int = 1) -> Any:
     found = array_of(name, indices, position)
     if found.dtype.kind not in "iu":
         raise TypeError(f"numpy.{name}: indices must be integers, got dtype {found.dtype}.")
     return found
 
 
-def _modulo(index: Array, n: int) -> Array:
+def _modulo(index: Array, n: int) -> Any:
     """Return indices modulo ``n``, not negative."""
     size = index.dtype.type(n)
     rest = lax.rem(index, size)
@@ -250,7 +250,7 @@ def take(
     )
 
 
-def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Array, Array, int]:
+def _aligned(name: str, arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, int]:
     """Return array and indices of one shape but for an axis, along which the indices lie."""
     a, index = array_of(name, arr), _indices(name, indices)
     if axis is None:
@@ -425,8 +425,8 @@ def compress(
 
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """Return the elements at which a condition of the same size holds; see `compress`."""
-    flat = (ravel(x) for x in operands("extract", condition, arr))
-    return compress(*flat, size=size, fill_value=fill_value)
+    holds, a = (ravel(x) for x in operands("extract", condition, arr))
+    return compress(holds, a, size=size, fill_value=fill_value)
 
 
 # --- putting ------------------------------------------------------------------------------------

@@ -489,7 +489,7 @@ def sequence_of(name: str, xs: Any) -> Iterable[Any]:
         For one object that is neither, or an empty sequence.
     """
     if isinstance(xs, Array | np.ndarray):
-        if not np.ndim(xs):
+        if not xs.ndim:
             raise ValueError(f"numpy.{name}: arrays must be a sequence of arrays, got a scalar.")
         rows = as_array(xs)
         return [lax.index_in_dim(rows, i, keepdims=False) for i in range(rows.shape[0])]

@@ -106,7 +106,7 @@ def cov(
     if X.shape[0] == 0:
         return lax.full((0, 0), 0, X.dtype)
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
-    w = None
+    w, a = None, None
     if fweights is not None:
         w = _weights("fweights", fweights, X.shape[1])
         if w.dtype.kind not in "iu":
@@ -364,7 +364,7 @@ def histogramdd(
         counts = counts / counts.sum()
         for k, e in enumerate(edges):
             widths = e[1:] - e[:-1]
-            counts = counts / lax.expand_dims(widths, [j for j in np.arange(d) if j != k])
+            counts = counts / lax.expand_dims(widths, [j for j in np.arange(d).tolist() if j != k])
     return counts, edges
 
 

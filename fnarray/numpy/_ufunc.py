@@ -43,6 +43,8 @@ class ufunc:  # noqa: N801 - named as in NumPy
         Whether folds of bools and narrow integers are in the default integer.
     """
 
+    __name__: str
+
     def __init__(
         self,
         call: Callable[..., Any],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -94,24 +94,28 @@ __all__ = [
 @promoted(lax.add, promote_args, boolean=lax.bitwise_or)
 def add(x: Any, y: Any, /) -> Array:
     """Sum; for bools the logical or."""
+    ...
 
 
 @ufunc_of(at="subtract")
 @promoted(lax.sub, promote_args)
 def subtract(x: Any, y: Any, /) -> Array:
     """Difference; bools are not accepted."""
+    ...
 
 
 @ufunc_of(monoid=lax.reduce_prod, running=lax.cumprod, at="multiply", identity=1, widens=True)
 @promoted(lax.mul, promote_args, boolean=lax.bitwise_and)
 def multiply(x: Any, y: Any, /) -> Array:
     """Product; for bools the logical and."""
+    ...
 
 
 @ufunc_of(at="divide")
 @promoted(lax.div, promote_args_inexact)
 def divide(x: Any, y: Any, /) -> Array:
     """Quotient, a float for integers too."""
+    ...
 
 
 true_divide = divide
@@ -208,7 +212,7 @@ def power(x: Any, y: Any, /) -> Array:
     if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:
         (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, _default_int())]
         if isinstance(y, int) or np.can_cast(y_dtype, base.dtype):
-            return lax.integer_pow(base, operator.index(y))
+            return lax.integer_pow(base, operator.index(cast("int", y)))
     if is_inexact(x_dtype) and is_integer(y_dtype):
         x, y = promote_shapes("power", *(as_array(a) for a in (x, y)))
         return lax.pow(x, y)
@@ -251,6 +255,7 @@ def float_power(x: Any, y: Any, /) -> Array:
 @promoted(lax.neg, promote_args)
 def negative(x: Any, /) -> Array:
     """``-x``; bools are not accepted."""
+    ...
 
 
 @ufunc_of(nin=1)
@@ -265,6 +270,7 @@ _magnitude = promoted(lax.abs, promote_args)
 @_magnitude
 def _absolute(x: Any, /) -> Array:
     """Magnitude of signed and complex numbers."""
+    ...
 
 
 def absolute(x: Any, /) -> Array:
@@ -292,23 +298,27 @@ def fabs(x: Any, /) -> Array:
 @promoted(lax.sign, promote_args)
 def sign(x: Any, /) -> Array:
     """-1, 0 or 1 by the sign; ``x / |x|`` for complex numbers; bools are not accepted."""
+    ...
 
 
 @promoted(lax.square, promote_args_numeric)
 def square(x: Any, /) -> Array:
     """``x * x``."""
+    ...
 
 
 @ufunc_of(monoid=lax.reduce_max, running=lax.cummax, at="max")
 @promoted(lax.max, promote_args)
 def maximum(x: Any, y: Any, /) -> Array:
     """Larger of two; NaN where either is NaN."""
+    ...
 
 
 @ufunc_of(monoid=lax.reduce_min, running=lax.cummin, at="min")
 @promoted(lax.min, promote_args)
 def minimum(x: Any, y: Any, /) -> Array:
     """Smaller of two; NaN where either is NaN."""
+    ...
 
 
 @composed
@@ -332,12 +342,14 @@ def fmin(x1: Any, x2: Any, /) -> Array:
 @promoted(lax.eq, promote_args)
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
+    ...
 
 
 @ufunc_of()
 @promoted(lax.ne, promote_args)
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
+    ...
 
 
 def _ordered(compare: Any) -> Any:
@@ -357,24 +369,28 @@ def _ordered(compare: Any) -> Any:
 @promoted(_ordered(lax.lt), promote_args)
 def less(x: Any, y: Any, /) -> Array:
     """``x < y``; complex numbers compare by real part, then imaginary part."""
+    ...
 
 
 @ufunc_of()
 @promoted(_ordered(lax.le), promote_args)
 def less_equal(x: Any, y: Any, /) -> Array:
     """``x <= y``; complex numbers compare by real part, then imaginary part."""
+    ...
 
 
 @ufunc_of()
 @promoted(_ordered(lax.gt), promote_args)
 def greater(x: Any, y: Any, /) -> Array:
     """``x > y``; complex numbers compare by real part, then imaginary part."""
+    ...
 
 
 @ufunc_of()
 @promoted(_ordered(lax.ge), promote_args)
 def greater_equal(x: Any, y: Any, /) -> Array:
     """``x >= y``; complex numbers compare by real part, then imaginary part."""
+    ...
 
 
 # ---- logic -------------------------------------------------------------------------------------
@@ -388,24 +404,28 @@ def _truths(name: str, *args: Any) -> list[Array]:
 @promoted(lax.bitwise_and, _truths, numbers=promote_args)
 def logical_and(x: Any, y: Any, /) -> Array:
     """Whether both are nonzero."""
+    ...
 
 
 @ufunc_of(identity=False)
 @promoted(lax.bitwise_or, _truths, numbers=promote_args)
 def logical_or(x: Any, y: Any, /) -> Array:
     """Whether either is nonzero."""
+    ...
 
 
 @ufunc_of(identity=False)
 @promoted(lax.bitwise_xor, _truths, numbers=promote_args)
 def logical_xor(x: Any, y: Any, /) -> Array:
     """Whether exactly one is nonzero."""
+    ...
 
 
 @ufunc_of(nin=1)
 @promoted(lax.bitwise_not, _truths)
 def logical_not(x: Any, /) -> Array:
     """Whether an element is zero."""
+    ...
 
 
 # ---- bits --------------------------------------------------------------------------------------
@@ -415,24 +435,28 @@ def logical_not(x: Any, /) -> Array:
 @promoted(lax.bitwise_and, promote_args)
 def bitwise_and(x: Any, y: Any, /) -> Array:
     """Bitwise and of integers or bools."""
+    ...
 
 
 @ufunc_of(monoid=lax.reduce_or, identity=0)
 @promoted(lax.bitwise_or, promote_args)
 def bitwise_or(x: Any, y: Any, /) -> Array:
     """Bitwise or of integers or bools."""
+    ...
 
 
 @ufunc_of(monoid=lax.reduce_xor, identity=0)
 @promoted(lax.bitwise_xor, promote_args)
 def bitwise_xor(x: Any, y: Any, /) -> Array:
     """Bitwise exclusive or of integers or bools."""
+    ...
 
 
 @ufunc_of(nin=1)
 @promoted(lax.bitwise_not, promote_args)
 def bitwise_not(x: Any, /) -> Array:
     """Bitwise complement of integers or bools."""
+    ...
 
 
 invert = bitwise_invert = bitwise_not
@@ -442,6 +466,7 @@ invert = bitwise_invert = bitwise_not
 @promoted(lax.shift_left, promote_args_numeric)
 def left_shift(x: Any, y: Any, /) -> Array:
     """``x << y``; 0 where ``y`` is negative or no less than the width."""
+    ...
 
 
 def _shift_right(x: Array, y: Array) -> Array:
@@ -453,6 +478,7 @@ def _shift_right(x: Array, y: Array) -> Array:
 @promoted(_shift_right, promote_args_numeric)
 def right_shift(x: Any, y: Any, /) -> Array:
     """``x >> y``, keeping the sign of signed integers."""
+    ...
 
 
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -177,7 +177,9 @@ def dual_combination(name: str, graph: ClosedGraph) -> Combine:
             duals = [zero_of(o) for o in outs] if prim.multiple_results else zero_of(outs)
         else:
             outs, duals = prim.rule("jvp")(primals, tangents, **params)
-        return list(zip(outs, duals, strict=True)) if prim.multiple_results else (outs, duals)
+        if not prim.multiple_results:
+            return outs, duals
+        return list(zip(outs, cast("Any", duals), strict=True))
 
     def combine(xs: Arrays, ys: Arrays) -> Arrays:
         outs = eval_graph(graph.jaxpr, graph.consts, (*pairs(xs), *pairs(ys)), apply)

@@ -298,7 +298,8 @@ def _dot_general_transpose(
 ) -> list[Any]:
     """Contract the cotangent with the other operand, over the axes that only this one has."""
     contract, batch = dimension_numbers
-    operands, cotangents = (lhs, rhs), [None, None]
+    operands = lhs, rhs
+    cotangents: list[Any] = [None, None]
     k = 0 if is_undefined(lhs) else 1
     x, y = operands[k], operands[1 - k]
     free, kept = (

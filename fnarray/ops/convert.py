@@ -61,7 +61,7 @@ __all__ = [
 # ---- conversion of values ----------------------------------------------------------------------
 
 
-def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def convert_values(x: Any, dtype: np.dtype) -> np.ndarray:
     """Return elements in another dtype.
 
     Integers wrap; floats are cut towards zero and saturate, NaN becomes 0; complex numbers lose
@@ -335,8 +335,9 @@ def _select_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         raise ValueError("lax.select_n must have at least one case, got none.")
     if kind(which.dtype) not in "biu":
         raise TypeError(f"lax.select_n: which must be bool or an integer, got {which.dtype}.")
-    if is_bool(which.dtype) and len(cases) > 2:
-        raise TypeError(f"lax.select_n: a bool chooses between 2 cases at most, got {len(cases)}.")
+    count = len(cases)
+    if is_bool(which.dtype) and count > 2:
+        raise TypeError(f"lax.select_n: a bool chooses between 2 cases at most, got {count}.")
     shapes = [c.shape for c in cases]
     if len(set(shapes)) > 1:
         raise ShapeError(
@@ -504,7 +505,11 @@ def stop_gradient(x: Any) -> Any:
     return tree.map(_stop_gradient, x)
 
 
-@elementwise("{0}", eval=np.copy, jvp=LINEAR, transpose=transposed(lambda ct, x: copy(ct)))
+def _copy_transpose(ct: Any, x: Any) -> Any:
+    return copy(ct)
+
+
+@elementwise("{0}", eval=np.copy, jvp=LINEAR, transpose=transposed(_copy_transpose))
 def copy(x: Any) -> Any:
     """Return an array of the same elements in memory of its own."""
 

@@ -26,7 +26,7 @@ from .reduce import HALVES
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
-def _log_sum_exp(x: np.ndarray, axis: int) -> np.ndarray:
+def _log_sum_exp(x: Any, axis: int) -> np.ndarray:
     """Return running log-sum-exp; for complex numbers about the running largest real part."""
     if x.dtype.kind == "f":
         return _running(np.logaddexp)(x, axis)

@@ -125,7 +125,7 @@ def sub(x: Any, y: Any) -> Any:
     eval=np.multiply,
     dtypes=NUMBER,
     jvp=BILINEAR,
-    transpose=transposed_each(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+    transpose=transposed_each(lambda ct, x, y: calls.mul(ct, y), lambda ct, x, y: calls.mul(x, ct)),
 )
 def mul(x: Any, y: Any) -> Any:
     """Product of two arrays of one dtype; integers wrap."""
@@ -146,8 +146,11 @@ def _divide(x: np.ndarray, y: np.ndarray) -> Any:
     dtypes=NUMBER,
     cost=3,
     # By the quotient: 1 / y**2 would overflow where the quotient does not.
-    jvp=partials(lambda g, out, x, y: div(g, y), lambda g, out, x, y: div(mul(neg(g), out), y)),
-    transpose=transposed_each(lambda ct, x, y: div(ct, y), None),
+    jvp=partials(
+        lambda g, out, x, y: calls.div(g, y),
+        lambda g, out, x, y: calls.div(calls.mul(calls.neg(g), out), y),
+    ),
+    transpose=transposed_each(lambda ct, x, y: calls.div(ct, y), None),
 )
 def div(x: Any, y: Any) -> Any:
     """Quotient of two arrays of one dtype.
@@ -185,7 +188,7 @@ def rem(x: Any, y: Any) -> Any:
     eval=np.negative,
     dtypes=NUMBER,
     jvp=LINEAR,
-    transpose=transposed(lambda ct, x: neg(ct)),
+    transpose=transposed(lambda ct, x: calls.neg(ct)),
 )
 def neg(x: Any) -> Any:
     """Negative; the smallest integer is its own."""

@@ -234,7 +234,7 @@ def _lu_stack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     each = np.arange(batch)
     pivots = np.empty((batch, min(m, n)), np.int32)
     for j in range(min(m, n)):
-        column = x[:, j:, j]
+        column: Any = x[:, j:, j]
         size = abs(column.real) + abs(column.imag) if x.dtype.kind == "c" else abs(column)
         # A NaN is never the larger.
         best = j + np.argmax(np.where(np.isnan(size), -1, size), axis=1)

@@ -31,7 +31,7 @@ __all__: list[str] = []
 _UNSCALED = {4: 3.925724783138660, 8: 5.371920351148152}
 
 
-def _too_large(a: np.ndarray, max_squarings: int) -> bool:
+def _too_large(a: Any, max_squarings: int) -> bool:
     """Whether a matrix needs more squarings than allowed."""
     norm = abs(a).sum(axis=-2).max(initial=0)
     itemsize = a.real.dtype.itemsize
@@ -199,7 +199,7 @@ def _sqrtm_eval(a: np.ndarray) -> np.ndarray:
 
     dtype = to_complex(a.dtype)
 
-    def one(x: np.ndarray) -> tuple[np.ndarray]:
+    def one(x: np.ndarray) -> tuple[Any]:
         return (linalg.sqrtm(x),)
 
     outs = [(a.shape[-2:], dtype)]

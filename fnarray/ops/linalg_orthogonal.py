@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -96,7 +96,8 @@ def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: A
     name = "ungqr" if is_complex(x.dtype) else "orgqr"
     (lwork,) = workspace("geqrf", x.dtype, m, n)
 
-    def one(a: np.ndarray) -> tuple[np.ndarray, ...]:
+    def one(a: np.ndarray) -> tuple[Any, ...]:
+        order = None
         if pivoting:
             packed, order, taus, _, _ = lapack("geqp3", a.dtype)(a)
         else:
@@ -106,7 +107,7 @@ def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: A
             columns = np.zeros((m, k), a.dtype, order="F")
             columns[:, :n] = packed
         q = lapack(name, a.dtype)(columns[:, :k], taus, lwork=max(lwork, k))[0]
-        return (q, np.triu(packed[:k]), *((order - 1,) if pivoting else ()))
+        return (q, np.triu(packed[:k]), *((cast("Any", order) - 1,) if pivoting else ()))
 
     return per_matrix(one, (x,), (2,), outs)
 
@@ -114,7 +115,7 @@ def _qr_eval(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: A
 def _empty_qr(batch: tuple[int, ...], outs: Any) -> tuple[np.ndarray, ...]:
     """Factors of matrices without elements: an orthonormal basis, nothing, the order as it is."""
     q, r, *order = (np.zeros((*batch, *shape), dtype) for shape, dtype in outs)
-    q[...] = np.eye(*q.shape[-2:])
+    q[...] = np.eye(q.shape[-2], q.shape[-1])
     for places in order:
         places[...] = np.arange(places.shape[-1])
     return q, r, *order
@@ -406,7 +407,7 @@ def _empty_svd(batch: tuple[int, ...], outs: Any) -> list[np.ndarray]:
     """Factors of matrices without elements: orthonormal bases of what there is."""
     results = [np.zeros((*batch, *shape), dtype) for shape, dtype in outs]
     for vectors in results[1:]:
-        vectors[...] = np.eye(*vectors.shape[-2:])
+        vectors[...] = np.eye(vectors.shape[-2], vectors.shape[-1])
     return results
 
 

@@ -260,12 +260,10 @@ def _halves(keys: Any, n: int) -> Array:
     """Hash words ``0 .. n`` in the original order: blocks pair the first half with the second."""
     lead, h = keys.ndim - 1, (n + 1) // 2
     first = _positions((h,), lead)
-    second = add(first, np.uint32(h))
+    second = add(first, h)
     if n % 2:
         # An odd number of words is padded with a counter of zero.
-        second = select(
-            lt(second, np.uint32(n)), second, broadcast_in_dim(np.uint32(0), second.shape, ())
-        )
+        second = select(lt(second, n), second, broadcast_in_dim(np.uint32(0), second.shape, ()))
     return bind(_joined_p, *_key_words(keys, lead + 1), first, second)
 
 
@@ -339,7 +337,7 @@ def _random_bits(keys: Any, *, bit_width: int, shape: Shape, partitionable: bool
     if bit_width < 32:
         parts, rank = 32 // bit_width, len(lead) + 2
         shifts = _positions((parts,), rank - 1)
-        shifts = mul(shifts, np.uint32(bit_width))
+        shifts = mul(shifts, bit_width)
         wide = broadcast_in_dim(words, (*lead, n, parts), tuple(range(rank - 1)))
         shifted = shift_right_logical(
             wide, broadcast_in_dim(shifts, wide.shape, tuple(range(rank)))

@@ -78,6 +78,7 @@ def _multiply_add(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
 )
 def multiply_add(x: Any, y: Any, z: Any) -> Array:
     """``x * y + z`` with one rounding, as XLA contracts it; halves round through float32."""
+    ...
 
 
 # --- logarithms, inverse error function ---------------------------------------------------------

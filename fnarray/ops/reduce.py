@@ -44,7 +44,7 @@ from .kit.calls import (
     reshape,
 )
 from .kit.checks import ANY, LOGICAL, REAL, check_kind, kind
-from .kit.declare import place_axes, reduction, without_axes
+from .kit.declare import Face, place_axes, reduction, without_axes
 from .kit.registry import register
 from .kit.rules import (
     CONSTANT,
@@ -195,14 +195,14 @@ def _products_before(x: Any, reverse: bool) -> Any:
 class Monoid:
     """An associative combination that reductions know: its face, start, and evaluation."""
 
-    face: Callable[..., Any]
+    face: Face
     start: Callable[[np.dtype], Any]
     ufunc: np.ufunc
 
     def template(self, dtype: np.dtype) -> str:
         """Return the template of the combination of accumulator and term."""
         scalar = ShapedArray((), dtype)
-        return self.face.primitive.form((scalar,), (scalar,), axes=()).combine[0]
+        return self.face.primitive.rule("form")((scalar,), (scalar,), axes=()).combine[0]
 
 
 #: By the name of the primitive that combines two elements.
@@ -215,10 +215,10 @@ def _monoid(
     start: Callable[[np.dtype], Any],
     combine: str | dict[str, str],
     **rules: Any,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Face]:
     """Declare the reduction by a monoid: that of the primitive of a name."""
 
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(signature: Callable[..., Any]) -> Face:
         made = reduction(combine, start=start, eval=_folded(ufunc, start), **rules)(signature)
         MONOIDS[name] = Monoid(made, start, ufunc)
         return made
@@ -390,7 +390,9 @@ def _place(prim: Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
 def monoid_of_function(computation: Any, init: Any, dtype: np.dtype) -> str | None:
     """Name the monoid where a ``lax`` function and its start are one; None otherwise."""
     prim = getattr(computation, "primitive", None)
-    monoid = MONOIDS.get(prim.name) if isinstance(prim, Primitive) else None
+    if not isinstance(prim, Primitive):
+        return None
+    monoid = MONOIDS.get(prim.name)
     if monoid is None or isinstance(init, Tracer) or np.shape(init):
         return None
     same = np.asarray(init) == monoid.start(dtype)

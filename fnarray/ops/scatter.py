@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from .kit import calls
 from .kit.calls import const, div, eq, full, gt, lt, reshape, select
 from .kit.canonical import Shape, canonical_shape
 from .kit.checks import check_same_dtypes
+from .kit.declare import Face
 from .kit.registry import register
 from .kit.rules import NOT_LINEAR, instantiate, partials, spread, transposed_each
 from .shape import broadcast, broadcast_in_dim, iota
@@ -155,7 +156,7 @@ _BATCH = RuleOf(_scatter_batch)
 
 
 def _variant(
-    name: str, face: Callable[..., Any], ufunc: np.ufunc, jvp: Rule, transpose: Rule = NOT_LINEAR
+    name: str, face: Face, ufunc: np.ufunc, jvp: Rule, transpose: Rule = NOT_LINEAR
 ) -> Primitive:
     """Declare a scatter that combines by a binary operation, which knows its own template."""
 
@@ -170,7 +171,7 @@ def _variant(
 
     def form(ins: Any, outs: Any, *, dimension_numbers: Any, mode: Any, **params: Any) -> Update:
         scalar = ShapedArray((), ins[0].dtype)
-        how = face.primitive.form((scalar, scalar), (scalar,))
+        how = face.primitive.rule("form")((scalar, scalar), (scalar,))
         return _scatter_form(ins, how.template, dimension_numbers, mode)
 
     return register(
@@ -462,8 +463,9 @@ def _combining(prim: Primitive, face: Callable[..., Any], verb: str) -> Callable
         f"Return an array with windows of it {verb} updates, repeated places again and again.\n\n"
         "    Parameters, errors and modes are those of `scatter`."
     )
-    scatter_variant.primitive = prim  # type: ignore[attr-defined]
-    return scatter_variant
+    variant = cast("Face", scatter_variant)
+    variant.primitive = prim
+    return variant
 
 
 scatter_add = _combining(scatter_add_p, add, "increased by")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -140,7 +140,7 @@ def _segments(
                 mode=GatherScatterMode.FILL_OR_DROP if mode is None else mode,
             )
             out = part if out is None else combine(out, part)
-        return out
+        return cast("Array", out)
 
     face.__name__ = face.__qualname__ = name
     face.__doc__ = summary + _PARAMETERS

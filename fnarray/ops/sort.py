@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -147,7 +147,7 @@ def _sort_aval(
 
 
 def _sort_eval(
-    *operands: np.ndarray, dimension: int, is_stable: bool, num_keys: int
+    *operands: Any, dimension: int, is_stable: bool, num_keys: int
 ) -> tuple[np.ndarray, ...]:
     first = operands[0]
     if len(operands) == 1 and not is_complex(first.dtype):
@@ -162,7 +162,7 @@ def _sort_eval(
         else:
             finer = _stable_order(np.take_along_axis(key, order, dimension), dimension)
             order = np.take_along_axis(order, finer, dimension)
-    return tuple(np.take_along_axis(x, order, dimension) for x in operands)
+    return tuple(np.take_along_axis(x, cast("Any", order), dimension) for x in operands)
 
 
 def _rows(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:

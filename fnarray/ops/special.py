@@ -133,6 +133,10 @@ def digamma(x: Any) -> Any:
     """Derivative of `lgamma`; NaN at 0 and the negative integers."""
 
 
+def _zeta_slope(g: Any, out: Any, x: Any, q: Any) -> Any:
+    return neg(mul(g, mul(x, zeta(add(x, 1), q))))
+
+
 @elementwise(
     "fk.special.zeta({0}, {1})",
     eval=by_scipy("zeta"),
@@ -140,7 +144,7 @@ def digamma(x: Any) -> Any:
     cost=60,
     jvp=partials(
         no_slope("zeta", "its exponent", "no closed form is known. Use differences."),
-        lambda g, out, x, q: neg(mul(g, mul(x, zeta(add(x, 1), q)))),
+        _zeta_slope,
     ),
 )
 def zeta(x: Any, q: Any) -> Any:
@@ -159,6 +163,10 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
     return np.where((m < 0) | (m != np.floor(m)), np.nan, value)
 
 
+def _polygamma_slope(g: Any, out: Any, m: Any, x: Any) -> Any:
+    return mul(g, polygamma(add(m, 1), x))
+
+
 @elementwise(
     "fk.special.polygamma({0}, {1})",
     eval=_polygamma,
@@ -166,7 +174,7 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
     cost=80,
     jvp=partials(
         no_slope("polygamma", "its order", "orders are whole numbers. Stop its gradient."),
-        lambda g, out, m, x: mul(g, polygamma(add(m, 1), x)),
+        _polygamma_slope,
     ),
 )
 def polygamma(m: Any, x: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..core.trace import bind
 from .elementwise import in_single, integer_pow, reciprocal, square
 from .kit.calls import add, div, mul, neg, sub
 from .kit.checks import FLOAT, INEXACT, kind
-from .kit.declare import elementwise, face_of
+from .kit.declare import Face, elementwise, face_of
 from .kit.rules import partials
 from .parts import join_parts
 
@@ -76,7 +76,7 @@ def transcendental(
     template: str | dict[str, str] | None = None,
     dtypes: str = INEXACT,
     cost: int = 12,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Face]:
     """Declare an elementwise function of one operand.
 
     Parameters
@@ -89,7 +89,7 @@ def transcendental(
         By default the kernels of its name, one for real and one for complex operands.
     """
 
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(signature: Callable[..., Any]) -> Face:
         name = signature.__name__
         kernels = {"f": f"vm.{name}({{0}})", "c": f"fk.complexmath.{name}({{0}})"}
         prim = elementwise(
@@ -101,7 +101,7 @@ def transcendental(
     return declare
 
 
-def _with_accuracy(prim: Primitive, signature: Callable[..., Any]) -> Callable[..., Any]:
+def _with_accuracy(prim: Primitive, signature: Callable[..., Any]) -> Face:
     """Return the public function of a primitive that takes ``accuracy``.
 
     There is one version of each, good to the bound in ``fnarray_kernels.vmath``, so every request
@@ -109,7 +109,7 @@ def _with_accuracy(prim: Primitive, signature: Callable[..., Any]) -> Callable[.
     """
 
     @wraps(signature)
-    def face(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
+    def unary(x: Any, *, accuracy: Tolerance | AccuracyMode | None = None) -> Any:
         if accuracy is not None and not isinstance(accuracy, Tolerance | AccuracyMode):
             raise TypeError(
                 f"lax.{prim.name}: accuracy must be a Tolerance, an AccuracyMode or None, "
@@ -117,7 +117,8 @@ def _with_accuracy(prim: Primitive, signature: Callable[..., Any]) -> Callable[.
             )
         return bind(prim, x)
 
-    face.primitive = prim  # type: ignore[attr-defined]
+    face = cast("Face", unary)
+    face.primitive = prim
     return face
 
 
@@ -173,7 +174,7 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     """Natural logarithm; NaN below zero for real operands."""
 
 
-def _log1p(x: np.ndarray) -> Any:
+def _log1p(x: Any) -> Any:
     if x.dtype.kind != "c":
         return np.log1p(x)
     re, im = x.real, x.imag
@@ -201,7 +202,11 @@ def sin(x: Any, *, accuracy: Any = None) -> Any:
     """Sine."""
 
 
-@transcendental(np.cos, lambda g, out, x: neg(mul(g, sin(x))))
+def _cos_slope(g: Any, out: Any, x: Any) -> Any:
+    return neg(mul(g, sin(x)))
+
+
+@transcendental(np.cos, _cos_slope)
 def cos(x: Any, *, accuracy: Any = None) -> Any:
     """Cosine."""
 
@@ -236,7 +241,11 @@ def sinh(x: Any) -> Any:
     """Hyperbolic sine."""
 
 
-@transcendental(np.cosh, lambda g, out, x: mul(g, sinh(x)), cost=15)
+def _cosh_slope(g: Any, out: Any, x: Any) -> Any:
+    return mul(g, sinh(x))
+
+
+@transcendental(np.cosh, _cosh_slope, cost=15)
 def cosh(x: Any) -> Any:
     """Hyperbolic cosine."""
 

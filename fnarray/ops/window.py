@@ -250,6 +250,7 @@ def _general_batch(
     n = len(operands) // 2
     xs = all_spread(size, operands[:n], batched[:n])
     starts, flags = operands[n:], batched[n:]
+    moved: dict[str, Any]
     moved = {name: (((0, 0) if name == "padding" else 1), *of) for name, of in params.items()}
     if not any(flags):
         outs = bind(reduce_window_p, *xs, *starts, jaxpr=jaxpr, consts=consts, **moved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, cast
 
 from . import rules
 from .known import (
@@ -26,6 +26,8 @@ from .known import (
 from .rules import RULES
 from .scopes import Frame
 from .values import CONTAINERS, DRAWN, OUTSIDE, Function, Value, join
+
+Fields = dict[Any, Value]
 
 _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
@@ -80,7 +82,7 @@ class Calls:
             return found
         if callee.kind == "class" and callee.level != OUTSIDE:
             return self.construct(
-                callee, callee.fields.get("__init__"), args, keywords, frame, node
+                callee, cast("Fields", callee.fields).get("__init__"), args, keywords, frame, node
             )
         target = self.body(callee)
         if target is None:
@@ -146,14 +148,15 @@ class Calls:
         keywords: dict[str, Value], frame: Frame, node: ast.AST,
     ) -> Value:  # fmt: skip
         """Make an instance, and run its ``__init__``."""
-        made = Value("instance", frame.level, bound=maker, fields={})
+        fields: Fields = {}
+        made = Value("instance", frame.level, bound=maker, fields=fields)
         if init is not None and init.function is not None:
             bound = self.bind_arguments(init.function, made, args or [], keywords, frame.level)
             self.enter(init.function, bound, frame.level, (*frame.path, maker.name))
         else:
             for key, value in (*enumerate(args or ()), *keywords.items()):
                 self.hold(value, frame, node)
-                made.fields[key if isinstance(key, str) else None] = value
+                fields[key if isinstance(key, str) else None] = value
         return made
 
     # --- functions known by name ---
@@ -251,10 +254,10 @@ class Calls:
         self.callbacks([*args, *keywords.values()], frame, node)
         if ref.startswith("numpy.") and "out" in keywords:
             self.mutate(keywords["out"], frame, node, "out=")
-        fields = {} if kind not in ("scalar", "frozen") else None
-        if ref in SHALLOW and args and fields is not None:
-            fields[None] = self.element(args[0], frame)
-        return Value(kind, level, fields=fields)
+        held: Fields | None = {} if kind not in ("scalar", "frozen") else None
+        if ref in SHALLOW and args and held is not None:
+            held[None] = self.element(args[0], frame)
+        return Value(kind, level, fields=held)
 
     def gather(
         self: Any, ref: str, args: list[Value], keywords: dict[str, Value],
@@ -314,7 +317,7 @@ class Calls:
         frame: Frame, node: ast.AST, used: bool,
     ) -> Value:  # fmt: skip
         """Call a method of an object that has no body to enter."""
-        base, name = member.bound, member.name.rpartition(".")[2]
+        base, name = cast("Value", member.bound), member.name.rpartition(".")[2]
         if base.kind == "logger" and name in _LOGGERS:
             self.report(rules.Logging, frame, node, member.name)
             return self.unknown(frame.level)
@@ -461,9 +464,9 @@ class Calls:
             maker = self.expr(decorator, frame)
         made = [self.call(one, [value], {}, frame, decorator) for one in maker.each()]
         found = join(made)
-        known = found is not None and (
-            found.function or found.kind in ("traced", "partial", "function")
-        )
+        if found is None:
+            return value
+        known = found.function or found.kind in ("traced", "partial", "function")
         return found if known else value
 
     def manage(self: Any, value: Value, frame: Frame, node: ast.AST) -> Value:
@@ -471,7 +474,7 @@ class Calls:
         found = []
         for one in value.each():
             if one.kind == "context":
-                found.append(one.fields[None])
+                found.append(cast("Fields", one.fields)[None])
                 continue
             if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
                 enter = self.attribute(one, "__enter__", frame, node)

@@ -32,8 +32,9 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
     if around is None:
         return ""
     for other in ast.walk(around):
-        is_other = isinstance(other, _FUNCTIONS) and other not in (around, inner)
-        if is_other and name in facts_of(other).nonlocals and _stores(other, name):
+        if not isinstance(other, _FUNCTIONS) or other in (around, inner):
+            continue
+        if name in facts_of(other).nonlocals and _stores(other, name):
             return "another function rebinds"
     loop = parents.get(inner)
     while loop is not None and loop is not around:

@@ -203,6 +203,7 @@ class Expressions:
                 self.read(test, frame)
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self.branches += 1
+        parts: list[Value] = []
         for part in results:
             value = (
                 self.call_expr(part, frame, used=False)
@@ -210,6 +211,7 @@ class Expressions:
                 else self.expr(part, frame)
             )
             self.hold(value, frame, part)
+            parts.append(value)
         self.branches -= 1
         for name, old in kept.items():
             if old is None:
@@ -219,7 +221,7 @@ class Expressions:
         kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict"}.get(
             type(node).__name__, "generator"
         )
-        return Value(kind, frame.level, fields={None: value})
+        return Value(kind, frame.level, fields={None: parts[-1]})
 
     def target(self: Any, target: ast.expr, value: Value, frame: Frame) -> None:
         """Bind the target of a comprehension, whose names are never global."""

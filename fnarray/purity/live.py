@@ -7,7 +7,7 @@ import linecache
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from .resolver import trust as trust
 from .rules import RULES
 from .values import Function, Value
 
-Statics = tuple[tuple[int | str, type, Any], ...]
+Statics = Sequence[tuple[int | str, type, Any]]
 
 
 class Verdict:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import builtins
 import collections
+import functools
 import inspect
 import re
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..core.keep import forget_all
 from ..core.trace import Tracer
@@ -136,11 +137,14 @@ class LiveResolver:
         value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
                       bound=bound)  # fmt: skip
         if kind == "partial":
-            value.bound = self.describe(obj.func, getattr(obj.func, "__name__", name), holder, True)
+            held = cast("functools.partial[Any]", obj)
+            value.bound = self.describe(
+                held.func, getattr(held.func, "__name__", name), holder, True
+            )
             value.fields = {
-                ("item", i): self.describe(a, name, "", True) for i, a in enumerate(obj.args)
+                ("item", i): self.describe(a, name, "", True) for i, a in enumerate(held.args)
             }
-            value.fields |= {k: self.describe(v, k, "", True) for k, v in obj.keywords.items()}
+            value.fields |= {k: self.describe(v, k, "", True) for k, v in held.keywords.items()}
         elif kind == "property":
             getter = getattr(obj, "fget", None) or getattr(obj, "func", None)
             if isinstance(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):

@@ -157,7 +157,7 @@ def from_bytecode(code: CodeType) -> FunctionNode:
 
     for step in _instructions(code):
         at = step.positions
-        spot = {
+        spot: dict[str, Any] = {
             "lineno": (at and at.lineno) or code.co_firstlineno,
             "col_offset": (at and at.col_offset) or 0,
             "end_lineno": (at and at.end_lineno) or code.co_firstlineno,

@@ -98,7 +98,9 @@ def param(name: str, x: Any, dtype: Any, shape: Shape | None = None) -> Array:
     return x if shape is None else broadcast(x, shape)
 
 
-def arguments(name: str, dtype: Any, shape: Any, *params: Any, kind: str = "float") -> Any:
+def arguments(
+    name: str, dtype: Any, shape: Any, *params: Any, kind: str = "float"
+) -> tuple[Any, Shape, *tuple[Any, ...]]:
     """Return the dtype, the shape, and parameters in both: what most samplers begin with."""
     dtype = dtype_of(name, dtype, kind)
     shape = shape_of(name, shape, *params)

@@ -254,8 +254,8 @@ def multinomial(
     """
     dtypes = jnp.promote_types(aval_of(n).dtype, aval_of(p).dtype)
     n, p = (lax.convert_element_type(x, to_inexact(dtypes)) for x in (n, p))
-    shape = p.shape if shape is None else tuple(shape)
-    p = jnp.moveaxis(broadcast(p, shape), -1, 0)
+    sizes: Shape = p.shape if shape is None else tuple(shape)
+    p = jnp.moveaxis(broadcast(p, sizes), -1, 0)
     after = lax.cumsum(p, 0, reverse=True)
     ratios = p / jnp.where(after == 0, 1, after)
 
@@ -265,6 +265,6 @@ def multinomial(
         return left - count, count
 
     keys = lax.reshape(jnp.stack(subkeys(key, p.shape[0])), (p.shape[0], 2))
-    _, counts = lax.scan(draw, broadcast(n, shape[:-1]), (ratios, keys), unroll=unroll)
+    _, counts = lax.scan(draw, broadcast(n, sizes[:-1]), (ratios, keys), unroll=unroll)
     counts = jnp.moveaxis(counts, 0, -1)
     return lax.convert_element_type(counts, float if dtype is None else dtype)

@@ -93,7 +93,7 @@ def _graph(
     def draw(keys: Array, alpha: Array) -> tuple[Array]:
         each = random_split(keys, (prod(alpha.shape[keys.ndim - 1 :]),))
         xs = reshape(each, (alpha.size, 2)), reshape(alpha, (alpha.size,))
-        out = lax.map(lambda x: _one(*x, log_space), xs)
+        out = lax.map(lambda x: _one(x[0], x[1], log_space), xs)
         return (reshape(out, alpha.shape),)
 
     with no_trace(), threefry_partitionable(partitionable):

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class PRNGKeyArray(Array):
         return self._base.shape[:-1]
 
     @property
-    def dtype(self) -> KeyTy:
+    def dtype(self) -> KeyTy:  # pyright: ignore[reportIncompatibleMethodOverride] - of no NumPy dtype
         """``key<fry>``."""
         return KEY
 
@@ -103,7 +103,7 @@ class PRNGKeyArray(Array):
         return self._base.nbytes
 
     @property
-    def aval(self) -> Any:
+    def aval(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - there is none
         """Keys have no aval of their own: whatever asks wants a number."""
         raise TypeError(
             f"expected a number or an array of numbers, got random keys (dtype {KEY.name}, shape "
@@ -166,7 +166,7 @@ class PRNGKeyArray(Array):
 
     def reshape(self, *shape: Any, order: str = "C") -> PRNGKeyArray:
         """Keys in another shape; one size may be -1."""
-        sizes = shape[0] if len(shape) == 1 and np.iterable(shape[0]) else shape
+        sizes = cast("Any", shape[0]) if len(shape) == 1 and np.iterable(shape[0]) else shape
         if order != "C":
             raise ValueError(f"reshape of keys: order must be 'C', got {order!r}.")
         known = np.empty(self.shape, np.bool_).reshape(sizes).shape
@@ -180,7 +180,7 @@ class PRNGKeyArray(Array):
 
     def transpose(self, *axes: Any) -> PRNGKeyArray:
         """Keys with their axes permuted, or reversed where no order is given."""
-        axes = axes[0] if len(axes) == 1 and np.iterable(axes[0]) else axes
+        axes = cast("Any", axes[0]) if len(axes) == 1 and np.iterable(axes[0]) else axes
         order = tuple(operator.index(a) % self.ndim for a in axes) or range(self.ndim)[::-1]
         return wrap(lax.transpose(self._base, (*order, self.ndim)))
 
@@ -323,7 +323,7 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
         words = key._base
     elif isinstance(key, Array | np.ndarray | np.generic | int | float | complex):
         check_keys(f"random.{name}", key)
-        words = key
+        words = cast("Any", key)
     else:
         raise TypeError(
             f"random.{name}: unexpected PRNG key type {type(key)}. Make keys by random.key(seed)."

@@ -207,12 +207,12 @@ def categorical(
     logits = as_array(logits)
     axis = canonical_axis("categorical", axis, logits.ndim)
     batch = logits.shape[:axis] + logits.shape[axis + 1 :]
-    shape = batch if shape is None else canonical_shape("categorical", shape)
-    check_shape("categorical", shape, batch)
-    lead = shape[: len(shape) - len(batch)]
+    sizes: Shape = batch if shape is None else canonical_shape("categorical", shape)
+    check_shape("categorical", sizes, batch)
+    lead = sizes[: len(sizes) - len(batch)]
     n = logits.shape[axis]
     if replace:
-        rest = shape[len(lead) :]
+        rest = sizes[len(lead) :]
         full = (*lead, *rest[:axis], n, *rest[axis:])
         noisy = gumbel(key, full, logits.dtype, mode) + logits
         return jnp.argmax(noisy, len(lead) + axis)
@@ -224,4 +224,4 @@ def categorical(
         )
     noisy = gumbel(key, logits.shape, logits.dtype, mode) + logits
     at = lax.top_k(jnp.moveaxis(noisy, axis, -1), count)[1]
-    return jnp.reshape(jnp.moveaxis(at, -1, 0), shape)
+    return jnp.reshape(jnp.moveaxis(at, -1, 0), sizes)

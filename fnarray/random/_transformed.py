@@ -43,8 +43,8 @@ def _uniforms(
 ) -> Array:
     """Draw from below one, and from what a dtype's limits say on."""
     dtype = dtype_of(name, dtype)
-    low = float(low(finfo(dtype)))
-    return uniform_floats(key, canonical_shape(name, shape), dtype, low, 1.0)
+    start = float(low(finfo(dtype)))
+    return uniform_floats(key, canonical_shape(name, shape), dtype, start, 1.0)
 
 
 @sampler

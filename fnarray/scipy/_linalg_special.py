@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -208,7 +208,7 @@ def block_diag(*arrs: Any) -> Array:
                 "scipy.linalg.block_diag: arrays must have at most two axes, got shape "
                 f"{x.shape} at position {i}."
             )
-    blocks = [jnp.atleast_2d(x) for x in blocks]
+    blocks = [cast("Array", jnp.atleast_2d(x)) for x in blocks]
     width, before, rows = sum(x.shape[1] for x in blocks), 0, []
     for x in blocks:
         rows.append(jnp.pad(x, ((0, 0), (before, width - before - x.shape[1]))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def _window_of(name: str, window: Any, nperseg: Any, longest: int, dtype: Any) -
         size = longest if nperseg is None else min(index(nperseg), longest)
         if size < 1:
             raise ValueError(f"signal.{name}: nperseg must be a positive integer, got {nperseg}.")
-        return jnp.asarray(get_window(window, size).astype(dtype)), size
+        return jnp.asarray(cast("Any", get_window(window, size)).astype(dtype)), size
     window = jnp.asarray(window)
     if window.ndim != 1 or window.size > longest:
         raise ValueError(
@@ -141,7 +141,7 @@ def _extended(x: Array, boundary: Any, n: int) -> Array:
 
 def _trend(name: str, kind: Any) -> Callable[[Array], Array]:
     if callable(kind):
-        return kind
+        return cast("Callable[[Array], Array]", kind)
     if not isinstance(kind, str | bool) or kind not in _TRENDS:
         raise ValueError(
             f"signal.{name}: detrend must be False, 'constant', 'linear' or a function, got "
@@ -182,8 +182,8 @@ def _transforms(
 
 def _signals(name: str, *xs: Any, axis: int) -> list[Array]:
     """Return signals in one dtype, time last."""
-    xs = promote_dtypes_inexact(*(as_operand(f"signal.{name}", x, k) for k, x in enumerate(xs)))
-    return [jnp.moveaxis(lax.convert_element_type(x, x.dtype), axis, -1) for x in xs]
+    same = promote_dtypes_inexact(*(as_operand(f"signal.{name}", x, k) for k, x in enumerate(xs)))
+    return [jnp.moveaxis(lax.convert_element_type(x, x.dtype), axis, -1) for x in same]
 
 
 def stft(

@@ -91,6 +91,7 @@ EXACT = [
     ("categorical", (LOGITS, 0), {}),
     ("categorical", (LOGITS, 1, (6, 3)), {}),
     ("categorical", (LOGITS, -1, (2, 3), False), {}),
+    ("categorical", (LOGITS, -1, None, False), {}),
     ("geometric", (0.3, (50,)), {}),
 ]
 

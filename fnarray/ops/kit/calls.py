@@ -186,7 +186,7 @@ def select_n(which: Array, *cases: Array) -> Array:
     return bind(registry["select_n"], which, *cases)
 
 
-def select(which: Array, on_true: Operand, on_false: Operand) -> Array:
+def select(which: Any, on_true: Operand, on_false: Operand) -> Array:
     """``on_true`` where ``which``, else ``on_false``, of which one may be a number.
 
     A rank-0 case is broadcast to the shape of ``which``.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -26,7 +26,16 @@ from .rules import ELEMENTWISE_BATCH, NOT_LINEAR, one_more_axis, shifted
 _ALONG_AXES = one_more_axis(axes=shifted)
 
 
-def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Callable[..., Any]:
+class Face(Protocol):
+    """The public function of a primitive."""
+
+    primitive: Primitive
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the primitive."""
+
+
+def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Face:
     """Return the public function that binds a primitive of array operands only."""
     arity = len(inspect.signature(signature_from).parameters)
     if arity == 1:
@@ -68,7 +77,7 @@ def elementwise(
     transpose: Rule = NOT_LINEAR,
     batch: Rule = ELEMENTWISE_BATCH,
     name: str | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Face]:
     """Declare an operation that acts on each element alone.
 
     Parameters
@@ -88,7 +97,7 @@ def elementwise(
         In additions; 8 or more for functions that cost as much as ``exp``.
     """
 
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(signature: Callable[..., Any]) -> Face:
         label = name or signature.__name__
 
         def aval(*avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -188,7 +197,7 @@ def reduction(
     transpose: Rule = NOT_LINEAR,
     batch: Rule = _ALONG_AXES,
     print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Face]:
     """Declare a reduction of one operand along ``axes``.
 
     Parameters
@@ -201,7 +210,7 @@ def reduction(
         ``accumulator(dtype)`` is the accumulator's dtype; the operand's where omitted.
     """
 
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(signature: Callable[..., Any]) -> Face:
         label = signature.__name__
 
         def aval(x: ShapedArray, *, axes: tuple[int, ...], **params: Any) -> ShapedArray:
@@ -240,10 +249,11 @@ def reduction(
         )
 
         @wraps(signature)
-        def face(x: Any, axes: Any) -> Any:
+        def reduce(x: Any, axes: Any) -> Any:
             return bind(prim, x, axes=tuple(sorted(int(a) for a in axes)))
 
-        face.primitive = prim  # type: ignore[attr-defined]
+        face = cast("Face", reduce)
+        face.primitive = prim
         return face
 
     return declare

@@ -211,8 +211,9 @@ def _write(args: argparse.Namespace, settings: Settings, report: Report) -> None
 
     if args.output_file is None:
         # A source line may hold what the terminal's encoding lacks.
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
         emit(sys.stdout)
         sys.stdout.flush()
     else:

@@ -210,8 +210,9 @@ class _Walk:
             case ast.Starred():
                 self.target(node.value, scope, value, False)
             case ast.Tuple() | ast.List():
-                pairs = isinstance(value, (ast.Tuple, ast.List)) and exact
-                values = value.elts if pairs else []
+                values: list[ast.expr] = []
+                if isinstance(value, (ast.Tuple, ast.List)) and exact:
+                    values = value.elts
                 if len(values) != len(node.elts) or any(
                     isinstance(e, ast.Starred) for e in (*node.elts, *values)
                 ):

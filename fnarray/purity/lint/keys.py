@@ -36,6 +36,7 @@ class _Keys:
         """Yield a finding at each second draw."""
         node = self.scope.node
         assert isinstance(node, FUNCTIONS)
+        body: list[ast.stmt]
         body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
         self.block(body, {})
         module = self.scope.module

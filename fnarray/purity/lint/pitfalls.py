@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..findings import Finding
 from ..rules import RULES
@@ -32,6 +32,9 @@ def pitfalls(
     ``roots`` tells which inner functions are traced themselves, so that their parameters count.
     """
     return _Pitfalls(project, traced, roots).run()
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class _Pitfalls:
@@ -306,7 +309,7 @@ class _Pitfalls:
             inner = self.roots.get(node)
             self.enter(scope, inner if inner and inner.transform.abstract else None)
 
-    def comprehension(self, node: ast.expr, asked: str = "") -> None:
+    def comprehension(self, node: _Comprehension, asked: str = "") -> None:
         outer = dict(self.taint.env)
         for generator in node.generators:
             self.expression(generator.iter)
@@ -354,7 +357,7 @@ class _Pitfalls:
         if any(self.is_mask(part) for part in parts):
             self.report("FNA604", node, name=_short(node.value))
 
-    def is_mask(self, node: ast.expr) -> bool:
+    def is_mask(self, node: ast.expr | None) -> bool:
         """Say whether an index is surely a traced array of truth values."""
         match node:
             case ast.Compare():
@@ -455,7 +458,7 @@ class _Pitfalls:
         self.taint.env, self.module, self.guarded = env, module, guarded
         self.path = self.path[:-1]
 
-    def unrolled(self, iterated: ast.expr, body: list[ast.AST], node: ast.AST) -> None:
+    def unrolled(self, iterated: ast.expr, body: Sequence[ast.AST], node: ast.AST) -> None:
         """Report a long ``range`` whose body computes with traced values."""
         count = trips(self.taint, iterated)
         if count is None or count < self.project.settings.max_unrolled:

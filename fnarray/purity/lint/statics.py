@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..cells import rebound
 from ..known import RESULTS, effect_of
@@ -310,9 +310,10 @@ class StaticResolver:
     def wrappers(self, scope: Scope) -> list[Scope]:
         """Return the inner functions by which the project's decorators replace a function."""
         found: list[Scope] = []
+        outer = cast("Scope", scope.parent)
         for decorator in getattr(scope.node, "decorator_list", ()):
             made = isinstance(decorator, ast.Call)
-            target = self.project.resolve(decorator.func if made else decorator, scope.parent)
+            target = self.project.resolve(decorator.func if made else decorator, outer)
             if not (isinstance(target, Scope) and target.is_function):
                 continue
             makers = [target]
@@ -328,8 +329,9 @@ class StaticResolver:
     def replacing(self, scope: Scope) -> list[Scope]:
         """Return the project's classes that decorate a function: an object takes its place."""
         decorators = getattr(scope.node, "decorator_list", ())
+        outer = cast("Scope", scope.parent)
         found = [
-            self.project.resolve(d.func if isinstance(d, ast.Call) else d, scope.parent)
+            self.project.resolve(d.func if isinstance(d, ast.Call) else d, outer)
             for d in decorators
         ]
         return [s for s in found if isinstance(s, Scope) and s.is_class]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import cast
 
 from ._words import words
 from .project import External, Project
@@ -57,7 +58,7 @@ class Taint:
     def of(self, node: ast.expr | None) -> int:
         """Return how surely an expression is a traced value."""
         handler = _RULES.get(type(node))
-        return handler(self, node) if handler else NONE
+        return handler(self, cast("ast.expr", node)) if handler else NONE
 
     def name(self, node: ast.Name) -> int:
         """The strength bound to the name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from .index import FUNCTIONS, Module, Scope
 from .project import External, Project
@@ -95,7 +96,7 @@ class Finder:
     def find(self, module: Module) -> Iterator[TracedSite]:
         """Yield every function that the module traces."""
         for scope in module.functions:
-            if isinstance(scope.node, ast.Lambda) or scope.parent is None:
+            if isinstance(scope.node, (ast.Lambda, ast.Module)) or scope.parent is None:
                 continue
             for decorator in scope.node.decorator_list:
                 use = self.applied(decorator, scope.parent)
@@ -136,7 +137,7 @@ class Finder:
             if node is None:
                 continue
             many = found.several and isinstance(node, (ast.List, ast.Tuple))
-            for item in node.elts if many else [node]:
+            for item in cast("ast.List", node).elts if many else [node]:
                 for target, bound, names, part in self.functions(item, scope):
                     yield self._traced(target, use, bound, names, part)
 

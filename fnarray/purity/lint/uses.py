@@ -41,7 +41,11 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
                 source=module.source.line(site.node.lineno),
             )
     for scope in module.functions:
-        if not scope.in_loop or isinstance(scope.node, ast.Lambda) or scope.parent is None:
+        if (
+            not scope.in_loop
+            or isinstance(scope.node, (ast.Lambda, ast.Module))
+            or scope.parent is None
+        ):
             continue
         if scope.name in module.kept_names or not _is_called(scope.name, scope.loop):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log, pi
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ norm = continuous(
 )
 
 
-def _uniform_logpdf(x: Array, loc: Array = 0, scale: Array = 1) -> Array:
+def _uniform_logpdf(x: Array, loc: Any = 0, scale: Any = 1) -> Array:
     # In x, as z rounds: both ends belong to it.
     ok = jnp.logical_and(x >= loc, x <= loc + scale)
     return jnp.where(ok, -jnp.log(scale), jnp.where(x != x, x, -np.inf))
@@ -112,7 +113,7 @@ cauchy = continuous(
 )
 
 
-def _laplace_logpdf(x: Array, loc: Array = 0, scale: Array = 1) -> Array:
+def _laplace_logpdf(x: Array, loc: Any = 0, scale: Any = 1) -> Array:
     # In x, as the size of z would forget the sign of a scale: that is no density, but has slopes.
     return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
@@ -225,7 +226,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     return jnp.where(across, jnp.log1p(-low - high), tails)
 
 
-def _truncnorm_logpdf(x: Array, a: Array, b: Array, loc: Array = 0, scale: Array = 1) -> Array:
+def _truncnorm_logpdf(x: Array, a: Array, b: Array, loc: Any = 0, scale: Any = 1) -> Array:
     z = (x - loc) / scale
     value = -0.5 * (z * z + log(2 * pi)) - _log_mass(a, b) - jnp.log(scale)
     value = jnp.where(jnp.logical_or(z < a, z > b), -np.inf, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import pi
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def _poisson_logpmf(y: Array, mu: Array) -> Array:
     return special.xlogy(y, mu) - special.gammaln(y + 1) - mu
 
 
-def _poisson_entropy(mu: Array, loc: Array = 0) -> Array:
+def _poisson_entropy(mu: Array, loc: Any = 0) -> Array:
     """Entropy by its sum for small means, by the asymptotic series for others.
 
     Evans, Boersma, Blachman & Jagers, The Entropy of a Poisson Distribution (1988).

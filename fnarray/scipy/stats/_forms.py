@@ -29,6 +29,8 @@ from ...nn._args import inexact_operands
 __all__: list[str] = []
 
 Form = Callable[..., Array]
+#: From the arguments of a distribution to those of the form it is made of.
+Map = Callable[..., tuple[Any, ...]]
 
 
 def inside(
@@ -89,7 +91,7 @@ def continuous(
     head: str,
     *about: str,
     normalizer: Form = lambda scale, *_: jnp.log(scale),
-    of: Form | None = None,
+    of: Map | None = None,
     tails: bool = False,
     **forms: Any,
 ) -> ModuleType:
@@ -129,7 +131,7 @@ def continuous(
     return _module(head, about, {"loc": 0, "scale": 1}, forms, public, tails)
 
 
-def discrete(head: str, *about: str, of: Form | None = None, **forms: Any) -> ModuleType:
+def discrete(head: str, *about: str, of: Map | None = None, **forms: Any) -> ModuleType:
     """Return the module of a distribution of integers, as `continuous` does without a scale."""
 
     def public(kind: str, lead: str, form: Any) -> Form:

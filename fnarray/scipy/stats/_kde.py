@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log, pi, sqrt
-from typing import Any
+from typing import Any, cast
 
 from ... import numpy as jnp
 from ... import random
@@ -75,7 +75,10 @@ class gaussian_kde:  # noqa: N801 - the name is SciPy's
             w = w / jnp.sum(w)
         self.dataset, self.weights = data, w
         self.neff = 1 / jnp.sum(w * w)
-        factor = bw_method(self) if callable(bw_method) else _bandwidth(bw_method, self.neff, d)
+        if callable(bw_method):
+            factor = cast("Any", bw_method)(self)
+        else:
+            factor = _bandwidth(bw_method, self.neff, d)
         spread = jnp.atleast_2d(jnp.cov(data, rowvar=True, bias=False, aweights=w))
         self.covariance = spread * factor**2
         self.inv_cov = jnp.linalg.inv(spread) / factor**2

@@ -20,7 +20,7 @@ class ModeResult(NamedTuple):
     """Results of `mode`."""
 
     mode: Array
-    count: Array
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride] - a field, as in SciPy
 
 
 def _choice(name: str, setting: str, value: Any, choices: tuple[str, ...]) -> None:
