@@ -17,7 +17,7 @@ import numpy as np
 from ..core import hooks
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph
-from ..core.primitive import Primitive, RuleOf
+from ..core.primitive import Missing, Primitive, RuleOf
 from ..core.surgery import one_equation, rearranged
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
@@ -171,7 +171,11 @@ def looping(
     def run(*xs: np.ndarray, **params: Any) -> tuple[Any, ...]:
         return as_program(prim, xs, params)
 
-    own: dict[str, Any] = {"jvp": RuleOf(family.jvp), "batch": RuleOf(family.batch)}
+    own: dict[str, Any] = {
+        "jvp": RuleOf(family.jvp),
+        "transpose": Missing("how its turns run backwards is not declared. Use lax.scan."),
+        "batch": RuleOf(family.batch),
+    }
     prim = register(
         Primitive(
             name,

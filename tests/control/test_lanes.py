@@ -9,12 +9,15 @@ import pytest
 import fnarray
 from fnarray.config import effects
 from fnarray.core.forms import Map
-from fnarray.core.primitive import Primitive
+from fnarray.core.primitive import Missing, Primitive
 from fnarray.core.trace import bind
 
 N = np.array([3, 0, 5, 1], np.int32)
 X = np.array([1.5, -0.5, 0.75, 2.0], np.float32)
 M = np.arange(12, dtype=np.float32).reshape(4, 3) / 8
+
+
+NO_RULE = Missing("it is only batched")
 
 
 def power(m):
@@ -196,6 +199,8 @@ def test_arrays_that_rules_make_belong_to_the_whole_batch():
         aval=lambda x: x,
         eval=lambda x: x,
         form=lambda ins, outs: Map("{0}"),
+        jvp=NO_RULE,
+        transpose=NO_RULE,
         batch=lambda axis, xs, batched: xs[0] + np.zeros(axis, np.float32),
     )
 

@@ -36,6 +36,7 @@ ELSEWHERE = {
         "tests/api/test_shard_map.py": "shard_map",
         "tests/control/test_against_jax.py": "cond scan while",
         "tests/control/test_callbacks.py": ("debug_callback debug_print io_callback pure_callback"),
+        "tests/control/test_lanes.py": "lanes",
         "tests/ops/test_index.py": (
             "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
         ),

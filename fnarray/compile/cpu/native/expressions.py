@@ -276,10 +276,6 @@ class Expressions(Writer):
         name = f"llvm.pow.f{8 * dtype.itemsize}"
         return Scalar(dtype, self.call_raw(name, kind, (a, b)))
 
-    def call_raw(self, name: str, result: str, args: tuple[Scalar, ...]) -> str:
-        """Call a function of numbers that is not ours."""
-        return self.external(name, result, [f"{LLVM[a.dtype]} {a.ir}" for a in args])
-
     def _complex_operate(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
         p = LLVM[part(a.dtype)]
 
@@ -309,16 +305,6 @@ class Expressions(Writer):
         if x.literal is not None and x.dtype in (I64, F64):
             return self.number(x.dtype, -x.literal)
         return self.negative(x)
-
-    def negative(self, x: Scalar) -> Scalar:
-        """Negate a number."""
-        if x.dtype.kind == "c":
-            p = part(x.dtype)
-            return Scalar(x.dtype, tuple(self.negative(Scalar(p, ir)).ir for ir in x.ir))
-        if x.dtype.kind == "f":
-            return Scalar(x.dtype, self.new(f"fneg {LLVM[x.dtype]} {x.ir}"))
-        dtype = promoted(x.dtype, x.dtype)
-        return Scalar(dtype, self.new(f"sub {LLVM[dtype]} 0, {self.cast(x, dtype).ir}"))
 
     def compare(self, node: ast.Compare) -> Value:
         """Write comparisons; a chain holds where each of them does."""

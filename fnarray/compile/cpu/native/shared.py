@@ -13,8 +13,7 @@ from fnarray_kernels._ir import LLVM, Template
 from .types import Scalar
 
 if TYPE_CHECKING:
-    from .expressions import Expressions
-    from .writer import Module
+    from .writer import Module, Writer
 
 #: From so many uses of one function in a kernel on it is called: three calls in place of three
 #: texts ran 5 % longer (Black and Scholes' formula) to 20 % (sin, cos and log together).
@@ -23,9 +22,7 @@ USES = 3
 LINES = 12
 
 
-def call(
-    to: Expressions, name: str, kinds: tuple, template: Template, numbers: list[Scalar]
-) -> str:
+def call(to: Writer, name: str, kinds: tuple, template: Template, numbers: list[Scalar]) -> str:
     """Write a call of a template's function; return its result."""
     key = name, kinds
     if key not in to.module.shared:

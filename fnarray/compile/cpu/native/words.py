@@ -30,16 +30,16 @@ from .types import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from .expressions import Expressions
+    from .writer import Writer
 
-Rule = Callable[["Expressions", list[Value]], Value]
+Rule = Callable[["Writer", list[Value]], Value]
 
 #: What the kernels say of their functions: how each is compiled, and from what.
 _told: dict[Any, tuple[str, Any]] = {}
 registry.listen(lambda kind, function, what: _told.update({function: (kind, what)}))
 
 
-def attribute(to: Expressions, of: Value, name: str) -> Value:
+def attribute(to: Writer, of: Value, name: str) -> Value:
     """Read an attribute of an array or a number."""
     if isinstance(of, Array):
         if name == "size":
@@ -55,7 +55,7 @@ def attribute(to: Expressions, of: Value, name: str) -> Value:
     raise Fallback(f"attribute {name}")
 
 
-def call(to: Expressions, function: Any, args: list[Value]) -> Value:
+def call(to: Writer, function: Any, args: list[Value]) -> Value:
     """Write a call."""
     rule = _WORDS.get(function) if _hashable(function) else None
     if rule is not None:
@@ -78,7 +78,7 @@ def _size(array: Array) -> str:
     return array.size
 
 
-def _numbers(to: Expressions, args: list[Value]) -> list[Scalar]:
+def _numbers(to: Writer, args: list[Value]) -> list[Scalar]:
     out = [to.constant(a.value) if isinstance(a, Known) else a for a in args]
     if not all(isinstance(x, Scalar) for x in out):
         raise Fallback("a call with no number")
@@ -88,7 +88,7 @@ def _numbers(to: Expressions, args: list[Value]) -> list[Scalar]:
 # --- functions of the kernels -------------------------------------------------------------------
 
 
-def _scalar(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+def _scalar(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     numbers = _numbers(to, args)
     firm = [x.dtype for x in numbers if not (type(x.literal) is int and x.dtype == I64)]
     dtype = firm[0] if firm else numbers[0].dtype
@@ -96,7 +96,7 @@ def _scalar(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
     return _paste(to, function, kinds, numbers)
 
 
-def _paste(to: Expressions, function: Any, kinds: tuple, numbers: list[Scalar]) -> Scalar:
+def _paste(to: Writer, function: Any, kinds: tuple, numbers: list[Scalar]) -> Scalar:
     try:
         template = function.traced(kinds)
     except TypeError as error:
@@ -112,14 +112,14 @@ def _paste(to: Expressions, function: Any, kinds: tuple, numbers: list[Scalar]) 
     return Scalar(template.dtype, result)
 
 
-def _power(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+def _power(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     x, n = _numbers(to, args)
     if type(n.literal) is not int:
         raise Fallback("a power that is no constant")
     return _paste(to, function, (x.dtype, n.literal), [x, n])
 
 
-def _mode(to: Expressions, function: Any, template: Any, args: list[Value]) -> Value:
+def _mode(to: Writer, function: Any, template: Any, args: list[Value]) -> Value:
     to.module.declared.update(template.declared)
     prefix = to.fresh()[1:]
     body, result = template.pasted(prefix, [x.ir for x in _numbers(to, args)])
@@ -127,23 +127,23 @@ def _mode(to: Expressions, function: Any, template: Any, args: list[Value]) -> V
     return Scalar(I64, result) if result else Known(None)
 
 
-def _index(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+def _index(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     (x,) = _numbers(to, args)
     return Scalar(U64, to.cast(x, I64).ir, x.literal)
 
 
-def _text(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+def _text(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     return to.function(function, args)  # type: ignore[attr-defined]
 
 
-def _in_double(to: Expressions, function: Any, core: Any, args: list[Value]) -> Value:
+def _in_double(to: Writer, function: Any, core: Any, args: list[Value]) -> Value:
     numbers = _numbers(to, args)
     result = to.function(core, list(numbers))  # type: ignore[attr-defined]
     single = all(x.dtype == F32 for x in numbers)
     return to.cast(result, F32) if single else result
 
 
-def _make(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
+def _make(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     re, im = _numbers(to, args)
     dtype = promoted(re.dtype, im.dtype) if re.dtype != im.dtype else re.dtype
     if dtype.kind != "f":
@@ -152,7 +152,7 @@ def _make(to: Expressions, function: Any, _: Any, args: list[Value]) -> Value:
     return Scalar(C64 if dtype == F32 else C128, parts)
 
 
-def _product(to: Expressions, function: Any, texts: Any, args: list[Value]) -> Value:
+def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
     out = args[2]
     if isinstance(out, Array) and out.dtype.kind in "fc":
         raise Fallback("BLAS")
@@ -178,7 +178,7 @@ _KINDS: dict[str, Any] = {
 def _intrinsic(name: str) -> Rule:
     """Return the rule of a function that LLVM has for floats."""
 
-    def rule(to: Expressions, args: list[Value]) -> Value:
+    def rule(to: Writer, args: list[Value]) -> Value:
         (x,) = _floats(to, args)
         full = f"llvm.{name}.f{8 * x.dtype.itemsize}"
         return Scalar(x.dtype, to.call_raw(full, LLVM[x.dtype], (x,)))
@@ -189,7 +189,7 @@ def _intrinsic(name: str) -> Rule:
 def _library(name: str) -> Rule:
     """Return the rule of a function of the C library, which has an ``f`` for single precision."""
 
-    def rule(to: Expressions, args: list[Value]) -> Value:
+    def rule(to: Writer, args: list[Value]) -> Value:
         numbers = _floats(to, args)
         dtype = numbers[0].dtype
         full = name + "f" if dtype == F32 else name
@@ -198,7 +198,7 @@ def _library(name: str) -> Rule:
     return rule
 
 
-def _floats(to: Expressions, args: list[Value]) -> list[Scalar]:
+def _floats(to: Writer, args: list[Value]) -> list[Scalar]:
     """Return numbers of one float type: integers are taken in double precision."""
     numbers = _numbers(to, args)
     if any(x.dtype.kind == "c" for x in numbers):
@@ -213,7 +213,7 @@ def _whole(name: str) -> Rule:
     return lambda to, args: to.cast(rounded(to, args), I64)  # type: ignore[arg-type]
 
 
-def _copysign(to: Expressions, args: list[Value]) -> Value:
+def _copysign(to: Writer, args: list[Value]) -> Value:
     numbers = _floats(to, args)
     dtype = numbers[0].dtype
     name = f"llvm.copysign.f{8 * dtype.itemsize}"
@@ -223,7 +223,7 @@ def _copysign(to: Expressions, args: list[Value]) -> Value:
 def _extreme(sign: str) -> Rule:
     """Return the rule of Python's ``min`` or ``max``: a later one counts if it compares."""
 
-    def rule(to: Expressions, args: list[Value]) -> Value:
+    def rule(to: Writer, args: list[Value]) -> Value:
         best, *others = _numbers(to, args)
         for x in others:
             dtype = best.dtype if best.dtype == x.dtype else promoted(best.dtype, x.dtype)
@@ -238,7 +238,7 @@ def _extreme(sign: str) -> Rule:
     return rule
 
 
-def _absolute(to: Expressions, args: list[Value]) -> Value:
+def _absolute(to: Writer, args: list[Value]) -> Value:
     (x,) = _numbers(to, args)
     if x.dtype.kind == "c":
         parts = [Scalar(part(x.dtype), ir) for ir in x.ir]
@@ -248,7 +248,7 @@ def _absolute(to: Expressions, args: list[Value]) -> Value:
     return _intrinsic("fabs")(to, [x])
 
 
-def _conjugate(to: Expressions, args: list[Value]) -> Value:
+def _conjugate(to: Writer, args: list[Value]) -> Value:
     (x,) = _numbers(to, args)
     if x.dtype.kind != "c":
         return x
@@ -256,12 +256,12 @@ def _conjugate(to: Expressions, args: list[Value]) -> Value:
     return Scalar(x.dtype, (x.ir[0], imaginary.ir))
 
 
-def _is_nan(to: Expressions, args: list[Value]) -> Value:
+def _is_nan(to: Writer, args: list[Value]) -> Value:
     (x,) = _floats(to, args)
     return Scalar(BOOL, to.new(f"fcmp uno {LLVM[x.dtype]} {x.ir}, {x.ir}"))
 
 
-def _length(to: Expressions, args: list[Value]) -> Value:
+def _length(to: Writer, args: list[Value]) -> Value:
     (x,) = args
     if isinstance(x, tuple):
         return to.constant(len(x))
@@ -270,7 +270,7 @@ def _length(to: Expressions, args: list[Value]) -> Value:
     return Scalar(I64, _size(x))
 
 
-def _type(to: Expressions, args: list[Value]) -> Value:
+def _type(to: Writer, args: list[Value]) -> Value:
     (x,) = args
     if not isinstance(x, Scalar):
         raise Fallback("type of no number")
@@ -281,7 +281,7 @@ def _cast_to(dtype: np.dtype) -> Rule:
     return lambda to, args: to.cast(_numbers(to, args)[0], dtype)
 
 
-def _empty(to: Expressions, args: list[Value]) -> Value:
+def _empty(to: Writer, args: list[Value]) -> Value:
     n, kind = args
     if not isinstance(kind, Known):
         raise Fallback("an array of an unknown dtype")

@@ -11,7 +11,20 @@ import numpy as np
 
 from fnarray_kernels._ir import LLVM, spelled
 
-from .types import BOOL, F64, I64, U64, Array, Fallback, Known, Scalar, Value, part, unified
+from .types import (
+    BOOL,
+    F64,
+    I64,
+    U64,
+    Array,
+    Fallback,
+    Known,
+    Scalar,
+    Value,
+    part,
+    promoted,
+    unified,
+)
 
 
 @dataclass(slots=True)
@@ -284,6 +297,20 @@ class Writer:
             yield self.lines
         finally:
             self.lines = before
+
+    def call_raw(self, name: str, result: str, args: tuple[Scalar, ...]) -> str:
+        """Call a function of numbers that is not ours."""
+        return self.external(name, result, [f"{LLVM[a.dtype]} {a.ir}" for a in args])
+
+    def negative(self, x: Scalar) -> Scalar:
+        """Negate a number."""
+        if x.dtype.kind == "c":
+            p = part(x.dtype)
+            return Scalar(x.dtype, tuple(self.negative(Scalar(p, ir)).ir for ir in x.ir))
+        if x.dtype.kind == "f":
+            return Scalar(x.dtype, self.new(f"fneg {LLVM[x.dtype]} {x.ir}"))
+        dtype = promoted(x.dtype, x.dtype)
+        return Scalar(dtype, self.new(f"sub {LLVM[dtype]} 0, {self.cast(x, dtype).ir}"))
 
 
 def memory(dtype: np.dtype) -> str:
