@@ -194,7 +194,7 @@ def without_tracers(aux: Any) -> Any:
     """Return auxiliary data with values in place of the tracers of a derivative that is done."""
 
     def value(x: Any) -> Any:
-        while hasattr(x, "primal") and not x.trace.alive:
+        while hasattr(x, "primal") and not x.frame.alive:
             x = x.primal
         return x
 

@@ -95,7 +95,7 @@ def _filled(
         for place, value in zip(places, outs[n:], strict=True):
             row[place] = value
         rest = [full(a, 0) if x is None else x for x, a in zip(row, slots, strict=True)]
-        return trace.close([a.var for a in args], [*outs[:n], *rest])
+        return trace.close([a.atom for a in args], [*outs[:n], *rest])
 
 
 def _linear_branches(

@@ -233,7 +233,7 @@ def _transposed_body(
             for s, c in zip(sums, [c for c in of_consts if not is_zero(c)], strict=True)
         ]
         outs = [*added, *map(instantiate, of_carry), *(c for c in of_xs if not is_zero(c))]
-        invars = [a.var for a in (*known, *sums, *carry, *known_rows, *ys)]
+        invars = [a.atom for a in (*known, *sums, *carry, *known_rows, *ys)]
         graph = trace.close(invars, outs)
     return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 

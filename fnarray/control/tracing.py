@@ -92,7 +92,7 @@ class Traced:
         return (
             self.guards.holds()
             and all(a is b for a, b in zip(self.cells, cells, strict=True))
-            and all(c.trace.alive for c in self.consts if isinstance(c, Tracer))
+            and all(c.frame.alive for c in self.consts if isinstance(c, Tracer))
         )
 
 

@@ -16,10 +16,7 @@ from .hooks import bind
 if TYPE_CHECKING:
 
     class _Installed:
-        """What `install_methods` gives to `Array`, declared once for type checkers.
-
-        All but ``trace`` and ``var``: tracers keep other things under these names.
-        """
+        """What `install_methods` gives to `Array`, declared once for type checkers."""
 
         __slots__ = ()
 
@@ -100,7 +97,9 @@ if TYPE_CHECKING:
         def sum(self, *args: Any, **kwargs: Any) -> Array: ...
         def swapaxes(self, *args: Any, **kwargs: Any) -> Array: ...
         def take(self, *args: Any, **kwargs: Any) -> Array: ...
+        def trace(self, *args: Any, **kwargs: Any) -> Array: ...
         def transpose(self, *args: Any, **kwargs: Any) -> Array: ...
+        def var(self, *args: Any, **kwargs: Any) -> Array: ...
         def view(self, *args: Any, **kwargs: Any) -> Array: ...
         def byteswap(self, *args: Any, **kwargs: Any) -> Array: ...
         def clone(self, *args: Any, **kwargs: Any) -> Array: ...
@@ -452,7 +451,7 @@ def asarray(x: Any) -> ArrayImpl:
         return x
     if isinstance(x, Array):
         advice = "Return values from traced functions; do not store them."
-        if getattr(getattr(x, "trace", None), "alive", False):
+        if getattr(getattr(x, "frame", None), "alive", False):
             advice = (
                 "A function with a derivative of its own, and its rule, may not close over what is "
                 "being differentiated: pass it as an argument."

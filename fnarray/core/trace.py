@@ -45,10 +45,10 @@ class Tracer(Array):
     It knows its aval, the trace it belongs to, and where it came from.
     """
 
-    __slots__ = ("aval", "origin", "trace")
+    __slots__ = ("aval", "frame", "origin")
 
     def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str):
-        self.trace = trace
+        self.frame = trace
         self.aval = aval
         self.origin = origin
 
@@ -63,11 +63,11 @@ class Tracer(Array):
         return origin_text(self)
 
     def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
-        if not self.trace.alive:
+        if not self.frame.alive:
             check_alive(self)
         return error(
             f"{asked} of traced array {self.aval.str_short()} while tracing "
-            f"{self.trace.name}, at {user_source()}: its value is not known when the function "
+            f"{self.frame.name}, at {user_source()}: its value is not known when the function "
             f"is traced.\n  The array is {origin_text(self)}.\n  {advice}"
         )
 
@@ -129,11 +129,11 @@ _CONCRETE = (
 class JitTracer(Tracer):
     """A tracer with no value, as under ``jit`` and in loop bodies: it stands for a graph's var."""
 
-    __slots__ = ("var",)
+    __slots__ = ("atom",)
 
     def __init__(self, trace: GraphTrace, var: Var, origin: Source | str):
         super().__init__(trace, var.aval, origin)
-        self.var = var
+        self.atom = var
 
 
 def origin_text(tracer: Tracer) -> str:
@@ -170,7 +170,7 @@ class Trace:
 
     def owns(self, tracer: Tracer) -> bool:
         """Whether a tracer is one of this run's."""
-        return tracer.trace is self
+        return tracer.frame is self
 
 
 class CustomCall:
@@ -230,8 +230,8 @@ class GraphTrace(Trace):
     def atom(self, x: Any) -> Atom:
         """Return the operand that stands for a value."""
         if isinstance(x, Tracer):
-            if x.trace is self:
-                return x.var  # type: ignore[attr-defined]
+            if x.frame is self:
+                return x.atom  # type: ignore[attr-defined]
             check_alive(x)
         elif type(x) is Literal:
             return x
@@ -283,18 +283,18 @@ class GraphTrace(Trace):
 def check_alive(tracer: Tracer) -> None:
     """Raise `UnexpectedTracerError` for a tracer whose trace has ended or is not enclosing."""
     trace = state.trace
-    while trace is not None and trace is not tracer.trace and not trace.owns(tracer):
+    while trace is not None and trace is not tracer.frame and not trace.owns(tracer):
         trace = trace.parent
-    if trace is None and tracer.trace.alive:
+    if trace is None and tracer.frame.alive:
         raise UnexpectedTracerError(
-            f"A tracer {tracer.aval.str_short()} of {tracer.trace.name} is used at "
+            f"A tracer {tracer.aval.str_short()} of {tracer.frame.name} is used at "
             f"{user_source()}, outside of it.\n  It is {origin_text(tracer)}.\n"
             "  Functions with derivatives of their own, and their rules, may not close over what "
             "is being differentiated: pass it as an argument."
         )
     if trace is None:
         raise UnexpectedTracerError(
-            f"A tracer {tracer.aval.str_short()} of {tracer.trace.name} is used at "
+            f"A tracer {tracer.aval.str_short()} of {tracer.frame.name} is used at "
             f"{user_source()}, after that function's tracing has ended.\n"
             f"  It is {origin_text(tracer)}.\n"
             "  It was kept by a side effect (a global, a list from outside, an attribute): "
@@ -375,7 +375,7 @@ def trace_graph(
     with recording(name) as trace:
         args = [trace.argument(a, o) for a, o in zip(in_avals, origins, strict=True)]
         outs = fun(*args)
-        return trace.close([a.var for a in args], outs)
+        return trace.close([a.atom for a in args], outs)
 
 
 def bind(prim: Primitive, *args: Any, **params: Any) -> Any:

@@ -72,7 +72,7 @@ class BatchTrace(Trace):
 
     def owns(self, tracer: Tracer) -> bool:
         """Whether a tracer stands for an example of this batch."""
-        other = tracer.trace
+        other = tracer.frame
         if other is self:
             return True
         return self.of is not None and (other is self.of or getattr(other, "of", None) is self.of)
@@ -80,7 +80,7 @@ class BatchTrace(Trace):
     def split(self, x: Any) -> tuple[Any, bool]:
         """Return a batch or a value, and which of them it is."""
         if isinstance(x, Tracer):
-            if x.trace is self or self.owns(x):
+            if x.frame is self or self.owns(x):
                 return x.batch, True  # type: ignore[attr-defined]
             check_alive(x)
         return lift(x), False

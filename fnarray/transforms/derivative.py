@@ -54,7 +54,7 @@ class DerivativeTracer(Tracer):
         return primal.where_from() if isinstance(primal, Tracer) else super().where_from()
 
     def _value(self) -> Any:
-        if not self.trace.alive:
+        if not self.frame.alive:
             check_alive(self)
         return self.primal
 
@@ -120,7 +120,7 @@ class DerivativeTrace(Trace):
     def split(self, x: Any) -> tuple[Array, Any]:
         """Return a value and its tangent."""
         if isinstance(x, Tracer):
-            if x.trace is self:
+            if x.frame is self:
                 return x.primal, x.tangent  # type: ignore[attr-defined]
             check_alive(x)
         x = lift(x)
@@ -160,7 +160,7 @@ class Tape(GraphTrace):
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record an operation on a tangent, or pass it on."""
         for x in args:
-            if isinstance(x, JitTracer) and x.trace is self:
+            if isinstance(x, JitTracer) and x.frame is self:
                 return super().process(prim, args, params)
         with within(self.parent):
             return bind(prim, *args, **params)
@@ -168,7 +168,7 @@ class Tape(GraphTrace):
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
         """Run a function on tangents, in which it is linear, or pass the call on."""
         for x in args:
-            if isinstance(x, JitTracer) and x.trace is self:
+            if isinstance(x, JitTracer) and x.frame is self:
                 return call.run(*args)
         with within(self.parent):
             return call_custom(call, args)
@@ -250,7 +250,7 @@ def linearize(
             if instantiate and instantiate[k] and is_zero(t):
                 pairs[k] = p, tape.zeros(p.aval)
     with tracing(tape):
-        invars = [t.var for t in tangents if not is_zero(t)]
+        invars = [t.atom for t in tangents if not is_zero(t)]
         closed = tape.close(invars, [t for _, t in pairs if not is_zero(t)])
     return [p for p, _ in pairs], Linear(
         closed,

@@ -58,7 +58,7 @@ def recorded(
     with recording(name) as trace:
         args = [trace.argument(a, f"an input of {name}") for a in avals]
         outs = fun(*args)
-        graph = trace.close([a.var for a in args], outs)
+        graph = trace.close([a.atom for a in args], outs)
     return Derived(closed_over_nothing(graph), graph.consts, tuple(flags))
 
 
@@ -113,15 +113,15 @@ def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ())
     with recording(name) as trace:
         args = [trace.argument(a, f"an input of {name}") for a in closed.in_avals]
         outs, linear = linearize(runner(closed), args, name, active, instantiate)
-        place = {id(a.var): k for k, a in enumerate(args)}
+        place = {id(a.atom): k for k, a in enumerate(args)}
         residuals: list[Any] = []
         computed: list[Any] = []
         for value in linear.closed.consts:
-            own = type(value) is JitTracer and value.trace is trace
-            residuals.append(place.get(id(value.var)) if own else value)
+            own = type(value) is JitTracer and value.frame is trace
+            residuals.append(place.get(id(value.atom)) if own else value)
             if residuals[-1] is None:
                 computed.append(value)
-        graph = trace.close([a.var for a in args], [*outs, *computed])
+        graph = trace.close([a.atom for a in args], [*outs, *computed])
     primal = Derived(closed_over_nothing(graph), graph.consts, (True,) * len(graph.jaxpr.outvars))
     cut = closed_over_nothing(linear.closed)
     return Linearized(primal, cut, tuple(residuals), linear.active_out)
