@@ -17,7 +17,7 @@ class KernelSource:
     ----------
     text
         The function, under the placeholder name ``kernel``; it may use the kernel namespace
-        (`fnarray.compile.cpu.jit.namespace`) and no other global.
+        (`fnarray.compile.cpu.namespace`) and no other global.
     signature
         One code per parameter: ``"i64"`` is a scalar, ``"f32[2]"`` a C-contiguous array of
         rank 2.
