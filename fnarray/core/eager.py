@@ -167,6 +167,11 @@ def _replay_of(graph: ClosedGraph, kind: type | None) -> Replay | None:
     avals = jaxpr.out_avals
     if kind is None:
         evaluate, (aval,) = record.single(), avals
+        # Packing one or two operands costs 0.05 us, a thirtieth of the call.
+        if record.arguments == 1:
+            return lambda x: stored(quietly(evaluate, x), aval)
+        if record.arguments == 2:
+            return lambda x, y: stored(quietly(evaluate, x, y), aval)
         return lambda *data: stored(quietly(evaluate, *data), aval)
     run = record.run
     return lambda *data: kind(map(stored, quietly(run, *data), avals))
@@ -257,6 +262,21 @@ def _signed(x: Any, data: list[np.ndarray]) -> Any:
     raise TypeError("not part of a signature")
 
 
+def _signed_all(
+    args: tuple[Any, ...], settings: dict[str, Any], data: list[np.ndarray]
+) -> list[Any]:
+    signed = []
+    for x in args:
+        if type(x) is ArrayImpl:  # a call less
+            signed.append(x.aval)
+            data.append(x._data)
+        else:
+            signed.append(_signed(x, data))
+    for name, x in settings.items():
+        signed += name, _signed(x, data)
+    return signed
+
+
 def _leaves(x: Any) -> Iterator[ArrayImpl]:
     if type(x) is ArrayImpl:
         yield x
@@ -301,20 +321,17 @@ def replayed(
     def face(*args: Any, **settings: Any) -> Any:
         if state.trace is not None:
             return f(*args, **settings)
-        data: list[np.ndarray] = []
-        parts = [face, config.trace_token]
-        try:
-            for x in args:
-                if type(x) is ArrayImpl:  # of most calls, and a call less
-                    parts.append(x.aval)
-                    data.append(x._data)
-                else:
-                    parts.append(_signed(x, data))
-            for name, x in settings.items():
-                parts += name, _signed(x, data)
-        except TypeError:
-            return f(*args, **settings)
-        key = tuple(parts)
+        if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
+            # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
+            (x,) = args
+            key, data = (face, config.trace_token, x.aval), [x._data]
+        else:
+            data = []
+            try:
+                signed = _signed_all(args, settings, data)
+            except TypeError:
+                return f(*args, **settings)
+            key = (face, config.trace_token, *signed)
         replay = recall(key)
         if replay:
             out = replay(*data)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, ArrayImpl
+from ..core.array import Array
 from ..core.dtypes import (
     canonicalize_dtype,
-    float32,
     is_bool,
     is_complex,
     is_inexact,
@@ -183,8 +182,6 @@ def prod(
 
 
 def _accumulated(name: str, a: Any, dtype: Any, promote_integers: bool) -> Array:
-    if type(a) is ArrayImpl and dtype is None and a.dtype is float32:
-        return a
     a = as_array(as_operand(name, a))
     if dtype is not None:
         return convert(a, canonicalize_dtype(dtype))
