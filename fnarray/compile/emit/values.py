@@ -16,7 +16,7 @@ from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ..ir import Block, Node, renamed
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.nests import register_name
-from ..schedule.plan import row_major
+from ..schedule.plan import contracted_strides
 from ..target import Limits
 from .writer import Writer
 
@@ -264,10 +264,10 @@ class Values:
         """Return working storage for a value, without the axes marked as contracted."""
         shape = var.aval.shape
         contracted = contracted or (False,) * len(shape)
-        kept = [1 if c else n for n, c in zip(shape, contracted, strict=True)]
-        strides = tuple(0 if c else s for s, c in zip(row_major(kept), contracted, strict=True))
+        strides = contracted_strides(shape, contracted)
+        length = prod(1 if c else n for n, c in zip(shape, contracted, strict=True))
         name = self.writer.fresh("w")
-        self.scratch[name] = (SHORT[var.aval.dtype.name], prod(kept))
+        self.scratch[name] = (SHORT[var.aval.dtype.name], length)
         self.writer.depth_of[name] = 0
         return Storage(name, strides, 0, self.writer.scope.depth)
 

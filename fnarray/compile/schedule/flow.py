@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from ...core.contraction import free_axes
 from ...core.forms import Branch, Contract, Library, Scan, Update, While
 from ...core.graph import Atom, Literal, Var
 from ..ir import Block, Node
@@ -77,16 +78,11 @@ class Flows:
     def _product(self, step: Step, form: Contract) -> Operands:
         """Bring the operands of a library product to the order batch, row, column."""
         lhs, rhs = step.node.ins
-        free = [
-            tuple(a for a in range(x.aval.ndim) if a not in (*contract, *batch))
-            for x, contract, batch in (
-                (lhs, form.lhs_contract, form.lhs_batch),
-                (rhs, form.rhs_contract, form.rhs_batch),
-            )
-        ]
+        rows = free_axes(lhs.aval.ndim, form.lhs_contract, form.lhs_batch)
+        columns = free_axes(rhs.aval.ndim, form.rhs_contract, form.rhs_batch)
         wanted = (
-            (*form.lhs_batch, *free[0], *form.lhs_contract),
-            (*form.rhs_batch, *form.rhs_contract, *free[1]),
+            (*form.lhs_batch, *rows, *form.lhs_contract),
+            (*form.rhs_batch, *form.rhs_contract, *columns),
         )
         dtype = step.node.out.aval.dtype
         orders = tuple(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.contraction import free_axes
 from ...core.forms import Contract, Reduce
 from ...core.graph import Var
 from ...core.symbolic import LoopVar, variable
@@ -118,8 +119,8 @@ def contraction(node: Node) -> Reduce:
     """Return a contraction as a reduction of products."""
     form: Contract = node.form
     lhs, rhs = (a.aval for a in node.ins)
-    lhs_free = [a for a in range(lhs.ndim) if a not in (*form.lhs_contract, *form.lhs_batch)]
-    rhs_free = [a for a in range(rhs.ndim) if a not in (*form.rhs_contract, *form.rhs_batch)]
+    lhs_free = free_axes(lhs.ndim, form.lhs_contract, form.lhs_batch)
+    rhs_free = free_axes(rhs.ndim, form.rhs_contract, form.rhs_batch)
     nb, nl = len(form.lhs_batch), len(lhs_free)
 
     def place(rank: int, parts: list[tuple[Any, Any]]) -> Indices:

@@ -6,7 +6,7 @@ plans of their bodies, and says how values enter and leave them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -324,9 +324,15 @@ def strides_of(places: Mapping[Var, Place], var: Var) -> tuple[int, ...]:
     while isinstance(place, Same):
         var, place = place.var, places[place.var]
     shape = var.aval.shape
-    gone = place.contracted if isinstance(place, Scratch) else (False,) * len(shape)
-    kept = [1 if c else n for n, c in zip(shape, gone, strict=True)]
-    return tuple(0 if c else s for s, c in zip(row_major(kept), gone, strict=True))
+    if isinstance(place, Scratch):
+        return contracted_strides(shape, place.contracted)
+    return row_major(shape)
+
+
+def contracted_strides(shape: Sequence[int], contracted: Sequence[bool]) -> tuple[int, ...]:
+    """Return the strides of an array that keeps one element of the axes marked, which get 0."""
+    kept = [1 if c else n for n, c in zip(shape, contracted, strict=True)]
+    return tuple(0 if c else s for s, c in zip(row_major(kept), contracted, strict=True))
 
 
 def row_major(shape: Any) -> tuple[int, ...]:
