@@ -117,7 +117,7 @@ def env(args: argparse.Namespace) -> int:
     """Print versions, processor and settings: what a bug report needs."""
     from .compile.cpu.launch import threads
     from .config import SETTINGS, config
-    from .core.cores import available_cores
+    from .threads.cores import available_cores
 
     print(f"fnarray {__version__}, Python {platform.python_version()}, {platform.platform()}")
     for package in _PACKAGES:

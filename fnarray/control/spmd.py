@@ -2,7 +2,7 @@
 
 A shard gets row ``[i, j, ...]`` of each operand that is laid out along mapped axes, and all of the
 others. Shards run at the same time, each on a thread of its own, whose kernels are serial; where
-they exchange values they meet (see ``core.shards``).
+they exchange values they meet (see ``threads.shards``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.forms import HOST
 from ..core.graph import ClosedGraph
-from ..core.shards import Coordinates, run_shards
+from ..threads.shards import Coordinates, run_shards
 from . import spmd_rules
 from ._bodies import holding
 

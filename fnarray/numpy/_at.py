@@ -296,7 +296,11 @@ def _update_now(
     scatter_op: Callable[..., Array],
     wrap: bool,
 ) -> ArrayImpl | None:
-    """Update by NumPy where that means the same: distinct places, all in range."""
+    """Update by NumPy where that means the same: distinct places, all in range.
+
+    No record of `core.eager`: whether places are in range follows from their values, and the index
+    that moves through a loop would be a signature, hence a trace, for each of its positions.
+    """
     ufunc = _UFUNCS.get(scatter_op)
     basic = parsed.all_of(INT, SLICE, NONE)
     one = not basic and sum(e.kind is ARRAY for e in parsed.entries) == 1

@@ -1,8 +1,8 @@
 """Collectives: operations between the examples of a mapped axis, by the axis' name.
 
 Under ``vmap`` the examples are rows of one array, and a collective is array arithmetic on them.
-Under ``pmap`` and ``shard_map`` each is a program of its own: they meet (see ``core.shards``), and
-the last to come computes what all get.
+Under ``pmap`` and ``shard_map`` each is a program of its own: they meet (see ``threads.shards``),
+and the last to come computes what all get.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import shards, tree
+from ..core import tree
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
+from ..threads import shards
 from ._collective_rules import (
     AxisName,
     Groups,

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import shards, tree
+from ..core import tree
 from ..core.avals import ShapedArray
 from ..core.primitive import Primitive
 from ..core.trace import bind
+from ..threads import shards
 from ._collective_rules import (
     AxisName,
     Groups,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..config import config
-from ..core.cores import available_cores
+from ..threads.cores import available_cores
 
 
 @dataclass(frozen=True, slots=True)

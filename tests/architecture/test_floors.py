@@ -33,6 +33,7 @@ LONG_FILES = {
 FLOORS = (
     "errors config effects",
     "core",
+    "threads",
     "ops",
     "transforms",
     "control",
@@ -44,7 +45,7 @@ FLOORS = (
 SURFACE = len(FLOORS)
 LEVEL = {part: level for level, parts in enumerate(FLOORS) for part in parts.split()}
 # Parts beside the front wing see only these (and themselves), however high they stand.
-BASE = {"errors", "config", "core"}
+BASE = {"errors", "config", "core", "threads"}
 SEES = {
     "compile": BASE,
     "runtime": BASE | {"compile"},

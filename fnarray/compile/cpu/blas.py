@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.onethread import one_thread
+from ...threads.onethread import one_thread
 from ..target import Limits
 from .launch import threads, together
 

@@ -11,12 +11,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from ...config import config
-from ...core.dtypes import bfloat16
 from ..cache import store
 from ..cache.key import KernelSource, kernel_name
+from .halves import words
 from .namespace import disabled, python_function, spell
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ fallbacks: Final[Counter[str]] = Counter()
 
 #: What object code begins with; what Numba's kernels are kept in begins otherwise.
 OBJECT: Final = b"\x7fELF"
-_HALVES: Final = (np.dtype(np.float16), bfloat16)
 _log: Final = logging.getLogger("fnarray.compile")
 _kernels: Final[dict[tuple[str, bool], Kernel]] = {}
 _turns: Final[dict[tuple[str, bool], threading.Lock]] = {}
@@ -112,7 +109,7 @@ def _on_bits(function: Kernel) -> Kernel:
     """Hand half-precision arrays over as their bits, as which kernels read and write them."""
 
     def kernel(*args: Any) -> None:
-        function(*(a.view("u2") if getattr(a, "dtype", None) in _HALVES else a for a in args))
+        function(*map(words, args))
 
     return kernel
 

@@ -8,11 +8,12 @@ from typing import Any
 from ...core.graph import Var
 from ..emit.bodies import Bodies
 from ..emit.source import Kernel, KernelSource, Scratch
-from ..emit.values import SHORT, Storage, Values
+from ..emit.values import Storage, Values
 from ..emit.writer import Writer
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Plan, Region, Tree, row_major, statements_of
 from ..target import Limits
+from . import halves
 
 
 @dataclass(slots=True)
@@ -29,7 +30,7 @@ class _Heads:
         name = writer.fresh(prefix)
         rank = var.aval.ndim
         outer = name if rank == 1 else f"{name}_"
-        self.params.append((outer, f"{SHORT[var.aval.dtype.name]}[{rank}]"))
+        self.params.append((outer, f"{self.values.code(var.aval.dtype)}[{rank}]"))
         if rank != 1:
             self.views.append(f"{name} = flat({outer})")
         writer.depth_of[name] = 0
@@ -41,7 +42,7 @@ def emit_kernel(region: Region, plan: Plan, limits: Limits) -> Kernel:
     body = region.body
     assert body is not None
     writer = Writer()
-    values = Values(writer, limits, plan.sizes)
+    values = Values(writer, limits, plan.sizes, halves.NARROW)
     bodies = Bodies(values)
     heads = _Heads(values, [], [])
     for var in region.inputs:
@@ -73,18 +74,18 @@ def emit_kernel(region: Region, plan: Plan, limits: Limits) -> Kernel:
         tuple(new),
         tuple(Scratch(code, length) for code, length in values.scratch.values()),
         tuple(value for _, value in values.scalars),
-        tuple(_fold(var, body) for var in region.folds),
+        tuple(_fold(var, body, values) for var in region.folds),
     )
 
 
-def _fold(var: Var, body: Body) -> KernelSource:
+def _fold(var: Var, body: Body, values: Values) -> KernelSource:
     """Return the kernel that adds up two parts of a folded result."""
     nest = next(s for s in statements_of(body.items) if var in s.node.outs)
     assert isinstance(nest, Nest)
     assert nest.fold is not None
     combine: Any = nest.fold.combine
     new = combine[0].format(a0="t0", x0="t1")
-    array = f"{SHORT[var.aval.dtype.name]}[{var.aval.ndim}]"
+    array = f"{values.code(var.aval.dtype)}[{var.aval.ndim}]"
     text = (
         "def kernel(total_, part_, n):\n"
         "    total = flat(total_)\n    part = flat(part_)\n"

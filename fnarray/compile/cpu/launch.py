@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...config import config
-from ...core.cores import available_cores
-from ...core.shards import here
+from ...threads.cores import available_cores
+from ...threads.shards import here
 from ..target import Limits
 
 #: Where a finished task says so, with its error if it had one.

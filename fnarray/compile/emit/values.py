@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,29 @@ from ..schedule.plan import contracted_strides
 from ..target import Limits
 from .writer import Writer
 
-#: Codes of dtypes in kernels: halves travel as their bits.
-SHORT = {
+#: Codes of dtypes in kernels, where the target does not hold them otherwise.
+CODES = {
     "bool": "b1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-    "float16": "u16", "bfloat16": "u16", "float32": "f32", "float64": "f64",
-    "complex64": "c64", "complex128": "c128",
+    "float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
-HALF = {"float16": "f16", "bfloat16": "bf16"}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """How a target holds a dtype that registers hold as float32.
+
+    Attributes
+    ----------
+    code : str
+        Of elements in memory.
+    load, store : str
+        Templates of what turns an element into a register's value, and back.
+    """
+
+    code: str
+    load: str
+    store: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,8 @@ class Values:
     sizes : frozenset of int
         Sizes of arrays in the program: literals that equal one of them are taken for sizes, and
         become arguments.
+    narrow : mapping, optional
+        Dtypes that the target computes in float32, by name.
 
     Attributes
     ----------
@@ -79,15 +97,27 @@ class Values:
         Counters that run from 0, known not to be negative.
     """
 
-    def __init__(self, writer: Writer, limits: Limits, sizes: frozenset[int] = frozenset()):
+    def __init__(
+        self,
+        writer: Writer,
+        limits: Limits,
+        sizes: frozenset[int] = frozenset(),
+        narrow: Mapping[str, Narrow] = MappingProxyType({}),
+    ):
         self.writer = writer
         self.limits = limits
         self.sizes = sizes
+        self.narrow = narrow
         self.inlined: dict[Var, Node] = {}
         self.storage: dict[Var, Storage] = {}
         self.scalars: dict[tuple[str, Any], str] = {}
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
+
+    def code(self, dtype: np.dtype) -> str:
+        """Return the code of an array's elements."""
+        held = self.narrow.get(dtype.name)
+        return held.code if held else CODES[dtype.name]
 
     # -- constants ---------------------------------------------------------------------------
 
@@ -109,7 +139,7 @@ class Values:
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
         """Return a name or literal for a constant in the register type of ``dtype``."""
-        code = "f32" if dtype.name in HALF else SHORT[dtype.name]
+        code = "f32" if dtype.name in self.narrow else CODES[dtype.name]
         if code == "b1":
             return str(bool(value))
         if code in ("c64", "c128"):
@@ -203,19 +233,19 @@ class Values:
     def fetch(self, array: str, offset: Any, dtype: np.dtype) -> str:
         """Return the expression of an element in its register type."""
         element = f"{array}[{self.index(offset)}]"
-        half = HALF.get(dtype.name)
-        return f"sc.{half}_load({element})" if half else element
+        held = self.narrow.get(dtype.name)
+        return held.load.format(element) if held else element
 
     def put(self, array: str, offset: Any, name: str, dtype: np.dtype) -> None:
         """Store a register's value."""
-        half = HALF.get(dtype.name)
-        bits = f"sc.{half}_store({name})" if half else name
-        self.writer.line(f"{array}[{self.index(offset)}] = {bits}")
+        held = self.narrow.get(dtype.name)
+        element = held.store.format(name) if held else name
+        self.writer.line(f"{array}[{self.index(offset)}] = {element}")
 
     def round(self, expression: str, dtype: np.dtype) -> str:
-        """Return an expression rounded to a half type, as each operation's result is."""
-        half = HALF.get(dtype.name)
-        return f"sc.{half}_load(sc.{half}_store({expression}))" if half else expression
+        """Return an expression rounded to its dtype, as each operation's result is."""
+        held = self.narrow.get(dtype.name)
+        return held.load.format(held.store.format(expression)) if held else expression
 
     def compute(self, node: Node, idx: Indices) -> str:
         """Compute an element of an elementwise or reindexing node."""
@@ -228,7 +258,7 @@ class Values:
         elif isinstance(form, Iota):
             ix = idx[form.dimension]
             dtype = out.aval.dtype
-            cast = SHORT[dtype.name] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
+            cast = CODES[dtype.name] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
             depth = self.depth_of_index(ix)
             name = self.writer.assign(self.round(f"{cast}({text(ix, self.number)})", dtype), depth)
         else:
@@ -267,7 +297,7 @@ class Values:
         strides = contracted_strides(shape, contracted)
         length = prod(1 if c else n for n, c in zip(shape, contracted, strict=True))
         name = self.writer.fresh("w")
-        self.scratch[name] = (SHORT[var.aval.dtype.name], length)
+        self.scratch[name] = (self.code(var.aval.dtype), length)
         self.writer.depth_of[name] = 0
         return Storage(name, strides, 0, self.writer.scope.depth)
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16
 from ...core.forms import Library
-from ...core.onethread import one_thread
+from ...threads.onethread import one_thread
 from . import calls
 from .calls import (
     add,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fnarray.compile.emit.bodies import Bodies
 from fnarray.compile.emit.source import Kernel, KernelSource, Scratch
-from fnarray.compile.emit.values import SHORT, Storage, Values
+from fnarray.compile.emit.values import CODES, Storage, Values
 from fnarray.compile.ir import Node
 from fnarray.compile.schedule.nests import plain_order
 from fnarray.compile.schedule.plan import Plan, Region, row_major
@@ -51,7 +51,7 @@ def emit(region: Region, plan: Plan, limits: Limits) -> Kernel:
     for prefix, group in (("x", region.inputs), ("out", new)):
         for var in group:
             name = writer.declare(writer.fresh(prefix))
-            params.append((name, f"{SHORT[var.aval.dtype.name]}[{var.aval.ndim}]"))
+            params.append((name, f"{CODES[var.aval.dtype.name]}[{var.aval.ndim}]"))
             arrays[var] = Storage(name, row_major(var.aval.shape))
     values.storage.update((v, arrays[v]) for v in region.inputs)
     Bodies(values).emit(region.body, {v: arrays[v] for v in new})
@@ -100,7 +100,7 @@ def no_step(node: Node, limits: Limits, compiled: Any) -> Callable[..., Any]:
 
 def names(limits: Limits) -> dict[str, Any]:
     """Return what a driver calls."""
-    codes = {code: name for name, code in SHORT.items() if name not in ("float16", "bfloat16")}
+    codes = {code: name for name, code in CODES.items()}
     return {"empty": np.empty, **{c: np.dtype(n).type for c, n in codes.items()}}
 
 

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ..config import scoped, scoped_values
-from .axes import Axes
+from ..core.axes import Axes
 
 Coordinates = dict[Hashable, int]
 
