@@ -36,3 +36,11 @@ def test_steps_are_refused_with_their_place() -> None:
     """What needs a library is refused while it is scheduled, by name and line."""
     with pytest.raises(UnsupportedOnTarget, match=r"sort at .*test_toy_target.*toy target"):
         compiled(lambda x: lax.sort(x, dimension=0), X, target=TOY)
+
+
+def test_dtypes_without_a_code_are_refused() -> None:
+    """A target that says nothing of halves refuses them; the processor's table holds them."""
+    halves = X.astype(np.float16)
+    with pytest.raises(UnsupportedOnTarget, match=r"float16.*float32"):
+        compiled(lambda x: lax.add(x, x), halves, target=TOY)
+    np.testing.assert_array_equal(run(lambda x: lax.add(x, x), halves)[0], halves + halves)

@@ -14,6 +14,7 @@ import numpy as np
 from ...core.forms import Bound, Iota, Map, Reindex
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
+from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, renamed
 from ..schedule.access import Indices, broadcast_index
 from ..schedule.nests import register_name
@@ -115,8 +116,19 @@ class Values:
         self.counted: set[str] = set()
 
     def code(self, dtype: np.dtype) -> str:
-        """Return the code of an array's elements."""
+        """Return the code of an array's elements.
+
+        Raises
+        ------
+        UnsupportedOnTarget
+            The target's kernels have no such elements.
+        """
         held = self.narrow.get(dtype.name)
+        if held is None and dtype.name not in CODES:
+            raise UnsupportedOnTarget(
+                f"arrays of {dtype.name}: kernels of this target hold no such elements. Convert "
+                "them to float32, or compile for the cpu."
+            )
         return held.code if held else CODES[dtype.name]
 
     # -- constants ---------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def emit(region: Region, plan: Plan, limits: Limits) -> Kernel:
     for prefix, group in (("x", region.inputs), ("out", new)):
         for var in group:
             name = writer.declare(writer.fresh(prefix))
-            params.append((name, f"{CODES[var.aval.dtype.name]}[{var.aval.ndim}]"))
+            params.append((name, f"{values.code(var.aval.dtype)}[{var.aval.ndim}]"))
             arrays[var] = Storage(name, row_major(var.aval.shape))
     values.storage.update((v, arrays[v]) for v in region.inputs)
     Bodies(values).emit(region.body, {v: arrays[v] for v in new})
