@@ -38,8 +38,8 @@ class Limits:
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
     parallel : int
-        Element operations below which a kernel runs on the calling thread: a launch on the pool
-        costs about 20 us, the time of some 50,000 vectorised operations.
+        Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
+        pool costs about 20 us, which two threads save of 40, the time of a million units.
     turns : int
         Turns that a ``while`` is taken to have.
     kernel : int
@@ -84,7 +84,7 @@ class Limits:
     unroll: int = 64
     library: int = 1 << 15
     streams: int = 24
-    parallel: int = 1 << 17
+    parallel: int = 1 << 20
     turns: int = 16
     kernel: int = 100
     grain: int = 64

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.dtypes import is_half
-from ...core.forms import Scan, While
+from ...core.forms import Scan
 from ...core.graph import Var
-from ..ir import Block
 from ..target import Limits, Target
 from .memory import Places
 from .nests import Nest, Selection, Statement, Step
 from .order import Order
 from .place import placed
 from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
-from .select import Note, iterations
+from .select import Note
+from .work import operations_of, row_work, tree_work
 
 
 @dataclass(slots=True, eq=False)
@@ -68,10 +68,10 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
         if isinstance(item, Step) and target.is_step(item.node, limits):
             parts.append(_Part([item], step=True))
             continue
-        if _chunked(item, limits):
+        if _chunked(item, selection, limits):
             parts.append(_Part([item], chunked=True))
             continue
-        length = _length(item, selection)
+        length = len(operations_of(statements_of((item,)), selection))
         last = parts[-1] if parts else None
         if last is None or last.step or last.chunked:
             parts.append(_Part([item], length=length))
@@ -86,45 +86,15 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
     return parts
 
 
-def _length(item: Item, selection: Selection) -> int:
-    """Count the operations of an item, those written into its loops included."""
-    stack = [s.node for s in statements_of((item,))]
-    seen = set(stack)
-    while stack:
-        for atom in stack.pop().ins:
-            node = selection.inlined.get(atom) if isinstance(atom, Var) else None
-            if node is not None and node not in seen:
-                seen.add(node)
-                stack.append(node)
-    return len(seen)
-
-
-def _chunked(item: Item, limits: Limits) -> bool:
+def _chunked(item: Item, selection: Selection, limits: Limits) -> bool:
     """Whether an item's outermost loop is worth running in chunks."""
     if isinstance(item, Step):
         form = item.node.form
         rows = isinstance(form, Scan) and form.num_carry == 0
-        return rows and form.length * _row_work(item.node.bodies[0], limits) >= limits.parallel
-    if not isinstance(item, Tree) or _work(item) < limits.parallel:
+        return rows and form.length * row_work(item.node.bodies[0], limits) >= limits.parallel
+    if not isinstance(item, Tree) or tree_work(item, selection) < limits.parallel:
         return False
     return all(m.parallel_depth > 0 or _is_foldable(m) for m in item.members)
-
-
-def _work(tree: Tree) -> int:
-    """Estimate the element operations of a loop."""
-    return sum(iterations(m.node) * 4 for m in tree.members)
-
-
-def _row_work(block: Block, limits: Limits) -> int:
-    """Estimate the element operations of a loop's body."""
-    total = 0
-    for node in block.nodes:
-        form = node.form
-        turns = form.length if isinstance(form, Scan) else 1
-        turns = limits.turns if isinstance(form, While) else turns
-        total += max((v.aval.size for v in node.outs), default=1)
-        total += turns * sum(_row_work(b, limits) for b in node.bodies)
-    return total
 
 
 def _is_foldable(nest: Nest) -> bool:
