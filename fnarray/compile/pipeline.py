@@ -181,7 +181,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     plan = schedule(block, sizes_of(block), target)
     if config.verify:
         check_plan(plan)
-    executable = Executable(closed, plan, emit(plan, target), target)
+    executable = Executable(closed, plan, (target.write or emit)(plan, target), target)
     if key is not None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)

@@ -123,6 +123,8 @@ class Target:
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
+    write : callable, optional
+        ``write(plan, target) -> Source``, where the target writes drivers of its own kind.
     """
 
     name: str
@@ -133,3 +135,4 @@ class Target:
     build: Callable[[Any], Callable[..., None]]
     step: Callable[..., Callable[..., Any]]
     names: Callable[[Limits], dict[str, Any]]
+    write: Callable[..., Any] | None = None

@@ -15,11 +15,11 @@ from .source import Kernel, Source
 
 def emit(plan: Plan, target: Target) -> Source:
     """Write a plan as text for a target."""
-    return _Driver(plan, target).write()
+    return Driver(plan, target).write()
 
 
-class _Driver:
-    """Writes the driver of a plan."""
+class Driver:
+    """Writes the driver of a plan; a target may write launches of its own kind."""
 
     def __init__(self, plan: Plan, target: Target):
         self.plan = plan

@@ -43,7 +43,7 @@ class Flow:
     sequential : bool
         Whether a loop has been emitted whose turns depend on those before.
     chunked : Node or None
-        The loop over independent rows that runs in chunks, from ``start`` to ``stop``.
+        The loop over independent rows that runs in parts, those of the range ``span``.
     """
 
     def __init__(self, steps: Steps, emit: Callable[[Body, Mapping[Var, Storage]], None]):
@@ -53,6 +53,7 @@ class Flow:
         self.emit = emit
         self.sequential = False
         self.chunked: Node | None = None
+        self.span = "start, stop"
 
     def step(self, step: Step, body: Body) -> None:
         """Emit a control step."""
@@ -231,7 +232,7 @@ class Flow:
         name = self.writer.fresh("s")
         self.values.counted.add(name)
         self.sequential |= bool(carries)
-        span = "start, stop" if node is self.chunked else self.values.number(form.length)
+        span = self.span if node is self.chunked else self.values.number(form.length)
         with self.writer.block(f"for {name} in range({span}):", barrier=True):
             self.writer.declare(name)
             t = variable(name, form.length)

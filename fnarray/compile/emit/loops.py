@@ -50,7 +50,7 @@ class Loops:
         with self.writer.block(f"for {name} in range({span}):"):
             self.writer.declare(name)
             self._enter(tree, body)
-            inside = (*counters, *_split(tree.extents, variable(name, tree.extent)))
+            inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
             for child in tree.children:
                 if isinstance(child, Nest):
                     self.nest(child, inside)
@@ -70,7 +70,7 @@ class Loops:
 
     def nest(self, nest: Nest, counters: Counters) -> None:
         """Emit the innermost part of a nest: one element, or one term of a fold."""
-        out, inner = _place(nest, counters)
+        out, inner = place(nest, counters)
         if nest.fold is None:
             name = self._root(nest.node, out)
             self.values.deliver(nest.node.out, out, name)
@@ -97,7 +97,7 @@ class Loops:
         """Start a fold: set its accumulators, scalars or a box of the result."""
         fold, node = nest.fold, nest.node
         assert fold is not None
-        dtypes = _accumulator_dtypes(fold, node)
+        dtypes = accumulator_dtypes(fold, node)
         if not nest.in_memory:
             self._accumulators[nest] = [
                 self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
@@ -169,11 +169,11 @@ class Loops:
         if nest.in_memory:
             return
         assert nest.fold is not None
-        out, _ = _place(nest, counters)
+        out, _ = place(nest, counters)
         self._results(nest, nest.fold, out, self._accumulators[nest])
 
     def _results(self, nest: Nest, fold: Reduce, idx: Indices, names: list[str]) -> None:
-        dtypes = _accumulator_dtypes(fold, nest.node)
+        dtypes = accumulator_dtypes(fold, nest.node)
         for var, j in zip(nest.node.outs, fold.results, strict=True):
             name, want = names[j], var.aval.dtype
             if dtypes[j] != want:
@@ -191,7 +191,7 @@ class Loops:
             if fold is None:
                 self.values.deliver(node.out, idx, self._root(node, idx))
                 continue
-            dtypes = _accumulator_dtypes(fold, node)
+            dtypes = accumulator_dtypes(fold, node)
             old = [self._start(fold, node, j, d) for j, d in enumerate(dtypes)]
             for inner in _every(fold.extents):
                 if fold.valid is not None and self.values.test(fold.valid(idx, inner)) is not None:
@@ -206,7 +206,7 @@ def _every(shape: Iterable[int]) -> Iterable[tuple[int, ...]]:
     return product(*map(range, shape))
 
 
-def _split(extents: tuple[int, ...], flat: Any) -> list[Any]:
+def split(extents: tuple[int, ...], flat: Any) -> list[Any]:
     """Return the counters of the loops that one counter stands for."""
     out: list[Any] = []
     for n in reversed(extents[1:]):
@@ -215,7 +215,7 @@ def _split(extents: tuple[int, ...], flat: Any) -> list[Any]:
     return [flat, *reversed(out)]
 
 
-def _place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
+def place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
     """Return a nest's output and folded indices in the counters of the open loops."""
     at: dict[Any, Any] = {
         counter_var(k, loop.extent): counters[k] if k < len(counters) else 0
@@ -225,7 +225,8 @@ def _place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
     return out, tuple(substitute(ix, at) for ix in nest.inner)
 
 
-def _accumulator_dtypes(fold: Reduce, node: Node) -> list[np.dtype]:
+def accumulator_dtypes(fold: Reduce, node: Node) -> list[np.dtype]:
+    """Return the dtypes of a fold's accumulators."""
     if fold.dtypes is not None:
         return [np.dtype(d) for d in fold.dtypes]
     return [v.aval.dtype for v in node.outs]

@@ -135,7 +135,7 @@ class Steps:
     # -- updates -----------------------------------------------------------------------------
 
     def _update(self, node: Node, form: Update, *, filled: bool) -> None:
-        store, dtype = self.values.storage[node.out], node.out.aval.dtype
+        store = self.values.storage[node.out]
         if filled:
             self.fill(node.ins[0], store)
         if 0 in form.extents:
@@ -148,11 +148,15 @@ class Steps:
             if test is not None:
                 stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
             new = self.values.value(node.ins[form.value], u)
-            offset = store.offset(at)
-            if form.combine != "{1}":
-                fetched = self.values.fetch(store.name, offset, dtype)
-                new = self._combined(node, form, self.writer.assign(fetched, None, "old"), new)
-            self.values.put(store.name, offset, new, dtype)
+            self._merge(node, form, store, store.offset(at), new)
+
+    def _merge(self, node: Node, form: Update, store: Storage, offset: Any, new: str) -> None:
+        """Combine an element of a result with an update."""
+        dtype = node.out.aval.dtype
+        if form.combine != "{1}":
+            fetched = self.values.fetch(store.name, offset, dtype)
+            new = self._combined(node, form, self.writer.assign(fetched, None, "old"), new)
+        self.values.put(store.name, offset, new, dtype)
 
     def _update_unrolled(self, node: Node, form: Update) -> None:
         read = self.values.reader(node)

@@ -1,0 +1,1 @@
+"""NVIDIA GPUs as a target; nothing here is imported unless a program asks for it."""

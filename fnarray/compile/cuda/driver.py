@@ -1,0 +1,46 @@
+"""The driver of a program on a GPU: allocations, launches with their grids, steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..emit.driver import Driver
+from ..emit.source import Kernel, Source
+from ..schedule.plan import Plan, Region
+from ..target import Target
+from .kernel import Launch, emit_launches
+
+
+def emit(plan: Plan, target: Target) -> Source:
+    """Write a plan as text."""
+    return _Driver(plan, target).write()
+
+
+class _Driver(Driver):
+    def _kernel(self, region: Region) -> None:
+        launches = emit_launches(region, self.plan, self.target.limits)
+        for var in region.outputs:
+            if var in region.aliases:
+                self.names[var] = self.names[region.aliases[var]]
+            else:
+                self._allocate(var)
+        parts = launches[0].parts
+        names = [f"p{len(self.kernels)}_{k}" for k in range(len(parts))]
+        for name, (code, length) in zip(names, parts, strict=True):
+            self.lines.append(f"{name} = empty({length}, {code})")
+        for launch in launches:
+            self._launch(launch, names)
+        self.lines.extend(f"{name} = None" for name in names)
+
+    def _launch(self, launch: Launch, parts: list[str]) -> None:
+        arrays = [self.names[v] for v in launch.arrays]
+        scratch = [f"empty({length}, {code})" for code, length in launch.scratch]
+        scalars = [self._scalar(v) for v in launch.scalars]
+        args = ", ".join((*arrays, *parts, *scratch, *scalars))
+        grid = launch.grid
+        self.lines.append(f"launch(kernel{len(self.kernels)}, {grid.blocks}, {grid.lanes}, {args})")
+        self.kernels.append(Kernel(launch.source, launch.arrays, (), (), launch.scalars))
+
+    def _scalar(self, value: Any) -> str:
+        plain = type(value) is int and abs(value) < 1 << 62
+        return repr(value) if plain else self._constant(value)

@@ -1,0 +1,140 @@
+"""The kernels of a region: one, or two where all of the first must be done before the second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.forms import Scan
+from ...core.graph import Var
+from ..emit.bodies import Bodies
+from ..emit.source import KernelSource
+from ..emit.values import Narrow, Storage
+from ..emit.writer import Writer
+from ..schedule.nests import Step
+from ..schedule.plan import Body, Plan, Region, Tree, row_major
+from ..schedule.select import CONTROL
+from ..target import Limits
+from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
+from .steps import GridSteps, fills, one_by_one
+from .values import GridValues
+
+#: Halves are 16 bits in memory and float32 in registers, as on the processor.
+NARROW = {
+    "float16": Narrow("u16", "sc.f16_load({})", "sc.f16_store({})"),
+    "bfloat16": Narrow("u16", "sc.bf16_load({})", "sc.bf16_store({})"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel, its grid, and what it is called with, in order.
+
+    Attributes
+    ----------
+    arrays : tuple of Var
+        Values, read or made.
+    parts : tuple of (str, int)
+        Arrays that the kernels of the region share: code and length.
+    scratch : tuple of (str, int)
+        Working arrays of this kernel alone.
+    scalars : tuple
+    """
+
+    source: KernelSource
+    grid: Grid
+    arrays: tuple[Var, ...]
+    parts: tuple[tuple[str, int], ...]
+    scratch: tuple[tuple[str, int], ...]
+    scalars: tuple[Any, ...]
+
+
+def emit_launches(region: Region, plan: Plan, limits: Limits) -> tuple[Launch, ...]:
+    """Emit the kernels of a region, in the order in which they run."""
+    first, again = _emit(region, plan, limits, 0)
+    if not again:
+        return (first,)
+    return first, _emit(region, plan, limits, 1)[0]
+
+
+def _emit(region: Region, plan: Plan, limits: Limits, stage: int) -> tuple[Launch, bool]:
+    body = region.body
+    assert body is not None
+    writer = Writer()
+    values = GridValues(writer, limits, plan.sizes, NARROW)
+    new = [v for v in region.outputs if v not in region.aliases]
+    arrays = (*region.inputs, *new)
+    places: dict[Var, Storage] = {}
+    for var in arrays:
+        name = writer.declare(writer.fresh("x" if var in region.inputs else "out"))
+        places[var] = Storage(name, row_major(var.aval.shape))
+    values.storage.update((v, places[v]) for v in region.inputs)
+    bodies, again = _bodies(body, values, stage)
+    bodies.emit(body, {v: places[v] for v in new})
+    loops, scratch = bodies.loops, values.scratch
+    assert isinstance(loops, GridLoops)
+    grid = _grid(body, values, loops)
+    heads: list[str] = []
+    kept: list[tuple[str, str, int]] = []
+    for name, (code, length) in scratch.items():
+        owner = values.owners.get(name)
+        count = {None: 1, "block": grid.blocks, "thread": grid.blocks * grid.lanes}[owner]
+        outer = f"{name}_" if owner else name
+        if owner:
+            n = values.number(length)
+            heads.append(f"{name} = part({outer}, {owner}() * {n}, {n})")
+        kept.append((outer, code, length * count))
+    params = [(s.name, f"{values.code(v.aval.dtype)}[1]") for v, s in places.items()]
+    params += [(name, f"{code}[1]") for name, (code, _) in loops.parts.items()]
+    params += [(name, f"{code}[1]") for name, code, _ in kept]
+    params += [(name, code) for (code, _), name in values.scalars.items()]
+    text = f"def kernel({', '.join(n for n, _ in params)}):\n"
+    text += "".join(f"    {line}\n" for line in heads) + writer.render()
+    launch = Launch(
+        KernelSource(text, tuple(code for _, code in params)),
+        grid,
+        arrays,
+        tuple(loops.parts.values()),
+        tuple((code, length) for _, code, length in kept),
+        tuple(value for _, value in values.scalars),
+    )
+    return launch, again or grid.again
+
+
+def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:
+    """Return what spells a region's body, and whether the item itself needs two kernels."""
+    step = _step(body)
+    control = step is not None and isinstance(step.node.form, CONTROL)
+    bodies = Bodies(values)
+    bodies.loops = GridLoops(values, stage, spread=isinstance(body.items[0], Tree))
+    bodies.steps = GridSteps(values, stage, top=step is not None and not control)
+    bodies.flow.steps = bodies.steps
+    if step is None:
+        return bodies, False
+    node = step.node
+    if control:
+        form: Any = node.form
+        if isinstance(form, Scan) and not form.num_carry:
+            bodies.flow.chunked = node
+            bodies.flow.span = f"thread(), {values.number(form.length)}, threads()"
+        return bodies, False
+    again = fills(node, filled=any(v in body.filled for v in node.outs))
+    values.spread = (again and not stage) or not one_by_one(node)
+    return bodies, again
+
+
+def _step(body: Body) -> Step | None:
+    """Return the step that a region is, unless it is loops or written out."""
+    (item,) = body.items
+    return item if isinstance(item, Step) and item not in body.unrolled else None
+
+
+def _grid(body: Body, values: GridValues, loops: GridLoops) -> Grid:
+    step = _step(body)
+    if step is None:
+        return loops.grid
+    form: Any = step.node.form
+    if isinstance(form, Scan) and not form.num_carry:
+        values.owners.update(dict.fromkeys(values.scratch, "thread"))
+        return grid_of(form.length, LANES, BLOCKS)
+    return grid_of(values.total, LANES, GRID) if values.spread else ONE

@@ -1,0 +1,47 @@
+"""What of a program is no kernel of a GPU's: steps that the driver takes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+from ...core.forms import Library, Scan
+from ..cpu.library import graphs_of
+from ..ir import Node
+from ..schedule.select import CONTROL, is_library
+from ..target import Limits
+
+#: Loops and branches whose values are all up to this many elements run inside a kernel, on one
+#: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
+ALONE: Final = 1 << 12
+
+#: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of.
+_HEAP: Final = frozenset({"sort", "linalg"})
+
+
+def is_step(node: Node, limits: Limits) -> bool:
+    """Whether the driver takes a node: a library, or control flow over large arrays."""
+    form = node.form
+    if isinstance(form, Library):
+        return True
+    if isinstance(form, CONTROL):
+        return not _is_native(form) or _largest(form) > ALONE
+    return is_library(node, limits)
+
+
+def _is_native(form: Any) -> bool:
+    if isinstance(form, Library):
+        return form.kernel and form.op.partition(".")[0] not in _HEAP
+    return all(_is_native(eqn.form()) for g in graphs_of(form) for eqn in g.jaxpr.eqns)
+
+
+def _largest(form: Any) -> int:
+    """Return the elements of the largest value that a thread would work on alone."""
+    sizes = [0]
+    for graph in graphs_of(form):
+        for eqn in graph.jaxpr.eqns:
+            sizes += [prod(v.aval.shape) for v in eqn.outvars]
+            sizes.append(_largest(eqn.form()))
+    if not isinstance(form, Scan):
+        sizes += [prod(a.shape) for g in graphs_of(form) for a in g.jaxpr.in_avals]
+    return max(sizes)

@@ -1,0 +1,451 @@
+"""Nests over a grid of threads: who runs which iterations, and how folds of many threads end.
+
+A region holds one item. A tree of loops runs in one of four ways:
+
+- *map*: elements spread over all threads, four at a time where every array is read in line;
+- *each*: iterations of the outer loops spread over all threads, what is inside one after another;
+- *rows*: a block for each iteration of the outer loops, whose lanes share the loops inside;
+- *fold*: everything folded into few values, by one block, or by many and then by one.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.forms import Operand, Reduce
+from ...core.graph import Var
+from ...core.symbolic import Ix, LoopVar, substitute, variable
+from ..emit.loops import Counters, Loops, accumulator_dtypes, split
+from ..emit.values import CODES, Storage
+from ..ir import Node
+from ..schedule.nests import Nest, counter_var
+from ..schedule.plan import Body, Tree
+from .values import GridValues
+
+#: Threads of a block, and of a block whose rows are short: one warp.
+LANES, WARP = 256, 32
+#: Rows of up to this many elements are a warp's.
+SHORT = 256
+#: Inner loops of at least this many iterations are shared by the lanes of a block.
+WIDE = 32
+#: Whole folds of up to this many terms are one block's, and of that many lanes.
+ALONE, MOST = 1 << 14, 1024
+#: Blocks of a grid whose blocks keep something: eight for each of 132 multiprocessors.
+BLOCKS = 1056
+#: Blocks of any grid; what is beyond is done in further turns.
+GRID = 1 << 20
+
+#: Neutral elements by the word of a combination: of floats, and of integers.
+_NEUTRAL: dict[str, Any] = {
+    "sc.radd": lambda d: 0, "sc.add": lambda d: 0, "+": lambda d: 0,
+    "sc.rmul": lambda d: 1, "sc.mul": lambda d: 1, "*": lambda d: 1,
+    "sc.maximum": lambda d: _limit(d, "min"), "sc.minimum": lambda d: _limit(d, "max"),
+    "sc.and_": lambda d: True if d.kind == "b" else -1 if d.kind == "i" else _limit(d, "max"),
+    "sc.or_": lambda d: 0, "sc.xor": lambda d: 0, "or": lambda d: 0, "and": lambda d: True,
+}  # fmt: skip
+#: Combinations that have a word of their own.
+_WORDS = {"sc.radd": "block_sum", "sc.maximum": "block_max", "sc.minimum": "block_min"}
+
+
+def _limit(dtype: np.dtype, which: str) -> Any:
+    if dtype.kind == "b":
+        return which == "max"
+    if dtype.kind in "iu":
+        return getattr(np.iinfo(dtype), which)
+    return np.inf if which == "max" else -np.inf
+
+
+def word_of(fold: Reduce) -> str | None:
+    """Return the word that combines two accumulators, where there is one and it is known."""
+    if not isinstance(fold.combine, tuple) or len(fold.combine) != 1:
+        return None
+    (text,) = fold.combine
+    spelled = ("{w}({{a0}}, {{x0}})", "({{a0}} {w} {{x0}})")
+    return next((w for w in _NEUTRAL if text in (s.format(w=w) for s in spelled)), None)
+
+
+def in_parts(nest: Nest) -> bool:
+    """Whether a fold may be cut into parts, whose results are combined afterwards."""
+    fold = nest.fold
+    assert fold is not None
+    if word_of(fold) is not None:
+        return True
+    # Accumulators that start from a value of the user's would count it once for each part.
+    started = any(isinstance(i, Operand) for i in fold.inits)
+    return isinstance(fold.combine, tuple) and not started
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How many blocks of how many lanes run a kernel.
+
+    Attributes
+    ----------
+    again : bool
+        Whether another kernel must finish what this one leaves in parts.
+    """
+
+    blocks: int
+    lanes: int
+    again: bool = False
+
+
+ONE = Grid(1, 1)
+
+
+class GridLoops(Loops):
+    """Spells the nests of a region over a grid.
+
+    Attributes
+    ----------
+    spread : bool
+        Whether the next tree is the region's own, to be spread; inside of it loops are plain.
+    stage : int
+        Which of the region's kernels is written: 1 finishes the folds of 0.
+    grid : Grid
+        The grid that the kernel is for, once it is written.
+    parts : dict
+        Arrays of partial results: name to code and length, the same in both stages.
+    """
+
+    def __init__(self, values: GridValues, stage: int, *, spread: bool):
+        super().__init__(values)
+        self.values: GridValues = values
+        self.stage = stage
+        self.spread = spread
+        self.grid = ONE
+        self.parts: dict[str, tuple[str, int]] = {}
+        self._sharing = False
+
+    def tree(self, tree: Tree, body: Body, counters: Counters = ()) -> None:
+        """Emit a fused loop: the region's own over the grid, others as they are."""
+        if not self.spread:
+            super().tree(tree, body, counters)
+            return
+        self.spread = False
+        if any(m.parallel_depth <= tree.depth for m in tree.members):
+            self._fold(tree, body)
+            return
+        chain = _chain(tree)
+        last = chain[-1]
+        inner = [c for c in last.children if isinstance(c, Tree)]
+        if inner:
+            if any(_in_line(c) for c in inner) and all(map(_shareable, inner)):
+                self._rows(chain, last.children, body)
+            else:
+                self._each(chain, body)
+        elif len(chain) > 1 and last.extent >= WIDE:
+            self._rows(chain[:-1], (last,), body)
+        elif len(chain) == 1 and self._map(last, body):
+            pass
+        else:
+            self._each(chain, body)
+
+    # -- one thread for each -----------------------------------------------------------------
+
+    def _each(self, chain: list[Tree], body: Body) -> None:
+        total = prod(t.extent for t in chain)
+        with ExitStack() as stack:
+            i = self.values.turns(stack, total, "thread()", "threads()")
+            counters = (*split(_extents(chain), i),)
+            for t in chain:
+                self._enter(t, body)
+            self._children(chain[-1].children, body, counters)
+        kept = self.values.scratch
+        self.grid = grid_of(total, LANES, BLOCKS if kept else GRID)
+        self.values.owners.update(dict.fromkeys(kept, "thread"))
+
+    def _children(self, children: Any, body: Body, counters: Counters) -> None:
+        for child in children:
+            if isinstance(child, Nest):
+                self.nest(child, counters)
+            else:
+                super().tree(child, body, counters)
+
+    def _map(self, tree: Tree, body: Body) -> bool:
+        """Emit an elementwise loop four elements at a time; say whether that was possible."""
+        values, writer, total = self.values, self.writer, tree.extent
+        if total % 4 or not total:
+            return False
+        flat = variable("flat", total)
+        read, written = _in_lines(tree, flat, values)
+        if not written:
+            return False
+        with ExitStack() as stack:
+            i = values.turns(stack, total, "4 * thread()", "4 * threads()", quads=True)
+            for var in read:
+                name = writer.assign(f"load4({values.storage[var].name}, {values.index(i)})", None)
+                values.storage[var] = _quad(values.storage[var], name, i, writer.scope.depth)
+            outs: dict[str, str] = {}
+            for var in written:
+                store = values.storage[var]
+                name = writer.assign(f"four({store.name})", None)
+                outs[store.name] = name
+                values.storage[var] = _quad(store, name, i, writer.scope.depth)
+            k = writer.fresh("k")
+            values.counted.add(k)
+            with writer.block(f"for {k} in range(4):"):
+                writer.declare(k)
+                self._enter(tree, body)
+                here = i + Ix({LoopVar(k, 4): 1})
+                self._children(tree.children, body, (*split(tree.extents, here),))
+            for array, name in outs.items():
+                writer.line(f"store4({array}, {values.index(i)}, {name})")
+        self.grid = grid_of(total // 4, LANES, GRID)
+        return True
+
+    # -- a block for each --------------------------------------------------------------------
+
+    def _rows(self, chain: list[Tree], children: Any, body: Body) -> None:
+        values, total = self.values, prod(t.extent for t in chain)
+        with ExitStack() as stack:
+            i = values.turns(stack, total, "block()", "blocks()")
+            counters = (*split(_extents(chain), i),)
+            for t in chain:
+                self._enter(t, body)
+            values.row = True
+            for k, child in enumerate(children):
+                if isinstance(child, Nest):
+                    self.nest(child, counters)
+                    continue
+                self._shared(child, body, counters)
+                if k + 1 < len(children) and not _folded(child):
+                    self.writer.line("sync()")
+            if values.scratch:
+                self.writer.line("sync()")  # the next row's values go where this one's are read
+            values.row = False
+        width = max(prod(_extents(_perfect(c))) for c in children if isinstance(c, Tree))
+        kept = values.scratch
+        blocks = min(max(total, 1), BLOCKS if kept else GRID)
+        self.grid = Grid(blocks, WARP if width <= SHORT else LANES)
+        values.owners.update(dict.fromkeys(kept, "block"))
+
+    def _shared(self, tree: Tree, body: Body, counters: Counters, whole: str = "") -> None:
+        """Emit a loop whose iterations the lanes of a block share, or with ``whole`` a grid's.
+
+        Accumulators are combined over the block, and left to `_end`, or as parts.
+        """
+        folded = _folded(tree)
+        for nest in folded:
+            self._begin_parts(nest, counters)
+        chain = _perfect(tree)
+        total = prod(_extents(chain))
+        who, all_ = ("thread()", "threads()") if whole else ("lane()", "lanes()")
+        ordered = any(word_of(_fold_of(nest)) is None for nest in folded)
+        row, self.values.row = self.values.row, False
+        with ExitStack() as stack:
+            if ordered:
+                i = self.values.stretch(stack, total, who, all_)
+            else:
+                i = self.values.turns(stack, total, who, all_)
+            inside = (*counters, *split(_extents(chain), i))
+            for t in chain:
+                self._enter(t, body)
+            self._children(chain[-1].children, body, inside)
+        self.values.row = row
+        for nest in folded:
+            self._combine(nest)
+            if whole == "parts":
+                self._leave(nest)
+            else:
+                self._finish(nest, counters)
+
+    # -- folds -------------------------------------------------------------------------------
+
+    def _fold(self, tree: Tree, body: Body) -> None:
+        """Emit folds of everything: by a block, or by many blocks in parts and then by one."""
+        self.values.row = True
+        total = prod(_extents(_perfect(tree)))
+        if not _shareable(tree):
+            self.values.row = False
+            super().tree(tree, body)
+        elif self.stage:
+            self._finish_parts(tree)
+            self.grid = Grid(1, LANES)
+        elif total <= ALONE:
+            self._shared(tree, body, ())
+            self.grid = Grid(1, LANES if total <= 4 * LANES else MOST)
+        else:
+            grid = grid_of(total // 4, LANES, BLOCKS)
+            self.grid = Grid(grid.blocks, LANES, again=True)
+            self._shared(tree, body, (), "parts")
+
+    def _start(self, fold: Reduce, node: Node, j: int, dtype: np.dtype) -> str:
+        word = word_of(fold)
+        if self._sharing and word is not None and isinstance(fold.inits[j], Operand):
+            return self.values.literal(_NEUTRAL[word](dtype), dtype)
+        return super()._start(fold, node, j, dtype)
+
+    def _begin_parts(self, nest: Nest, counters: Counters) -> None:
+        """Start a fold that threads share: all of them at the neutral element."""
+        self._sharing = True
+        self._begin(nest, counters)
+        self._sharing = False
+
+    def _combine(self, nest: Nest) -> None:
+        """Combine the accumulators of a block's lanes, in order; every lane has the result."""
+        fold, names, writer = _fold_of(nest), self._accumulators[nest], self.writer
+        word = word_of(fold)
+        if word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
+            writer.line(f"{names[0]} = {_WORDS[word]}({names[0]})")
+            return
+        step = writer.fresh("step")
+        writer.line(f"{step} = 1")
+        with writer.block(f"while {step} < lanes():", barrier=True):
+            self._merge(nest, [f"from_lane({n}, {step})" for n in names])
+            writer.line(f"{step} *= 2")
+        for name in names:
+            writer.line(f"{name} = from_first({name})")
+
+    def _merge(self, nest: Nest, terms: list[str]) -> None:
+        names, writer = self._accumulators[nest], self.writer
+        terms = [writer.assign(t, None, "x") for t in terms]
+        new = self._combined(_fold_of(nest), nest.node, names, terms)
+        new = [writer.assign(n, None, "y") for n in new]
+        for name, expression in zip(names, new, strict=True):
+            writer.line(f"{name} = {expression}")
+
+    def _finish(self, nest: Nest, counters: Counters) -> None:
+        """Bring a user's start in, and make accumulators the results."""
+        fold = _fold_of(nest)
+        if word_of(fold) is not None and isinstance(fold.inits[0], Operand):
+            dtype = accumulator_dtypes(fold, nest.node)[0]
+            self._merge(nest, [Loops._start(self, fold, nest.node, 0, dtype)])
+        self._end(nest, counters)
+
+    def _part_names(self, nest: Nest) -> list[str]:
+        names: list[str] = []
+        for dtype in accumulator_dtypes(_fold_of(nest), nest.node):
+            code = "f32" if dtype.name in self.values.narrow else CODES[dtype.name]
+            name = self.writer.declare(self.writer.fresh("part"))
+            self.writer.depth_of[name] = 0
+            self.parts[name] = code, BLOCKS
+            names.append(name)
+        return names
+
+    def _leave(self, nest: Nest) -> None:
+        """Leave a block's accumulators for the kernel that finishes."""
+        with self.writer.block("if lane() == 0:"):
+            for part, name in zip(self._part_names(nest), self._accumulators[nest], strict=True):
+                self.writer.line(f"{part}[block()] = {name}")
+
+    def _finish_parts(self, tree: Tree) -> None:
+        total = prod(_extents(_perfect(tree)))
+        blocks = grid_of(total // 4, LANES, BLOCKS).blocks
+        for nest in _folded(tree):
+            parts = self._part_names(nest)
+            self._begin_parts(nest, ())
+            with ExitStack() as stack:
+                i = self.values.stretch(stack, blocks, "lane()", "lanes()")
+                self._merge(nest, [f"{part}[{self.values.index(i)}]" for part in parts])
+            self._combine(nest)
+            self._finish(nest, ())
+
+
+# ---- shapes of trees -----------------------------------------------------------------------------
+
+
+def grid_of(turns: int, lanes: int, most: int) -> Grid:
+    """Return a grid with a thread for each turn, as far as that goes."""
+    return Grid(min(max(-(-turns // lanes), 1), most), lanes)
+
+
+def _fold_of(nest: Nest) -> Reduce:
+    assert nest.fold is not None
+    return nest.fold
+
+
+def _folded(tree: Tree) -> list[Nest]:
+    """Return the nests whose folding begins with a tree's loop."""
+    return [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
+
+
+def _shareable(tree: Tree) -> bool:
+    return all(map(in_parts, _folded(tree)))
+
+
+def _only(tree: Tree) -> Tree | None:
+    """Return the one loop that is all of what a tree's loop holds."""
+    child = tree.children[0] if len(tree.children) == 1 else None
+    whole = isinstance(child, Tree) and len(child.members) == len(tree.members)
+    return child if whole and isinstance(child, Tree) else None
+
+
+def _chain(tree: Tree) -> list[Tree]:
+    """Return the loops, one inside another, that no member folds."""
+    chain = [tree]
+    while (child := _only(chain[-1])) is not None:
+        if any(m.parallel_depth <= child.depth for m in child.members):
+            break
+        chain.append(child)
+    return chain
+
+
+def _perfect(tree: Tree) -> list[Tree]:
+    """Return the loops, one inside another, that each member folds all of, or none."""
+    chain = [tree]
+    while (child := _only(chain[-1])) is not None:
+        last = chain[-1].depth
+        if any(m.loops[last].reduced != m.loops[child.depth].reduced for m in child.members):
+            break
+        chain.append(child)
+    return chain
+
+
+def _extents(chain: list[Tree]) -> tuple[int, ...]:
+    return tuple(n for t in chain for n in t.extents)
+
+
+def _in_line(tree: Tree) -> bool:
+    """Whether neighbouring iterations of an inner loop read neighbouring elements of memory."""
+    chain = _perfect(tree)
+    if prod(_extents(chain)) < WIDE:
+        return False
+    last = LoopVar(f"L{chain[-1].last}", chain[-1].extents[-1])
+    for nest in tree.members:
+        for indices in nest.reads.values():
+            for idx in indices:
+                if idx and isinstance(idx[-1], Ix) and last in idx[-1].terms:
+                    return True
+    return False
+
+
+def _in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list[Var]]:
+    """Return what a loop reads, and writes, at its counter and nowhere else."""
+    at: dict[Var, set[Any]] = {}
+    made = {v for m in tree.members for v in m.node.outs}
+    counters = (*split(tree.extents, flat),)
+    for nest in tree.members:
+        known = _known(nest, counters)
+        for var, indices in nest.reads.items():
+            if var in values.storage and var not in made:
+                found = {values.storage[var].offset(known(idx)) for idx in indices}
+                at.setdefault(var, set()).update(found)
+    read = [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
+    written: list[Var] = []
+    for nest in tree.members:
+        for var in nest.node.outs:
+            if var in values.storage:
+                store = values.storage[var]
+                shared = any(s.name == store.name for v, s in values.storage.items() if v in at)
+                if store.offset(_known(nest, counters)(nest.out)) != flat or shared:
+                    return [], []
+                written.append(var)
+    return read, written
+
+
+def _known(nest: Nest, counters: Counters) -> Any:
+    at: dict[Any, Any] = {
+        counter_var(k, loop.extent): counters[k] for k, loop in enumerate(nest.loops)
+    }
+    return lambda idx: tuple(substitute(ix, at) for ix in idx)
+
+
+def _quad(store: Storage, name: str, i: Any, depth: int) -> Storage:
+    """Return four elements from ``i`` on, in registers, as the storage of the value they are of."""
+    return Storage(name, store.strides, store.base - i, depth)

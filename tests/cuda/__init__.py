@@ -1,0 +1,1 @@
+"""The GPU target without a GPU: its kernels read by the processor, against the processor target."""

@@ -1,0 +1,76 @@
+"""``python -m tests.cuda [--every N] [--lanes N]``: do kernels for a GPU compute what the CPU's do?
+
+Every program of the corpus of `tests.replay` runs by the processor's target, and by the kernels for
+a GPU as the processor reads them, with one lane or several. Exit status 1 where results differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import fnarray
+from fnarray.compile.cuda.processor import ONE_THREAD, simulated
+from fnarray.config import config, scoped
+
+from .compare import Report, both
+
+sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
+from tests.replay import corpus
+
+
+def compare(every: int, lanes: int, only: str = "") -> Report:
+    """Run the programs of the corpus, each ``every``-th, by both targets."""
+    report = Report()
+    names = iter(range(1 << 30))
+    current = [""]
+
+    def run(f: Any, *args: Any) -> str:
+        if next(names) % every == 0:
+            before = len(report.differences)
+            try:
+                fnarray.jit(f)(*args)
+            except (TypeError, ValueError, NotImplementedError, fnarray.errors.FnarrayError):
+                return "error"
+            finally:
+                for k in range(before, len(report.differences)):
+                    report.differences[k] = f"after {current[0]}: {report.differences[k]}"
+        return ""
+
+    target = simulated(lanes) if lanes > 1 else ONE_THREAD
+    with both(report, target), mock.patch.object(corpus, "text_of", run):
+        parts = (corpus.operations, corpus.random_programs, corpus.benchmarks, corpus.larger)
+        with scoped("effects", "off"):
+            for part in parts:
+                if only and only not in part.__name__:
+                    continue
+                for current[0], _ in part():
+                    pass
+    return report
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="run each N-th program only")
+    parser.add_argument("--lanes", type=int, default=1, help="threads of a block")
+    parser.add_argument("--show", type=int, default=3, help="differences to print in full")
+    parser.add_argument("--only", default="", help="a part of the corpus")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as cache:
+        config.update("cache_dir", cache)
+        report = compare(args.every, args.lanes, args.only)
+    for text in report.differences[: args.show]:
+        print(text)
+    print(f"{report.programs} programs, {report.kernels} kernels")
+    print(f"{sum(report.steps.values())} steps: {dict(report.steps.most_common())}")
+    print(f"{len(report.differences)} differences")
+    return int(bool(report.differences))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
