@@ -57,7 +57,9 @@ def attribute(to: Writer, of: Value, name: str) -> Value:
 
 def call(to: Writer, function: Any, args: list[Value]) -> Value:
     """Write a call."""
-    rule = _WORDS.get(function) if _hashable(function) else None
+    rule = None
+    if _hashable(function):
+        rule = to.module.words.get(function) or _WORDS.get(function)
     if rule is not None:
         return rule(to, args)
     if isinstance(function, type) and issubclass(function, np.generic):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +37,8 @@ class Module:
         How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
     sharing : frozenset of str
         Functions of `vmath` that are called.
+    words : mapping
+        Rules of another machine's own for calls: function to rule, before all others.
     """
 
     lanes: int = 0
@@ -49,6 +51,7 @@ class Module:
     used: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
     loops: int = 0
+    words: Mapping[Any, Any] = field(default_factory=dict)
 
     def loop(self) -> str:
         """Return what marks the end of a loop that is long, and has nothing to carry over.

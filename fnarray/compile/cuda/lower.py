@@ -1,0 +1,192 @@
+"""Kernel text for a GPU: through the native compiler's reader to LLVM, and by LLVM to PTX.
+
+The text is the one that the processor reads in tests; its scalar words are the same instructions
+as the processor's, so that the elementary functions keep their bits.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from fnarray_kernels import grid
+from fnarray_kernels import vmath as vm
+from fnarray_kernels._ir import LLVM
+
+from ...errors import UnsupportedOnTarget
+from ..cpu.namespace import namespace
+from ..cpu.native import machine
+from ..cpu.native.expressions import Expressions
+from ..cpu.native.reader import Text, read_kernel
+from ..cpu.native.statements import Statements, bind
+from ..cpu.native.types import Array, Fallback, Scalar, Value, dtype_of
+from ..cpu.native.writer import Again, Module
+from ..emit.source import KernelSource
+from .words import WORDS, shared_memory
+
+#: The oldest version of PTX that knows a capability: the older, the more drivers load it.
+_VERSIONS: Final = {
+    "sm_70": 60, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78,
+    "sm_100": 86, "sm_103": 88, "sm_120": 87, "sm_121": 88,
+}  # fmt: skip
+#: Additions and products that a multiplier may take together, rounding once.
+_FUSED: Final = re.compile(r"= (fadd|fsub|fmul)( reassoc)? ")
+#: LLVM's functions of which a GPU has no instruction: `vmath` has them.
+_OURS: Final = frozenset({"pow", "exp", "log", "sin", "cos"})
+_PLAIN: Final = frozenset({"add", "sub", "mul", "radd", "rmul"})
+
+
+class GridStatements(Statements):
+    """Statements of a kernel; what the user computes may be contracted, what words do may not.
+
+    Texts of `vmath` rely on every rounding, and keep the processor's bits.
+    """
+
+    fused = False
+
+    def operate(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
+        """Write an operation."""
+        start = len(self.lines)
+        result = super().operate(op, a, b)
+        self._fuse(start)
+        return result
+
+    def call(self, node: ast.Call) -> Value:
+        """Write a call; those of plain arithmetic are the user's own."""
+        start = len(self.lines)
+        result = Expressions.call(self, node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
+            self._fuse(start)
+        return result
+
+    def _fuse(self, start: int) -> None:
+        if self.fused:
+            for k in range(start, len(self.lines)):
+                self.lines[k] = _FUSED.sub(r"= \1\2 contract ", self.lines[k])
+
+
+def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
+    """Return the LLVM text of a kernel.
+
+    Raises
+    ------
+    UnsupportedOnTarget
+        The text holds something that kernels on a GPU have not.
+    """
+    try:
+        return _lowered(name, source, fma)
+    except Fallback as reason:
+        raise UnsupportedOnTarget(
+            f"kernel {name}: no kernel on a GPU has {reason}. Run this part on the cpu.\n"
+            f"{source.text}"
+        ) from reason
+
+
+def _lowered(name: str, source: KernelSource, fma: bool) -> str:
+    names = {**namespace(), **grid.WORDS}
+    text = read_kernel(source.text, names)
+    kinds = [dtype_of(code) for code in source.signature]
+    known: dict[str, np.dtype] = {}
+    for _ in range(8):
+        module = Module(words=WORDS)
+        body = GridStatements(module, text)
+        body.fused, body.kinds = fma, known
+        body.returns, body.single = [], True
+        try:
+            bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
+            if body.suite(text.body):
+                body.finish(None)
+        except Again:
+            known = body.kinds
+            continue
+        module.texts.append(_entry(name, text, kinds, body))
+        _define(module)
+        foreign = [x for x in module.declared if not x.startswith("llvm.")]
+        if foreign:
+            raise Fallback(f"the C library's {', '.join(foreign)}")
+        module.texts[:0] = shared_memory(module)
+        # Barriers must not be moved into branches that only some lanes take.
+        spelled = module.text(None).replace("{ nounwind", "{ convergent nounwind")
+        return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
+    raise Fallback("types of variables")
+
+
+def _define(module: Module) -> None:
+    """Define what LLVM leaves to a library of mathematics, which a GPU has none of."""
+    for name in [x for x in module.declared if x.split(".")[1:2] and x.split(".")[1] in _OURS]:
+        _, function, width = name.split(".")
+        kind, args = module.declared.pop(name)
+        dtype = np.dtype(np.float32 if width == "f32" else np.float64)
+        template = getattr(vm, function).traced((dtype,) * len(args))
+        module.declared.update(template.declared)
+        module.tables.update(template.tables)
+        names = [f"%a{k}" for k in range(len(args))]
+        lines, result = template.pasted("t", names)
+        params = ", ".join(f"{kind} {a}" for a in names)
+        ours = f"{function}.{width}"
+        module.texts = [t.replace(f"@{name}(", f"@{ours}(") for t in module.texts]
+        module.texts.append(
+            f"define internal {kind} @{ours}({params}) #0 {{\n{lines}\nret {kind} {result}\n}}"
+        )
+
+
+def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
+    return Scalar(dtype, f"%{name}") if rank is None else Array(dtype, f"%{name}")
+
+
+def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
+    params = [
+        f"ptr noalias align 16 %{p}" if rank is not None else f"{LLVM[dtype]} %{p}"
+        for p, (dtype, rank) in zip(text.params, kinds, strict=True)
+    ]
+    lines = "\n".join([*body.allocas, *body.lines])
+    return f"define ptx_kernel void @{name}({', '.join(params)}) #0 {{\nentry:\n{lines}\n}}"
+
+
+@functools.cache
+def _machine(capability: str) -> Any:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
+    version = _VERSIONS[capability]
+    return target.create_target_machine(cpu=capability, features=f"+ptx{version}", opt=3)
+
+
+def check_capability(capability: str) -> str:
+    """Return a compute capability's name, if it is known.
+
+    Raises
+    ------
+    ValueError
+        It is not.
+    """
+    if capability not in _VERSIONS:
+        raise ValueError(
+            f"a GPU's architecture is one of {', '.join(_VERSIONS)}; got {capability!r}."
+        )
+    return capability
+
+
+def ptx(text: str, capability: str) -> str:
+    """Return LLVM text as PTX.
+
+    Raises
+    ------
+    UnsupportedOnTarget
+        LLVM refuses the text, by a mistake of ours.
+    """
+    with machine.lock:
+        target = _machine(check_capability(capability))
+        try:
+            module = llvm.parse_assembly(text)
+        except RuntimeError as error:
+            raise UnsupportedOnTarget(f"text that LLVM refuses: {error}\n{text}") from error
+        module.data_layout = str(target.target_data)
+        builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(3))
+        builder.getModulePassManager().run(module, builder)
+        return target.emit_assembly(module)

@@ -1,0 +1,276 @@
+"""The words of kernels on a GPU, as LLVM's instructions for one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fnarray_kernels import grid
+from fnarray_kernels import vmath as vm
+from fnarray_kernels._ir import LLVM
+
+from ..cpu.native.types import BOOL, I64, Array, Fallback, Known, Scalar, Value, part
+from ..cpu.native.words import call
+from ..cpu.native.writer import Module, Writer, memory
+from . import block
+
+Rule = Callable[[Writer, list[Any]], Value]
+
+#: Lanes that a block has at most, and what they show each other by.
+LANES = 1024
+SHOWN = "@shown"
+
+
+# --- who am I -----------------------------------------------------------------------------------
+
+
+def _register(name: str) -> Rule:
+    def rule(to: Writer, args: list[Any]) -> Value:
+        x = to.external(f"llvm.nvvm.read.ptx.sreg.{name}.x", "i32", ())
+        return Scalar(I64, to.new(f"zext i32 {x} to i64"))
+
+    return rule
+
+
+_block, _blocks = _register("ctaid"), _register("nctaid")
+_lane, _lanes = _register("tid"), _register("ntid")
+
+
+def _flat(block_of: Rule, lane_of: Rule | None) -> Rule:
+    """Return the rule of a product of a number of blocks and one of lanes."""
+
+    def rule(to: Writer, args: list[Any]) -> Value:
+        blocks, lanes = block_of(to, []), _lanes(to, [])
+        assert isinstance(blocks, Scalar)
+        assert isinstance(lanes, Scalar)
+        before = to.new(f"mul nuw nsw i64 {blocks.ir}, {lanes.ir}")
+        if lane_of is None:
+            return Scalar(I64, before)
+        lane = lane_of(to, [])
+        assert isinstance(lane, Scalar)
+        return Scalar(I64, to.new(f"add nuw nsw i64 {before}, {lane.ir}"))
+
+    return rule
+
+
+# --- lanes of a block ---------------------------------------------------------------------------
+
+
+def _sync(to: Writer, args: list[Any]) -> Value:
+    to.external("llvm.nvvm.barrier.cta.sync.aligned.all", "void", ("i32 0",))
+    return Known(None)
+
+
+def _text(function: Any) -> Rule:
+    return lambda to, args: to.function(function, args)  # type: ignore[attr-defined]
+
+
+def _words_of(to: Writer, x: Scalar) -> list[str]:
+    """Return the bits of a number in 32-bit words."""
+    if x.dtype.kind == "c":
+        p = part(x.dtype)
+        return [w for ir in x.ir for w in _words_of(to, Scalar(p, ir))]
+    bits = _bits(to, x)
+    width = 8 * x.dtype.itemsize
+    if width == 32:
+        return [bits]
+    if width < 32:
+        return [to.new(f"zext {'i1' if x.dtype == BOOL else f'i{width}'} {bits} to i32")]
+    high = to.new(f"lshr i64 {bits}, 32")
+    return [to.new(f"trunc i64 {w} to i32") for w in (bits, high)]
+
+
+def _of_words(to: Writer, dtype: np.dtype, words: list[str]) -> Scalar:
+    if dtype.kind == "c":
+        p, half = part(dtype), len(words) // 2
+        parts = (_of_words(to, p, w).ir for w in (words[:half], words[half:]))
+        return Scalar(dtype, tuple(parts))
+    width = 8 * dtype.itemsize
+    if width < 32:
+        kind = "i1" if dtype == BOOL else f"i{width}"
+        return Scalar(dtype, to.new(f"trunc i32 {words[0]} to {kind}"))
+    bits = words[0]
+    if width == 64:
+        low, high = (to.new(f"zext i32 {w} to i64") for w in words)
+        bits = to.new(f"or i64 {low}, {to.new(f'shl i64 {high}, 32')}")
+    if dtype.kind == "f":
+        return Scalar(dtype, to.new(f"bitcast i{width} {bits} to {LLVM[dtype]}"))
+    return Scalar(dtype, bits)
+
+
+def _bits(to: Writer, x: Scalar) -> str:
+    if x.dtype.kind != "f":
+        return x.ir
+    return to.new(f"bitcast {LLVM[x.dtype]} {x.ir} to i{8 * x.dtype.itemsize}")
+
+
+def _from_warp(to: Writer, args: list[Any]) -> Value:
+    x, distance = args
+    by = to.new(f"trunc i64 {to.cast(distance, I64).ir} to i32")
+    words = [
+        to.external(
+            "llvm.nvvm.shfl.sync.down.i32", "i32", ("i32 -1", f"i32 {w}", f"i32 {by}", "i32 31")
+        )
+        for w in _words_of(to, x)
+    ]
+    return _of_words(to, x.dtype, words)
+
+
+def _address(to: Writer, dtype: np.dtype, place: Scalar) -> str:
+    """Return the address in shared memory where a lane shows a number."""
+    words = max(dtype.itemsize // 4, 1)
+    _, most = to.module.functions.get(SHOWN, ("", 0))
+    to.module.functions[SHOWN] = "", max(most, words)
+    at = to.new(f"mul i64 {to.cast(place, I64).ir}, {words}")
+    return to.new(f"getelementptr i32, ptr addrspace(3) {SHOWN}, i64 {at}")
+
+
+def _show(to: Writer, args: list[Any]) -> Value:
+    x, place = args
+    address = _address(to, x.dtype, place)
+    for k, word in enumerate(_words_of(to, x)):
+        at = to.new(f"getelementptr i32, ptr addrspace(3) {address}, i64 {k}")
+        to.lines.append(f"store i32 {word}, ptr addrspace(3) {at}")
+    return Known(None)
+
+
+def _shown(to: Writer, args: list[Any]) -> Value:
+    like, place = args
+    address = _address(to, like.dtype, place)
+    words: list[str] = []
+    for k in range(max(like.dtype.itemsize // 4, 1)):
+        at = to.new(f"getelementptr i32, ptr addrspace(3) {address}, i64 {k}")
+        words.append(to.new(f"load i32, ptr addrspace(3) {at}"))
+    return _of_words(to, like.dtype, words)
+
+
+def shared_memory(module: Module) -> list[str]:
+    """Return the shared memory by which the lanes of a block show each other numbers.
+
+    Sums of a block show one number for each warp; exchanges between lanes one for each lane.
+    """
+    if SHOWN not in module.functions:
+        return []
+    texts = {key[0] for key in module.functions if isinstance(key, tuple)}
+    lanes = not texts.isdisjoint({block.TEXTS[grid.from_lane], block.TEXTS[grid.from_first]})
+    size = module.functions[SHOWN][1] * (LANES if lanes else LANES // 32)
+    return [f"{SHOWN} = internal addrspace(3) global [{size} x i32] undef"]
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def _part(to: Writer, args: list[Any]) -> Value:
+    array, start, _ = args
+    return Array(array.dtype, to.element(array, start))
+
+
+def _array(to: Writer, args: list[Any]) -> Value:
+    array, n = args
+    return Array(array.dtype, array.ir, to.cast(n, I64).ir)
+
+
+def _quad(dtype: np.dtype) -> tuple[str, int]:
+    """Return the type of four neighbouring elements, and how they are aligned."""
+    if dtype.kind == "c":
+        return f"<8 x {LLVM[part(dtype)]}>", min(4 * dtype.itemsize, 16)
+    return f"<4 x {memory(dtype)}>", min(4 * dtype.itemsize, 16)
+
+
+def _four(to: Writer, args: list[Any]) -> Value:
+    kind, _ = _quad(args[0].dtype)
+    return Array(args[0].dtype, to.place(kind))
+
+
+def _load4(to: Writer, args: list[Any]) -> Value:
+    array, i = args
+    kind, aligned = _quad(array.dtype)
+    values = to.new(f"load {kind}, ptr {to.element(array, i)}, align {aligned}")
+    room = to.place(kind)
+    to.lines.append(f"store {kind} {values}, ptr {room}")
+    return Array(array.dtype, room)
+
+
+def _store4(to: Writer, args: list[Any]) -> Value:
+    array, i, room = args
+    kind, aligned = _quad(array.dtype)
+    values = to.new(f"load {kind}, ptr {room.ir}")
+    to.lines.append(f"store {kind} {values}, ptr {to.element(array, i)}, align {aligned}")
+    return Known(None)
+
+
+_ORDER = 'syncscope("device") monotonic'
+
+
+def _atomic_add(to: Writer, args: list[Any]) -> Value:
+    array, i, x = args
+    x = to.cast(x, array.dtype)
+    name = "fadd" if x.dtype.kind == "f" else "add"
+    address = to.element(array, i)
+    to.new(f"atomicrmw {name} ptr {address}, {LLVM[x.dtype]} {x.ir} {_ORDER}")
+    return Known(None)
+
+
+def _swap(to: Writer, args: list[Any]) -> Value:
+    array, i, old, new = args
+    width = 8 * array.dtype.itemsize
+    if array.dtype.kind == "c" or width < 32:
+        raise Fallback(f"an exchange of {array.dtype}")
+    was, will = (_bits(to, to.cast(x, array.dtype)) for x in (old, new))
+    kind, order = f"i{width}", f"{_ORDER} monotonic"
+    both = to.new(f"cmpxchg ptr {to.element(array, i)}, {kind} {was}, {kind} {will} {order}")
+    seen = to.new(f"extractvalue {{ {kind}, i1 }} {both}, 0")
+    if array.dtype.kind == "f":
+        seen = to.new(f"bitcast {kind} {seen} to {LLVM[array.dtype]}")
+    return Scalar(array.dtype, seen)
+
+
+def _same(to: Writer, args: list[Any]) -> Value:
+    a, b = (_bits(to, x) for x in args)
+    return Scalar(BOOL, to.new(f"icmp eq i{8 * args[0].dtype.itemsize} {a}, {b}"))
+
+
+# --- functions that are the C library's on the processor ----------------------------------------
+
+
+def _ours(function: Any) -> Rule:
+    """Return the rule of a function of floats that is `vmath`'s here."""
+
+    def rule(to: Writer, args: list[Any]) -> Value:
+        numbers = [to.constant(a.value) if isinstance(a, Known) else a for a in args]
+        single = all(x.dtype == np.float32 for x in numbers)
+        dtype = np.dtype(np.float32 if single else np.float64)
+        return call(to, function, [to.cast(x, dtype) for x in numbers])
+
+    return rule
+
+
+def _magnitude(to: Writer, args: list[Any]) -> Value:
+    (x,) = args
+    if isinstance(x, Scalar) and x.dtype.kind == "c":
+        parts = [Scalar(part(x.dtype), ir) for ir in x.ir]
+        return call(to, vm.hypot, parts)
+    x = to.constant(x.value) if isinstance(x, Known) else x
+    if x.dtype.kind != "f":
+        raise Fallback(f"abs of {x.dtype}")
+    return Scalar(x.dtype, to.call_raw(f"llvm.fabs.f{8 * x.dtype.itemsize}", LLVM[x.dtype], (x,)))
+
+
+WORDS: dict[Any, Rule] = {
+    grid.block: _block, grid.blocks: _blocks, grid.lane: _lane, grid.lanes: _lanes,
+    grid.thread: _flat(_block, _lane), grid.threads: _flat(_blocks, None),
+    grid.sync: _sync, grid.part: _part, grid.array: _array, grid.four: _four,
+    grid.load4: _load4, grid.store4: _store4, grid.atomic_add: _atomic_add,
+    grid.swap: _swap, grid.same: _same,
+    block.from_warp: _from_warp, block.show: _show, block.shown: _shown,
+    **{word: _text(function) for word, function in block.TEXTS.items()},
+    math.exp: _ours(vm.exp), math.log: _ours(vm.log), math.log1p: _ours(vm.log1p),
+    math.expm1: _ours(vm.expm1), math.erf: _ours(vm.erf), math.erfc: _ours(vm.erfc),
+    np.exp: _ours(vm.exp), np.log: _ours(vm.log), np.log1p: _ours(vm.log1p),
+    np.expm1: _ours(vm.expm1), np.sin: _ours(vm.sin), np.cos: _ours(vm.cos),
+    np.arctan2: _ours(vm.atan2), np.hypot: _ours(vm.hypot),
+    abs: _magnitude, np.abs: _magnitude,
+}  # fmt: skip
