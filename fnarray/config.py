@@ -179,6 +179,9 @@ class Config(threading.local):
     compiler: Literal["auto", "native", "numba"] = _row(
         "auto", "What compiles kernels; auto is native, and Numba for what native cannot read."
     )
+    cuda_fma: bool = _row(
+        True, "Whether kernels of a GPU round products and sums once together, where CPUs do twice."
+    )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 from ..control.signature import abstract
 from ..control.tracing import Traced as _Traced
@@ -14,7 +14,14 @@ from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
 from ..core.trace import state
 from ..errors import ReadEffectError
-from ..runtime.dispatch import buffer_of, caller, executable
+from ..runtime.dispatch import (
+    assembly_for,
+    buffer_of,
+    built_for,
+    caller,
+    executable,
+    executable_on_gpu,
+)
 
 CompilerOptions = dict[str, str | bool]
 
@@ -143,13 +150,18 @@ class Lowered(_Stage):
     def _executable(self) -> Any:
         return executable(self._traced.closed)
 
+    @cached_property
+    def _on_gpu(self) -> Any:
+        return executable_on_gpu(self._traced.closed)
+
     def as_text(self, dialect: str | None = None) -> str:
         """Return the program as text.
 
         Parameters
         ----------
-        dialect : {"numba", "jaxpr", "plan"}, optional
-            The emitted Python source (the default), the graph, or the schedule in words.
+        dialect : {"numba", "cuda", "jaxpr", "plan"}, optional
+            The emitted Python source (the default), that for a GPU with its launches, the graph, or
+            the schedule in words.
 
         Raises
         ------
@@ -159,11 +171,15 @@ class Lowered(_Stage):
         match dialect:
             case None | "numba":
                 return self._executable.as_text()
+            case "cuda":
+                return self._on_gpu.as_text()
             case "jaxpr":
                 return str(self._traced.closed)
             case "plan":
                 return self._executable.plan_text
-        raise ValueError(f"as_text: unknown dialect {dialect!r}. Use 'numba', 'jaxpr' or 'plan'.")
+        raise ValueError(
+            f"as_text: unknown dialect {dialect!r}. Use 'numba', 'cuda', 'jaxpr' or 'plan'."
+        )
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program as an object: the graph for ``"jaxpr"``, else its text."""
@@ -173,9 +189,64 @@ class Lowered(_Stage):
         """Estimated operations (``flops``) and bytes moved (``bytes accessed``)."""
         return dict(self._executable.cost)
 
-    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
-        """Build the kernels and return the program, callable."""
-        return self._as(Compiled)
+    @overload
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled: ...
+
+    @overload
+    def compile(
+        self, compiler_options: CompilerOptions | None = None, *, target: str
+    ) -> CompiledAhead: ...
+
+    def compile(
+        self, compiler_options: CompilerOptions | None = None, *, target: str | None = None
+    ) -> Compiled | CompiledAhead:
+        """Build the kernels and return the program, callable.
+
+        Parameters
+        ----------
+        target : str, optional
+            The architecture of a GPU, which need not be here: ``"sm_90"``. Its kernels are built
+            and kept in the cache, where a process that has the GPU finds them.
+        """
+        return self._as(Compiled) if target is None else CompiledAhead(self, target)
+
+
+class CompiledAhead(_Stage):
+    """A function compiled for one signature and a GPU that need not be in this machine.
+
+    Attributes
+    ----------
+    target : str
+        The architecture.
+    kernels : tuple
+        In the order of their first launch: ``name``, ``kind`` (``"cubin"`` or ``"ptx"``), ``code``
+        and ``cost`` (registers, spilled and shared bytes, where they are known).
+    """
+
+    def __init__(self, lowered: Lowered, target: str):
+        super().__init__(lowered._traced, lowered._donated)
+        self.target = target
+        self._lowered = lowered
+        self.kernels = built_for(lowered._on_gpu, target)
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """Return the kernels and launches as Python source, or the kernels as ``"ptx"``."""
+        if dialect == "ptx":
+            return "\n\n".join(assembly_for(self._lowered._on_gpu, self.target))
+        return self._lowered.as_text("cuda" if dialect is None else dialect)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: it was compiled for another machine.
+
+        Raises
+        ------
+        RuntimeError
+            Always.
+        """
+        raise RuntimeError(
+            f"Function {self.fun_name} was compiled ahead for {self.target}, to be kept in the "
+            "cache. Call the jitted function on a machine with that GPU and the same cache."
+        )
 
 
 class Compiled(Lowered):

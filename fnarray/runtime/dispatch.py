@@ -34,6 +34,28 @@ def executable(graph: ClosedGraph) -> Executable:
     return compile_graph(graph)
 
 
+def executable_on_gpu(graph: ClosedGraph) -> Executable:
+    """Return a graph as kernels for a GPU, and what launches them."""
+    from ..compile.cuda.target import CUDA
+    from ..compile.pipeline import compile_graph
+
+    return compile_graph(graph, CUDA)
+
+
+def built_for(on_gpu: Executable, capability: str) -> tuple[Any, ...]:
+    """Build the kernels of a program for a GPU's architecture; return them."""
+    from ..compile.cuda.build import build
+
+    return tuple(build(kernel.source, capability) for kernel in on_gpu.source.kernels)
+
+
+def assembly_for(on_gpu: Executable, capability: str) -> list[str]:
+    """Return the kernels of a program as PTX."""
+    from ..compile.cuda.build import assembly
+
+    return [assembly(kernel.source, capability) for kernel in on_gpu.source.kernels]
+
+
 def prepare(graph: ClosedGraph) -> None:
     """Compile a graph, unless it is."""
     executable(graph).load()

@@ -1,4 +1,4 @@
-"""What the lanes of a block do together, as texts over the words of a warp and of shared memory.
+"""What the lanes of a block do together, and what a GPU has no library for, as texts.
 
 Read by the native compiler as functions of `fnarray_kernels` are. Every lane ends with the result,
 added up in an order that depends on the number of lanes alone.
@@ -6,10 +6,14 @@ added up in an order that depends on the number of lanes alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from fnarray_kernels import grid
 from fnarray_kernels import scalar as sc
+from fnarray_kernels import vmath as vm
 from fnarray_kernels.grid import lane, lanes, sync
 
 
@@ -65,6 +69,29 @@ def _from_first(x):
     sync()
     return y
 
+
+def lgamma(x):
+    """Logarithm of the size of the gamma function, by Stirling's series beyond 10."""
+    z = np.float64(x)
+    y = 1.0 - z if z < 0.5 else z
+    below = 1.0
+    while y < 10.0:
+        below = below * y
+        y = y + 1.0
+    r = 1.0 / y
+    s = r * r
+    tail = r * (_S0 + s * (_S1 + s * (_S2 + s * (_S3 + s * (_S4 + s * (_S5 + s * _S6))))))
+    value = (y - 0.5) * vm.log(y) - y + _HALF_LOG_2PI + tail - vm.log(below)
+    if z >= 0.5:
+        return value
+    if z == np.floor(z):  # a pole
+        return np.float64(np.inf)
+    return vm.log(_PI / np.abs(vm.sin(_PI * (z - np.floor(z))))) - value
+
+
+_PI, _HALF_LOG_2PI = math.pi, 0.5 * math.log(2.0 * math.pi)
+_S0, _S1, _S2, _S3 = 1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0
+_S4, _S5, _S6 = 1.0 / 1188.0, -691.0 / 360360.0, 1.0 / 156.0
 
 #: Words of `grid` that are texts here.
 TEXTS = {

@@ -6,7 +6,9 @@ from typing import Any
 
 from ..emit.driver import Driver
 from ..emit.source import Kernel, Source
+from ..ir import Node
 from ..schedule.plan import Plan, Region
+from ..schedule.select import CONTROL
 from ..target import Target
 from .kernel import Launch, emit_launches
 
@@ -17,6 +19,12 @@ def emit(plan: Plan, target: Target) -> Source:
 
 
 class _Driver(Driver):
+    def _step(self, node: Node) -> None:
+        super()._step(node)
+        turned = isinstance(node.form, CONTROL)
+        who = "turned by the driver" if turned else "host: operands are copied there, results back"
+        self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
+
     def _kernel(self, region: Region) -> None:
         launches = emit_launches(region, self.plan, self.target.limits)
         for var in region.outputs:

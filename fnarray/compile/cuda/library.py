@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from ...core.forms import Library, Scan
+from ...core.forms import Contract, Library, Scan
+from ...core.graph import Eqn
 from ..cpu.library import graphs_of
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
@@ -25,14 +26,26 @@ def is_step(node: Node, limits: Limits) -> bool:
     if isinstance(form, Library):
         return True
     if isinstance(form, CONTROL):
-        return not _is_native(form) or _largest(form) > ALONE
+        return not _is_native(form, limits) or _largest(form) > ALONE
     return is_library(node, limits)
 
 
-def _is_native(form: Any) -> bool:
+def _is_native(form: Any, limits: Limits) -> bool:
+    """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
         return form.kernel and form.op.partition(".")[0] not in _HEAP
-    return all(_is_native(eqn.form()) for g in graphs_of(form) for eqn in g.jaxpr.eqns)
+    eqns = [eqn for g in graphs_of(form) for eqn in g.jaxpr.eqns]
+    return all(_is_small(e, limits) and _is_native(e.form(), limits) for e in eqns)
+
+
+def _is_small(eqn: Eqn, limits: Limits) -> bool:
+    """Whether an equation is no product of matrices that is a library's."""
+    form = eqn.form()
+    if not isinstance(form, Contract):
+        return True
+    lhs = eqn.invars[0].aval.shape
+    terms = prod(lhs[a] for a in form.lhs_contract)
+    return eqn.outvars[0].aval.size * terms <= limits.library
 
 
 def _largest(form: Any) -> int:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.forms import Reduce
+from ...core.graph import ClosedGraph
+from ..cpu.library import graphs_of, step_of
+from ..cpu.namespace import CODES
+from ..emit.source import KernelSource
 from ..ir import Node
 from ..schedule.nests import plain_order
-from ..target import Limits, LoopAxis
+from ..schedule.select import CONTROL
+from ..target import Limits, LoopAxis, Target
+from .device import DeviceArray, gpu
+from .driver import emit
+from .library import is_step
+from .turns import Run, turned
 
 #: An item is a kernel of its own, since no barrier spans a grid; lanes that end after different
 #: numbers of turns have a thread each; and a thread reads as many arrays as it likes.
@@ -23,3 +34,44 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
 def no_region(*_: Any) -> Any:
     """Refuse to emit a region as one kernel: the driver writes its kernels and launches."""
     raise NotImplementedError("compile.cuda: a region is written by the driver, as its launches.")
+
+
+def _kernel(source: KernelSource) -> Callable[..., None]:
+    return gpu().kernel(source)
+
+
+def _launch(kernel: Callable[..., None], blocks: int, lanes: int, *args: Any) -> None:
+    kernel(blocks, lanes, *(gpu().put(a) if isinstance(a, np.ndarray) else a for a in args))
+
+
+def _step(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) -> Run:
+    """Return a step: control flow that the driver turns, or what the host computes.
+
+    The text of the driver says so of each: operands of the second come here, results go back.
+    """
+    form: Any = node.form
+    if isinstance(form, CONTROL):
+        return turned(node, [compiled(g) for g in graphs_of(form)])
+    step = step_of(node, limits, compiled)
+    return lambda *arrays: [gpu().put(x) for x in step(*map(_on_host, arrays))]
+
+
+def _on_host(x: Any) -> np.ndarray:
+    return x.on_host() if isinstance(x, DeviceArray) else x
+
+
+def _names(limits: Limits) -> dict[str, Any]:
+    return {"empty": lambda shape, dtype: gpu().empty(shape, dtype), "launch": _launch, **CODES}
+
+
+CUDA = Target(
+    name="cuda",
+    limits=LIMITS,
+    loop_order=loop_order,
+    is_step=is_step,
+    emit=no_region,
+    build=_kernel,
+    step=_step,
+    names=_names,
+    write=emit,
+)

@@ -243,7 +243,8 @@ def _ours(function: Any) -> Rule:
         numbers = [to.constant(a.value) if isinstance(a, Known) else a for a in args]
         single = all(x.dtype == np.float32 for x in numbers)
         dtype = np.dtype(np.float32 if single else np.float64)
-        return call(to, function, [to.cast(x, dtype) for x in numbers])
+        given: list[Value] = [to.cast(x, dtype) for x in numbers]
+        return call(to, function, given)
 
     return rule
 
@@ -251,7 +252,7 @@ def _ours(function: Any) -> Rule:
 def _magnitude(to: Writer, args: list[Any]) -> Value:
     (x,) = args
     if isinstance(x, Scalar) and x.dtype.kind == "c":
-        parts = [Scalar(part(x.dtype), ir) for ir in x.ir]
+        parts: list[Value] = [Scalar(part(x.dtype), ir) for ir in x.ir]
         return call(to, vm.hypot, parts)
     x = to.constant(x.value) if isinstance(x, Known) else x
     if x.dtype.kind != "f":
@@ -272,5 +273,5 @@ WORDS: dict[Any, Rule] = {
     np.exp: _ours(vm.exp), np.log: _ours(vm.log), np.log1p: _ours(vm.log1p),
     np.expm1: _ours(vm.expm1), np.sin: _ours(vm.sin), np.cos: _ours(vm.cos),
     np.arctan2: _ours(vm.atan2), np.hypot: _ours(vm.hypot),
-    abs: _magnitude, np.abs: _magnitude,
+    math.lgamma: _text(block.lgamma), abs: _magnitude, np.abs: _magnitude,
 }  # fmt: skip

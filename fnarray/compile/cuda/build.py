@@ -1,0 +1,113 @@
+"""From kernel text to what a driver loads: memory, then disk, then the compiler.
+
+Nothing here asks for a GPU: kernels are built for a capability, on any machine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Final
+
+from ...config import config
+from ..cache import store
+from ..cache.key import KernelSource, kernel_name
+from ..cpu.namespace import spell
+from . import toolkit
+from .lower import check_capability, lower, ptx
+
+_log: Final = logging.getLogger("fnarray.compile")
+_binaries: Final[dict[str, Binary]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A kernel for one capability.
+
+    Attributes
+    ----------
+    name : str
+        Of its function.
+    capability : str
+    kind : {"cubin", "ptx"}
+    code : bytes
+        Machine code, or text that a driver compiles.
+    cost : Cost or None
+        What it takes, where that is known.
+    """
+
+    name: str
+    capability: str
+    kind: str
+    code: bytes
+    cost: toolkit.Cost | None
+
+
+def name_of(source: KernelSource, capability: str) -> str:
+    """Return the name of a kernel for a capability, by all that its code depends on."""
+    parts = kernel_name(source), capability, toolkit.linker(), config.cuda_fma
+    return "k_" + sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def build(source: KernelSource, capability: str) -> Binary:
+    """Return a kernel for a capability, made at most once per cache.
+
+    Raises
+    ------
+    UnsupportedOnTarget
+        The text holds something that kernels on a GPU have not.
+    ValueError
+        No capability of that name is known.
+    """
+    name = name_of(source, check_capability(capability))
+    found = _binaries.get(name)
+    if found is None:
+        payload = store.get(name)
+        found = None if payload is None else _read(name, capability, payload)
+        if found is None:
+            found = _made(name, source, capability)
+            store.put(name, _written(found))
+            store.put_source(name, spell(name, source))
+        _binaries[name] = found
+    return found
+
+
+def assembly(source: KernelSource, capability: str) -> str:
+    """Return a kernel as PTX."""
+    name = name_of(source, check_capability(capability))
+    return ptx(lower(name, source, fma=config.cuda_fma), capability)
+
+
+def forget() -> None:
+    """Drop all kernels from memory, so that the next `build` asks the disk."""
+    _binaries.clear()
+
+
+def _made(name: str, source: KernelSource, capability: str) -> Binary:
+    text = assembly(source, capability)
+    if not toolkit.linker():
+        return Binary(name, capability, "ptx", text.encode() + b"\0", None)
+    return Binary(name, capability, "cubin", *toolkit.cubin(text, capability))
+
+
+def _written(binary: Binary) -> bytes:
+    cost = None if binary.cost is None else asdict(binary.cost)
+    head = json.dumps({"kind": binary.kind, "capability": binary.capability, "cost": cost})
+    return head.encode() + b"\n" + binary.code
+
+
+def _read(name: str, capability: str, payload: bytes) -> Binary | None:
+    """Return a stored kernel; None for bytes that are none."""
+    try:
+        head, _, code = payload.partition(b"\n")
+        row = json.loads(head)
+        cost = None if row["cost"] is None else toolkit.Cost(**row["cost"])
+        kind = {"cubin": b"\x7fELF", "ptx": b"//"}[row["kind"]]
+        if row["capability"] != capability or not code.startswith(kind):
+            raise ValueError("the code is another kernel's")
+    except (ValueError, KeyError, TypeError) as error:
+        _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
+        return None
+    return Binary(name, capability, row["kind"], code, cost)

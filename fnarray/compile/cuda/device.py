@@ -1,0 +1,275 @@
+"""A GPU: its memory, one stream on which everything happens in order, and its kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import struct
+import sys
+from collections.abc import Callable
+from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import JaxRuntimeError
+from ..cache.key import KernelSource
+from .build import build
+from .libcuda import DriverError, Libcuda, libcuda
+
+_MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
+_NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
+#: Arguments of launches are packed in one buffer, as the driver lays them out.
+_BUFFER, _SIZE = 1, 2
+#: Scalars of kernels by code, as `struct` packs them.
+_PACKED: Final = {
+    "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
+    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d",
+}  # fmt: skip
+
+
+class DeviceArray:
+    """Elements in a GPU's memory, C-contiguous; what drivers of programs pass on.
+
+    Attributes
+    ----------
+    pointer : int
+    shape : tuple of int
+    dtype : numpy.dtype
+    """
+
+    __slots__ = ("base", "device", "dtype", "pointer", "shape", "size")
+
+    def __init__(
+        self,
+        device: Gpu,
+        shape: tuple[int, ...],
+        dtype: np.dtype,
+        base: DeviceArray | None = None,
+        pointer: int = 0,
+    ):
+        self.device, self.shape, self.dtype, self.base = device, shape, dtype, base
+        self.size = prod(shape)
+        self.pointer = pointer
+        if base is None:
+            self.pointer = device.allocate(self.size * dtype.itemsize)
+
+    def __del__(self) -> None:
+        if self.pointer and self.base is None and not sys.is_finalizing():
+            self.device.free(self.pointer, self.nbytes)
+
+    def row(self, t: int) -> DeviceArray:
+        """Return an element of the first axis, in the same memory."""
+        shape = self.shape[1:]
+        size = prod(shape) * self.dtype.itemsize
+        return DeviceArray(self.device, shape, self.dtype, self, self.pointer + t * size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    def copy(self) -> DeviceArray:
+        """Return a copy on the same device."""
+        out = DeviceArray(self.device, self.shape, self.dtype)
+        self.device.copy(out, self)
+        return out
+
+    def on_host(self) -> np.ndarray:
+        """Return the elements as a NumPy array, once all that computes them is done."""
+        return self.device.to_host(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """What CuPy, PyTorch and Numba read."""
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, True),
+            "strides": None,
+            "stream": self.device.stream or 1,
+            "version": 3,
+        }
+
+
+class Gpu:
+    """One GPU.
+
+    Attributes
+    ----------
+    number : int
+    name : str
+    capability : str
+        ``"sm_90"``.
+    held : int
+        Bytes of the arrays that live there.
+    stream : int
+        Handle of the one stream; calls return before what they start is done.
+    """
+
+    def __init__(self, number: int):
+        self.number = number
+        self._pid = os.getpid()
+        self._driver = driver = libcuda()
+        device = c_int()
+        driver.cuDeviceGet(byref(device), number)
+        name = ctypes.create_string_buffer(256)
+        driver.cuDeviceGetName(name, 256, device)
+        self.name = name.value.decode()
+        major, minor = (self._attribute(device, k) for k in (_MAJOR, _MINOR))
+        self.capability = f"sm_{major}{minor}"
+        self.multiprocessors = self._attribute(device, _MULTIPROCESSORS)
+        self._context, stream, pool = c_void_p(), c_void_p(), c_void_p()
+        driver.cuDevicePrimaryCtxRetain(byref(self._context), device)
+        driver.cuCtxSetCurrent(self._context)
+        driver.cuStreamCreate(byref(stream), _NON_BLOCKING)
+        self.stream = stream.value or 0
+        # Memory that is freed stays with the process: the next allocation of the stream takes it.
+        driver.cuDeviceGetDefaultMemPool(byref(pool), device)
+        driver.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
+        self.held = 0
+        self._kernels: dict[KernelSource, Callable[..., None]] = {}
+
+    def _attribute(self, device: Any, number: int) -> int:
+        value = c_int()
+        self._driver.cuDeviceGetAttribute(byref(value), number, device)
+        return value.value
+
+    def enter(self) -> Libcuda:
+        """Make the device the calling thread's; return the driver.
+
+        Raises
+        ------
+        JaxRuntimeError
+            The process was forked after the device was opened.
+        """
+        if os.getpid() != self._pid:
+            raise JaxRuntimeError(
+                "this process was forked from one that uses the GPU, and cannot use it. Start "
+                "processes by the 'spawn' method, or fork before the first use."
+            )
+        self._driver.cuCtxSetCurrent(self._context)
+        return self._driver
+
+    # -- memory ------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> int:
+        """Return the address of so many bytes.
+
+        Raises
+        ------
+        JaxRuntimeError
+            The device has no such memory left.
+        """
+        driver, address = self.enter(), c_void_p()
+        try:
+            driver.cuMemAllocAsync(byref(address), max(size, 1), self.stream)
+        except DriverError as error:
+            if error.number != _OUT_OF_MEMORY:
+                raise
+            free, total = c_size_t(), c_size_t()
+            driver.cuMemGetInfo_v2(byref(free), byref(total))
+            raise JaxRuntimeError(
+                f"RESOURCE_EXHAUSTED: out of memory on gpu:{self.number} ({self.name}): {size:,} "
+                f"bytes were asked for, arrays hold {self.held:,}, {free.value:,} of "
+                f"{total.value:,} are free. Delete arrays that are not needed, or compute in parts."
+            ) from error
+        self.held += size
+        return address.value or 0
+
+    def free(self, address: int, size: int) -> None:
+        """Give bytes back, after all that was started before."""
+        if os.getpid() == self._pid:
+            self.enter().cuMemFreeAsync(address, self.stream)
+            self.held -= size
+
+    def empty(self, shape: Any, dtype: Any) -> DeviceArray:
+        """Return an array of unknown elements."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return DeviceArray(self, shape, np.dtype(dtype))
+
+    def put(self, x: np.ndarray) -> DeviceArray:
+        """Return a NumPy array's elements on the device."""
+        x = np.ascontiguousarray(x).reshape(x.shape)
+        out = DeviceArray(self, x.shape, x.dtype)
+        driver = self.enter()
+        driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
+        driver.cuStreamSynchronize(self.stream)  # or the array could change before it is read
+        return out
+
+    def copy(self, to: DeviceArray, source: DeviceArray) -> None:
+        """Copy one array of the device into another."""
+        driver = self.enter()
+        driver.cuMemcpyDtoDAsync_v2(to.pointer, source.pointer, source.nbytes, self.stream)
+
+    def to_host(self, x: DeviceArray) -> np.ndarray:
+        """Return an array's elements as NumPy's, once they are computed."""
+        out = np.empty(x.shape, x.dtype)
+        driver = self.enter()
+        driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, x.pointer, out.nbytes, self.stream)
+        driver.cuStreamSynchronize(self.stream)
+        return out
+
+    def wait(self) -> None:
+        """Return once all that was started is done."""
+        self.enter().cuStreamSynchronize(self.stream)
+
+    # -- kernels -----------------------------------------------------------------------------
+
+    def kernel(self, source: KernelSource) -> Callable[..., None]:
+        """Return ``run(blocks, lanes, *args)`` of a kernel, loaded once."""
+        found = self._kernels.get(source)
+        if found is None:
+            found = self._kernels[source] = self._load(source)
+        return found
+
+    def _load(self, source: KernelSource) -> Callable[..., None]:
+        binary = build(source, self.capability)
+        driver, module, function = self.enter(), c_void_p(), c_void_p()
+        driver.cuModuleLoadData(byref(module), binary.code)
+        driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
+        packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
+        arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
+        launch, stream, size = driver.launch, self.stream, byref(c_size_t(packer.size))
+        address = ctypes.addressof
+
+        def run(blocks: int, lanes: int, *args: Any) -> None:
+            given = list(args)
+            for k in arrays:
+                given[k] = given[k].pointer
+            packed = ctypes.create_string_buffer(packer.pack(*given), packer.size)
+            extra = (c_void_p * 5)(_BUFFER, address(packed), _SIZE, ctypes.cast(size, c_void_p), 0)
+            self.enter()
+            code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
+            if code:
+                error = driver.error("cuLaunchKernel", code)
+                raise DriverError(f"{error}\nIn the kernel:\n{source.text}", code)
+
+        return run
+
+
+@functools.cache
+def gpu(number: int = 0) -> Gpu:
+    """Return a GPU, opened at the first use.
+
+    Raises
+    ------
+    JaxRuntimeError
+        There is no driver, it is too old, or there is no such device.
+    """
+    there = count()
+    if not 0 <= number < there:
+        raise JaxRuntimeError(
+            f"gpu:{number} does not exist: this machine has {there}. CUDA_VISIBLE_DEVICES chooses "
+            "which of them a process sees."
+        )
+    return Gpu(number)
+
+
+def count() -> int:
+    """Return how many GPUs the process sees."""
+    number = c_int()
+    libcuda().cuDeviceGetCount(byref(number))
+    return number.value

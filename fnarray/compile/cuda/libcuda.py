@@ -1,0 +1,133 @@
+"""The driver's own interface, through `ctypes`: the functions that are used, and their errors.
+
+`libcuda.so.1` comes with the driver of a GPU; no package of the index is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any, Final
+
+from ...errors import JaxRuntimeError
+
+#: The oldest driver with stream-ordered memory and the PTX that kernels are written in.
+OLDEST: Final = 12000
+
+_FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
+    "cuInit": (c_uint,),
+    "cuDriverGetVersion": (POINTER(c_int),),
+    "cuDeviceGetCount": (POINTER(c_int),),
+    "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDeviceGetName": (c_char_p, c_int, c_int),
+    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
+    "cuDevicePrimaryCtxRetain": (POINTER(c_void_p), c_int),
+    "cuCtxSetCurrent": (c_void_p,),
+    "cuStreamCreate": (POINTER(c_void_p), c_uint),
+    "cuStreamSynchronize": (c_void_p,),
+    "cuStreamQuery": (c_void_p,),
+    "cuModuleLoadData": (POINTER(c_void_p), c_char_p),
+    "cuModuleGetFunction": (POINTER(c_void_p), c_void_p, c_char_p),
+    "cuLaunchKernel": (
+        c_void_p, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_void_p, c_void_p,
+        c_void_p,
+    ),
+    "cuMemAllocAsync": (POINTER(c_void_p), c_size_t, c_void_p),
+    "cuMemFreeAsync": (c_void_p, c_void_p),
+    "cuMemcpyHtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "cuMemcpyDtoHAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
+    "cuDeviceGetDefaultMemPool": (POINTER(c_void_p), c_int),
+    "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
+}  # fmt: skip
+
+#: What to do about an error, by the driver's number.
+_ADVICE: Final = {
+    2: "Free arrays, or compute in parts.",
+    35: "Install a newer driver of the GPU.",
+    100: "There is no GPU, or CUDA_VISIBLE_DEVICES hides it.",
+    101: "The device's number is out of range.",
+    201: "A process that forked after it used the GPU cannot use it: use the 'spawn' method.",
+    3: "A process that forked after it used the GPU cannot use it: use the 'spawn' method.",
+    209: "The kernel was built for another architecture: clear the cache (fnarray cache clear).",
+    222: "The driver is older than the kernel's PTX: install a newer one.",
+    700: "A kernel touched memory that is not its own; please report the program.",
+    701: "The kernel asks for more registers or shared memory than a multiprocessor has.",
+    719: "A kernel failed; the process cannot use the GPU any more. Please report the program.",
+}
+
+
+class DriverError(JaxRuntimeError):
+    """What the driver of a GPU refused.
+
+    Attributes
+    ----------
+    number : int
+        The driver's.
+    """
+
+    def __init__(self, message: str, number: int):
+        super().__init__(message)
+        self.number = number
+
+
+class Libcuda:
+    """The driver, each function checked."""
+
+    def __init__(self) -> None:
+        try:
+            self._lib = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise JaxRuntimeError(
+                f"no driver of a GPU was found ({error}). Install NVIDIA's driver, or run on the "
+                "cpu: FNARRAY_PLATFORMS=cpu."
+            ) from error
+        for name, types in _FUNCTIONS.items():
+            function = getattr(self._lib, name, None)
+            if function is None:
+                raise JaxRuntimeError(
+                    f"the driver of the GPU has no {name}, so it is older than "
+                    f"{OLDEST // 1000}.0. Install a newer one."
+                )
+            function.argtypes, function.restype = types, c_int
+            setattr(self, name, self._checked(name, function))
+        self.launch = self._lib.cuLaunchKernel
+        self.cuInit(0)
+        version = c_int()
+        self.cuDriverGetVersion(byref(version))
+        self.version = version.value
+        if self.version < OLDEST:
+            raise JaxRuntimeError(
+                f"the driver of the GPU is for CUDA {self.version // 1000}."
+                f"{self.version % 1000 // 10}, and {OLDEST // 1000}.0 is the oldest that is "
+                "supported. Install a newer one."
+            )
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        raise AttributeError(name)  # for type checkers: functions are attributes
+
+    def _checked(self, name: str, function: Any) -> Callable[..., None]:
+        def call(*args: Any) -> None:
+            code = function(*args)
+            if code:
+                raise self.error(name, code)
+
+        return call
+
+    def error(self, what: str, code: int) -> DriverError:
+        """Return the driver's error of a number, with what to do about it."""
+        spelled = c_char_p()
+        ask = getattr(self._lib, "cuGetErrorString", None)
+        if ask is not None:
+            ask(code, byref(spelled))
+        text = (spelled.value or b"unknown").decode()
+        return DriverError(f"{what}: {text} ({code}). {_ADVICE.get(code, '')}".strip(), code)
+
+
+@functools.cache
+def libcuda() -> Libcuda:
+    """Return the driver, loaded once."""
+    return Libcuda()

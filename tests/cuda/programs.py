@@ -1,0 +1,154 @@
+"""Programs whose kernels teach something, by name: a function and its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray import lax
+from tests.compile import functions as f
+
+
+def floats(*shape: int, seed: int = 0) -> np.ndarray:
+    """Return normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+def integers(high: int, *shape: int) -> np.ndarray:
+    """Return whole numbers below ``high``."""
+    return np.random.default_rng(1).integers(0, high, shape, np.int32)
+
+
+def newton(x):
+    """Newton's method for a root of a cubic: another number of turns in each lane."""
+
+    def turn(state):
+        y, n = state
+        return y - (y * y * y - y - x) / (3 * y * y - 1), n + 1
+
+    return lax.while_loop(
+        lambda s: (abs(s[0] ** 3 - s[0] - x) > 1e-4) & (s[1] < 50), turn, (2.0 + 0 * x, 0)
+    )
+
+
+def recurrence(xs):
+    """A scan over scalars, all on one thread."""
+
+    def turn(c, x):
+        c = 0.5 * c + x
+        return c, c * c
+
+    return lax.scan(turn, jnp.float32(0), xs)
+
+
+def by_rows(xs):
+    """A scan for each row: a thread for each."""
+    return fnarray.vmap(recurrence)(xs)
+
+
+def stepped(x):
+    """A loop over arrays too large for one thread: the driver turns, each turn is kernels."""
+    return lax.fori_loop(0, 3, lambda i, c: jnp.roll(c, 1) * 0.5 + c, x)
+
+
+def chosen(p, x):
+    """A branch on one thread."""
+    return lax.cond(p, lambda x: jnp.sum(x) * x, lambda x: -x, x)
+
+
+def halves(x):
+    """Half precision: 16 bits in memory, float32 in registers."""
+    return jnp.tanh(x) * 2 + x
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "chain_is_a_map_of_fours": (f.polynomial, (floats(64, 8),)),
+    "odd_sizes_are_a_map_of_ones": (f.polynomial, (floats(3, 7),)),
+    "halves_are_bits_in_memory": (halves, (floats(64).astype(np.float16),)),
+    "softmax_is_a_block_for_each_row": (f.softmax, (floats(6, 300),)),
+    "layer_norm_keeps_sums_in_registers": (f.layer_norm, (floats(6, 300),)),
+    "column_sum_is_a_thread_for_each_column": (lambda x: jnp.sum(x, 0), (floats(9, 64),)),
+    "whole_sum_is_two_kernels": (jnp.sum, (floats(150, 150),)),
+    "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
+    "transpose_is_rows_of_the_result": (lambda x: x.T + 1, (floats(40, 48),)),
+    "scatter_add_is_atomic": (
+        lambda x, i, v: x.at[i].add(v),
+        (floats(32), integers(32, 100), floats(100)),
+    ),
+    "scatter_max_exchanges": (
+        lambda x, i, v: x.at[i].max(v),
+        (floats(32), integers(32, 100), floats(100)),
+    ),
+    "pad_fills_first": (
+        lambda x: lax.pad(x, np.float32(0), ((1, 2, 1), (0, 1, 0))),
+        (floats(5, 6),),
+    ),
+    "lanes_have_a_thread_each": (fnarray.vmap(newton), (floats(40),)),
+    "scan_of_scalars_is_one_thread": (recurrence, (floats(50),)),
+    "scan_of_rows_is_a_thread_for_each": (by_rows, (floats(12, 20),)),
+    "branch_is_one_thread": (chosen, (np.bool_(True), floats(10))),
+    "large_loop_is_the_drivers": (stepped, (floats(70, 70),)),
+    "small_product_is_a_thread_for_each_element": (jnp.matmul, (floats(6, 9), floats(9, 8))),
+}
+
+#: More, for what they compute alone.
+MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "mean_and_variance": (lambda x: (x.mean(0), x.var(0), x.sum()), (floats(30, 40),)),
+    "whole_argmin": (lambda x: jnp.argmin(x), (floats(40000),)),
+    "whole_argmin_of_equals": (lambda x: jnp.argmin(x), (np.zeros(40000, np.float32),)),
+    "sum_and_map": (lambda x: (jnp.sum(x * x), x * 2), (floats(20000),)),
+    "logical": (lambda x: (jnp.any(x > 3), jnp.all(x > -9)), (floats(20000),)),
+    "reduce_from_a_start": (
+        lambda x, s: lax.reduce(x, s, lax.add, (0,)),
+        (floats(20000), np.float32(3)),
+    ),
+    "reduce_by_a_function": (
+        lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * 0.5 + b, (0, 1)),
+        (floats(4, 5),),
+    ),
+    "long_rows": (lambda x: x / jnp.linalg.norm(x, axis=1, keepdims=True), (floats(3, 5000),)),
+    "three_axes": (lambda x: jnp.moveaxis(x, 0, 2) * 2 + 1, (floats(4, 33, 40),)),
+    "rows_of_two_axes": (lambda x: x - x.max((1, 2), keepdims=True), (floats(4, 9, 11),)),
+    "complex": (lambda x: jnp.exp(x * 1j) * jnp.abs(x + 2j), (floats(64),)),
+    "complex_scatter": (
+        lambda x, i: (x * 1j).at[i].add(1.0 + 2j),
+        (floats(32), integers(32, 50)),
+    ),
+    "half_scatter": (
+        lambda x, i: x.at[i].add(1),
+        (floats(32).astype(np.float16), integers(32, 50)),
+    ),
+    "cumulative": (lambda x: jnp.cumsum(x, 1), (floats(4, 30),)),
+    "sorted": (lambda x: jnp.sort(x, 0), (floats(30, 4),)),
+    "product": (jnp.matmul, (floats(80, 70), floats(70, 60))),
+    "random": (lambda k: fnarray.random.normal(k, (33,)), (fnarray.random.key(3),)),
+    "gradient_of_scan": (
+        fnarray.grad(lambda x: jnp.sum(recurrence(x)[1] ** 2)),
+        (floats(40),),
+    ),
+    "gradient_of_softmax": (fnarray.grad(lambda x: jnp.sum(f.softmax(x) ** 2)), (floats(4, 40),)),
+    "batch_of_loops_with_arrays": (
+        fnarray.vmap(lambda x: lax.fori_loop(0, 4, lambda i, c: c.at[i].multiply(2) + x, x)),
+        (floats(6, 20),),
+    ),
+    "large_branch": (
+        lambda p, x: lax.cond(p, jnp.sin, jnp.cos, x),
+        (np.bool_(False), floats(70, 70)),
+    ),
+    "large_while": (
+        lambda x: lax.while_loop(lambda c: jnp.sum(c) < 100, lambda c: c + 0.01, x),
+        (np.zeros((70, 70), np.float32),),
+    ),
+    "checkpoint": (
+        fnarray.grad(fnarray.checkpoint(lambda x: jnp.sum(jnp.sin(jnp.sin(x))))),
+        (floats(40),),
+    ),
+    "associative": (lambda x: lax.associative_scan(jnp.add, x), (floats(37),)),
+    "empty": (lambda x: (jnp.sum(x), x * 2, jnp.concatenate([x, x])), (floats(0),)),
+}
+
+EVERY_NAME = {**PROGRAMS, **MORE}

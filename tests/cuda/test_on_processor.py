@@ -1,0 +1,124 @@
+"""Kernels for a GPU, read by the processor, compute what the processor's own do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax
+from fnarray.compile.cuda.processor import ONE_THREAD, simulated
+from fnarray.config import scoped
+
+sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
+from fnarray_kernels import grid
+from tests.control.test_against_jax import ROWS
+from tests.replay import corpus
+
+from .compare import Report, both
+from .programs import EVERY_NAME as EVERY
+
+TARGETS = {"one": ONE_THREAD, "four": simulated(4)}
+
+
+def check(report: Report) -> None:
+    """Fail with the first difference."""
+    assert report.programs
+    assert not report.differences, report.differences[0]
+
+
+@pytest.mark.parametrize("lanes", TARGETS)
+@pytest.mark.parametrize("name", EVERY)
+def test_programs_agree(name: str, lanes: str) -> None:
+    """With one lane, and with four that meet at barriers, results are the processor's."""
+    f, args = EVERY[name]
+    report = Report()
+    with both(report, TARGETS[lanes]), scoped("effects", "off"):
+        fnarray.jit(lambda *xs: f(*xs))(*args)
+    check(report)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.name)
+def test_control_flow_agrees(row) -> None:
+    """Branches and loops, on one thread or turned by the driver, give the same."""
+    report = Report()
+    f = row.program(lax)
+    with both(report), scoped("effects", "off"):
+        fnarray.jit(lambda *args: f(*args))(*row.args)
+    check(report)
+
+
+def _corpus(part: str, every: int, lanes: str) -> Report:
+    report, count = Report(), iter(range(1 << 30))
+
+    def run(f, *args):
+        if next(count) % every == 0:
+            try:
+                fnarray.jit(f)(*args)
+            except (TypeError, ValueError, NotImplementedError, fnarray.errors.FnarrayError):
+                return "refused by both"
+        return ""
+
+    with (
+        both(report, TARGETS[lanes]),
+        mock.patch.object(corpus, "text_of", run),
+        scoped("effects", "off"),
+    ):
+        for _ in getattr(corpus, part)():
+            pass
+    return report
+
+
+@pytest.mark.parametrize(("every", "lanes"), [(5, "one"), (11, "four")])
+def test_operations_agree(every: int, lanes: str) -> None:
+    """Cases of all operations, in all dtypes that they take, give the same."""
+    check(_corpus("operations", every, lanes))
+
+
+@pytest.mark.parametrize(("every", "lanes"), [(4, "one"), (9, "four")])
+def test_random_programs_agree(every: int, lanes: str) -> None:
+    """Random programs, their gradients and batches give the same."""
+    check(_corpus("random_programs", every, lanes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", TARGETS)
+@pytest.mark.parametrize("part", ["operations", "random_programs"])
+def test_the_whole_corpus_agrees(part: str, lanes: str) -> None:
+    """All of both."""
+    check(_corpus(part, 1, lanes))
+
+
+def test_a_missing_barrier_shows() -> None:
+    """Lanes that read what others write, without waiting, get something else."""
+
+    def shifted(x, out, n, wait):
+        i = grid.lane()
+        x[i] = i + 1.0
+        if wait:
+            grid.sync()
+        out[i] = x[(i + 1) % n]
+
+    def run(wait: bool) -> np.ndarray:
+        out = np.zeros(8)
+        grid.run(shifted, 1, 8, np.zeros(8), out, 8, wait)
+        return out
+
+    np.testing.assert_array_equal(run(True), [2, 3, 4, 5, 6, 7, 8, 1])
+    assert (run(False) != run(True)).any()
+
+
+def test_errors_of_lanes_are_raised() -> None:
+    """The first error of a lane ends the others, which may wait at a barrier."""
+
+    def failing(x):
+        if grid.lane() == 1:
+            raise ZeroDivisionError
+        grid.sync()
+
+    with pytest.raises(ZeroDivisionError):
+        grid.run(failing, 2, 4, np.zeros(1))

@@ -1,0 +1,151 @@
+"""What is emitted for a GPU: its text, and what LLVM and the linker make of it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.compile.cuda import toolkit
+from fnarray.compile.cuda.lower import lower, ptx
+from fnarray.compile.emit.source import KernelSource
+from fnarray.config import config, scoped
+from fnarray.errors import UnsupportedOnTarget
+from tests.compile import functions as f
+
+from .programs import EVERY_NAME, PROGRAMS, floats
+from .snapshots import FOLDER, text_of
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_text_is_as_it_was(name: str) -> None:
+    """A change of emitted text is seen: run ``python -m tests.cuda.snapshots`` if it is meant."""
+    assert text_of(name) == (FOLDER / f"{name}.txt").read_text()
+
+
+def assembly(fun, *args) -> str:
+    return fnarray.jit(fun).lower(*args).compile(target="sm_90").as_text("ptx")
+
+
+@pytest.mark.parametrize("name", EVERY_NAME)
+def test_every_kernel_becomes_ptx(name: str) -> None:
+    """LLVM takes what emission writes, and asks for no function that a GPU lacks."""
+    fun, args = EVERY_NAME[name]
+    text = fnarray.jit(fun).lower(*args).compile(target="sm_90")
+    for kernel in text.kernels:
+        assert kernel.code
+    assert ".extern" not in text.as_text("ptx")
+
+
+def test_maps_load_128_bits() -> None:
+    """Four float32 are one access; eight bytes each, they are two."""
+    text = assembly(lambda x, y: jnp.tanh(x) * y, floats(64), floats(64))
+    assert text.count("ld.global.nc.v4.b32") == 2
+    assert text.count("st.global.v4.b32") == 1
+
+
+def test_index_arithmetic_of_maps_divides_nothing() -> None:
+    """Neither maps, nor rows, nor whole folds hold a division of integers."""
+    for fun in (f.polynomial, f.softmax, f.layer_norm, jnp.sum):
+        text = assembly(fun, floats(6, 300))
+        assert not re.search(r"\b(div|rem)\.[su](32|64)", text)
+
+
+def test_additions_of_the_user_contract_and_those_of_words_do_not() -> None:
+    """``x * y + z`` is rounded once, unless told otherwise; ``exp`` keeps the processor's bits."""
+
+    def fun(x, y, z):
+        return x * y + z
+
+    args = floats(64), floats(64), floats(64)
+    assert "fma.rn.f32" in assembly(fun, *args)
+    with scoped("cuda_fma", False):
+        assert "fma.rn.f32" not in assembly(fun, *args)
+    assert config.cuda_fma
+    text = assembly(jnp.exp, floats(64))
+    assert "add.f32" not in text  # only add.rn.f32, which nothing contracts
+    assert "mul.f32" not in text
+
+
+def test_what_a_gpu_lacks_is_refused() -> None:
+    """A call of a function with no text for a GPU names it."""
+    source = KernelSource("def kernel(out):\n    out[0] = np.linalg.norm(2.0)\n", ("f64[1]",))
+    with pytest.raises(UnsupportedOnTarget, match="norm"):
+        lower("k", source)
+
+
+def test_an_unknown_architecture_is_refused() -> None:
+    """The error lists those that are known."""
+    lowered = fnarray.jit(jnp.sin).lower(floats(4))
+    with pytest.raises(ValueError, match=r"sm_90.*got 'sm_1'"):
+        lowered.compile(target="sm_1")
+    with pytest.raises(RuntimeError, match="compiled ahead for sm_80"):
+        lowered.compile(target="sm_80")(floats(4))
+
+
+def test_kernels_are_kept_by_architecture(monkeypatch) -> None:
+    """The second build reads the cache; another architecture is another entry; damage is mended."""
+    from fnarray.compile.cache import store
+    from fnarray.compile.cuda import build
+
+    source = KernelSource("def kernel(x, out):\n    out[0] = x[0] * f32(2)\n", ("f32[1]",) * 2)
+    one, other = (build.build(source, c) for c in ("sm_90", "sm_80"))
+    assert one.name != other.name
+    build.forget()
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "_made", None)
+        assert build.build(source, "sm_90") == one
+    build.forget()
+    store.put(one.name, b"no kernel")
+    assert build.build(source, "sm_90") == one
+
+
+def test_without_a_linker_kernels_are_ptx(monkeypatch) -> None:
+    """PTX needs no package; the driver that runs it compiles it."""
+    monkeypatch.setattr(toolkit, "linker", lambda: "")
+    kernel = fnarray.jit(jnp.cos).lower(floats(4)).compile(target="sm_80").kernels[0]
+    assert kernel.kind == "ptx"
+    assert b".target sm_80" in kernel.code
+    assert kernel.cost is None
+
+
+needs_linker = pytest.mark.skipif(not toolkit.linker(), reason="fnarray[cuda] is not installed")
+#: Registers that each kernel may take, and still fill a multiprocessor to a half.
+REGISTERS = 64
+
+
+@pytest.mark.cuda
+@needs_linker
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_machine_code_spills_nothing(name: str) -> None:
+    """Kernels fit the registers of a multiprocessor that is half full, and its shared memory."""
+    fun, args = PROGRAMS[name]
+    for kernel in fnarray.jit(fun).lower(*args).compile(target="sm_90").kernels:
+        assert kernel.kind == "cubin"
+        assert kernel.code[:4] == b"\x7fELF"
+        assert kernel.cost.spills == 0
+        assert 0 < kernel.cost.registers <= REGISTERS
+        assert kernel.cost.shared <= 16 << 10
+
+
+@pytest.mark.cuda
+@needs_linker
+def test_scalar_words_lower_for_all_dtypes() -> None:
+    """Loads and stores of every dtype, and a conversion to each other."""
+    codes = ["b1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]
+    names = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+    for a in codes:
+        for name, b in zip((*names, "float32", "float64"), codes, strict=True):
+            text = f"def kernel(x, out):\n    out[0] = sc.to_{name}(x[0])\n"
+            assert "st.global" in ptx(
+                lower("k", KernelSource(text, (f"{a}[1]", f"{b}[1]"))), "sm_90"
+            )
+
+
+def test_half_precision_moves_four_at_a_time() -> None:
+    """Four halves are one access of 64 bits."""
+    text = assembly(lambda x: x + x, np.ones(64, np.float16))
+    assert "ld.global.nc.v4.b16" in text or "ld.global.nc.v2.b32" in text
