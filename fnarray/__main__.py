@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import re
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -74,7 +75,7 @@ def show(args: argparse.Namespace) -> int:
     fun = load_function(args.target)
     lowered = (fun if hasattr(fun, "lower") else jit(fun)).lower(*map(parse_spec, args.arrays))
     text = lowered.as_text(dialect=args.dialect)
-    if args.dialect == "numba" and sys.stdout.isatty():
+    if args.dialect in ("numba", "cuda") and sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
 
@@ -103,14 +104,47 @@ _OWN = {"lint": lint, "rule": rule}
 
 
 def cache(args: argparse.Namespace) -> int:
-    """Print or empty the cache on disk."""
+    """Print, empty or fill the cache on disk."""
     from .compile.cache import store
 
+    if (args.action == "build") is not bool(args.script and args.target):
+        raise ValueError("write: fnarray cache build SCRIPT --target ARCHITECTURE, such as sm_90.")
     if args.action == "clear":
         store.clear()
+    if args.action == "build":
+        return _build(args.script, args.target)
     for name, value in zip(store.Info._fields, store.info(), strict=True):
         print(f"{name:10} {value}")
     return 0
+
+
+def _build(script: str, target: str) -> int:
+    """Run a script, and build all that it compiles for a GPU that need not be here."""
+    from .compile.cuda.lower import check_capability
+    from .errors import UnsupportedOnTarget
+    from .runtime.dispatch import built_for, executable_on_gpu, watchers
+
+    check_capability(target)
+    if not Path(script).is_file():
+        raise ValueError(f"{script!r} is no file.")
+    programs, kernels, refused = 0, set[str](), 0
+
+    def build(graph: Any) -> None:
+        nonlocal programs, refused
+        try:
+            kernels.update(k.name for k in built_for(executable_on_gpu(graph), target))
+            programs += 1
+        except UnsupportedOnTarget as error:
+            refused += 1
+            print(f"refused: {str(error).splitlines()[0]}", file=sys.stderr)
+
+    watchers.append(build)
+    try:
+        runpy.run_path(script, run_name="__main__")
+    finally:
+        watchers.remove(build)
+    print(f"{programs} programs, {len(kernels)} kernels for {target}, {refused} programs refused")
+    return int(refused > 0)
 
 
 def env(args: argparse.Namespace) -> int:
@@ -139,12 +173,14 @@ def parser() -> argparse.ArgumentParser:
     for name, command in _OWN.items():
         commands.add_parser(name, help=_first_line(command), add_help=False)
     one = commands.add_parser("cache", help="the cache of compiled kernels")
-    one.add_argument("action", choices=("info", "clear"))
+    one.add_argument("action", choices=("info", "clear", "build"))
+    one.add_argument("script", nargs="?", help="build: run this file, and build what it compiles")
+    one.add_argument("--target", help="build: the architecture of a GPU, such as sm_90")
     one.set_defaults(run=cache)
     one = commands.add_parser("show", help="the source a function compiles to")
     one.add_argument("target", metavar="FILE:FUNC")
     one.add_argument("arrays", nargs="*", metavar="ARRAY", help="an argument, such as f32[3,4]")
-    one.add_argument("--dialect", choices=("numba", "jaxpr", "plan"), default="numba")
+    one.add_argument("--dialect", choices=("numba", "cuda", "jaxpr", "plan"), default="numba")
     one.set_defaults(run=show)
     one = commands.add_parser("env", help="versions and settings")
     one.set_defaults(run=env)

@@ -31,7 +31,13 @@ def executable(graph: ClosedGraph) -> Executable:
     # The compile wing takes 50 ms to import: a program that runs op by op never pays for it.
     from ..compile.pipeline import compile_graph
 
+    for watch in watchers:
+        watch(graph)
     return compile_graph(graph)
+
+
+#: Called with every graph that is compiled: what builds them for other machines as well.
+watchers: list[Callable[[ClosedGraph], None]] = []
 
 
 def executable_on_gpu(graph: ClosedGraph) -> Executable:

@@ -1,0 +1,49 @@
+"""``fnarray cache build``: kernels for a GPU that is elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from fnarray.__main__ import main
+from fnarray.compile.cache import store
+from fnarray.compile.cuda import build
+
+SCRIPT = """
+import numpy as np
+import fnarray
+import fnarray.numpy as jnp
+
+@fnarray.jit
+def loss(x):
+    return jnp.sum(jnp.tanh(x) ** 2)
+
+fnarray.jit(fnarray.grad(loss))(np.ones(12, np.float32))
+fnarray.jit(lambda x: jnp.cumsum(x) + {number})(np.ones(12, np.float32))
+"""
+
+
+def test_a_scripts_programs_are_built(tmp_path, capsys) -> None:
+    """What the script compiles here is built for the other machine too, and kept."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(number=41.5))
+    before = store.info().kernels
+    assert main(["cache", "build", str(script), "--target", "sm_90"]) == 0
+    assert "2 programs, 2 kernels for sm_90, 0 programs refused" in capsys.readouterr().out
+    assert store.info().kernels >= before + 2
+    assert build._binaries
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["build"], "write: fnarray cache build SCRIPT"),
+        (["info", "--target", "sm_90"], ""),
+        (["build", "absent.py", "--target", "sm_90"], "is no file"),
+        (["build", "absent.py", "--target", "gpu"], "architecture is one of"),
+    ],
+)
+def test_bad_arguments_say_what_to_write(arguments, says, capsys) -> None:
+    """Unusable arguments exit with 2, a message and no traceback."""
+    status = main(["cache", *arguments])
+    assert status == (2 if says else 0)
+    assert says in capsys.readouterr().err

@@ -1,0 +1,204 @@
+"""The launch path, memory and errors of a GPU, against a driver that does nothing."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.compile.cuda import device, libcuda
+from fnarray.compile.cuda.target import CUDA
+from fnarray.compile.pipeline import compile_graph
+from fnarray.errors import JaxRuntimeError
+
+from .programs import PROGRAMS, floats
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub is compiled by gcc")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The stub, loaded under the driver's name: who asks for that now gets it."""
+    path = tmp_path_factory.mktemp("stub") / "libcuda.so.1"
+    source = Path(__file__).with_name("stub.c")
+    flags = ["-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run(["gcc", *flags, "-o", path, source], check=True)
+    found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
+    found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
+    return found
+
+
+def forget() -> None:
+    libcuda.libcuda.cache_clear()
+    device.gpu.cache_clear()
+
+
+@pytest.fixture
+def stub(library):
+    """The stub with one device and 1 GiB."""
+    library.stub_set(1, 12040, 1 << 30)
+    forget()
+    yield library
+    gc.collect()
+    library.stub_set(1, 12040, 1 << 30)
+    forget()
+
+
+def on_gpu(fun, *args):
+    """Return a program for the device, and its arguments there."""
+    lowered = fnarray.jit(lambda *xs: fun(*xs)).lower(*args)
+    executable = compile_graph(lowered._traced.closed, CUDA)
+    arrays = [device.gpu().put(np.asarray(c)) for c in lowered._traced.consts]
+    return executable, [*arrays, *(device.gpu().put(np.asarray(a)) for a in args)]
+
+
+@pytest.mark.parametrize("name", [n for n in PROGRAMS if "loop" not in n])
+def test_programs_launch(stub, name) -> None:
+    """Every launch of a driver's text reaches the device, with its grid and its arguments."""
+    fun, given = PROGRAMS[name]
+    executable, args = on_gpu(fun, *given)
+    outs = executable.run(*args)
+    assert stub.stub_launches() == executable.source.text.count("launch(")
+    for out, aval in zip(outs, executable.graph.jaxpr.out_avals, strict=True):
+        assert (out.shape, out.dtype) == (aval.shape, aval.dtype)
+
+
+def test_arguments_are_packed_as_the_driver_lays_them_out(stub) -> None:
+    """Pointers and scalars stand at multiples of their own size."""
+    executable, args = on_gpu(lambda x: x * 2 + 1, floats(64))
+    executable.run(*args)
+    grid, block, size = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_size_t()
+    stub.stub_last(ctypes.byref(grid), ctypes.byref(block), ctypes.byref(size))
+    assert (grid.value, block.value) == (1, 256)
+    codes = executable.source.kernels[0].source.signature
+    assert size.value == 8 * len(codes)
+
+
+def test_arrays_go_and_come_back(stub) -> None:
+    """All dtypes, rank 0 and no elements; a copy is another array."""
+    for dtype in ("bool", "int8", "uint64", "float16", "float32", "complex128"):
+        for shape in ((), (0,), (3, 4)):
+            x = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+            there = device.gpu().put(x)
+            again = there.copy()
+            np.testing.assert_array_equal(again.on_host(), x)
+            assert again.pointer != there.pointer
+            face = there.__cuda_array_interface__
+            assert (face["shape"], face["data"][0]) == (shape, there.pointer)
+
+
+def test_memory_is_given_back(stub) -> None:
+    """Temporaries are freed as the program goes, results with their arrays."""
+    executable, args = on_gpu(jnp.sum, floats(150, 150))
+    before = stub.stub_held()
+    outs = executable.run(*args)
+    assert stub.stub_held() == before + 4
+    assert device.gpu().held == before + 4
+    del outs
+    assert stub.stub_held() == before
+    del args
+    gc.collect()
+    assert stub.stub_blocks() == 0
+
+
+def test_exhausted_memory_says_what_was_asked_and_is_held(stub) -> None:
+    """The error names both; what was there before is still there."""
+    held = device.gpu().put(np.ones(1000, np.float32))
+    with pytest.raises(JaxRuntimeError, match=r"RESOURCE_EXHAUSTED.*8,589,934,592.*hold 4,000"):
+        device.gpu().empty(1 << 31, np.float32)
+    np.testing.assert_array_equal(held.on_host(), np.ones(1000, np.float32))
+
+
+def test_an_error_of_a_kernel_shows_its_text(stub) -> None:
+    """With the user's line in it, and what to do."""
+    executable, args = on_gpu(lambda x: jnp.tanh(x) * 3, floats(64))
+    stub.stub_fail(b"cuLaunchKernel", 701)
+    with pytest.raises(JaxRuntimeError, match=r"(?s)more registers.*In the kernel.*jnp.tanh"):
+        executable.run(*args)
+
+
+def test_late_errors_surface_where_the_host_waits(stub) -> None:
+    """Launches are asynchronous: what failed is known when results are asked for."""
+    x = device.gpu().put(floats(8))
+    stub.stub_fail(b"cuStreamSynchronize", 700)
+    with pytest.raises(JaxRuntimeError, match="memory that is not its own"):
+        x.on_host()
+
+
+@pytest.mark.parametrize(
+    ("devices", "version", "says"),
+    [(0, 12040, "There is no GPU"), (1, 11080, r"CUDA 11\.8, and 12\.0 is the oldest")],
+)
+def test_drivers_that_cannot_be_used(stub, devices, version, says) -> None:
+    """No device, or too old a driver: the error says what to do."""
+    stub.stub_set(devices, version, 1 << 30)
+    forget()
+    with pytest.raises(JaxRuntimeError, match=says):
+        device.gpu()
+
+
+def test_a_number_out_of_range(stub) -> None:
+    """The error says how many there are."""
+    with pytest.raises(JaxRuntimeError, match=r"gpu:3 does not exist: this machine has 1"):
+        device.gpu(3)
+
+
+def test_a_stale_kernel_says_what_to_do(stub) -> None:
+    """Machine code that the device refuses."""
+    executable, args = on_gpu(lambda x: jnp.sin(x) - 7, floats(64))
+    stub.stub_fail(b"cuModuleLoadData", 209)
+    with pytest.raises(JaxRuntimeError, match="fnarray cache clear"):
+        executable.run(*args)
+
+
+def test_a_forked_process_is_told(stub) -> None:
+    """The driver does not survive a fork; the parent goes on."""
+    x = device.gpu().put(floats(8))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            x.on_host()
+            said = "nothing"
+        except JaxRuntimeError as error:
+            said = str(error)
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "spawn" in os.read(reader, 1000).decode()
+    np.testing.assert_array_equal(x.on_host(), floats(8))
+
+
+def test_a_launch_takes_few_microseconds(stub) -> None:
+    """Below any dispatcher: packing, entering and calling, without the device's part."""
+    executable, args = on_gpu(lambda x: x + 1, floats(64))
+    out = device.gpu().empty(64, np.float32)
+    kernel = executable.source.kernels[0]
+    run = device.gpu().kernel(kernel.source)
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(100):
+            run(1, 256, args[0], out, *kernel.scalars)
+        best = min(best, (time.perf_counter() - start) / 100)
+    assert best < 50e-6
+
+
+def test_without_a_driver_nothing_of_it_is_imported() -> None:
+    """A program on the processor never loads this folder, nor the driver."""
+    code = (
+        "import sys, fnarray, fnarray.numpy as jnp; fnarray.jit(jnp.sin)(1.0)\n"
+        "assert not [m for m in sys.modules if 'compile.cuda' in m or m.startswith('cuda')]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
