@@ -10,6 +10,7 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.keep import forget_all
+from ..runtime import gpu
 from ..runtime.device import Device, devices
 from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, put
 
@@ -48,6 +49,10 @@ def device_put(
 
 
 def _put(x: Any, where: Any) -> Any:
+    if isinstance(where, Device) and where.platform == "gpu":
+        return gpu.put(x if isinstance(x, gpu.GpuArray) else asarray(x), where)
+    if isinstance(x, gpu.GpuArray):
+        return x if where is None else put(x.on_host(), where)
     if isinstance(x, Array) and not isinstance(x, ArrayImpl):
         return x
     return put(asarray(x), where)

@@ -37,6 +37,8 @@ from ..core.trace import bind, state
 from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
+from ..runtime.gpu import GpuArray, place_of
+from ..runtime.gpu import caller as caller_on_gpu
 from ..runtime.unpack import no_leaves, unpacker
 from .stages import Lowered, TracedFunction
 
@@ -175,6 +177,8 @@ class Jitted:
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
+        if any(type(x) is GpuArray for x in leaves):
+            return self._on_gpu(leaves, signature, token, number)
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
@@ -183,6 +187,17 @@ class Jitted:
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))
+
+    def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
+        """Call where arguments lie on a GPU."""
+        place_of(leaves, fun_text(self.__wrapped__))
+        key = ("gpu", token, number, *signature[1])
+        run = self._calls.get(key)
+        if run is None:
+            t = self._traced(signature)
+            run = self._calls[key] = caller_on_gpu(t.closed, t.consts, t.out_spec)
+            self._programs.guards.update(t.guards)
+        return run(*leaves)
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""

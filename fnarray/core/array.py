@@ -378,6 +378,29 @@ class ArrayImpl(Array):
         """Do nothing: the buffer is freed with its last array."""
 
 
+class Elsewhere(Exception):
+    """An operand lies on another kind of device, where ``run(prim, args, params)`` evaluates."""
+
+    def __init__(self, run: Any):
+        super().__init__("an array of another device")
+        self.run = run
+
+
+class ArrayElsewhere(Array):
+    """An array on another kind of device than the processor (decision 0016); base of its class."""
+
+    __slots__ = ()
+
+    @property
+    def place(self) -> Any:
+        """The device."""
+        raise NotImplementedError
+
+    def elsewhere(self) -> Elsewhere:
+        """Return what tells an operation that its operands lie there."""
+        raise NotImplementedError
+
+
 def _unpickle(data: np.ndarray, weak_type: bool) -> ArrayImpl:
     return from_numpy(data, weak_type=weak_type)
 
@@ -450,6 +473,11 @@ def asarray(x: Any) -> ArrayImpl:
     if isinstance(x, ArrayImpl):
         return x
     if isinstance(x, Array):
+        if isinstance(x, ArrayElsewhere):
+            raise TypeError(
+                f"an array on {x.place} is not in the host's memory: ask for numpy.asarray(x), or "
+                "fnarray.device_put(x, fnarray.devices('cpu')[0])."
+            )
         advice = "Return values from traced functions; do not store them."
         if getattr(getattr(x, "frame", None), "alive", False):
             advice = (

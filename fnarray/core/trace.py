@@ -21,7 +21,7 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from .array import Array, ArrayImpl, asarray, aval_of, stored
+from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
 from .avals import ShapedArray
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
@@ -396,7 +396,10 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     trace = state.trace
     if trace is not None:
         return trace.process(prim, args, params)
-    arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
+    try:
+        arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
+    except Elsewhere as there:
+        return there.run(prim, args, params)
     key = (prim, tuple(params.items()), *[a.aval for a in arrays])
     try:
         avals = recall(key)
@@ -417,6 +420,8 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
     if type(x) is Literal:
         return x.array()
+    if isinstance(x, ArrayElsewhere):
+        raise x.elsewhere()
     try:
         return asarray(x)
     except UnexpectedTracerError:

@@ -1,4 +1,4 @@
-"""Devices: the CPU cores that `pmap` may spread its rows over."""
+"""Devices: the CPU cores that `pmap` may spread its rows over, and GPUs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Device:
     id : int
         Unique in the process.
     platform : str
-        ``"cpu"``.
+        ``"cpu"`` or ``"gpu"``.
     device_kind : str
         What the machine calls itself.
     process_index : int
@@ -51,10 +51,11 @@ class Device:
         return platform.machine()
 
     def __str__(self) -> str:
-        return f"{self.platform}:{self.id}"
+        return f"{'cuda' if self.platform == 'gpu' else self.platform}:{self.id}"
 
     def __repr__(self) -> str:
-        return f"{self.platform.capitalize()}Device(id={self.id})"
+        kind = "Cuda" if self.platform == "gpu" else self.platform.capitalize()
+        return f"{kind}Device(id={self.id})"
 
 
 @cache
@@ -68,13 +69,17 @@ def devices(backend: str | None = None) -> list[Device]:
     Parameters
     ----------
     backend : str, optional
-        Only ``"cpu"``, which is also the default.
+        ``"cpu"``, which is also the default, or ``"gpu"`` (also ``"cuda"``).
 
     Raises
     ------
     RuntimeError
-        There is no such platform.
+        There is no such platform, or none of its devices.
     """
+    if backend in ("gpu", "cuda"):
+        from ..compile.cuda.device import count
+
+        return [Device(i, "gpu") for i in range(count())]
     if backend not in (None, "cpu"):
-        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu'].")
+        raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'gpu'].")
     return [_device(i) for i in range(config.num_cpu_devices or available_cores())]

@@ -386,7 +386,9 @@ class Shard:
 
 def sharding_of(x: Any) -> Sharding:
     """Return where an array is."""
-    return x.placement if type(x) is PlacedArray else SingleDeviceSharding(devices()[0])
+    if type(x) is PlacedArray:
+        return x.placement
+    return SingleDeviceSharding(getattr(x, "place", None) or devices()[0])
 
 
 def shards_of(x: Any) -> list[Shard]:

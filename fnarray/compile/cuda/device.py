@@ -7,6 +7,7 @@ import functools
 import os
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
 from math import prod
@@ -131,6 +132,8 @@ class Gpu:
         driver.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
         self.held = 0
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
+        self._threads = threading.local()
+        self._lock = threading.Lock()
 
     def _attribute(self, device: Any, number: int) -> int:
         value = c_int()
@@ -150,7 +153,9 @@ class Gpu:
                 "this process was forked from one that uses the GPU, and cannot use it. Start "
                 "processes by the 'spawn' method, or fork before the first use."
             )
-        self._driver.cuCtxSetCurrent(self._context)
+        if not getattr(self._threads, "entered", False):
+            self._driver.cuCtxSetCurrent(self._context)
+            self._threads.entered = True
         return self._driver
 
     # -- memory ------------------------------------------------------------------------------
@@ -232,21 +237,27 @@ class Gpu:
         driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
         packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
         arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
-        launch, stream, size = driver.launch, self.stream, byref(c_size_t(packer.size))
-        address = ctypes.addressof
+        packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
+        extra = (c_void_p * 5)(
+            _BUFFER, ctypes.addressof(packed), _SIZE, ctypes.addressof(size), None
+        )
+        launch, stream, lock, enter, pack = (
+            driver.launch, self.stream, self._lock, self.enter, packer.pack_into,
+        )  # fmt: skip
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
             given = list(args)
             for k in arrays:
                 given[k] = given[k].pointer
-            packed = ctypes.create_string_buffer(packer.pack(*given), packer.size)
-            extra = (c_void_p * 5)(_BUFFER, address(packed), _SIZE, ctypes.cast(size, c_void_p), 0)
-            self.enter()
-            code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
+            enter()
+            with lock:  # the driver copies the buffer before it returns
+                pack(packed, 0, *given)
+                code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
             if code:
                 error = driver.error("cuLaunchKernel", code)
                 raise DriverError(f"{error}\nIn the kernel:\n{source.text}", code)
 
+        run.keeps = size  # type: ignore[attr-defined] - its address is in `extra`
         return run
 
 

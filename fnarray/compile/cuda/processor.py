@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from ..cpu.library import step_of
 from ..cpu.namespace import CODES, python_function, spell
 from ..emit.source import KernelSource
 from ..target import Limits, Target
+from .device import DeviceArray, Gpu
 from .driver import emit
 from .library import is_step
 from .target import LIMITS, loop_order, no_region
@@ -48,6 +50,67 @@ def simulated(lanes: int) -> Target:
         return {"empty": np.empty, "launch": partial(_launch, lanes), **CODES}
 
     return replace(ONE_THREAD, name=f"cuda, {lanes} lanes on the processor", names=names)
+
+
+class Emulated(Gpu):
+    """A GPU whose memory is the host's and whose kernels the processor reads.
+
+    Parameters
+    ----------
+    number : int
+    lanes : int
+        Threads of a block, which are one at most otherwise.
+    """
+
+    def __init__(self, number: int, lanes: int = 1):
+        self.number, self.name, self.capability, self.stream, self.held = number, "cpu", "", 0, 0
+        self.lanes = lanes
+        self._memory: dict[int, np.ndarray] = {}
+
+    def allocate(self, size: int) -> int:
+        """Return the address of so many bytes."""
+        room = np.zeros(max(size, 1) + 256, np.uint8)
+        address = -(-room.ctypes.data // 256) * 256
+        self._memory[address] = room
+        self.held += size
+        return address
+
+    def free(self, address: int, size: int) -> None:
+        """Give bytes back."""
+        del self._memory[address]
+        self.held -= size
+
+    def view(self, x: DeviceArray) -> np.ndarray:
+        """Return an array's memory."""
+        room: Any = (ctypes.c_char * max(x.nbytes, 1)).from_address(x.pointer)
+        return np.frombuffer(room, x.dtype, x.size).reshape(x.shape)
+
+    def put(self, x: np.ndarray) -> DeviceArray:
+        """Return a NumPy array's elements on the device."""
+        out = DeviceArray(self, x.shape, x.dtype)
+        self.view(out)[...] = x
+        return out
+
+    def copy(self, to: DeviceArray, source: DeviceArray) -> None:
+        """Copy one array of the device into another."""
+        self.view(to)[...] = self.view(source)
+
+    def to_host(self, x: DeviceArray) -> np.ndarray:
+        """Return an array's elements as NumPy's."""
+        return self.view(x).copy()
+
+    def wait(self) -> None:
+        """Return: calls are done when they return."""
+
+    def kernel(self, source: KernelSource) -> Callable[..., None]:
+        """Return ``run(blocks, lanes, *args)`` of a kernel."""
+        kernel = python_kernel(source)
+
+        def run(blocks: int, lanes: int, *args: Any) -> None:
+            given = (self.view(a) if isinstance(a, DeviceArray) else a for a in args)
+            _launch(self.lanes, kernel, blocks, lanes, *given)
+
+        return run
 
 
 #: One block after the other, each of one lane.
