@@ -55,6 +55,22 @@ def stepped(x):
     return lax.fori_loop(0, 3, lambda i, c: jnp.roll(c, 1) * 0.5 + c, x)
 
 
+def together(c, xs):
+    """A scan over vectors whose elements never meet: a thread for each, carries in registers."""
+
+    def turn(state, x):
+        c, n = state
+        c = 0.9 * c + jnp.tanh(x)
+        return (c, n + 1), (c * c, n)
+
+    return lax.scan(turn, (c, 0), xs, reverse=True)
+
+
+def decay(x):
+    """A loop over a vector, until a number says so."""
+    return lax.while_loop(lambda s: s[1] < 20, lambda s: (s[0] * 0.9 + x, s[1] + 1), (x, 0))
+
+
 def chosen(p, x):
     """A branch on one thread."""
     return lax.cond(p, lambda x: jnp.sum(x) * x, lambda x: -x, x)
@@ -72,7 +88,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_is_a_block_for_each_row": (f.softmax, (floats(6, 300),)),
     "layer_norm_keeps_sums_in_registers": (f.layer_norm, (floats(6, 300),)),
     "column_sum_is_a_thread_for_each_column": (lambda x: jnp.sum(x, 0), (floats(9, 64),)),
-    "whole_sum_is_two_kernels": (jnp.sum, (floats(150, 150),)),
+    "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
     "transpose_is_rows_of_the_result": (lambda x: x.T + 1, (floats(40, 48),)),
     "scatter_add_is_atomic": (
@@ -87,12 +103,16 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: lax.pad(x, np.float32(0), ((1, 2, 1), (0, 1, 0))),
         (floats(5, 6),),
     ),
-    "lanes_have_a_thread_each": (fnarray.vmap(newton), (floats(40),)),
+    "lanes_have_a_thread_each": (lambda x: fnarray.vmap(newton)(x), (floats(40),)),
     "scan_of_scalars_is_one_thread": (recurrence, (floats(50),)),
     "scan_of_rows_is_a_thread_for_each": (by_rows, (floats(12, 20),)),
+    "scan_of_vectors_is_a_thread_for_each_element": (together, (floats(48), floats(20, 48))),
     "branch_is_one_thread": (chosen, (np.bool_(True), floats(10))),
     "large_loop_is_the_drivers": (stepped, (floats(70, 70),)),
-    "small_product_is_a_thread_for_each_element": (jnp.matmul, (floats(6, 9), floats(9, 8))),
+    "small_product_is_a_thread_for_each_element": (
+        lambda a, b: a @ b,
+        (floats(6, 9), floats(9, 8)),
+    ),
 }
 
 #: More, for what they compute alone.
@@ -142,6 +162,16 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "large_while": (
         lambda x: lax.while_loop(lambda c: jnp.sum(c) < 100, lambda c: c + 0.01, x),
         (np.zeros((70, 70), np.float32),),
+    ),
+    "loop_of_vectors": (decay, (floats(5000),)),
+    "scan_of_matrices": (together, (floats(70, 70), floats(5, 70, 70))),
+    "gradient_of_scan_of_vectors": (
+        fnarray.grad(lambda c, xs: jnp.sum(together(c, xs)[1][0])),
+        (floats(64), floats(6, 64)),
+    ),
+    "vectors_that_meet": (
+        lambda x: lax.fori_loop(0, 5, lambda i, c: c * 0.5 + jnp.sum(c), x),
+        (floats(64),),
     ),
     "checkpoint": (
         fnarray.grad(fnarray.checkpoint(lambda x: jnp.sum(jnp.sin(jnp.sin(x))))),

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.forms import Scan
 from ...core.graph import Var
-from ..emit.bodies import Bodies
+from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
 from ..emit.values import Narrow, Storage
 from ..emit.writer import Writer
 from ..schedule.nests import Step
-from ..schedule.plan import Body, Plan, Region, Tree, row_major
+from ..schedule.plan import Body, Plan, Region, Same, Tree, row_major
 from ..schedule.select import CONTROL
 from ..target import Limits
+from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
 from .steps import GridSteps, fills, one_by_one
 from .values import GridValues
@@ -69,11 +71,8 @@ def _emit(region: Region, plan: Plan, limits: Limits, stage: int) -> tuple[Launc
         name = writer.declare(writer.fresh("x" if var in region.inputs else "out"))
         places[var] = Storage(name, row_major(var.aval.shape))
     values.storage.update((v, places[v]) for v in region.inputs)
-    bodies, again = _bodies(body, values, stage)
-    bodies.emit(body, {v: places[v] for v in new})
-    loops, scratch = bodies.loops, values.scratch
-    assert isinstance(loops, GridLoops)
-    grid = _grid(body, values, loops)
+    grid, parts, again = _written(body, values, stage, {v: places[v] for v in new})
+    scratch = values.scratch
     heads: list[str] = []
     kept: list[tuple[str, str, int]] = []
     for name, (code, length) in scratch.items():
@@ -85,7 +84,7 @@ def _emit(region: Region, plan: Plan, limits: Limits, stage: int) -> tuple[Launc
             heads.append(f"{name} = part({outer}, {owner}() * {n}, {n})")
         kept.append((outer, code, length * count))
     params = [(s.name, f"{values.code(v.aval.dtype)}[1]") for v, s in places.items()]
-    params += [(name, f"{code}[1]") for name, (code, _) in loops.parts.items()]
+    params += [(name, f"{code}[1]") for name, (code, _) in parts.items()]
     params += [(name, f"{code}[1]") for name, code, _ in kept]
     params += [(name, code) for (code, _), name in values.scalars.items()]
     text = f"def kernel({', '.join(n for n, _ in params)}):\n"
@@ -94,11 +93,32 @@ def _emit(region: Region, plan: Plan, limits: Limits, stage: int) -> tuple[Launc
         KernelSource(text, tuple(code for _, code in params)),
         grid,
         arrays,
-        tuple(loops.parts.values()),
+        tuple(parts.values()),
         tuple((code, length) for _, code, length in kept),
         tuple(value for _, value in values.scalars),
     )
-    return launch, again or grid.again
+    return launch, again
+
+
+def _written(
+    body: Body, values: GridValues, stage: int, targets: Mapping[Var, Storage]
+) -> tuple[Grid, dict[str, tuple[str, int]], bool]:
+    """Write a region's item; return its grid, its arrays of parts, and whether more must follow."""
+    step = _step(body)
+    shape = None if step is None else lane_shape(step.node)
+    if step is not None and shape is not None:
+        values.storage.update(targets)
+        for var, place in body.places.items():
+            if isinstance(place, Same):
+                values.storage[var] = values.storage[place.var]
+        values.writer.note(note_of(step.node))
+        return LaneFlow(values, step.node).write(shape), {}, False
+    bodies, again = _bodies(body, values, stage)
+    bodies.emit(body, targets)
+    loops = bodies.loops
+    assert isinstance(loops, GridLoops)
+    grid = _grid(body, values, loops)
+    return grid, loops.parts, again or grid.again
 
 
 def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:

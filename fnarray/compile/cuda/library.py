@@ -11,6 +11,7 @@ from ..cpu.library import graphs_of
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..target import Limits
+from .lanes import lane_shape
 
 #: Loops and branches whose values are all up to this many elements run inside a kernel, on one
 #: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
@@ -26,7 +27,8 @@ def is_step(node: Node, limits: Limits) -> bool:
     if isinstance(form, Library):
         return True
     if isinstance(form, CONTROL):
-        return not _is_native(form, limits) or _largest(form) > ALONE
+        large = _largest(form) > ALONE and lane_shape(node) is None
+        return large or not _is_native(form, limits)
     return is_library(node, limits)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...core.graph import Var
+from ..ir import Node
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Given, Item, Same, Tree, statements_of
 from ..schedule.select import CONTROL
@@ -38,10 +39,8 @@ class Bodies:
 
     def _item(self, item: Item, body: Body) -> None:
         node = statements_of((item,))[0].node
-        source = node.eqn.source
-        if source.line:
-            where = source.file.replace("\\", "/").rsplit("/", 1)[-1]
-            self.values.writer.note(f"# {where}:{source.line}: {source.text()}".rstrip(": "))
+        if node.eqn.source.line:
+            self.values.writer.note(note_of(node))
         if isinstance(item, Tree):
             self.loops.tree(item, body)
         elif isinstance(item, Nest):
@@ -53,3 +52,10 @@ class Bodies:
             self.flow.step(item, body)
         else:
             self.steps.step(item, body)
+
+
+def note_of(node: Node) -> str:
+    """Return the comment that shows the user's line."""
+    source = node.eqn.source
+    where = source.file.replace("\\", "/").rsplit("/", 1)[-1]
+    return f"# {where}:{source.line}: {source.text()}".rstrip(": ")
