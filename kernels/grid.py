@@ -136,14 +136,14 @@ def sync() -> None:
 
 
 def from_lane(x: Any, distance: int) -> Any:
-    """Return the ``x`` of the lane that is so far ahead, or this one's where there is none."""
+    """Return the ``x`` of the lane so far ahead (or behind), or this one's where there is none."""
     team = _here.team
     if team is None:
         return x
     team.shown[_here.lane] = x
     team.barrier.wait()
     there = _here.lane + distance
-    found = team.shown[there] if there < team.lanes else x
+    found = team.shown[there] if 0 <= there < team.lanes else x
     team.barrier.wait()
     return found
 

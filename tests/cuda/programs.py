@@ -107,6 +107,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scan_of_scalars_is_one_thread": (recurrence, (floats(50),)),
     "scan_of_rows_is_a_thread_for_each": (by_rows, (floats(12, 20),)),
     "scan_of_vectors_is_a_thread_for_each_element": (together, (floats(48), floats(20, 48))),
+    "cumsum_of_a_long_line_is_a_block": (lambda x: lax.cumsum(x, 0), (floats(1000),)),
     "branch_is_one_thread": (chosen, (np.bool_(True), floats(10))),
     "large_loop_is_the_drivers": (stepped, (floats(70, 70),)),
     "small_product_is_a_thread_for_each_element": (
@@ -143,6 +144,17 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (floats(32).astype(np.float16), integers(32, 50)),
     ),
     "cumulative": (lambda x: jnp.cumsum(x, 1), (floats(4, 30),)),
+    "cumulative_columns": (lambda x: lax.cumprod(x, 0, reverse=True), (floats(30, 5),)),
+    "cumulative_long": (
+        lambda x: (lax.cumsum(x, 1, reverse=True), lax.cumlogsumexp(x, 1), lax.cummax(x, 1)),
+        (floats(3, 1001),),
+    ),
+    "cumulative_complex": (lambda x: lax.cumsum(x * 1j, 0), (floats(300),)),
+    "cumulative_integers": (lambda x: lax.cumsum(x, 0), (integers(100, 300).astype(np.int8),)),
+    "recurrence": (
+        lambda a, b: lax.associative_scan(lambda x, y: (x[0] * y[0], y[0] * x[1] + y[1]), (a, b)),
+        (floats(50), floats(50)),
+    ),
     "sorted": (lambda x: jnp.sort(x, 0), (floats(30, 4),)),
     "product": (jnp.matmul, (floats(80, 70), floats(70, 60))),
     "random": (lambda k: fnarray.random.normal(k, (33,)), (fnarray.random.key(3),)),

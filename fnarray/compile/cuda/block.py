@@ -56,7 +56,7 @@ def _from_lane(x, distance):
     show(x, lane())
     sync()
     there = lane() + distance
-    y = shown(x, there if there < lanes() else lane())
+    y = shown(x, there if 0 <= there < lanes() else lane())
     sync()
     return y
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.forms import Scan
+from ...core.forms import Library, Scan
 from ...core.graph import Var
 from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
@@ -18,6 +18,7 @@ from ..schedule.select import CONTROL
 from ..target import Limits
 from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
+from .running import Running
 from .steps import GridSteps, fills, one_by_one
 from .values import GridValues
 
@@ -105,20 +106,31 @@ def _written(
 ) -> tuple[Grid, dict[str, tuple[str, int]], bool]:
     """Write a region's item; return its grid, its arrays of parts, and whether more must follow."""
     step = _step(body)
-    shape = None if step is None else lane_shape(step.node)
-    if step is not None and shape is not None:
-        values.storage.update(targets)
-        for var, place in body.places.items():
-            if isinstance(place, Same):
-                values.storage[var] = values.storage[place.var]
-        values.writer.note(note_of(step.node))
-        return LaneFlow(values, step.node).write(shape), {}, False
+    if step is not None and (written := _whole(step, body, values, targets)):
+        return written, {}, False
     bodies, again = _bodies(body, values, stage)
     bodies.emit(body, targets)
     loops = bodies.loops
     assert isinstance(loops, GridLoops)
     grid = _grid(body, values, loops)
     return grid, loops.parts, again or grid.again
+
+
+def _whole(
+    step: Step, body: Body, values: GridValues, targets: Mapping[Var, Storage]
+) -> Grid | None:
+    """Write a step that is a kernel of its own kind; None where it is none."""
+    shape, running = lane_shape(step.node), isinstance(step.node.form, Library)
+    if shape is None and not running:
+        return None
+    values.storage.update(targets)
+    for var, place in body.places.items():
+        if isinstance(place, Same):
+            values.storage[var] = values.storage[place.var]
+    values.writer.note(note_of(step.node))
+    if shape is not None:
+        return LaneFlow(values, step.node).write(shape)
+    return Running(values, step.node).write()
 
 
 def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:

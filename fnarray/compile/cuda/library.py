@@ -12,6 +12,7 @@ from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..target import Limits
 from .lanes import lane_shape
+from .running import runs_here
 
 #: Loops and branches whose values are all up to this many elements run inside a kernel, on one
 #: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
@@ -25,7 +26,7 @@ def is_step(node: Node, limits: Limits) -> bool:
     """Whether the driver takes a node: a library, or control flow over large arrays."""
     form = node.form
     if isinstance(form, Library):
-        return True
+        return not runs_here(form)
     if isinstance(form, CONTROL):
         large = _largest(form) > ALONE and lane_shape(node) is None
         return large or not _is_native(form, limits)
