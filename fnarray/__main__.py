@@ -147,6 +147,21 @@ def _build(script: str, target: str) -> int:
     return int(refused > 0)
 
 
+def _gpus() -> str:
+    """Return the GPUs that programs may use, or why there are none, and what links for them."""
+    from .compile.cuda import toolkit
+    from .compile.cuda.device import count, gpu
+    from .errors import JaxRuntimeError
+
+    try:
+        found = [gpu(k) for k in range(count())]
+    except JaxRuntimeError as error:
+        there = f"none: {str(error).splitlines()[0]}"
+    else:
+        there = ", ".join(f"{g.name} ({g.capability})" for g in found)
+    return f"{there} [linker: {toolkit.linker() or 'none, the driver compiles'}]"
+
+
 def env(args: argparse.Namespace) -> int:
     """Print versions, processor and settings: what a bug report needs."""
     from .compile.cpu.launch import threads
@@ -157,6 +172,7 @@ def env(args: argparse.Namespace) -> int:
     for package in _PACKAGES:
         print(f"{package:12} {importlib.metadata.version(package)}")
     print(f"cores        {available_cores()} (threads in use: {threads()})")
+    print(f"gpu          {_gpus()}")
     for setting in SETTINGS:
         name = getattr(setting, "name", setting)
         print(f"{name:26} {getattr(config, name)}")

@@ -31,12 +31,15 @@ class Report:
     steps : Counter
         What the driver took itself, by primitive.
     differences : list of str
+    exact : bool
+        Whether bits must agree, and not only numbers.
     """
 
     programs: int = 0
     kernels: int = 0
     steps: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
+    exact: bool = False
 
 
 class Both:
@@ -65,7 +68,11 @@ class Both:
             if not same(a, b):
                 report.differences.append(f"an input was changed\n{self.other.as_text()}")
         for k, (w, g) in enumerate(zip(want, got, strict=True)):
-            if w.shape != g.shape or w.dtype != g.dtype or not (same(w, g) or close(w, g)):
+            if (
+                w.shape != g.shape
+                or w.dtype != g.dtype
+                or not (same(w, g) or (not report.exact and close(w, g)))
+            ):
                 text = f"result {k}:\n{w}\n{g}\n{self.other.as_text()}"
                 report.differences.append(text)
         return want

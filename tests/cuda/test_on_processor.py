@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as jnp
 from fnarray import lax
+from fnarray.compile.cuda import block
 from fnarray.compile.cuda.processor import ONE_THREAD, simulated
 from fnarray.config import scoped
 
@@ -20,9 +22,19 @@ from tests.control.test_against_jax import ROWS
 from tests.replay import corpus
 
 from .compare import Report, both
+from .host import HOST
 from .programs import EVERY_NAME as EVERY
 
-TARGETS = {"one": ONE_THREAD, "four": simulated(4)}
+TARGETS = {"one": ONE_THREAD, "four": simulated(4), "lowered": HOST}
+ELEMENTWISE = {
+    "chain": lambda x: jnp.tanh(x) * x + jnp.sin(x) / (1 + x * x),
+    "gelu": fnarray.nn.gelu,
+    "roots": lambda x: jnp.cbrt(x) + jnp.sqrt(abs(x)) * jnp.log1p(abs(x)),
+    "errors": lambda x: lax.erf(x) * 0.5,
+    "powers": lambda x: abs(x) ** 1.7 + x**3 + jnp.exp2(x),
+    "integers": lambda x: (x * 100).astype(jnp.int32) // 7 % 5,
+    "halves": lambda x: (x.astype(jnp.bfloat16) * 3 + 1).astype(jnp.float16),
+}
 
 
 def check(report: Report) -> None:
@@ -34,10 +46,11 @@ def check(report: Report) -> None:
 @pytest.mark.parametrize("lanes", TARGETS)
 @pytest.mark.parametrize("name", EVERY)
 def test_programs_agree(name: str, lanes: str) -> None:
-    """With one lane, and with four that meet at barriers, results are the processor's."""
+    """Results are the processor's: with one lane, with four that meet, and as lowered for a GPU."""
     f, args = EVERY[name]
     report = Report()
-    with both(report, TARGETS[lanes]), scoped("effects", "off"):
+    # Newton's method would take another number of turns where products are rounded once.
+    with both(report, TARGETS[lanes]), scoped("effects", "off"), scoped("cuda_fma", False):
         fnarray.jit(lambda *xs: f(*xs))(*args)
     check(report)
 
@@ -73,13 +86,13 @@ def _corpus(part: str, every: int, lanes: str) -> Report:
     return report
 
 
-@pytest.mark.parametrize(("every", "lanes"), [(5, "one"), (11, "four")])
+@pytest.mark.parametrize(("every", "lanes"), [(5, "one"), (11, "four"), (1, "lowered")])
 def test_operations_agree(every: int, lanes: str) -> None:
     """Cases of all operations, in all dtypes that they take, give the same."""
     check(_corpus("operations", every, lanes))
 
 
-@pytest.mark.parametrize(("every", "lanes"), [(4, "one"), (9, "four")])
+@pytest.mark.parametrize(("every", "lanes"), [(4, "one"), (9, "four"), (1, "lowered")])
 def test_random_programs_agree(every: int, lanes: str) -> None:
     """Random programs, their gradients and batches give the same."""
     check(_corpus("random_programs", every, lanes))
@@ -112,6 +125,29 @@ def test_a_missing_barrier_shows() -> None:
     assert (run(False) != run(True)).any()
 
 
+@pytest.mark.parametrize("lanes", [32, 64, 96 + 32])
+def test_folds_of_a_block_add_up_its_warps(lanes: int, monkeypatch) -> None:
+    """The text that a GPU gets for sums over a block, on lanes that meet; all have the result."""
+    shared: dict[int, float] = {}
+
+    def from_warp(x, distance):
+        there = grid.from_lane(x, distance)
+        return there if grid.lane() % 32 + distance < 32 else x
+
+    monkeypatch.setattr(block, "from_warp", from_warp)
+    monkeypatch.setattr(block, "show", lambda x, place: shared.update({place: x}))
+    monkeypatch.setattr(block, "shown", lambda like, place: shared[place])
+    given = np.random.default_rng(0).standard_normal(lanes)
+    for word, fold in ((grid.block_sum, np.sum), (grid.block_max, np.max)):
+        out = np.zeros(lanes)
+
+        def kernel(out, word=word):
+            out[grid.lane()] = block.TEXTS[word](given[grid.lane()])
+
+        grid.run(kernel, 1, lanes, out)
+        np.testing.assert_allclose(out, fold(given), rtol=1e-12)
+
+
 def test_errors_of_lanes_are_raised() -> None:
     """The first error of a lane ends the others, which may wait at a barrier."""
 
@@ -122,3 +158,17 @@ def test_errors_of_lanes_are_raised() -> None:
 
     with pytest.raises(ZeroDivisionError):
         grid.run(failing, 2, 4, np.zeros(1))
+
+
+def _same_bits(f, args) -> Report:
+    report = Report(exact=True)
+    with both(report, HOST), scoped("effects", "off"), scoped("cuda_fma", False):
+        fnarray.jit(lambda *xs: f(*xs))(*args)
+    return report
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_without_contraction_elementwise_bits_are_the_processors(name: str) -> None:
+    """Scalar words are the same instructions on both."""
+    x = np.random.default_rng(0).standard_normal(1001, np.float32) * 3
+    check(_same_bits(ELEMENTWISE[name], (x,)))
