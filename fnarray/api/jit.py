@@ -86,8 +86,18 @@ class Jitted:
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
-        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_inline", "_kept", "_last",
-        "_options", "_programs", "_statics",
+        "__dict__",
+        "__weakref__",
+        "_calls",
+        "_donated",
+        "_effects",
+        "_gpu",
+        "_inline",
+        "_kept",
+        "_last",
+        "_options",
+        "_programs",
+        "_statics",
     )  # fmt: skip
 
     def __init__(
@@ -109,7 +119,10 @@ class Jitted:
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
-        self._programs = self._kept.table("programs", statics, inline, effects, make=Programs)
+        self._gpu = _on_gpu(options)
+        place = ("gpu",) if self._gpu else ()
+        key = "programs", statics, inline, effects, *place
+        self._programs = self._kept.table(*key, make=Programs)
         self._calls = self._programs.calls
         self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
@@ -177,7 +190,7 @@ class Jitted:
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        if any(type(x) is GpuArray for x in leaves):
+        if self._gpu or any(type(x) is GpuArray for x in leaves):
             return self._on_gpu(leaves, signature, token, number)
         key = (token, number, *avals)
         run = self._calls.get(key)
@@ -343,14 +356,17 @@ def jit(
         Arguments the caller will not use again, whose buffers may be reused.
     keep_unused : bool
         Accepted: unused arguments cost nothing here.
-    backend : str, optional
-        ``"cpu"``, the only one.
+    backend : {"cpu", "gpu", "cuda"}, optional
+        Where it runs; where its arguments are, if omitted, or else on the processor.
+    device : Device, optional
+        The same, as a device: arguments are brought to a GPU.
     inline : bool
         Whether a call inside another traced function leaves its equations there.
     effects : {"error", "warn", "off"}, optional
         What to do if the function is not pure, in place of ``config.effects``.
-    device, in_shardings, out_shardings, abstracted_axes, compiler_options
-        Accepted for compatibility: arrays live in one memory, sizes are symbolic already.
+    in_shardings, out_shardings, abstracted_axes, compiler_options
+        Accepted for compatibility: the processor's arrays live in one memory, and sizes are
+        symbolic already.
 
     Returns
     -------
@@ -386,3 +402,9 @@ def jit(
             f"{sorted(both, key=str)} appear in both."
         )
     return Jitted(fun, StaticSpec(*static), donated[0], inline, effects, options)
+
+
+def _on_gpu(options: dict[str, Any]) -> bool:
+    """Whether options say that a function runs on a GPU."""
+    device = options.get("device")
+    return options.get("backend") in ("gpu", "cuda") or getattr(device, "platform", "") == "gpu"

@@ -17,6 +17,7 @@ from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive
 from ..core.trace import bind, trace_graph
+from ..errors import UnsupportedOnTarget
 from .device import Device
 
 if TYPE_CHECKING:
@@ -123,11 +124,17 @@ def put(x: Array, where: Device) -> GpuArray:
     """Return an array's elements on a GPU."""
     from ..compile.cuda.device import gpu
 
+    there = gpu(where.id)  # raises for one that does not exist
+    if where.id:
+        raise UnsupportedOnTarget(
+            f"{where}: programs run on cuda:0 only, for now. CUDA_VISIBLE_DEVICES chooses which "
+            "GPU that is."
+        )
     if isinstance(x, GpuArray):
         if x.place == where:
             return x
         x = x.on_host()
-    return GpuArray(gpu(where.id).put(asarray(x)._data), x.aval)
+    return GpuArray(there.put(asarray(x)._data), x.aval)
 
 
 def place_of(leaves: Iterable[Any], what: str) -> Device | None:

@@ -20,11 +20,13 @@ from .programs import EVERY_NAME, floats
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """The first of two devices."""
+    """The first of two devices; programs are bound to the device that they ran on first."""
+    fnarray.clear_caches()
     device.gpu.cache_clear()
     monkeypatch.setattr(device, "Gpu", Emulated)
     monkeypatch.setattr(device, "count", lambda: 2)
     yield fnarray.devices("gpu")[0]
+    fnarray.clear_caches()
     device.gpu.cache_clear()
 
 
@@ -146,3 +148,16 @@ def test_a_device_that_is_not_there(gpu) -> None:
     """Its number is out of range."""
     with pytest.raises(JaxRuntimeError, match="gpu:7 does not exist"):
         fnarray.device_put(floats(4), type(gpu)(7, "gpu"))
+    with pytest.raises(NotImplementedError, match=r"cuda:1: programs run on cuda:0 only"):
+        fnarray.device_put(floats(4), fnarray.devices("gpu")[1])
+
+
+def test_a_function_may_say_where_it_runs(gpu) -> None:
+    """Its arguments are brought there."""
+    for options in ({"device": gpu}, {"backend": "gpu"}):
+        f = fnarray.jit(lambda x: jnp.sin(x) + 1, **options)
+        for _ in range(3):
+            y = f(jnp.asarray(floats(5)))
+            assert y.device == gpu
+        assert f(2.0).device == gpu
+        np.testing.assert_allclose(np.asarray(y), np.sin(floats(5)) + 1, rtol=1e-6)

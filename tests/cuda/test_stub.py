@@ -40,6 +40,7 @@ def library(tmp_path_factory):
 
 
 def forget() -> None:
+    fnarray.clear_caches()  # programs are bound to the device that they ran on first
     libcuda.libcuda.cache_clear()
     device.gpu.cache_clear()
 
