@@ -54,9 +54,6 @@ class GpuArray(ArrayElsewhere):
             raise ValueError(f"an array on {self.place} needs a copy to be NumPy's")
         return self.on_host().__array__(dtype)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, self.place.id
-
     def __bool__(self) -> bool:
         return bool(self.on_host())
 
