@@ -77,7 +77,7 @@ class _Driver:
         self.steps.append(node)
 
     def _kernel(self, region: Region) -> None:
-        kernel = self.target.emit(region, self.plan, self.target.limits)
+        kernel = self.target.emit(region, self.plan)
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...core.graph import Atom, Var
 from ..ir import Block, Node
+from ..target import Limits
 from .nests import Nest, Statement, Step
 
 # ---- where values lie ----------------------------------------------------------------------------
@@ -300,6 +301,8 @@ class Plan:
         In order.
     sizes : frozenset of int
         Sizes of arrays: numbers that equal one are taken for sizes, and become arguments.
+    limits : Limits
+        Those of the target, but for what the program lowered.
     reasons : tuple of Reason
         What was not done, and why.
     """
@@ -307,6 +310,7 @@ class Plan:
     block: Block
     regions: tuple[Region, ...]
     sizes: frozenset[int]
+    limits: Limits
     reasons: tuple[Reason, ...]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 from ...core.forms import (
     Branch,
@@ -24,6 +23,7 @@ from ..target import Limits, Target
 from .access import AccessWalk
 from .nests import Indices, Nest, Selection, Statement, Step, make_nest
 from .plan import Reason
+from .work import contraction_flops, iterations, operations_of, work_of
 
 INLINE = (Map, Iota, Reindex)
 CONTROL = (Branch, While, Scan)
@@ -56,28 +56,8 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
         for n in block.nodes
         if not n.outs or n.out not in inlined
     )
-    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, target.limits))
+    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, inlined, target.limits))
     return Selection(block, statements, inlined, unrolled)
-
-
-def iterations(node: Node) -> int:
-    """Return how many times a node's body runs."""
-    out = max((v.aval.size for v in node.outs), default=0)
-    form = node.form
-    if isinstance(form, Reduce):
-        return out * prod(form.extents)
-    if isinstance(form, Contract):
-        return contraction_flops(node)
-    if isinstance(form, Update):
-        return prod(form.extents)
-    return out
-
-
-def contraction_flops(node: Node) -> int:
-    """Return the multiplications of a contraction."""
-    form: Contract = node.form
-    lhs = node.ins[0].aval
-    return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
 
 
 def is_library(node: Node, limits: Limits) -> bool:
@@ -179,7 +159,7 @@ def _check_function(node: Node) -> None:
                 )
 
 
-def _unrolls(s: Statement, limits: Limits) -> bool:
+def _unrolls(s: Statement, inlined: dict[Var, Node], limits: Limits) -> bool:
     """Whether a statement in a loop is small and static enough to be written out."""
     node = s.node
     form = node.form
@@ -188,5 +168,5 @@ def _unrolls(s: Statement, limits: Limits) -> bool:
     if isinstance(form, Update):
         return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
     if isinstance(s, Nest):
-        return iterations(node) <= limits.unroll
+        return iterations(node) * work_of(operations_of(node, inlined)) <= limits.unroll
     return not isinstance(form, Library | Contract)
