@@ -76,6 +76,36 @@ def registers(n: int) -> Case:
     return f, want, (numbers(n),)
 
 
+def vector(n: int) -> Case:
+    """Carries of n and of twelve elements that dear functions and sums run over."""
+
+    def turn(c):
+        return lax.log(lax.exp(c) + f32(1)) - lax.reduce_sum(lax.exp(c - f32(9)), (0,))
+
+    def f(x, y):
+        return lax.fori_loop(0, 3, lambda i, c: [turn(x) for x in c], [x, y])
+
+    def want(*xs):
+        for _ in range(3):
+            xs = [np.log(np.exp(x) + 1) - np.exp(x - 9).sum() for x in xs]
+        return xs
+
+    return f, want, (numbers(n), numbers(12))
+
+
+def abreast(n: int) -> Case:
+    """Sums over the middle axis of what has n columns, of all rows, and of products."""
+
+    def f(x, y):
+        rows = lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0,)), lax.dot(y, x)
+        return *rows, lax.reduce_sum(lax.exp(lax.reshape(x, (3, 4, n))), (1,))
+
+    def want(x, y):
+        return [x.sum(0), x.max(0), y @ x, np.exp(x.reshape(3, 4, n)).sum(1)]
+
+    return f, want, (numbers(12, n), numbers(5, 12))
+
+
 def unroll(n: int) -> Case:
     """A fold of n terms inside a loop, of a small vector."""
 
@@ -218,7 +248,8 @@ def lane_state(n: int) -> Case:
 
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
-    "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
+    "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
+    "unroll": unroll, "library": library,
     "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "spelled": spelled, "matrix": matrix, "matrix_inside": matrix, "few": few, "many": many,
@@ -227,6 +258,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
+    "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000), "matrix_inside": (0, 1000),

@@ -33,7 +33,8 @@ class Loops:
         self.values = values
         self.writer = values.writer
         self.span = ""
-        self._accumulators: dict[Nest, list[str]] = {}
+        #: Of each fold that is open: the accumulators of each place that is folded side by side.
+        self._accumulators: dict[Nest, list[list[str]]] = {}
 
     # -- trees -------------------------------------------------------------------------------
 
@@ -100,8 +101,11 @@ class Loops:
         dtypes = _accumulator_dtypes(fold, node)
         if not nest.in_memory:
             self._accumulators[nest] = [
-                self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
-                for j, dtype in enumerate(dtypes)
+                [
+                    self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
+                    for j, dtype in enumerate(dtypes)
+                ]
+                for _ in nest.places(nest.out)
             ]
             return
         start = self._start(fold, node, 0, dtypes[0])
@@ -118,10 +122,19 @@ class Loops:
             self.values.put(store.name, store.offset(full), start, node.out.aval.dtype)
 
     def _term(self, nest: Nest, fold: Reduce, out: Indices, inner: Indices) -> None:
-        """Fold one term."""
-        values, node = self.values, nest.node
-        if nest not in self._accumulators and not nest.in_memory:
+        """Fold one term, of each place that is folded side by side."""
+        if nest.in_memory:
+            self._term_at(nest, fold, out, inner, [])
+            return
+        if nest not in self._accumulators:
             self._begin(nest, ())  # every folded loop has one iteration
+        for place, names in zip(nest.places(out), self._accumulators[nest], strict=True):
+            self._term_at(nest, fold, place, inner, names)
+
+    def _term_at(
+        self, nest: Nest, fold: Reduce, out: Indices, inner: Indices, names: list[str]
+    ) -> None:
+        values, node = self.values, nest.node
         test = values.test(fold.valid(out, inner)) if fold.valid is not None else None
         with ExitStack() as stack:
             if test is not None:
@@ -134,7 +147,6 @@ class Loops:
                 new = self._combined(fold, node, [old], terms)[0]
                 values.put(store.name, offset, new, node.out.aval.dtype)
                 return
-            names = self._accumulators[nest]
             if len(names) > 1 or node.bodies:
                 terms = [self.writer.assign(t, None, "x") for t in terms]
             new = self._combined(fold, node, names, terms)
@@ -170,7 +182,8 @@ class Loops:
             return
         assert nest.fold is not None
         out, _ = _place(nest, counters)
-        self._results(nest, nest.fold, out, self._accumulators[nest])
+        for place, names in zip(nest.places(out), self._accumulators[nest], strict=True):
+            self._results(nest, nest.fold, place, names)
 
     def _results(self, nest: Nest, fold: Reduce, idx: Indices, names: list[str]) -> None:
         dtypes = _accumulator_dtypes(fold, nest.node)

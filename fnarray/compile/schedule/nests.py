@@ -42,6 +42,9 @@ class Nest:
     in_memory : bool
         Whether accumulators are elements of the result rather than scalars: set when a result's
         axis runs inside a folded one.
+    abreast : int or None
+        The result's axis that has no loop: its few elements are folded side by side, each in a
+        scalar of its own. Its place in `out` is that of the first.
     reads : mapping
         For each stored value, the indices at which it is read.
     values : tuple of index
@@ -54,6 +57,7 @@ class Nest:
     out: Indices
     inner: Indices = ()
     in_memory: bool = False
+    abreast: int | None = None
     reads: Mapping[Var, set[Indices]] = field(default_factory=dict[Var, set[Indices]])
     values: tuple[Any, ...] = ()
 
@@ -64,6 +68,14 @@ class Nest:
             if loop.reduced:
                 return k
         return len(self.loops)
+
+    def places(self, out: Indices) -> list[Indices]:
+        """Return the places that are folded side by side, given the first one's."""
+        axis = self.abreast
+        if axis is None:
+            return [out]
+        size = self.node.out.aval.shape[axis]
+        return [(*out[:axis], k, *out[axis + 1 :]) for k in range(size)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -180,9 +192,23 @@ def reduction_of(node: Node) -> Reduce | None:
 def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     """Return the nest of a node, its loops in the target's order."""
     fold = reduction_of(node)
-    nest = _with_order(node, fold, target.loop_order(node, fold))
+    order, abreast = list(target.loop_order(node, fold)), None
+    if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
+        _, abreast = order.pop()
+    nest = _with_order(node, fold, order, abreast)
     walk = _accesses(nest, producer)
     return replace(nest, reads=walk.reads, values=tuple(walk.values))
+
+
+def _is_narrow(node: Node, fold: Reduce, order: Sequence[LoopAxis], most: int) -> bool:
+    """Whether of the result's axes only the last, of few elements, runs inside folded ones."""
+    if not order:
+        return False
+    *outer, (which, axis) = order
+    sizes = {"o": node.out.aval.shape, "r": fold.extents}
+    kinds = [w for w, a in outer if sizes[w][a] > 1]
+    last = which == "o" and 1 < node.out.aval.shape[axis] <= most
+    return last and "r" in kinds and kinds == sorted(kinds)
 
 
 def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
@@ -192,7 +218,9 @@ def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
     return [*kept, *(("r", a) for a in range(len(folded)))]
 
 
-def _with_order(node: Node, fold: Reduce | None, order: Sequence[LoopAxis]) -> Nest:
+def _with_order(
+    node: Node, fold: Reduce | None, order: Sequence[LoopAxis], abreast: int | None
+) -> Nest:
     shape = node.out.aval.shape
     extents = fold.extents if fold is not None else ()
     loops: list[Loop] = []
@@ -207,7 +235,7 @@ def _with_order(node: Node, fold: Reduce | None, order: Sequence[LoopAxis]) -> N
         (out if which == "o" else inner)[axis] = index
     kinds = [loop.reduced for loop in loops]
     in_memory = any(a and not b for a, b in pairwise(kinds))
-    return Nest(node, fold, tuple(loops), tuple(out), tuple(inner), in_memory)
+    return Nest(node, fold, tuple(loops), tuple(out), tuple(inner), in_memory, abreast)
 
 
 def _accesses(nest: Nest, producer: Mapping[Var, Node]) -> AccessWalk:
@@ -216,12 +244,13 @@ def _accesses(nest: Nest, producer: Mapping[Var, Node]) -> AccessWalk:
     if fold is None:
         walk.enter(node, nest.out)
         return walk
-    for operand, index in zip(node.ins, fold.index, strict=False):
-        walk.visit(operand, index(nest.out, nest.inner))
+    for out in nest.places(nest.out):
+        for operand, index in zip(node.ins, fold.index, strict=False):
+            walk.visit(operand, index(out, nest.inner))
+        if fold.valid is not None:
+            walk.values.extend(ix for _, ix, _ in fold.valid(out, nest.inner))
     for operand in node.ins[len(fold.index) :]:
         walk.visit(operand, ())
-    if fold.valid is not None:
-        walk.values.extend(ix for _, ix, _ in fold.valid(nest.out, nest.inner))
     if any("{r" in t for t in fold.terms):
         walk.values.extend(nest.inner)
     return walk

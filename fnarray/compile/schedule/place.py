@@ -126,7 +126,8 @@ class _Results:
         if var not in self.outputs and readers and len(nests) == len(readers):
             depth = min(shared_depth(self.paths[s], self.paths[r]) for r in nests)
             depth = min(depth, s.parallel_depth)
-        if depth and depth == s.parallel_depth and not s.in_memory:
+        alone = not s.in_memory and s.abreast is None
+        if depth and depth == s.parallel_depth and alone:
             return None  # a register of the shared loop
         counters = [counter(k, s.loops[k].extent) for k in range(depth)]
         return Scratch(tuple(ix in counters for ix in s.out), depth)
