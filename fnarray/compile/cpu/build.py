@@ -100,9 +100,9 @@ def _rebuilt(name: str, src: KernelSource, payload: bytes) -> Kernel:
     # Compilers are imported here and below: Numba takes 0.3 s, and a program that runs op by op
     # needs none.
     if payload[:4] == OBJECT:
-        from .native import kernel
+        from .native import load as native
 
-        return kernel.rebuild(name, src, payload)
+        return native.rebuild(name, src.signature, payload)
     from . import jit
 
     return jit.rebuild(payload)
@@ -138,6 +138,7 @@ def _compile(name: str, src: KernelSource, text: str) -> Kernel:
 def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
     """Compile without Numba; None, and the reason counted, for what only Numba can."""
     from .native import kernel
+    from .native import load as native
     from .native.types import Fallback
 
     try:
@@ -151,7 +152,7 @@ def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
         fallbacks[str(reason)] += 1
         _report("%s is left to Numba: %s", name, reason)
         return None
-    return kernel.rebuild(name, src, payload), payload
+    return native.rebuild(name, src.signature, payload), payload
 
 
 def _by_numba(
