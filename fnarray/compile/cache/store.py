@@ -97,7 +97,7 @@ def info() -> Info:
         sizes[key] = sizes.get(key, 0) + status.st_size
     kernels, programs = (sum(key.startswith(kind) for key in sizes) for kind in ("k_", "p_"))
     where = str(root) if root else None
-    return Info(where, len(sizes), sum(sizes.values()), kernels, programs)
+    return Info(where, kernels + programs, sum(sizes.values()), kernels, programs)
 
 
 def clear() -> None:
