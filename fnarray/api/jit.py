@@ -38,6 +38,8 @@ from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
+from .content import tell
+from .recorded import Recorder
 from .stages import Lowered, TracedFunction
 
 #: Types of which every value is a leaf, and has a buffer.
@@ -178,11 +180,21 @@ class Jitted:
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
-            t = self._traced(signature)
-            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
+            run, guards = self._program(signature)
+            self._calls[key] = run
             # After the program is stored: whoever clears in between clears it, too.
-            programs.guards.update(t.guards)
+            programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
+
+    def _program(self, signature: Signature) -> tuple[Callable[..., Any], Guards]:
+        """Return what calls the program of a signature, and guards of what it depends on."""
+        recorder = Recorder(self.__wrapped__, signature)
+        if (found := recorder.found()) is not None:
+            return found
+        t = self._traced(signature)
+        run = caller(t.closed, t.consts, t.out_spec)
+        recorder.keep(t)
+        return run, t.guards
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
@@ -281,6 +293,9 @@ class Jitted:
         if found is self and module != "__main__":
             return name
         return functools.partial(jit, **self._options), (self.__wrapped__,)
+
+
+tell(Jitted, lambda f: (f.__wrapped__, f._statics.nums, f._statics.names, f._inline, f._effects))
 
 
 def _shown(fun: Callable[..., Any], where: int | str) -> str:

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from importlib.util import resolve_name
 from typing import Any
 
 #: What imports run in: set by `core.trace`, since a first use may fall inside of a trace, of which
 #: the arrays that a module makes are no part.
 outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
+#: The modules that names of surfaces come from, by surface.
+_homes: dict[str, dict[str, str]] = {}
 
 
 def load(module: str, package: str | None = None) -> Any:
@@ -35,7 +38,7 @@ def surface(
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
     home |= dict.fromkeys(modules.split(), "")
-    space = vars(sys.modules[package])
+    space, _homes[package] = vars(sys.modules[package]), home
 
     def get(name: str) -> Any:
         if name not in home:
@@ -46,3 +49,14 @@ def surface(
         return found
 
     return get, lambda: sorted({*space, *home}), sorted(home)
+
+
+def is_own(package: str, name: str, value: Any) -> bool:
+    """Say whether a surface's name stands for what its table says, not for what was put there."""
+    module = _homes.get(package, {}).get(name)
+    if module is None:
+        return False
+    if not module:
+        return value is sys.modules.get(f"{package}.{name}")
+    home = sys.modules.get(resolve_name(module, package))
+    return home is not None and getattr(home, name, None) is value
