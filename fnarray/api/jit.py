@@ -8,14 +8,13 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
-from ..control.call import call
 from ..control.signature import (
     Signature,
     Statics,
@@ -40,7 +39,9 @@ from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
 from .content import tell
 from .recorded import Recorder
-from .stages import Lowered, TracedFunction
+
+if TYPE_CHECKING:
+    from .stages import Lowered, TracedFunction
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
@@ -199,6 +200,8 @@ class Jitted:
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
         if not self._inline:
+            from ..control.call import call  # and the transforms' rules for it: 10 ms
+
             return call(t, leaves)
         outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
         return t.out_spec.unflatten(outs)
@@ -254,6 +257,8 @@ class Jitted:
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
+        from .stages import TracedFunction
+
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
         return TracedFunction(t, self._donated)

@@ -214,6 +214,8 @@ class Array(_Installed):
     if not TYPE_CHECKING:
         # Only until the methods are installed; for type checkers it would hide every mistake.
         def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):  # those that are late have stand-ins, below
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             install_operators()
             return getattr(self, name)
 

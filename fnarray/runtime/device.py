@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from functools import cache
 
 from ..config import config
 from ..core.cores import available_cores
+from ..core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A place where arrays live and programs run.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...core.forms import Bound, Iota, Map, Reindex
+from ...core.frozen import frozen
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ..ir import Block, Node, renamed
@@ -30,7 +31,7 @@ SHORT = {
 HALF = {"float16": "f16", "bfloat16": "bf16"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storage:
     """Where a value lies: a rank-1 array, an offset, a stride per axis (0 for a contracted one).
 
