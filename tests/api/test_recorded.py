@@ -90,6 +90,11 @@ def power(x, n):
 def loss(p, x):
     return jnp.sum((p["w"] * x + p["b"][0]) ** 2)
 
+@jit
+def layer(x):
+    wide = jnp.broadcast_to(x, (200, 3)).repeat(90, axis=1)
+    return jnp.tanh(wide @ wide.T)[:2]
+
 gradient = jit(fnarray.grad(loss))
 P = {"w": X, "b": [np.float32(1), np.float32(2)]}
 
@@ -100,6 +105,7 @@ run_second = lambda: second(X)
 run_two = lambda: power(X, 2)
 run_three = lambda: power(X, 3)
 run_gradient = lambda: gradient(P, X)["w"]
+run_layer = lambda: layer(X)
 run_number = lambda: plain(2.5)
 """
 HELPERS = """
@@ -119,7 +125,7 @@ BY_NAME = {
 def test_a_second_process_traces_nothing(run):
     """Globals, helpers of another module, captured values, static arguments, a gradient."""
     first, traced = run(PROGRAM, helpers=HELPERS)
-    assert len(traced) >= 8
+    assert len(traced) >= 9
     again, traced = run(PROGRAM, helpers=HELPERS)
     assert again == first
     assert traced == []

@@ -293,7 +293,7 @@ def test_unpicklable_record_is_an_error():
 def test_name_depends_on_everything(monkeypatch):
     """Text, types, versions, kernels, CPU and Numba's settings each change the name."""
     base = KernelSource("def kernel(x): ...", ("f32[1]",))
-    clear = (keys.environment, keys._hashed_environment)
+    clear = (keys.machine, keys.environment, keys._hashed_environment)
 
     def name(src=base):
         for function in clear:

@@ -18,6 +18,7 @@ from . import store
 
 __all__ = ["get", "put"]
 
+_PACKAGES: Final = ("fnarray", "fnarray_kernels")
 #: A file that changed so lately may change again within one tick of the file system's clock.
 _SETTLED: Final = 2_000_000_000
 
@@ -52,12 +53,12 @@ def put(key: str, record: object) -> None:
 @functools.cache
 def sources() -> str:
     """Return the hash of the package's sources: read, or known from an earlier reading of them."""
-    status, latest = keys.status("fnarray")
+    status, latest = keys.status(*_PACKAGES)
     entry = f"f_{status[:32]}"
     known = store.get(entry)
     if known is not None:
         return known.decode()
-    found = keys.fingerprint("fnarray")
-    if time.time_ns() - latest > _SETTLED and keys.status("fnarray")[0] == status:
+    found = " ".join(map(keys.fingerprint, _PACKAGES))
+    if time.time_ns() - latest > _SETTLED and keys.status(*_PACKAGES)[0] == status:
         store.put(entry, found.encode())
     return found

@@ -27,6 +27,8 @@ __all__ = [
     "environment",
     "fingerprint",
     "kernel_name",
+    "machine",
+    "object_name",
     "program_name",
     "status",
     "version",
@@ -61,17 +63,30 @@ def _code(text: str) -> str:
 
 def program_name(key: str, sources: str) -> str:
     """Name a program ``p_<32 hex digits>``; any change to the package gives a new name."""
-    return "p_" + _digest(key, sources)[:32]
+    return "p_" + sha256(repr((TARGET, OPTIONS, machine(), key, sources)).encode()).hexdigest()[:32]
+
+
+def object_name(text: str) -> str:
+    """Name object code that is compiled of LLVM text, whatever the kernels are."""
+    return "k_" + sha256(repr((machine(), text)).encode()).hexdigest()[:16]
 
 
 @functools.cache
 def environment() -> tuple[str, ...]:
     """Everything outside the text that can change the code: versions, kernels, CPU, settings."""
+    return (
+        *machine(),
+        "kernels " + fingerprint("fnarray_kernels"),
+        "compilers " + _hashed_compilers(),
+    )
+
+
+@functools.cache
+def machine() -> tuple[str, ...]:
+    """Versions, processor and settings: what is the same for all that this process compiles."""
     settings = (f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_"))
     return (
         *versions(),
-        "kernels " + fingerprint("fnarray_kernels"),
-        "compilers " + _hashed_compilers(),
         *processor(),
         *sorted(s for s in settings if s.partition("=")[0] not in _HARMLESS),
     )
@@ -152,14 +167,14 @@ def fingerprint(package: str) -> str:
     return digest.hexdigest()
 
 
-def status(package: str) -> tuple[str, int]:
-    """Return a hash of what the system knows of a package's sources, and when the last changed.
+def status(*packages: str) -> tuple[str, int]:
+    """Return a hash of what the system knows of packages' sources, and when the last changed.
 
     Where it is the same the contents are: whatever writes to a file, or puts another in its place,
     sets the time of its last change of status, which a copy cannot keep. 2 ms in place of 11.
     """
     digest, latest = sha256(), 0
-    for name, path in _sources(package):
+    for name, path in (found for package in packages for found in _sources(package)):
         s = os.stat(path)  # noqa: PTH116 - 350 files, at every start
         digest.update(
             f"{name} {s.st_dev} {s.st_ino} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}\n".encode()

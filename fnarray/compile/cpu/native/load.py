@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from ...cache import store
-from ...cache.key import KernelSource, kernel_name
+from ...cache.key import object_name
 from . import elf
 from .call import NAME, SYMBOLS, TRAMPOLINE, function
 
@@ -41,7 +41,7 @@ def _find(symbol: str) -> int | None:
 @functools.cache
 def _trampoline() -> int:
     """Return the address of the trampoline, which another process may have compiled."""
-    name = kernel_name(KernelSource(TRAMPOLINE, ()))
+    name = object_name(TRAMPOLINE)
     code = store.get(name)
     if code is not None:
         try:
