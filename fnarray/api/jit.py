@@ -8,14 +8,13 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
-from ..control.call import call
 from ..control.signature import (
     Signature,
     Statics,
@@ -38,7 +37,11 @@ from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
-from .stages import Lowered, TracedFunction
+from .content import tell
+from .recorded import Recorder
+
+if TYPE_CHECKING:
+    from .stages import Lowered, TracedFunction
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
@@ -178,15 +181,27 @@ class Jitted:
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
-            t = self._traced(signature)
-            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
+            run, guards = self._program(signature)
+            self._calls[key] = run
             # After the program is stored: whoever clears in between clears it, too.
-            programs.guards.update(t.guards)
+            programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
+
+    def _program(self, signature: Signature) -> tuple[Callable[..., Any], Guards]:
+        """Return what calls the program of a signature, and guards of what it depends on."""
+        recorder = Recorder(self.__wrapped__, signature)
+        if (found := recorder.found()) is not None:
+            return found
+        t = self._traced(signature)
+        run = caller(t.closed, t.consts, t.out_spec)
+        recorder.keep(t)
+        return run, t.guards
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
         if not self._inline:
+            from ..control.call import call  # and the transforms' rules for it: 10 ms
+
             return call(t, leaves)
         outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
         return t.out_spec.unflatten(outs)
@@ -242,6 +257,8 @@ class Jitted:
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
+        from .stages import TracedFunction
+
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
         return TracedFunction(t, self._donated)
@@ -281,6 +298,9 @@ class Jitted:
         if found is self and module != "__main__":
             return name
         return functools.partial(jit, **self._options), (self.__wrapped__,)
+
+
+tell(Jitted, lambda f: (f.__wrapped__, f._statics.nums, f._statics.names, f._inline, f._effects))
 
 
 def _shown(fun: Callable[..., Any], where: int | str) -> str:

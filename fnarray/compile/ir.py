@@ -8,13 +8,14 @@ one value is the whole program.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ..core.frozen import frozen
 from ..core.graph import Atom, Eqn, Var
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Node:
     """An equation with its form at hand. Known by identity.
 
@@ -52,7 +53,7 @@ class Node:
         return replace(self, eqn=replace(eqn, invars=tuple(operands), outvars=outs))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Block:
     """A straight-line program of nodes: a graph whose calls are inlined.
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..config import config
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
 from ..core.keep import forgotten
 from ..core.verify import verify
@@ -51,7 +51,7 @@ def sizes_of(block: Block) -> frozenset[int]:
     return frozenset(sizes | {n - 1 for n in sizes} | {n + 1 for n in sizes})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelInfo:
     """A kernel's name and source, for people."""
 

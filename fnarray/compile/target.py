@@ -8,17 +8,17 @@ and launch are the target's own. One folder defines one target; nothing else nam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.forms import Reduce
+from ..core.frozen import frozen
 from .ir import Node
 
 #: A loop of a nest: ``("o", axis)`` of the result or ``("r", axis)`` of the folded space.
 LoopAxis = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """Thresholds of the scheduler and of emission; sizes are in elements unless said otherwise.
 
@@ -110,7 +110,7 @@ class Limits:
     lane_state: int = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Target:
     """A machine to compile for.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
@@ -17,6 +16,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.keep import Kept, kept_with
 from ..core.source import Source, user_source
@@ -35,7 +35,7 @@ __all__: list[str] = []
 log = logging.getLogger("fnarray.api")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Traced:
     """A function traced for one signature.
 

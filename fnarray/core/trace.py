@@ -21,6 +21,7 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from . import lazy
 from .array import Array, ArrayImpl, asarray, aval_of, stored
 from .avals import ShapedArray
 from .dtypes import is_inexact
@@ -345,6 +346,9 @@ class within:  # noqa: N801
 def no_trace() -> within:
     """Evaluate eagerly for the duration of the block, whatever trace is current."""
     return within(None)
+
+
+lazy.outside.append(no_trace)
 
 
 def trace_graph(

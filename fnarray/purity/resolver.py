@@ -33,6 +33,11 @@ def trust(*packages: str) -> None:
     forget_all()
 
 
+def trusts() -> bool:
+    """Say whether `trust` was ever called: verdicts are then those of this process alone."""
+    return bool(_trusted)
+
+
 class LiveResolver:
     """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
 

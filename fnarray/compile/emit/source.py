@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.graph import Var
-from ..ir import Node
+from ...core.frozen import frozen
+
+if TYPE_CHECKING:
+    from ...core.graph import Var
+    from ..ir import Node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelSource:
     """Text of one function ``def kernel(...):`` and the types it is compiled for.
 
@@ -27,7 +29,7 @@ class KernelSource:
     signature: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scratch:
     """A working array that a kernel wants: NumPy dtype name and length."""
 
@@ -35,7 +37,7 @@ class Scratch:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
@@ -50,7 +52,7 @@ class Kernel:
     folds: tuple[KernelSource, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A program as text: the driver, the kernels that it calls, and what else it names.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.forms import Bound, Iota, Map, Reindex
+from ...core.frozen import frozen
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ...errors import UnsupportedOnTarget
@@ -30,7 +31,7 @@ CODES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrow:
     """How a target holds a dtype that registers hold as float32.
 
@@ -47,7 +48,7 @@ class Narrow:
     store: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storage:
     """Where a value lies: a rank-1 array, an offset, a stride per axis (0 for a contracted one).
 

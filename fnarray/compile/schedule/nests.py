@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.contraction import free_axes
 from ...core.forms import Contract, Reduce
+from ...core.frozen import frozen
 from ...core.graph import Var
 from ...core.symbolic import LoopVar, variable
 from ..ir import Block, Node
@@ -18,7 +19,7 @@ from ..target import LoopAxis, Target
 from .access import AccessWalk, Indices
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """One loop: its extent, and whether iterations are folded into one result (``reduced``)."""
 
@@ -26,7 +27,7 @@ class Loop:
     reduced: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Nest:
     """A loop nest that computes the results of one node.
 
@@ -78,7 +79,7 @@ class Nest:
         return [(*out[:axis], k, *out[axis + 1 :]) for k in range(size)]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Step:
     """A node that is not a loop nest: an update, a layout of pieces, a call, control flow.
 
@@ -96,7 +97,7 @@ class Step:
 Statement = Nest | Step
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Selection:
     """What a block computes by statements of its own, and what is written into their loops.
 

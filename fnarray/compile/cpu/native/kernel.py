@@ -6,20 +6,17 @@ The machine calls ``name(frame)``: one 64-bit word for each argument, which hold
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 
 from fnarray_kernels._ir import LLVM
 
-from ...cache import store
-from ...cache.key import KernelSource, kernel_name
+from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import machine, shared
-from .call import DATA, DIMENSIONS, NAME, TRAMPOLINE, function, layout_is_known
+from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, bind
 from .types import BOOL, F32, Array, Fallback, Scalar, Value, dtype_of
@@ -40,33 +37,6 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     if missing := machine.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
-
-
-def rebuild(name: str, src: KernelSource, code: bytes) -> Callable[..., None]:
-    """Return object code as a callable.
-
-    Raises
-    ------
-    LookupError
-        The code calls a function that this process does not have.
-    """
-    address = machine.address_of(name, code)
-    return function(name, _trampoline(), address, src.signature)
-
-
-@functools.cache
-def _trampoline() -> int:
-    """Return the address of the trampoline, which another process may have compiled."""
-    name = kernel_name(KernelSource(TRAMPOLINE, ()))
-    code = store.get(name)
-    if code is not None:
-        try:
-            return machine.address_of(NAME, code)
-        except (LookupError, ValueError, RuntimeError):
-            code = None
-    code = machine.compiled(TRAMPOLINE)
-    store.put(name, code)
-    return machine.address_of(NAME, code)
 
 
 def lower(name: str, src: KernelSource, width: int | None) -> str:

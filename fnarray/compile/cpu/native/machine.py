@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import struct
 import threading
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 
 from . import call
+from .elf import Object
 from .types import Fallback
 
 #: A fork waits for LLVM: the child would inherit its locks, and itself half-way through.
@@ -113,35 +113,4 @@ def missing(code: bytes) -> list[str]:
     """Return the symbols that object code wants and this process does not have."""
     with lock:
         _engine()  # which makes LLVM look into the process
-    return [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
-
-
-def wanted(code: bytes) -> list[str]:
-    """Return the symbols that object code leaves to be found.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no object code of this machine's format.
-    """
-    try:
-        return _wanted(code)
-    except (struct.error, IndexError, OverflowError, StopIteration) as error:
-        raise ValueError("damaged object code") from error
-
-
-def _wanted(code: bytes) -> list[str]:
-    if code[:6] != b"\x7fELF\x02\x01":
-        raise Fallback("object code of another format than ELF")
-    (table,) = struct.unpack_from("<Q", code, 40)
-    size, count = struct.unpack_from("<HH", code, 58)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + k * size) for k in range(count)]
-    symbols = next(s for s in sections if s[1] == 2)
-    names = sections[symbols[6]]
-    strings = code[names[4] : names[4] + names[5]]
-    out = []
-    for at in range(symbols[4], symbols[4] + symbols[5], 24):
-        name, _, _, section = struct.unpack_from("<IBBH", code, at)
-        if section == 0 and name:
-            out.append(strings[name : strings.index(b"\0", name)].decode())
-    return out
+    return [x for x in Object(code).wanted() if llvm.address_of_symbol(x) is None]

@@ -11,16 +11,16 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from ....core.frozen import frozen
 from .types import Fallback
 
 Suite = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A function as it was read.
 

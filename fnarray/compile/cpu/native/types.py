@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.frozen import frozen
 from ..namespace import CODES
 
 I64, U64, BOOL = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.bool_)
@@ -43,7 +44,7 @@ class Array:
     size: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """Something that compilation knows: a function, a module, a dtype, a number of a global."""
 
