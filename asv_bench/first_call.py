@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,9 @@ def process(m):
 def operations(m: Any, count: int, tanh: bool) -> tuple[Callable, tuple]:
     """A chain of sums, products and more, drawn; with ``tanh``, a quarter of it is that.
 
-    As suits XLA: each value is used once, by the next, and every 50 steps a mean is taken off, which
-    bounds its fusions. Without it XLA takes over a minute and 4 GB for 3,000 operations, and
-    computes values of several uses several times (3 s for 1,000).
+    As suits XLA: each value is used once, by the next, and every 50 steps a mean is taken off,
+    which bounds its fusions. Without it XLA takes over a minute and 4 GB for 3,000 operations, and
+    it computes values of several uses several times (3 s for 1,000).
     """
     draw = random.Random(count)
     forms = (
@@ -72,11 +73,10 @@ def operations(m: Any, count: int, tanh: bool) -> tuple[Callable, tuple]:
     drawn = tuple(steps)
 
     def f(x, y):
-        a, done = x, 0
-        for form, which, c, bent in drawn:
+        a = x
+        for done, (form, which, c, bent) in enumerate(drawn, 1):
             a = form(a, (x, y)[which], c)
             a = m.numpy.tanh(a) if bent else a
-            done += 1
             if done % 50 == 0:
                 a = a - m.numpy.mean(a)
         return a
@@ -99,7 +99,7 @@ for _count in (10, 100, 300, 1000, 3000):
 def mlp_gradient(m):
     """Three layers, cross entropy; the gradient with respect to all parameters."""
     sizes = (64, 128, 128, 10)
-    params = [(normal(a, b) / 8, np.zeros(b, np.float32)) for a, b in zip(sizes, sizes[1:])]
+    params = [(normal(a, b) / 8, np.zeros(b, np.float32)) for a, b in pairwise(sizes)]
     labels = np.eye(10, dtype=np.float32)[np.arange(32) % 10]
 
     def loss(params, x, y):
@@ -281,7 +281,9 @@ def spawn(module: str, name: str, phases: bool = False) -> dict[str, Any]:
             env=env, capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode:
-        raise RuntimeError(f"{module} {name}: {done.stderr.strip().splitlines()[-1:]} {done.returncode}")
+        raise RuntimeError(
+            f"{module} {name}: {done.stderr.strip().splitlines()[-1:]} {done.returncode}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -300,7 +302,9 @@ def main() -> int:
     print("|---|---:|---:|---:|---:|---:|")
     ratios = []
     for name in options.only or PROGRAMS:
-        taken = [[spawn(module, name) for module in ("fnarray", "jax")] for _ in range(options.repeats)]
+        taken = [
+            [spawn(module, name) for module in ("fnarray", "jax")] for _ in range(options.repeats)
+        ]
         ours, theirs = (min(s["cpu"] for s in side) for side in zip(*taken, strict=True))
         mb = [max(s["mb"] for s in side) for side in zip(*taken, strict=True)]
         ratios.append(ours / theirs)
