@@ -12,7 +12,7 @@ from fnarray_kernels._ir import LLVM
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
-from .turns import order_of
+from .turns import chooses, order_of
 from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -198,10 +198,12 @@ class Statements(Expressions):
     def _order(self, node: ast.For, start: str, stop: str, step: str | None, inside: bool) -> str:
         """Return what marks the end of a loop; ``inside`` where it holds one that stays a loop."""
         size = int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
-        # Written out around another loop, its vectors, and what remains of them, are as often.
-        order = "around" if inside else None
-        if not inside and step is None:
-            order = order_of(node, self.text.slots, self.module, size)
+        if not self.module.lanes:
+            order = "loop" if size is None and chooses(node, self.text.slots) else None
+        elif inside:  # written out around another loop, its vectors and its rest are, as often
+            order = "loop"
+        else:
+            order = order_of(node, self.text.slots, self.module, size) if step is None else None
         self._stay += order is not None or size is None or size >= self.module.lanes
         return self.module.loop(order) if order else ""
 

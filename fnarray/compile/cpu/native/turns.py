@@ -59,6 +59,20 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     return "plain" if long or turn.along else None
 
 
+def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
+    """Whether an innermost loop carries over the least or greatest of some numbers.
+
+    LLVM turns conditional moves into jumps where it writes such a loop out, and data decide which:
+    a table of edit distances took 477 us as a loop, and 755 to 900 written out four times.
+    """
+    nodes = [x for statement in loop.body for x in ast.walk(statement)]
+    if any(isinstance(x, ast.For | ast.While | ast.If) for x in nodes):
+        return False
+    carried = slots & {x.id for x in nodes if isinstance(x, ast.Name) and _is_stored(x)}
+    called = {x.attr for x in nodes if isinstance(x, ast.Attribute)}
+    return bool(carried) and not called.isdisjoint(("minimum", "maximum"))
+
+
 class _Turn:
     """What one turn of a loop does.
 
@@ -154,6 +168,10 @@ def _is_sum(value: ast.expr, name: str) -> bool:
         and isinstance(value.args[0], ast.Name)
         and value.args[0].id == name
     )
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
 
 def _count(nodes: Iterable[ast.AST], name: str) -> int:

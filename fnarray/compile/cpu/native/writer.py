@@ -26,12 +26,12 @@ from .types import (
     unified,
 )
 
-#: What LLVM is told of a loop, by the loop's order (`turns`; "around": of one that holds others).
+#: What LLVM is told of a loop, by the loop's order (`turns`; "loop": it stays one).
 ORDERS = {
     "plain": ("vectorize.width", "one", "unroll.disable"),
     "sums": ("vectorize.width", "two", "unroll.disable"),
     "masked": ("vectorize.width", "one", "unroll.disable", "vectorize.predicate.enable"),
-    "around": ("unroll.disable",),
+    "loop": ("unroll.disable",),
 }
 
 
