@@ -179,7 +179,8 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
-            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
+            wait = config.first_call == "wait"
+            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec, wait=wait)
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))

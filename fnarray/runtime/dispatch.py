@@ -18,6 +18,7 @@ from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph, Literal, Var
 from ..core.keep import remembered
 from ..core.source import Source
+from .meanwhile import Meanwhile, can_evaluate
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
@@ -58,7 +59,9 @@ def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
     return np.asarray(x, aval.dtype)
 
 
-def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable[..., Any]:
+def caller(
+    graph: ClosedGraph, consts: Iterable[Any], out_spec: Any, *, wait: bool = True
+) -> Callable[..., Any]:
     """Return ``call(*buffers) -> result`` for one signature of a function.
 
     Parameters
@@ -68,8 +71,11 @@ def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable
     consts : iterable of ArrayImpl
     out_spec : optree.PyTreeSpec
         Structure of the result.
+    wait : bool
+        Whether the first call waits for the compiler; else it is evaluated, if it may be.
     """
-    exe = executable(graph)
+    wait = wait or not can_evaluate(graph.jaxpr)
+    exe = executable(graph) if wait else Meanwhile(graph, lambda: executable(graph).load())
     held = tuple(buffer_of(c, c.aval) for c in consts)
     avals = graph.out_avals
     # `exe.run` is read at each call: the first run replaces it.
@@ -80,14 +86,13 @@ def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable
             check_finite(graph, (*held, *data), outs)
             return outs
 
-    elif held:
+    elif held or isinstance(exe, Meanwhile):
 
         def run(*data: np.ndarray) -> tuple[np.ndarray, ...]:
             return exe.run(*held, *data)
 
     else:
-        exe.load()
-        run = exe.run
+        run = exe.load()
     if out_spec.is_leaf() and len(avals) == 1:
         (aval,) = avals
 
