@@ -179,6 +179,9 @@ class Config(threading.local):
     compiler: Literal["auto", "native", "numba"] = _row(
         "auto", "What compiles kernels; auto is native, and Numba for what native cannot read."
     )
+    first_call: Literal["wait", "evaluate"] = _row(
+        "wait", "What a first call does: wait for the compiler, or evaluate op by op meanwhile."
+    )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
     )

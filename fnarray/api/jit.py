@@ -193,8 +193,10 @@ class Jitted:
         if (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
-        run = caller(t.closed, t.consts, t.out_spec)
-        recorder.keep(t)
+        wait = config.first_call == "wait"
+        run = caller(t.closed, t.consts, t.out_spec, wait=wait)
+        if wait:
+            recorder.keep(t)
         return run, t.guards
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:

@@ -55,11 +55,12 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     for _ in range(8):
         lanes = _lanes(src, width)
         uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
-        module = Module(lanes, frozenset(f for f, n in uses.items() if n >= shared.USES))
+        shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+        module = Module(lanes, width == 512, shares)
         body = Statements(module, text)
         body.kinds = known
         body.returns, body.single = [], True
-        body.own = lanes > 0
+        body.own = True
         try:
             bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
             if body.suite(text.body):
@@ -98,6 +99,9 @@ def _functions(
     """Return the function of the text, and the one that unpacks its arguments."""
     lines = "\n".join([*body.allocas, *body.lines])
     entry, params, operands = [], [], []
+    # In sequential loops LLVM would read ahead all that the next turn needs, and spill it (38
+    # arrays of a gradient: 459 us in place of 408). Others would test whether arrays overlap.
+    pointer = "ptr noalias" if body.module.lanes else "ptr"
     for k, (param, (dtype, rank)) in enumerate(zip(text.params, kinds, strict=True)):
         entry.append(f"%{param}.at = getelementptr i64, ptr %frame, i64 {k}")
         kind = "ptr" if rank is not None else "i64"
@@ -111,7 +115,7 @@ def _functions(
             f"%{param}.data = getelementptr i8, ptr %{param}.word, i64 {DATA}",
             f"%{param} = load ptr, ptr %{param}.data",
         )
-        params.append(f"ptr noalias %{param}")
+        params.append(f"{pointer} %{param}")
         operands.append(f"ptr %{param}")
         if f"%{param}.size" in lines:
             entry += _size(param, rank)

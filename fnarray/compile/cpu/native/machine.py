@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from ....core.fork import holding_through_forks
 from . import call
 from .elf import Object
 from .types import Fallback
@@ -16,10 +16,7 @@ from .types import Fallback
 #: A fork waits for LLVM: the child would inherit its locks, and itself half-way through.
 lock: Final = threading.RLock()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
+holding_through_forks(lock.acquire, lock.release)
 
 
 @functools.cache

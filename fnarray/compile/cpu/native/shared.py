@@ -59,7 +59,7 @@ def _define(module: Module, name: str, kinds: tuple, template: Template) -> tupl
         f"store {kind} {result}, ptr %out",
         "%next = add nuw nsw i64 %i, 1",
         f"%more = icmp slt i64 %next, {lanes}",
-        f"br i1 %more, label %turn, label %end{module.loop()}",
+        f"br i1 %more, label %turn, label %end{module.loop('plain')}",
         "end:",
         f"%all = load <{lanes} x {kind}>, ptr %to",
         f"ret <{lanes} x {kind}> %all",

@@ -11,7 +11,8 @@ import numpy as np
 from fnarray_kernels._ir import LLVM
 
 from .expressions import Expressions, size_of
-from .reader import Text, is_long, read_function
+from .reader import Text, read_function
+from .turns import chooses, order_of
 from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -27,6 +28,7 @@ class Statements(Expressions):
         self._left: set[str] = set()
         self._owned: list[str] = []
         self._depth = 0
+        self._stay = 0
 
     def suite(self, statements: Sequence[ast.stmt]) -> bool:
         """Write statements; return whether control reaches their end."""
@@ -180,6 +182,7 @@ class Statements(Expressions):
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
+        before = self._stay
         if self.suite(node.body):
             self.go(following)
         self._depth -= 1
@@ -188,10 +191,21 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
-        short = stop.isdigit() and int(stop) < self.module.lanes
-        if self.own and not short and is_long(node, self.text.slots, self.module.sharing):
-            self.lines[-1] += self.module.loop()
+        if self.own:
+            self.lines[-1] += self._order(node, start, stop, step, inside=self._stay > before)
         self.begin(end)
+
+    def _order(self, node: ast.For, start: str, stop: str, step: str | None, inside: bool) -> str:
+        """Return what marks the end of a loop; ``inside`` where it holds one that stays a loop."""
+        size = int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
+        if not self.module.lanes:
+            order = "loop" if size is None and chooses(node, self.text.slots) else None
+        elif inside:  # written out around another loop, its vectors and its rest are, as often
+            order = "loop"
+        else:
+            order = order_of(node, self.text.slots, self.module, size) if step is None else None
+        self._stay += order is not None or size is None or size >= self.module.lanes
+        return self.module.loop(order) if order else ""
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
         if not isinstance(node, ast.Call) or node.keywords:

@@ -26,6 +26,14 @@ from .types import (
     unified,
 )
 
+#: What LLVM is told of a loop, by the loop's order (`turns`; "loop": it stays one).
+ORDERS = {
+    "plain": ("vectorize.width", "one", "unroll.disable"),
+    "sums": ("vectorize.width", "two", "unroll.disable"),
+    "masked": ("vectorize.width", "one", "unroll.disable", "vectorize.predicate.enable"),
+    "loop": ("unroll.disable",),
+}
+
 
 @dataclass(slots=True)
 class Module:
@@ -35,11 +43,16 @@ class Module:
     ----------
     lanes : int
         How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+    masks : bool
+        Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
     sharing : frozenset of str
         Functions of `vmath` that are called.
+    loops : list of str
+        The orders of its loops, as in `turns`.
     """
 
     lanes: int = 0
+    masks: bool = False
     sharing: frozenset[str] = frozenset()
     declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     tables: dict[str, np.ndarray] = field(default_factory=dict)
@@ -48,25 +61,28 @@ class Module:
     shared: dict[Any, tuple[str, int]] = field(default_factory=dict)
     used: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
-    loops: int = 0
+    loops: list[str] = field(default_factory=list)
 
-    def loop(self) -> str:
-        """Return what marks the end of a loop that is long, and has nothing to carry over.
-
-        One vector a turn, and no second vector loop for what remains: such a body fills the
-        registers as it is. It halves the time of compilation, and costs no time to run.
-        """
-        self.loops += 1
-        return f", !llvm.loop !{self.loops + 2}"
+    def loop(self, order: str) -> str:
+        """Return what marks the end of a loop that is vectorised by order."""
+        self.loops.append(order)
+        return f", !llvm.loop !{len(self.loops) - 1}"
 
     def _metadata(self) -> list[str]:
-        if not self.loops:
-            return []
-        hints = [("vectorize.width", self.lanes), ("interleave.count", 1)]
+        hints = {
+            "vectorize.width": f'"llvm.loop.vectorize.width", i32 {self.lanes}',
+            "one": '"llvm.loop.interleave.count", i32 1',
+            "two": '"llvm.loop.interleave.count", i32 2',
+            "unroll.disable": '"llvm.loop.unroll.disable"',
+            "vectorize.predicate.enable": '"llvm.loop.vectorize.predicate.enable", i1 true',
+        }
+        place = {name: k for k, name in enumerate(hints, len(self.loops))}
         return [
-            *(f'!{k} = !{{!"llvm.loop.{name}", i32 {n}}}' for k, (name, n) in enumerate(hints)),
-            '!2 = !{!"llvm.loop.unroll.disable"}',
-            *(f"!{k} = distinct !{{!{k}, !0, !1, !2}}" for k in range(3, self.loops + 3)),
+            *(
+                f"!{k} = distinct !{{!{k}, {', '.join(f'!{place[x]}' for x in ORDERS[order])}}}"
+                for k, order in enumerate(self.loops)
+            ),
+            *(f"!{place[name]} = !{{!{hint}}}" for name, hint in hints.items() if self.loops),
         ]
 
     def text(self, width: int | None) -> str:
