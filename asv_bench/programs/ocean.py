@@ -68,7 +68,13 @@ NUMERATOR = (
 )
 DENOMINATOR = (
     (
-        (1.0, 2.775927747785646e-3, -2.349607444135925e-5, 1.119513357486743e-6, 6.743689325042773e-10),
+        (
+            1.0,
+            2.775927747785646e-3,
+            -2.349607444135925e-5,
+            1.119513357486743e-6,
+            6.743689325042773e-10,
+        ),
         (
             -7.521448093615448e-3,
             -2.764306979894411e-5,
@@ -86,7 +92,12 @@ DENOMINATOR = (
         (5.419326551148740e-6,),
     ),
     (
-        (-2.742185394906099e-5, -3.212746477974189e-7, 3.191413910561627e-9, -1.931012931541776e-12),
+        (
+            -2.742185394906099e-5,
+            -3.212746477974189e-7,
+            3.191413910561627e-9,
+            -1.931012931541776e-12,
+        ),
         (-1.105097577149576e-7, 6.211426728363857e-10),
         (),
         (),
@@ -127,7 +138,12 @@ def rational_part(powers, s, root, t, p):
                 slope_s = slope_s + slope * v
         rows.append((value, slope_s, slope_t))
     value, slope_p = horner([v for v, _, _ in rows], p)
-    return value, horner([ds for _, ds, _ in rows], p)[0], horner([dt for *_, dt in rows], p)[0], slope_p
+    return (
+        value,
+        horner([ds for _, ds, _ in rows], p)[0],
+        horner([dt for *_, dt in rows], p)[0],
+        slope_p,
+    )
 
 
 def density(np, s, t, p):
@@ -196,7 +212,7 @@ def isoneutral_mixing(m, nx, ny, nz):
         """Triads of the faces in x or y: their tapered slopes, and the coefficient K11 or K22."""
         (sx, sz), (tx, tz) = gradients
         own = np.zeros_like(mask)
-        triads = np.zeros(mask.shape + (2, 2), mask.dtype)
+        triads = np.zeros((*mask.shape, 2, 2), mask.dtype)
         n = mask.shape[axis]
         for kr in range(2):
             cells, faces = levels(kr)
@@ -218,7 +234,7 @@ def isoneutral_mixing(m, nx, ny, nz):
         """Triads of the faces in z: their tapered slopes, and their part of K33."""
         (sx, sz), (tx, tz) = gradients
         own = np.zeros_like(mask)
-        triads = np.zeros(mask.shape + (2, 2), mask.dtype)
+        triads = np.zeros((*mask.shape, 2, 2), mask.dtype)
         n = mask.shape[axis]
         for kr in range(2):
             cells = slice(kr, mask.shape[2] - 1 + kr)
@@ -320,7 +336,7 @@ def isoneutral_mixing(m, nx, ny, nz):
 
 
 # --- turbulent kinetic energy --------------------------------------------------------------------
-# Gaspar, Gregoris and Lefevre (1990), with mixing lengths bounded as in Blanke and Delecluse (1993).
+# Gaspar, Gregoris and Lefevre (1990); lengths are bounded as in Blanke and Delecluse (1993).
 C_K, C_EPS, ALPHA, KAPPA_MAX = 0.1, 0.7, 30.0, 100.0
 
 
@@ -372,9 +388,7 @@ def turbulent_kinetic_energy(m, nx, ny, nz):
 
         kappa_e = ALPHA * kappa_m
         flow = np.zeros_like(old)
-        flow = flow.at[:, :, :-1].set(
-            dt / dz[1:] * 0.5 * (kappa_e[:, :, :-1] + kappa_e[:, :, 1:])
-        )
+        flow = flow.at[:, :, :-1].set(dt / dz[1:] * 0.5 * (kappa_e[:, :, :-1] + kappa_e[:, :, 1:]))
         below = np.zeros_like(old).at[:, :, 1:].set(-flow[:, :, :-1] / dz[1:])
         above = np.zeros_like(old).at[:, :, :-1].set(-flow[:, :, :-1] / dz[:-1])
         diagonal = 1 - below - above + dt * C_EPS * root / length

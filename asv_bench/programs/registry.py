@@ -35,6 +35,17 @@ class Program:
     grad: bool
     rtol: float
 
+    def gradient(self, m: Any, **size: int) -> tuple[Callable, tuple[numpy.ndarray, ...]]:
+        """Build the gradient, in the first argument, of the mean square of all real results."""
+        run, arrays = self.build(m, **size)
+
+        def loss(*args: Any) -> Any:
+            leaves = m.tree.leaves(run(*args))
+            real = [x for x in leaves if m.numpy.issubdtype(x.dtype, m.numpy.floating)]
+            return sum(m.numpy.mean(x * x) for x in real)
+
+        return m.grad(loss), arrays
+
 
 PROGRAMS: dict[str, Program] = {}
 
