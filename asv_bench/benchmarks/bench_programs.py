@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 import fnarray as fa
 
 from .process import environment
+
+# asv imports this package alone; the programs are one beside it.
+sys.path.append(str(Path(__file__).parents[1]))
 from programs import PROGRAMS
 from programs.process import blocked, first_call, prepared
 
