@@ -57,6 +57,11 @@ class Limits:
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
+    alone : int
+        Products inside of loops of up to this many multiplications, half a millisecond, keep BLAS
+        to the calling thread, whatever its own judgement: threads that wait for each other twice in
+        each turn gained nothing on two cores that were free, and cost two to four times the time
+        where a core was not.
     matrix : int
         Order up to which matrices are factored and solved by kernels: a library call from Python
         costs what the kernel takes at 24 rows.
@@ -91,6 +96,7 @@ class Limits:
     chunks: int = 8
     serial: int = 1 << 18
     share: int = 1 << 20
+    alone: int = 1 << 24
     matrix: int = 24
     matrix_inside: int = 128
     few: int = 16

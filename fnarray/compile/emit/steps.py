@@ -208,6 +208,7 @@ class Steps:
         batch = prod(lhs[a] for a in form.lhs_batch)
         inner = prod(lhs[a] for a in form.lhs_contract)
         rows, columns = (prod(shape) // (batch * inner) for shape in (lhs, rhs))
+        self.values.product = max(self.values.product, rows * inner * columns)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
         arrays.append(self._array(node.out, stored=False))
         self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")
