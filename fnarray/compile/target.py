@@ -11,6 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ..core.dtypes import is_complex
 from ..core.forms import Reduce
 from .ir import Node
 
@@ -104,6 +107,15 @@ class Limits:
     spelled: int = 16
     lanes: int = 128
     lane_state: int = 16
+
+
+def weighed(multiplications: int, dtype: np.dtype) -> int:
+    """Count multiplications for ``serial``, ``share`` and ``alone``.
+
+    A complex one counts for five: it is four, and OpenBLAS takes threads already for 2**16 of them,
+    for real ones only above 2**18.
+    """
+    return multiplications * (5 if is_complex(dtype) else 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
