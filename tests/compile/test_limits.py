@@ -92,13 +92,22 @@ def unroll(n: int) -> Case:
 
 
 def library(n: int) -> Case:
-    """Scalar products of n multiplications, outside of a loop and inside."""
+    """Products of n multiplications or a few more, outside of a loop and inside."""
 
-    def f(x):
-        total = lax.dot(x, x)
-        return total, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, x), total)
+    def f(x, w):
+        out = lax.dot(x, w)
+        return out, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, w), out)
 
-    return f, lambda x: [x @ x, x @ x * 1.75], (numbers(n) / f32(16),)
+    return f, lambda x, w: [x @ w, x @ w * 1.75], (numbers(-(-n // 256), 16), numbers(16, 16))
+
+
+def thin(n: int) -> Case:
+    """A product with n columns, of 24,000 multiplications or a few less."""
+    return (
+        lambda a, b: lax.dot(a, b),
+        lambda a, b: [a @ b],
+        (numbers(1200 // n, 20), numbers(20, n)),
+    )
 
 
 def streams(n: int) -> Case:
@@ -229,7 +238,7 @@ def lane_state(n: int) -> Case:
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
-    "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
+    "thin": thin, "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state,
@@ -237,7 +246,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
-    "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "library": (0, 10**12), "thin": (0, 10**6), "streams": (0, 10**6), "parallel": (0, 1 << 60),
+    "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
