@@ -35,6 +35,9 @@ class Limits:
         Arrays of up to this many elements live in registers inside loops.
     unroll : int
         Statements of up to this many iterations are written out inside loops.
+    unroll_cost : int
+        Statements that take more additions than this in all are not: 64 exponentials, which a loop
+        takes eight or sixteen at a time, took three times as long one by one.
     library : int
         Contractions of more multiplications than this are library calls: 32 x 32 by 32 x 32 takes
         BLAS 2 us and a loop 11, and a call costs 3 to 5.
@@ -94,6 +97,7 @@ class Limits:
     tall: int = 48
     registers: int = 16
     unroll: int = 64
+    unroll_cost: int = 1 << 9
     library: int = 1 << 14
     thin: int = 8
     streams: int = 24

@@ -91,6 +91,24 @@ def unroll(n: int) -> Case:
     return f, want, (numbers(n),)
 
 
+def unroll_cost(n: int) -> Case:
+    """A fold of exponentials in a loop, n additions' worth or a few more."""
+
+    def f(x, w):
+        def turn(i, c):
+            terms = lax.exp(lax.mul(w, lax.broadcast_in_dim(c, w.shape, (0,))))
+            return lax.reduce_sum(terms, (1,)) * f32(0.1)
+
+        return lax.fori_loop(0, 2, turn, x)
+
+    def want(x, w):
+        for _ in range(2):
+            x = np.exp(w * x[:, None]).sum(1) * 0.1
+        return [x]
+
+    return f, want, (numbers(8), numbers(8, -(-n // 104)))
+
+
 def library(n: int) -> Case:
     """Products of n multiplications or a few more, outside of a loop and inside."""
 
@@ -237,7 +255,8 @@ def lane_state(n: int) -> Case:
 
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
-    "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
+    "dear": dear, "tall": tall, "registers": registers, "unroll": unroll,
+    "unroll_cost": unroll_cost, "library": library,
     "thin": thin, "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
@@ -246,6 +265,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
+    "unroll_cost": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "streams": (0, 10**6), "parallel": (0, 1 << 60),
     "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),

@@ -56,7 +56,9 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
         for n in block.nodes
         if not n.outs or n.out not in inlined
     )
-    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, target.limits))
+    unrolled: frozenset[Statement] = frozenset()
+    if in_loop:
+        unrolled = _unrolled(block, statements, inlined, target.limits)
     return Selection(block, statements, inlined, unrolled)
 
 
@@ -186,7 +188,18 @@ def _check_function(node: Node) -> None:
                 )
 
 
-def _unrolls(s: Statement, limits: Limits) -> bool:
+def _unrolled(
+    block: Block, statements: tuple[Statement, ...], inlined: dict[Var, Node], limits: Limits
+) -> frozenset[Statement]:
+    """Return the statements in a loop that are written out."""
+    cost: dict[Node, int] = {}  # in additions, of an iteration with what is written into it
+    for node in block.nodes:
+        own = node.form.cost if isinstance(node.form, Map) else 0
+        cost[node] = own + sum(cost[inlined[a]] for a in node.ins if a in inlined)
+    return frozenset(s for s in statements if _unrolls(s, cost[s.node], limits))
+
+
+def _unrolls(s: Statement, cost: int, limits: Limits) -> bool:
     """Whether a statement in a loop is small and static enough to be written out."""
     node = s.node
     form = node.form
@@ -195,5 +208,6 @@ def _unrolls(s: Statement, limits: Limits) -> bool:
     if isinstance(form, Update):
         return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
     if isinstance(s, Nest):
-        return iterations(node) <= limits.unroll
+        turns = iterations(node)
+        return turns <= limits.unroll and turns * cost <= limits.unroll_cost
     return not isinstance(form, Library | Contract)
