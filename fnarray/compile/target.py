@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..core.dtypes import is_complex
 from ..core.forms import Reduce
 from ..core.frozen import frozen
 from .ir import Node
@@ -41,7 +44,11 @@ class Limits:
         Statements of up to this much work are written out inside loops, a multiplication of a
         contraction and an addition counting one.
     library : int
-        Contractions of more multiplications than this are library calls.
+        Contractions of more multiplications than this are library calls: 32 x 32 by 32 x 32 takes
+        BLAS 2 us and a loop 11, and a call costs 3 to 5.
+    thin : int
+        Matrices with fewer rows, columns or terms than this are thin: a library call takes twice as
+        many multiplications to pay.
     streams : int
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
@@ -65,6 +72,11 @@ class Limits:
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
+    alone : int
+        Products inside of loops of up to this many multiplications, half a millisecond, keep BLAS
+        to the calling thread, whatever its own judgement: threads that wait for each other twice in
+        each turn gained nothing on two cores that were free, and cost two to four times the time
+        where a core was not.
     matrix : int
         Order up to which matrices are factored and solved by kernels: a library call from Python
         costs what the kernel takes at 24 rows.
@@ -92,7 +104,8 @@ class Limits:
     vector: int = 8
     abreast: int = 4
     unroll: int = 64
-    library: int = 1 << 15
+    library: int = 1 << 14
+    thin: int = 8
     streams: int = 24
     parallel: int = 1 << 20
     turns: int = 16
@@ -101,6 +114,7 @@ class Limits:
     chunks: int = 8
     serial: int = 1 << 18
     share: int = 1 << 20
+    alone: int = 1 << 24
     matrix: int = 24
     matrix_inside: int = 128
     few: int = 16
@@ -108,6 +122,15 @@ class Limits:
     spelled: int = 16
     lanes: int = 128
     lane_state: int = 16
+
+
+def weighed(multiplications: int, dtype: np.dtype) -> int:
+    """Count multiplications for ``serial``, ``share`` and ``alone``.
+
+    A complex one counts for five: it is four, and OpenBLAS takes threads already for 2**16 of them,
+    for real ones only above 2**18.
+    """
+    return multiplications * (5 if is_complex(dtype) else 1)
 
 
 @frozen(eq=False)

@@ -122,13 +122,22 @@ def unroll(n: int) -> Case:
 
 
 def library(n: int) -> Case:
-    """Scalar products of n multiplications, outside of a loop and inside."""
+    """Products of n multiplications or a few more, outside of a loop and inside."""
 
-    def f(x):
-        total = lax.dot(x, x)
-        return total, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, x), total)
+    def f(x, w):
+        out = lax.dot(x, w)
+        return out, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, w), out)
 
-    return f, lambda x: [x @ x, x @ x * 1.75], (numbers(n) / f32(16),)
+    return f, lambda x, w: [x @ w, x @ w * 1.75], (numbers(-(-n // 256), 16), numbers(16, 16))
+
+
+def thin(n: int) -> Case:
+    """A product with n columns, of 24,000 multiplications or a few less."""
+    return (
+        lambda a, b: lax.dot(a, b),
+        lambda a, b: [a @ b],
+        (numbers(1200 // n, 20), numbers(20, n)),
+    )
 
 
 def streams(n: int) -> Case:
@@ -187,6 +196,16 @@ def product(n: int) -> Case:
     """A product of matrices with n multiplications, or a few more."""
     rows = -(-n // (64 * 64))
     return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
+
+
+def product_in_loop(n: int) -> Case:
+    """A product with n multiplications or a few more, more than BLAS leaves to one thread."""
+    rows = max(-(-n // (256 * 256)), 5)
+    return (
+        lambda a, b: lax.fori_loop(0, 2, lambda i, c: lax.dot(c, b), a),
+        lambda a, b: [a @ b @ b],
+        (numbers(rows, 256), numbers(256, 256) / f32(16)),
+    )
 
 
 def matrix(n: int) -> Case:
@@ -249,19 +268,21 @@ def lane_state(n: int) -> Case:
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
-    "unroll": unroll, "library": library,
+    "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
-    "spelled": spelled, "matrix": matrix, "matrix_inside": matrix, "few": few, "many": many,
-    "lanes": lanes, "lane_state": lane_state,
+    "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
+    "few": few, "many": many, "lanes": lanes, "lane_state": lane_state,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
-    "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "library": (0, 10**12), "thin": (0, 10**6), "streams": (0, 10**6), "parallel": (0, 1 << 60),
+    "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
-    "share": (1, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000), "matrix_inside": (0, 1000),
+    "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
+    "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
 }  # fmt: skip
 

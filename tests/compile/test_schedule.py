@@ -98,6 +98,27 @@ def test_nested_loops_update_in_place() -> None:
     np.testing.assert_array_equal(executable.run(x)[0], np.sort(x))
 
 
+def test_masked_carries_are_each_updated_in_place() -> None:
+    """A carry takes its own storage, whichever other carries its new value reads at one place."""
+
+    def turn(i, c):
+        x, y, n = c
+        inside = lax.lt(lax.add(lax.mul(x, x), lax.mul(y, y)), np.float32(4))
+        n = lax.select(inside, lax.broadcast(i, n.shape), n)
+        return lax.select(inside, lax.sub(lax.mul(x, x), y), x), lax.neg(y), n
+
+    x, y = RNG.normal(size=(2, 40)).astype(np.float32)
+    start = x, y, np.zeros(40, np.int32)
+    executable = compiled(lambda *c: lax.fori_loop(0, 5, turn, c), *start)
+    assert "q0" not in code(executable)
+    n = start[2]
+    for i in range(5):
+        inside = x * x + y * y < 4
+        x, y, n = np.where(inside, x * x - y, x), -y, np.where(inside, i, n)
+    for got, want in zip(executable.run(*start), (x, y, n), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_an_update_that_reads_what_it_overwrites_is_computed_beforehand() -> None:
     """A stencil in a loop uses the old values throughout an iteration."""
     x = RNG.normal(size=(50,)).astype(np.float32)

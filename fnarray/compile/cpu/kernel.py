@@ -74,6 +74,7 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
         tuple(Scratch(code, length) for code, length in values.scratch.values()),
         tuple(value for _, value in values.scalars),
         tuple(_fold(var, body, values) for var in region.folds),
+        values.product,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dtypes import is_half
 from ...core.forms import Contract, Reduce
+from ...threads.onethread import one_thread
 from ..ir import Node
 from ..schedule.nests import plain_order
 from ..target import Limits, LoopAxis, Target
@@ -51,7 +52,8 @@ CODES: dict[str, Any] = {
 
 def names(limits: Limits) -> dict[str, Any]:
     """Return what a driver calls: allocation, threads, dtypes."""
-    return {"empty": np.empty, "launch": partial(launch, limits), **CODES}
+    words = {"empty": np.empty, "launch": partial(launch, limits), "one_thread": one_thread}
+    return {**words, **CODES}
 
 
 CPU = Target(

@@ -90,9 +90,10 @@ class _Driver:
             for v in kernel.scalars
         ]
         j = len(self.kernels)
+        alone = "with one_thread: " if self._alone(kernel, region) else ""
         if region.span is None:
             scratch = [f"empty({s.length}, {s.code})" for s in kernel.scratch]
-            self.lines.append(f"kernel{j}({', '.join([*arrays, *scratch, *scalars])})")
+            self.lines.append(f"{alone}kernel{j}({', '.join([*arrays, *scratch, *scalars])})")
         else:
             scratch = "".join(f"({s.length}, {s.code}), " for s in kernel.scratch)
             group = f"({', '.join(arrays)},), ({scratch}), ({''.join(s + ', ' for s in scalars)})"
@@ -100,8 +101,14 @@ class _Driver:
                 f"({called.index(v)}, fold{j}_{k}), " for k, v in enumerate(region.folds)
             )
             tail = f", ({folds})" if folds else ""
-            self.lines.append(f"launch(kernel{j}, {region.span}, {group}{tail})")
+            self.lines.append(f"{alone}launch(kernel{j}, {region.span}, {group}{tail})")
         self.kernels.append(kernel)
+
+    def _alone(self, kernel: Kernel, region: Region) -> bool:
+        """Whether BLAS is held to the threads that call it while a kernel runs."""
+        limits = self.plan.limits
+        several = limits.serial < kernel.product  # of its own accord it would take some
+        return several and (region.span is not None or kernel.product <= limits.alone)
 
     def _output(self, atom: Any) -> str:
         if isinstance(atom, Literal):

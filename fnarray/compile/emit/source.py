@@ -41,7 +41,8 @@ class Scratch:
 class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
-    ``folds`` are the kernels that add up the parts of the outputs that chunks fold.
+    ``folds`` are the kernels that add up the parts of the outputs that chunks fold; ``product`` is
+    how many multiplications the largest product takes that the kernel leaves to BLAS.
     """
 
     source: KernelSource
@@ -50,6 +51,7 @@ class Kernel:
     scratch: tuple[Scratch, ...]
     scalars: tuple[Any, ...]
     folds: tuple[KernelSource, ...] = ()
+    product: int = 0
 
 
 @frozen

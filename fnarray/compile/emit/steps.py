@@ -16,6 +16,7 @@ from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Operands, row_major
+from ..target import weighed
 from .values import Storage, Values
 
 
@@ -208,6 +209,8 @@ class Steps:
         batch = prod(lhs[a] for a in form.lhs_batch)
         inner = prod(lhs[a] for a in form.lhs_contract)
         rows, columns = (prod(shape) // (batch * inner) for shape in (lhs, rhs))
+        work = weighed(rows * inner * columns, node.out.aval.dtype)
+        self.values.product = max(self.values.product, work)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
         arrays.append(self._array(node.out, stored=False))
         self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")

@@ -97,6 +97,8 @@ class Values:
         Working arrays: name to (code, length).
     counted : set
         Counters that run from 0, known not to be negative.
+    product : int
+        Multiplications of the largest product that is left to BLAS.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Values:
         self.scalars: dict[tuple[str, Any], str] = {}
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
+        self.product = 0
 
     def code(self, dtype: np.dtype) -> str:
         """Return the code of an array's elements.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...core.forms import Branch, Scan, Update, While
-from ...core.graph import Var, eqn_effects
+from ...core.graph import Atom, Var, eqn_effects
 from ..ir import Block, Node
 from ..simplify import COPY
 from .nests import Nest, Selection, Statement
@@ -34,16 +34,18 @@ class Order:
         return atom is var
 
 
-def ordered(selection: Selection, owned: frozenset[Var] = frozenset()) -> Order:
+def ordered(selection: Selection, owned: Mapping[Var, Atom] | None = None) -> Order:
     """Order statements so that readers of a value come before the one that writes over it.
 
     Statements with effects keep their order.
 
     Parameters
     ----------
-    owned : frozenset of Var
-        Inputs whose storage the block may write over once they are dead (loop carries).
+    owned : mapping
+        For inputs whose storage the block may write over once they are dead (loop carries): the
+        output that is to lie there.
     """
+    owned = owned or {}
     deps = _Dependencies(selection, owned)
     for s in selection.statements:
         for k, j in _donor(s):
@@ -53,18 +55,16 @@ def ordered(selection: Selection, owned: frozenset[Var] = frozenset()) -> Order:
     for s in selection.statements:
         if isinstance(s, Nest) and s.node.out in deps.outputs:
             for var, idx in s.reads.items():
-                same = var.aval.shape == s.node.out.aval.shape and s.node.out.aval.shape
-                if var in owned and same and idx == {s.out} and not s.in_memory:
-                    if s.parallel_depth == len(s.loops):
-                        deps.try_donate(s, var, s.node.out)
-                    break
+                own = owned.get(var) is s.node.out and s.node.out.aval.shape
+                if own and idx == {s.out} and not s.in_memory and s.parallel_depth == len(s.loops):
+                    deps.try_donate(s, var, s.node.out)
     return Order(tuple(_sorted(selection.statements, deps.after)), deps.donated)
 
 
 class _Dependencies:
     """Who must run after whom, and who has taken over whose storage."""
 
-    def __init__(self, selection: Selection, owned: frozenset[Var]):
+    def __init__(self, selection: Selection, owned: Mapping[Var, Atom]):
         statements = selection.statements
         self.owned = owned
         self.outputs = {a for a in selection.block.outputs if isinstance(a, Var)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from ...core.forms import (
     Branch,
@@ -62,7 +63,14 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
 
 def is_library(node: Node, limits: Limits) -> bool:
     """Whether a contraction is a library call rather than loops."""
-    return isinstance(node.form, Contract) and contraction_flops(node) > limits.library
+    if not isinstance(node.form, Contract):
+        return False
+    form, (lhs, rhs) = node.form, (a.aval for a in node.ins)
+    inner = prod(lhs.shape[a] for a in form.lhs_contract)
+    batch = prod(lhs.shape[a] for a in form.lhs_batch)
+    # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
+    thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
+    return contraction_flops(node) > limits.library * (2 if thin else 1)
 
 
 def _needs_array(user: Node, var: Var, limits: Limits) -> bool:
