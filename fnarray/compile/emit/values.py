@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.forms import Bound, Iota, Map, Reindex
-from ...core.graph import Atom, Literal, Var
+from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ..ir import Block, Node, renamed
 from ..schedule.access import Indices, broadcast_index
@@ -257,6 +257,13 @@ class Values:
             self.writer.remember((var, ()), self.writer.assign(name, None, "x"))
         self.inlined.update((n.out, n) for n in block.nodes)
         return [self.value(a, ()) for a in block.outputs]
+
+    def updated(self, node: Node, combine: str | ClosedGraph, old: str, new: str) -> str:
+        """Combine an element and what updates it."""
+        if not isinstance(combine, str):
+            return self.scalar_block(node.bodies[0], [old, new])[0]
+        spelled = self.round(combine.format(old, new), node.out.aval.dtype)
+        return self.writer.assign(spelled, None, "new")
 
     # -- storage -----------------------------------------------------------------------------
 
