@@ -85,7 +85,8 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     for _ in range(8):
         lanes = _lanes(src, width)
         uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
-        module = Module(lanes, frozenset(f for f, n in uses.items() if n >= shared.USES))
+        shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+        module = Module(lanes, shares, masks=width == 512)
         body = Statements(module, text)
         body.kinds = known
         body.returns, body.single = [], True

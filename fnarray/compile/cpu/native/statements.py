@@ -11,7 +11,7 @@ import numpy as np
 from fnarray_kernels._ir import LLVM
 
 from .expressions import Expressions, size_of
-from .reader import Text, is_long, read_function
+from .reader import FEW, Text, is_long, is_parallel, read_function
 from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -188,10 +188,16 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
-        short = stop.isdigit() and int(stop) < self.module.lanes
-        if self.own and not short and is_long(node, self.text.slots, self.module.sharing):
-            self.lines[-1] += self.module.loop()
+        if self.own and self._ordered(node, stop) and is_parallel(node, self.text.slots):
+            self.lines[-1] += self.module.loop(stop)
         self.begin(end)
+
+    def _ordered(self, node: ast.For, stop: str) -> bool:
+        """Whether a loop is vectorised by order, if its turns are independent."""
+        if self.module.masks and self.module.is_few(stop):
+            return int(stop) >= FEW
+        enough = not stop.isdigit() or int(stop) >= self.module.lanes
+        return enough and is_long(node, self.module.sharing)
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
         if not isinstance(node, ast.Call) or node.keywords:

@@ -37,10 +37,13 @@ class Module:
         How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
     sharing : frozenset of str
         Functions of `vmath` that are called.
+    masks : bool
+        Whether the machine loads and stores a part of a vector.
     """
 
     lanes: int = 0
     sharing: frozenset[str] = frozenset()
+    masks: bool = False
     declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     functions: dict[Any, tuple[str, Any]] = field(default_factory=dict)
@@ -49,15 +52,23 @@ class Module:
     used: list[str] = field(default_factory=list)
     attributes: list[str] = field(default_factory=list)
     loops: int = 0
+    masked: set[int] = field(default_factory=set)
 
-    def loop(self) -> str:
+    def is_few(self, turns: str) -> bool:
+        """Whether a loop's turns are known to be less than two vectors."""
+        return turns.isdigit() and int(turns) < 2 * self.lanes
+
+    def loop(self, turns: str = "") -> str:
         """Return what marks the end of a loop that is long, and has nothing to carry over.
 
         One vector a turn, and no second vector loop for what remains: such a body fills the
         registers as it is. It halves the time of compilation, and costs no time to run.
+        The last turns of a loop of few are a vector too, with a mask.
         """
         self.loops += 1
-        return f", !llvm.loop !{self.loops + 2}"
+        if self.masks and self.is_few(turns) and int(turns) % self.lanes:
+            self.masked.add(self.loops + 3)
+        return f", !llvm.loop !{self.loops + 3}"
 
     def _metadata(self) -> list[str]:
         if not self.loops:
@@ -66,7 +77,11 @@ class Module:
         return [
             *(f'!{k} = !{{!"llvm.loop.{name}", i32 {n}}}' for k, (name, n) in enumerate(hints)),
             '!2 = !{!"llvm.loop.unroll.disable"}',
-            *(f"!{k} = distinct !{{!{k}, !0, !1, !2}}" for k in range(3, self.loops + 3)),
+            '!3 = !{!"llvm.loop.vectorize.predicate.enable", i1 true}',
+            *(
+                f"!{k} = distinct !{{!{k}, !0, !1, !2{', !3' if k in self.masked else ''}}}"
+                for k in range(4, self.loops + 4)
+            ),
         ]
 
     def text(self, width: int | None) -> str:
