@@ -17,7 +17,7 @@ from ...core.symbolic import leaves
 from ..target import Limits
 from .access import Indices
 from .nests import Nest, counter_var
-from .order import Order
+from .order import Order, is_overlay
 from .plan import Item, Reason, Tree
 from .select import Note, Statement
 
@@ -105,11 +105,11 @@ class _Fusion:
     def _hinders(self, nest: Nest, group: _Group, k: int) -> bool:
         """Whether nests that share loop ``k`` alone are left with short loops.
 
-        On their own each may run as one long loop.
+        On their own each may run as one long loop. A value for each turn is no hindrance: what
+        reads it cannot run as one loop anyway.
         """
-        own = _inside(nest, k)
-        others = {_inside(m, k) for m in group.members} - {own, ()}
-        return bool(own and others) and min(map(prod, [own, *others])) < self.limits.row
+        inside = {_inside(m, k) for m in (nest, *group.members) if _inside(m, k) or is_overlay(m)}
+        return len(inside) > 1 and min(map(prod, inside)) < self.limits.row
 
     def _apart(self, nest: Nest, item: _Group | Nest, k: int) -> str:
         """Return why a nest cannot join a loop, or nothing where it can."""
