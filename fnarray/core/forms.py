@@ -163,6 +163,29 @@ class Update:
 
 
 @frozen
+class Overlay:
+    """The operand with a box of its elements replaced: an update whose places are known.
+
+    For ``u`` in ``extents``, in any order: ``out[index(u)] = combine(in_0[index(u)], in_1[u])``,
+    where ``index(u)`` is ``offset[d] + stride[d] * u[axes[d]]`` along each axis ``d``, or
+    ``offset[d]`` where ``axes[d]`` is None. No element is replaced twice.
+
+    No operation lowers to it: the compile wing makes it of an `Update`.
+    """
+
+    extents: tuple[int, ...]
+    axes: tuple[int | None, ...]
+    offset: tuple[int, ...]
+    stride: tuple[int, ...]
+    combine: str | ClosedGraph = "{1}"
+
+    def index(self, u: Indices) -> Indices:
+        """Return where an element of the box is in the operand."""
+        places = zip(self.offset, self.stride, self.axes, strict=True)
+        return tuple(o if a is None else u[a] * s + o for o, s, a in places)
+
+
+@frozen
 class Library:
     """A whole-array step that a target's library provides.
 
@@ -264,4 +287,6 @@ class Lanes:
 
 Elementwise = Map | Iota | Reindex
 Loop = While | Scan | Lanes
-Form = Elementwise | Pieces | Reduce | Contract | Update | Library | Inline | Branch | Loop
+Form = (
+    Elementwise | Pieces | Reduce | Contract | Update | Overlay | Library | Inline | Branch | Loop
+)

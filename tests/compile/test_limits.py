@@ -247,6 +247,22 @@ def lanes(n: int) -> Case:
     return f, lambda x: [2.0 ** np.ceil(np.maximum(np.log2(x), 0))], (x,)
 
 
+def row(n: int) -> Case:
+    """Maps of n elements a row, of one less, and an update of that box."""
+
+    def f(x):
+        y = lax.mul(x, x)
+        d = lax.sub(y[:, 1:], x[:, :-1])
+        return y, d, lax.dynamic_update_slice(x, d, (0, 1))
+
+    def want(x):
+        y = x * x
+        d = y[:, 1:] - x[:, :-1]
+        return y, d, np.concatenate([x[:, :1], d], 1)
+
+    return f, want, (numbers(5, max(n, 2)),)
+
+
 def lane_state(n: int) -> Case:
     """Three lanes of a loop that carries n elements."""
 
@@ -272,7 +288,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
-    "few": few, "many": many, "lanes": lanes, "lane_state": lane_state,
+    "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -284,6 +300,7 @@ EXTREMES = {
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
+    "row": (0, 10**6),
 }  # fmt: skip
 
 

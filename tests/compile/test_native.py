@@ -301,6 +301,31 @@ def kernel(x, out, n):
 """
 
 
+FEW_TURNS = """
+def kernel(x, y, out, n):
+    for i in range(n):
+        for j in range(7):
+            t0 = x[u(9 * i + j + 1)]
+            t1 = y[u(9 * i + j)]
+            out[u(9 * i + j + 2)] = sc.div(t0, t1)
+"""
+
+
+def test_few_turns_are_a_masked_vector_with_the_same_bits():
+    """Where the machine has masks; what lies beside a row is not touched."""
+    src = source(FEW_TURNS, "f64[1]", "f64[1]", "f64[1]", "i64")
+    assert "predicate.enable" in kernel.lower("k", src, 512)
+    assert "llvm.loop" not in kernel.lower("k", src, None)
+    two = source(FEW_TURNS.replace("range(7)", "range(2)"), *src.signature)
+    assert "llvm.loop" not in kernel.lower("k", two, 512)
+    report = Report()
+    numbers = np.arange(1.0, 91.0)
+    for turns in (5, 6, 7, 8, 9, 11, 15):
+        run = both(report, source(FEW_TURNS.replace("range(7)", f"range({turns})"), *src.signature))
+        run(numbers, numbers[::-1].copy(), np.zeros(90), 8)
+    assert not report.differences, report.differences[0]
+
+
 def test_called_functions_give_the_same_bits():
     """A function written once and called, in vectors and one by one, is the text it replaces."""
     src = source(TWO_FUNCTIONS, "f32[1]", "f32[1]", "i64")

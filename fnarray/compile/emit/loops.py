@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...core.forms import Operand, Reduce
+from ...core.forms import Operand, Overlay, Reduce
 from ...core.symbolic import substitute, text, variable
 from ..ir import Node
 from ..schedule.access import Indices
@@ -52,9 +52,10 @@ class Loops:
             self.writer.declare(name)
             self._enter(tree, body)
             inside = (*counters, *_split(tree.extents, variable(name, tree.extent)))
+            replaced = _replaced(tree.children)
             for child in tree.children:
                 if isinstance(child, Nest):
-                    self.nest(child, inside)
+                    self.nest(child, inside, stored=child not in replaced)
                 else:
                     self.tree(child, body, inside)
         for nest in folded:
@@ -69,16 +70,33 @@ class Loops:
                 if isinstance(place, Scratch) and tree.depth < place.depth <= tree.last + 1:
                     storage[var] = storage[var].read_from(self.writer.scope.depth)
 
-    def nest(self, nest: Nest, counters: Counters) -> None:
-        """Emit the innermost part of a nest: one element, or one term of a fold."""
+    def nest(self, nest: Nest, counters: Counters, *, stored: bool = True) -> None:
+        """Emit the innermost part of a nest: one element, or one term of a fold.
+
+        An element that is not ``stored`` is known by name to who replaces it.
+        """
         out, inner = _place(nest, counters)
         if nest.fold is None:
-            name = self._root(nest.node, out)
-            self.values.deliver(nest.node.out, out, name)
+            form = nest.node.form
+            if isinstance(form, Overlay):
+                name = self._overlaid(nest, form, out, inner)
+            else:
+                name = self._root(nest.node, out)
+            if stored:
+                self.values.deliver(nest.node.out, out, name)
             return
         self._term(nest, nest.fold, out, inner)
         if not any(loop.reduced for loop in nest.loops):
             self._end(nest, counters)
+
+    def _overlaid(self, nest: Nest, form: Overlay, idx: Indices, u: Indices) -> str:
+        """Compute the element of an overlay that replaces the one at ``idx``."""
+        node, values = nest.node, self.values
+        name = values.value(node.ins[1], u)
+        if form.combine != "{1}":
+            name = values.updated(node, form.combine, values.value(node.ins[0], idx), name)
+        self.writer.remember((node.out, idx), name, self.writer.depth_of.get(name, 0))
+        return name
 
     def _root(self, node: Node, idx: Indices) -> str:
         """Compute an element of a node that is a statement of its own."""
@@ -200,7 +218,20 @@ class Loops:
     def unrolled(self, nest: Nest) -> None:
         """Emit a small nest with its loops written out; its elements become registers."""
         node, fold = nest.node, nest.fold
+        form = node.form
+        box = {}
+        if isinstance(form, Overlay):
+            box = {form.index(u): u for u in _every(form.extents)}
         for idx in _every(node.out.aval.shape):
+            if isinstance(form, Overlay):
+                u = box.get(idx)
+                if u is not None:
+                    name = self._overlaid(nest, form, idx, u)
+                else:
+                    name = self.values.value(node.ins[0], idx)
+                    self.writer.remember((node.out, idx), name)
+                self.values.deliver(node.out, idx, name)
+                continue
             if fold is None:
                 self.values.deliver(node.out, idx, self._root(node, idx))
                 continue
@@ -217,6 +248,17 @@ class Loops:
 
 def _every(shape: Iterable[int]) -> Iterable[tuple[int, ...]]:
     return product(*map(range, shape))
+
+
+def _replaced(children: Sequence[Tree | Nest]) -> set[Nest]:
+    """Return the nests whose elements an overlay replaces in the same turn of their loop."""
+    over = {c.node.ins[0]: c.out for c in children if isinstance(c, Nest) and _lays(c)}
+    nests = (c for c in children if isinstance(c, Nest) and c.fold is None)
+    return {c for c in nests if over.get(c.node.out) == c.out}
+
+
+def _lays(nest: Nest) -> bool:
+    return isinstance(nest.node.form, Overlay)
 
 
 def _split(extents: tuple[int, ...], flat: Any) -> list[Any]:

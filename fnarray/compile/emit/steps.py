@@ -152,7 +152,8 @@ class Steps:
             offset = store.offset(at)
             if form.combine != "{1}":
                 fetched = self.values.fetch(store.name, offset, dtype)
-                new = self._combined(node, form, self.writer.assign(fetched, None, "old"), new)
+                old = self.writer.assign(fetched, None, "old")
+                new = self.values.updated(node, form.combine, old, new)
             self.values.put(store.name, offset, new, dtype)
 
     def _update_unrolled(self, node: Node, form: Update) -> None:
@@ -167,17 +168,11 @@ class Steps:
                 continue
             new = self.values.value(node.ins[form.value], u)
             if form.combine != "{1}":
-                new = self._combined(node, form, elements[at], new)
+                new = self.values.updated(node, form.combine, elements[at], new)
             elements[at] = new
         for idx, name in elements.items():
             self.writer.remember((node.out, idx), name)
             self.values.deliver(node.out, idx, name)
-
-    def _combined(self, node: Node, form: Update, old: str, new: str) -> str:
-        if not isinstance(form.combine, str):
-            return self.values.scalar_block(node.bodies[0], [old, new])[0]
-        spelled = self.values.round(form.combine.format(old, new), node.out.aval.dtype)
-        return self.writer.assign(spelled, None, "new")
 
     # -- kernels -----------------------------------------------------------------------------
 

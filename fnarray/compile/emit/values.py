@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.forms import Bound, Iota, Map, Reindex
 from ...core.frozen import frozen
-from ...core.graph import Atom, Literal, Var
+from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, renamed
@@ -303,6 +303,13 @@ class Values:
             self.writer.remember((var, ()), self.writer.assign(name, None, "x"))
         self.inlined.update((n.out, n) for n in block.nodes)
         return [self.value(a, ()) for a in block.outputs]
+
+    def updated(self, node: Node, combine: str | ClosedGraph, old: str, new: str) -> str:
+        """Combine an element and what updates it."""
+        if not isinstance(combine, str):
+            return self.scalar_block(node.bodies[0], [old, new])[0]
+        spelled = self.round(combine.format(old, new), node.out.aval.dtype)
+        return self.writer.assign(spelled, None, "new")
 
     # -- storage -----------------------------------------------------------------------------
 

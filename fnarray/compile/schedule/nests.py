@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...core.contraction import free_axes
-from ...core.forms import Contract, Reduce
+from ...core.forms import Contract, Overlay, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import LoopVar, variable
+from ...core.symbolic import LoopVar, bounds, variable
 from ..ir import Block, Node
+from ..simplify import copy_of
 from ..target import LoopAxis, Target
 from .access import AccessWalk, Indices
 
@@ -39,7 +40,8 @@ class Nest:
     loops : tuple of Loop
         Outermost first; loops of one iteration are left out.
     out, inner : tuple of index
-        Index of the result, and of the folded space, in the counters ``L0, L1, ...``.
+        Index of the result, and of the folded space or of an overlay's box, in the counters ``L0,
+        L1, ...``.
     in_memory : bool
         Whether accumulators are elements of the result rather than scalars: set when a result's
         axis runs inside a folded one.
@@ -192,11 +194,17 @@ def reduction_of(node: Node) -> Reduce | None:
 
 def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     """Return the nest of a node, its loops in the target's order."""
+    if isinstance(node.form, Overlay):
+        return make_overlay(node, producer)
     fold = reduction_of(node)
     order, abreast = list(target.loop_order(node, fold)), None
     if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
         _, abreast = order.pop()
     nest = _with_order(node, fold, order, abreast)
+    return _with_accesses(nest, producer)
+
+
+def _with_accesses(nest: Nest, producer: Mapping[Var, Node]) -> Nest:
     walk = _accesses(nest, producer)
     return replace(nest, reads=walk.reads, values=tuple(walk.values))
 
@@ -210,6 +218,40 @@ def _is_narrow(node: Node, fold: Reduce, order: Sequence[LoopAxis], most: int) -
     kinds = [w for w, a in outer if sizes[w][a] > 1]
     last = which == "o" and 1 < node.out.aval.shape[axis] <= most
     return last and "r" in kinds and kinds == sorted(kinds)
+
+
+def make_overlay(node: Node, producer: Mapping[Var, Node]) -> Nest:
+    """Return the nest of an overlay, in the order of the axes of what it replaces."""
+    form: Overlay = node.form
+    order = [a for a in form.axes if a is not None]
+    box: list[Any] = [0] * len(form.extents)
+    for k, axis in enumerate(order):
+        box[axis] = counter(k, form.extents[axis])
+    loops = tuple(Loop(form.extents[a]) for a in order)
+    nest = Nest(node, None, loops, form.index(tuple(box)), tuple(box))
+    return _with_accesses(nest, producer)
+
+
+def over_copy(node: Node, producer: Mapping[Var, Node]) -> tuple[Nest, Nest]:
+    """Return the nests of an overlay that must not be put over its operand, but over a copy."""
+    copy = copy_of(node.ins[0], node.eqn.source)
+    nest = _with_order(copy, None, plain_order(copy, None), None)
+    over = make_overlay(node.taking((copy.out, *node.ins[1:])), producer)
+    return _with_accesses(nest, producer), over
+
+
+def overwrites_reads(nest: Statement) -> bool:
+    """Whether an overlay overwrites elements that later turns of its loops may read."""
+    box = nest.node.ins[0]
+    assert isinstance(nest, Nest)
+    assert isinstance(box, Var)
+    return not all(idx == nest.out or _disjoint(idx, nest.out) for idx in nest.reads[box])
+
+
+def _disjoint(a: Indices, b: Indices) -> bool:
+    """Whether two places are different whatever the counters."""
+    ranges = ((bounds(i), bounds(j)) for i, j in zip(a, b, strict=True))
+    return any(high < least or most < low for (low, high), (least, most) in ranges)
 
 
 def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
@@ -242,6 +284,10 @@ def _with_order(
 def _accesses(nest: Nest, producer: Mapping[Var, Node]) -> AccessWalk:
     node, fold = nest.node, nest.fold
     walk = AccessWalk(producer)
+    if isinstance(node.form, Overlay):
+        walk.visit(node.ins[0], nest.out)
+        walk.visit(node.ins[1], nest.inner)
+        return walk
     if fold is None:
         walk.enter(node, nest.out)
         return walk

@@ -137,6 +137,8 @@ def _region(
     aliases: dict[Var, Var] = {}
     for var in outputs:
         donor = order.donated.get(var)
+        while donor in own:
+            donor = order.donated.get(donor)
         if donor in inputs and donor not in selection.block.inputs:
             aliases[var] = donor
     places = Places(target, note, {var: Given() for var in inputs})

@@ -11,6 +11,7 @@ from ...core.forms import (
     Iota,
     Library,
     Map,
+    Overlay,
     Reduce,
     Reindex,
     Scan,
@@ -22,7 +23,17 @@ from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, users_of
 from ..target import Limits, Target
 from .access import AccessWalk
-from .nests import Indices, Nest, Selection, Statement, Step, make_nest
+from .nests import (
+    Indices,
+    Nest,
+    Selection,
+    Statement,
+    Step,
+    make_nest,
+    make_overlay,
+    over_copy,
+    overwrites_reads,
+)
 from .plan import Reason
 from .work import contraction_flops, iterations, operations_of, work_of
 
@@ -52,13 +63,18 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     for node in block.nodes:
         if isinstance(node.form, Update):
             _settle_operands(node, inlined, note)
-    statements = tuple(
-        _statement(n, inlined, target, note)
-        for n in block.nodes
-        if not n.outs or n.out not in inlined
-    )
+        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in block.inputs):
+            _settle_value(node, inlined, note)
+    statements: list[Statement] = []
+    for node in block.nodes:
+        if not node.outs or node.out not in inlined:
+            if isinstance(node.form, Overlay) and node.ins[0] in inlined:
+                _check_function(node)
+                statements += over_copy(node, inlined)
+            else:
+                statements.append(_statement(node, inlined, target, note))
     unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, inlined, target.limits))
-    return Selection(block, statements, inlined, unrolled)
+    return Selection(block, tuple(statements), inlined, unrolled)
 
 
 def is_library(node: Node, limits: Limits) -> bool:
@@ -129,6 +145,16 @@ def _settle_operands(update: Node, inlined: dict[Var, Node], note: Note) -> None
             note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
 
 
+def _settle_value(overlay: Node, inlined: dict[Var, Node], note: Note) -> None:
+    """Compute what an overlay lays beforehand where that reads what it is about to overwrite."""
+    value = overlay.ins[1]
+    if overlay.ins[0] in inlined or value not in inlined:
+        return
+    if overwrites_reads(make_overlay(overlay, inlined)):
+        node = inlined.pop(value)
+        note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
+
+
 def _reads(atom: Var, inlined: dict[Var, Node]) -> dict[Var, set[Indices]]:
     """Return what reading an element of a value reads; which element does not matter."""
     walk = AccessWalk(inlined)
@@ -138,9 +164,9 @@ def _reads(atom: Var, inlined: dict[Var, Node]) -> dict[Var, set[Indices]]:
 
 def _statement(node: Node, inlined: dict[Var, Node], target: Target, note: Note) -> Statement:
     form = node.form
-    if isinstance(form, Reduce | Update):
+    if isinstance(form, Reduce | Update | Overlay):
         _check_function(node)
-    if isinstance(form, (*INLINE, Reduce)):
+    if isinstance(form, (*INLINE, Reduce, Overlay)):
         return make_nest(node, inlined, target)
     if isinstance(form, Contract) and not is_library(node, target.limits):
         return make_nest(node, inlined, target)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Final
 
-from ...core.forms import Contract, Iota, Map, Reduce, Reindex, Scan, Update, While
+from ...core.forms import Contract, Iota, Map, Overlay, Reduce, Reindex, Scan, Update, While
 from ...core.graph import Var
 from ..ir import Block, Node
 from ..target import Limits
@@ -30,7 +30,7 @@ def iterations(node: Node) -> int:
         return out * prod(form.extents)
     if isinstance(form, Contract):
         return contraction_flops(node)
-    if isinstance(form, Update):
+    if isinstance(form, Update | Overlay):
         return prod(form.extents)
     return out
 
