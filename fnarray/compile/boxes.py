@@ -131,7 +131,7 @@ class _Follower:
         ]
         line = np.full(values.shape, first)
         for d, step in enumerate(steps):
-            along: np.ndarray = step * np.arange(values.shape[d])
+            along: Any = step * np.arange(values.shape[d])
             line += np.expand_dims(along, tuple(a for a in range(values.ndim) if a != d))
         if not np.array_equal(line, values):
             return None
