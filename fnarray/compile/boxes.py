@@ -129,10 +129,10 @@ class _Follower:
             int(values[tuple(int(a == d) for a in range(values.ndim))] - first) if n > 1 else 0
             for d, n in enumerate(values.shape)
         ]
-        line: np.ndarray = np.full(values.shape, first)
-        for d, step in enumerate(steps):
-            shape = [n if a == d else 1 for a, n in enumerate(values.shape)]
-            line += np.reshape(step * np.arange(values.shape[d]), shape)
+        line = np.full(values.shape, first)
+        for d, (step, n) in enumerate(zip(steps, values.shape, strict=True)):
+            along = step * np.arange(n, dtype=np.int64)
+            line += np.expand_dims(along, tuple(a for a in range(values.ndim) if a != d))
         if not np.array_equal(line, values):
             return None
         return sum((i * s for i, s in zip(idx, steps, strict=True) if s), int(first))
@@ -144,11 +144,12 @@ class _Follower:
         if atom not in self._known:
             self._known[atom] = self._evaluate(atom)
         known = self._known[atom]
-        return known if known is None or known.dtype.kind == "b" else known.astype(np.int64)
+        return None if known is None else known.astype(np.int64)
 
     def _evaluate(self, atom: Var) -> np.ndarray | None:
         maker, aval = self.makers.get(atom), atom.aval
-        if maker is None or aval.dtype.kind not in "iub" or aval.size > _EVALUATED:
+        fits = aval.dtype.kind in "iub" and aval.dtype != np.uint64
+        if maker is None or not fits or aval.size > _EVALUATED:
             return None
         prim = maker.eqn.primitive
         if not isinstance(maker.form, Map | Iota | Reindex | Pieces):
