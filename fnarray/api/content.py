@@ -1,6 +1,6 @@
 """What a function is, by content: its code and all that it names, as one digest.
 
-Two functions of one digest compute the same, in whatever process (decision 0017). Everything that
+Two functions of one digest compute the same, in whatever process (decision 0018). Everything that
 code can read is followed: globals, captured variables, defaults, the functions called, and what
 those name. What cannot be followed to the end is `Unproven`: mutable objects, instances, code that
 looks names up by text, modules that are neither the user's nor known.
