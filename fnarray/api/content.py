@@ -61,6 +61,8 @@ _REFUSED: Final = frozenset(
 _LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
 _EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+#: Objects that are known by their names.
+_NAMED: Final = (type, types.BuiltinFunctionType)
 #: Attributes of functions that say nothing of what they compute.
 _IDLE: Final = frozenset({"__wrapped__", "__fnarray__"})
 #: Larger arrays are traced with rather than read.
@@ -115,10 +117,13 @@ class Content:
             self._say("seen", number)
             return
         self._kept.append(obj)
-        for types_, method in _METHODS:
-            if isinstance(obj, types_):
+        # Types are asked, never the object, whose attributes may be code of the user's.
+        for told, method in _METHODS:
+            if issubclass(kind, told):
                 method(self, obj)
                 return
+        if not issubclass(kind, _NAMED) and kind.__module__.partition(".")[0] not in _VERSIONED:
+            raise Unproven(f"an instance of {kind.__qualname__}")
         self._named(obj)
 
     def _tuple(self, obj: tuple[Any, ...]) -> None:
@@ -255,7 +260,8 @@ class Content:
         if root in _VERSIONED:
             self._versioned(obj, attributes)
             return
-        if root not in _STANDARD and (sys.modules.get(module) is not obj or "__getattr__" in space):
+        plain = type(obj) is types.ModuleType and "__getattr__" not in space
+        if root not in _STANDARD and not (plain and sys.modules.get(module) is obj):
             raise Unproven(f"the module {module}")
         for name in attributes:
             if name in space:

@@ -57,7 +57,7 @@ class Recorder:
             return
         try:
             self._key = _key(self._content, fun, signature)
-        except Unproven:
+        except (Unproven, RecursionError):
             return
 
     def found(self) -> tuple[Callable[..., Any], Guards] | None:

@@ -6,10 +6,13 @@ changed in between, and asks for the results and for what was traced.
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import subprocess
 import sys
 import textwrap
+import types
 
 import numpy as np
 import pytest
@@ -268,7 +271,11 @@ def test_a_lost_kernel_is_traced_again(run, tmp_path):
         assert run(program) == [first, []]
 
 
-GLOBAL, ITEMS = 2.0, [1.0]
+class Proxy:
+    """Whatever is asked of it is an error."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
 
 
 def told(fun):
@@ -295,9 +302,17 @@ def test_content_tells_apart_what_differs():
 @pytest.mark.parametrize(
     "value",
     [[1], {"a": 1}, {1}, np.ones(2), object(), iter(()), open, getattr, print, json.loads, pytest,
-     fnarray.config, (1, [2]), np.random.default_rng(0), sys, type("C", (), {})],
+     fnarray.config, (1, [2]), np.random.default_rng(0), sys, type("C", (), {}),
+     functools.lru_cache(len), np.vectorize(math.sin), types.ModuleType("math")],
 )  # fmt: skip
 def test_what_can_change_unseen_is_unproven(value):
     """Mutable objects, instances, and what looks names up or asks the world are not vouched for."""
     with pytest.raises(Unproven):
         told(lambda x: (x, value))
+
+
+def test_nothing_is_asked_of_objects():
+    """An object that fails whatever is asked of it is unproven, and no error."""
+    proxy = Proxy()
+    with pytest.raises(Unproven):
+        told(lambda x: (x, proxy))
