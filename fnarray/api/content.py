@@ -172,13 +172,16 @@ class Content:
             return
         if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
             raise Unproven(f"{fun.__qualname__}, which has attributes")
+        attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
+        self._kept.append(attributes)  # as ids of lists are remembered
+        self._seen[id(attributes)] = len(self._seen)
         if ours:
             # What it names is the package's; what it captured is its maker's.
             self._say("ours", code.co_filename[len(PACKAGE) :], code.co_qualname)
         else:
             self._file(code.co_filename)
             self._code(code)
-            self._globals(fun)
+            self._globals(fun, attributes)
         for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -186,7 +189,7 @@ class Content:
                 raise Unproven(f"the variable {name}, which is not assigned yet") from None
             self.guards.add_cell(cell, name)
             self._say("cell", name)
-            self.add(value)
+            self._value(value, attributes)
         self.add(fun.__defaults__)
         for name, value in sorted((fun.__kwdefaults__ or {}).items()):
             self._say("default", name)
@@ -230,11 +233,8 @@ class Content:
 
     # ---- names ----
 
-    def _globals(self, fun: types.FunctionType) -> None:
+    def _globals(self, fun: types.FunctionType, attributes: list[str]) -> None:
         space = fun.__globals__
-        attributes = sorted({name for code in _codes(fun.__code__) for name in code.co_names})
-        self._kept.append(attributes)
-        self._seen[id(attributes)] = len(self._seen)
         for name in sorted({name for code in _codes(fun.__code__) for name in _read(code)}):
             self.guards.add_name(space, name)
             if name in space:
@@ -248,7 +248,7 @@ class Content:
 
     def _value(self, obj: Any, attributes: list[str]) -> None:
         """Add what a name stands for, and of a module the attributes that the code may ask for."""
-        if not isinstance(obj, types.ModuleType):
+        if not issubclass(type(obj), types.ModuleType):
             self.add(obj)
             return
         space, module = vars(obj), obj.__name__
