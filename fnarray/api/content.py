@@ -1,6 +1,6 @@
 """What a function is, by content: its code and all that it names, as one digest.
 
-Two functions of one digest compute the same, in whatever process (decision 0017). Everything that
+Two functions of one digest compute the same, in whatever process (decision 0018). Everything that
 code can read is followed: globals, captured variables, defaults, the functions called, and what
 those name. What cannot be followed to the end is `Unproven`: mutable objects, instances, code that
 looks names up by text, modules that are neither the user's nor known.
@@ -61,6 +61,8 @@ _REFUSED: Final = frozenset(
 _LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
 _EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+#: Objects that are known by their names.
+_NAMED: Final = (type, types.BuiltinFunctionType)
 #: Attributes of functions that say nothing of what they compute.
 _IDLE: Final = frozenset({"__wrapped__", "__fnarray__"})
 #: Larger arrays are traced with rather than read.
@@ -115,10 +117,13 @@ class Content:
             self._say("seen", number)
             return
         self._kept.append(obj)
-        for types_, method in _METHODS:
-            if isinstance(obj, types_):
+        # Types are asked, never the object, whose attributes may be code of the user's.
+        for told, method in _METHODS:
+            if issubclass(kind, told):
                 method(self, obj)
                 return
+        if not issubclass(kind, _NAMED) and kind.__module__.partition(".")[0] not in _VERSIONED:
+            raise Unproven(f"an instance of {kind.__qualname__}")
         self._named(obj)
 
     def _tuple(self, obj: tuple[Any, ...]) -> None:
@@ -167,13 +172,16 @@ class Content:
             return
         if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
             raise Unproven(f"{fun.__qualname__}, which has attributes")
+        attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
+        self._kept.append(attributes)  # as ids of lists are remembered
+        self._seen[id(attributes)] = len(self._seen)
         if ours:
             # What it names is the package's; what it captured is its maker's.
             self._say("ours", code.co_filename[len(PACKAGE) :], code.co_qualname)
         else:
             self._file(code.co_filename)
             self._code(code)
-            self._globals(fun)
+            self._globals(fun, attributes)
         for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -181,7 +189,7 @@ class Content:
                 raise Unproven(f"the variable {name}, which is not assigned yet") from None
             self.guards.add_cell(cell, name)
             self._say("cell", name)
-            self.add(value)
+            self._value(value, attributes)
         self.add(fun.__defaults__)
         for name, value in sorted((fun.__kwdefaults__ or {}).items()):
             self._say("default", name)
@@ -225,11 +233,8 @@ class Content:
 
     # ---- names ----
 
-    def _globals(self, fun: types.FunctionType) -> None:
+    def _globals(self, fun: types.FunctionType, attributes: list[str]) -> None:
         space = fun.__globals__
-        attributes = sorted({name for code in _codes(fun.__code__) for name in code.co_names})
-        self._kept.append(attributes)
-        self._seen[id(attributes)] = len(self._seen)
         for name in sorted({name for code in _codes(fun.__code__) for name in _read(code)}):
             self.guards.add_name(space, name)
             if name in space:
@@ -243,7 +248,7 @@ class Content:
 
     def _value(self, obj: Any, attributes: list[str]) -> None:
         """Add what a name stands for, and of a module the attributes that the code may ask for."""
-        if not isinstance(obj, types.ModuleType):
+        if not issubclass(type(obj), types.ModuleType):
             self.add(obj)
             return
         space, module = vars(obj), obj.__name__
@@ -255,7 +260,8 @@ class Content:
         if root in _VERSIONED:
             self._versioned(obj, attributes)
             return
-        if root not in _STANDARD and (sys.modules.get(module) is not obj or "__getattr__" in space):
+        plain = type(obj) is types.ModuleType and "__getattr__" not in space
+        if root not in _STANDARD and not (plain and sys.modules.get(module) is obj):
             raise Unproven(f"the module {module}")
         for name in attributes:
             if name in space:

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import optree
 
+from ..compile.cache import programs
+from ..compile.cache.key import version
+from ..compile.cpu.program import Program, program_of, run_of
 from ..config import SETTINGS, config
 from ..control.signature import Signature
 from ..control.tracing import Traced
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..purity.guards import Guards
-from ..runtime.dispatch import program_of, recorded
+from ..runtime.dispatch import executable, returning
 from ..threads.cores import available_cores
 from .content import Content, Unproven
 
@@ -38,7 +42,7 @@ class _Record(NamedTuple):
     ``versions`` are those of packages that took part and are not in every key.
     """
 
-    program: Any
+    program: Program
     consts: tuple[Any, ...]
     out_avals: tuple[ShapedArray, ...]
     out_spec: Any
@@ -57,24 +61,22 @@ class Recorder:
             return
         try:
             self._key = _key(self._content, fun, signature)
-        except Unproven:
+        except (Unproven, RecursionError):
             return
 
     def found(self) -> tuple[Callable[..., Any], Guards] | None:
         """Return what calls the recorded program, and guards of what it depends on."""
         if self._key is None:
             return None
-        from ..compile.cache import programs
-        from ..compile.cache.key import version
-
         record = programs.get(self._key)
         if type(record) is not _Record or any(version(n) != v for n, v in record.versions):
             return None
         try:
-            call = recorded(record.program, record.consts, record.out_avals, record.out_spec)
+            run = run_of(record.program)
         except LookupError:
             return None
-        return call, self._content.guards
+        run = partial(run, *record.consts) if record.consts else run
+        return returning(run, record.out_avals, record.out_spec), self._content.guards
 
     def keep(self, t: Traced) -> None:
         """Record the program of a trace, if another process may use it."""
@@ -82,15 +84,12 @@ class Recorder:
 
         if self._key is None or t.verdict is None or t.verdict.findings or trusts():
             return
-        program = program_of(t.closed)
+        program = program_of(executable(t.closed).source)
         captured = [c._data for c in t.consts if type(c) is ArrayImpl]
         if program is None or len(captured) < len(t.consts) or not self._content.guards.holds():
             return
         if sum(x.nbytes for x in captured) > _MOST_BYTES or not _is_plain(t.out_spec):
             return
-        from ..compile.cache import programs
-        from ..compile.cache.key import version
-
         versions = tuple((n, version(n)) for n in ("opt_einsum", "scipy") if n in sys.modules)
         programs.put(
             self._key, _Record(program, tuple(captured), t.out_avals, t.out_spec, versions)

@@ -7,7 +7,6 @@ hands over buffers and wraps buffers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,29 +102,6 @@ def _meanwhile(graph: ClosedGraph) -> Executable | Meanwhile:
     if not can_evaluate(graph.jaxpr):
         return executable(graph)
     return Meanwhile(graph, lambda: executable(graph).load())
-
-
-def program_of(graph: ClosedGraph) -> Any:
-    """Return the compiled form of a graph as a value; None where it is none."""
-    from ..compile.cpu.program import program_of
-
-    return program_of(executable(graph).source)
-
-
-def recorded(
-    program: Any, consts: Iterable[np.ndarray], avals: Sequence[ShapedArray], out_spec: Any
-) -> Callable[..., Any]:
-    """Return what `caller` does, of a program that an earlier process left.
-
-    Raises
-    ------
-    LookupError
-        A kernel of it is gone.
-    """
-    from ..compile.cpu.program import run_of
-
-    run, held = run_of(program), tuple(consts)
-    return returning(partial(run, *held) if held else run, avals, out_spec)
 
 
 def returning(

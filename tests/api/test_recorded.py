@@ -6,7 +6,9 @@ changed in between, and asks for the results and for what was traced.
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import subprocess
 import sys
 import textwrap
@@ -83,6 +85,11 @@ def make(weight, matrix):
 
 first, second = jit(make(2.0, jnp.ones(3))), jit(make(3.0, jnp.ones(3)))
 
+def captures(m):
+    return lambda x: m.scaled(x) + 1
+
+third = jit(captures(helpers))
+
 @functools.partial(jit, static_argnums=1)
 def power(x, n):
     return x ** n + math.pi
@@ -102,6 +109,7 @@ run_plain = lambda: plain(X)
 run_across = lambda: across(X)
 run_first = lambda: first(X)
 run_second = lambda: second(X)
+run_third = lambda: third(X)
 run_two = lambda: power(X, 2)
 run_three = lambda: power(X, 3)
 run_gradient = lambda: gradient(P, X)["w"]
@@ -125,7 +133,7 @@ BY_NAME = {
 def test_a_second_process_traces_nothing(run):
     """Globals, helpers of another module, captured values, static arguments, a gradient."""
     first, traced = run(PROGRAM, helpers=HELPERS)
-    assert len(traced) >= 9
+    assert len(traced) >= 10
     again, traced = run(PROGRAM, helpers=HELPERS)
     assert again == first
     assert traced == []
@@ -145,9 +153,9 @@ def test_a_second_process_traces_nothing(run):
         ("program", "float32", "float64", set()),
         ("helpers", "DEPTH = 4", "DEPTH = 5", {"run_across"}),
         ("helpers", "FACTOR = 3.0", "FACTOR = 3", set()),
-        ("helpers", "FACTOR = 3.0", "FACTOR = 8.0", {"run_across"}),
-        ("helpers", "return x * FACTOR", "return x + FACTOR", {"run_across"}),
-        ("helpers", "inner(jnp.tanh(x))", "inner(jnp.sin(x))", {"run_across"}),
+        ("helpers", "FACTOR = 3.0", "FACTOR = 8.0", {"run_across", "run_third"}),
+        ("helpers", "return x * FACTOR", "return x + FACTOR", {"run_across", "run_third"}),
+        ("helpers", "inner(jnp.tanh(x))", "inner(jnp.sin(x))", {"run_across", "run_third"}),
     ],
 )  # fmt: skip
 def test_what_changed_is_seen(run, where, old, new, changed):
@@ -268,7 +276,11 @@ def test_a_lost_kernel_is_traced_again(run, tmp_path):
         assert run(program) == [first, []]
 
 
-GLOBAL, ITEMS = 2.0, [1.0]
+class Proxy:
+    """Whatever is asked of it is an error."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
 
 
 def told(fun):
@@ -294,10 +306,18 @@ def test_content_tells_apart_what_differs():
 
 @pytest.mark.parametrize(
     "value",
-    [[1], {"a": 1}, {1}, np.ones(2), object(), iter(()), open, getattr, print, json.loads, pytest,
-     fnarray.config, (1, [2]), np.random.default_rng(0), sys, type("C", (), {})],
+    [[1], {"a": 1}, {1}, np.ones(2), object(), iter(()), open, getattr, print, json.loads,
+     fnarray.config, (1, [2]), np.random.default_rng(0), type("C", (), {}),
+     functools.lru_cache(len), np.vectorize(math.sin)],
 )  # fmt: skip
 def test_what_can_change_unseen_is_unproven(value):
     """Mutable objects, instances, and what looks names up or asks the world are not vouched for."""
     with pytest.raises(Unproven):
         told(lambda x: (x, value))
+
+
+def test_nothing_is_asked_of_objects():
+    """An object that fails whatever is asked of it is unproven, and no error."""
+    proxy = Proxy()
+    with pytest.raises(Unproven):
+        told(lambda x: (x, proxy))

@@ -2,7 +2,7 @@
 
 Loading an object takes a tenth of a millisecond here, and 100 ms where LLVM has to be loaded for
 it. All that LLVM emits for kernels on x86-64 is known: code and constants in sections that nobody
-writes to, tied by absolute 64-bit addresses. Anything else is left to LLVM (decision 0016).
+writes to, tied by absolute 64-bit addresses. Anything else is left to LLVM (decision 0017).
 """
 
 from __future__ import annotations
