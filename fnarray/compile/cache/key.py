@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from ...config import config
 from ..emit.source import KernelSource
+from .processor import processor
 
 __all__ = [
     "OPTIONS",
@@ -70,8 +71,8 @@ def environment() -> tuple[str, ...]:
         "kernels " + fingerprint("fnarray_kernels"),
         "compilers " + _hashed_compilers(),
         llvm.get_process_triple(),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
+        processor().name,
+        processor().features,
         *sorted(s for s in settings if s.partition("=")[0] not in _HARMLESS),
     )
 
