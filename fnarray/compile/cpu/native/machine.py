@@ -131,7 +131,7 @@ def _wanted(code: bytes) -> list[str]:
     symbols = next(s for s in sections if s[1] == 2)
     names = sections[symbols[6]]
     strings = code[names[4] : names[4] + names[5]]
-    out = []
+    out: list[str] = []
     for at in range(symbols[4], symbols[4] + symbols[5], 24):
         name, _, _, section = struct.unpack_from("<IBBH", code, at)
         if section == 0 and name:
