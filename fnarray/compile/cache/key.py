@@ -87,7 +87,7 @@ def machine() -> tuple[str, ...]:
     settings = (f"{k}={v}" for k, v in os.environ.items() if k.startswith("NUMBA_"))
     return (
         *versions(),
-        *processor(),
+        *_model(),
         *sorted(s for s in settings if s.partition("=")[0] not in _HARMLESS),
     )
 
@@ -104,7 +104,7 @@ _MODEL: Final = re.compile(
 
 
 @functools.cache
-def processor() -> tuple[str, ...]:
+def _model() -> tuple[str, ...]:
     """Name the processor and what it can do.
 
     By the system's words where it has any: LLVM's follow from the same registers, and cost 50 ms.

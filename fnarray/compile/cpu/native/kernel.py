@@ -9,17 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import numpy as np
-
-from fnarray_kernels._ir import LLVM
-
 from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, bind
-from .types import BOOL, F32, Array, Fallback, Scalar, Value, dtype_of
+from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Again, Module
 
 
@@ -51,10 +47,10 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     kinds = [dtype_of(code) for code in src.signature]
     if len(kinds) != len(text.params):
         raise Fallback("a signature of another length")
-    known: dict[str, np.dtype] = {}
+    known: dict[str, DType] = {}
     for _ in range(8):
         lanes = _lanes(src, width)
-        uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
+        uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
         shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
         module = Module(lanes, width == 512, shares)
         body = Statements(module, text)
@@ -85,7 +81,7 @@ _FUNCTION = re.compile(r"\bvm\.(\w+)\(")
 _WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
 
 
-def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
+def _value(name: str, dtype: DType, rank: int | None) -> Value:
     if rank is not None:
         return Array(dtype, f"%{name}", f"%{name}.size")
     if dtype.kind == "c":
@@ -94,11 +90,13 @@ def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
 
 
 def _functions(
-    name: str, text: Text, kinds: list[tuple[np.dtype, int | None]], body: Statements
+    name: str, text: Text, kinds: list[tuple[DType, int | None]], body: Statements
 ) -> list[str]:
     """Return the function of the text, and the one that unpacks its arguments."""
     lines = "\n".join([*body.allocas, *body.lines])
-    entry, params, operands = [], [], []
+    entry: list[str] = []
+    params: list[str] = []
+    operands: list[str] = []
     # In sequential loops LLVM would read ahead all that the next turn needs, and spill it (38
     # arrays of a gradient: 459 us in place of 408). Others would test whether arrays overlap.
     pointer = "ptr noalias" if body.module.lanes else "ptr"
@@ -129,7 +127,7 @@ def _functions(
     ]
 
 
-def _number(param: str, dtype: np.dtype) -> list[str]:
+def _number(param: str, dtype: DType) -> list[str]:
     """Return what turns a word into a number."""
     word, kind = f"%{param}.word", LLVM[dtype]
     if dtype.kind == "f":

@@ -9,6 +9,7 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 
 from ....core.fork import holding_through_forks
+from ..processor import processor
 from . import call
 from .elf import Object
 from .types import Fallback
@@ -19,15 +20,9 @@ lock: Final = threading.RLock()
 holding_through_forks(lock.acquire, lock.release)
 
 
-@functools.cache
 def wide_vectors() -> bool:
-    """Whether kernels should use 512-bit registers.
-
-    LLVM keeps to 256 bits on every processor whose clock might drop. Those made since Ice Lake
-    drop little or nothing: exp over 1M float32 took 446 us in place of 581.
-    """
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx512vl") and features.get("avx512vbmi"))
+    """Whether kernels should use 512-bit registers."""
+    return processor().wide
 
 
 def _machine() -> Any:
@@ -35,8 +30,8 @@ def _machine() -> Any:
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=processor().name,
+        features=processor().features,
         opt=3,
         reloc="static" if triple.startswith("x86") else "default",
         codemodel="jitdefault",

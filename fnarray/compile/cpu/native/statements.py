@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
-
-from fnarray_kernels._ir import LLVM
+from typing import Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
 from .turns import chooses, order_of
-from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
+from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
 
@@ -273,7 +269,7 @@ class Statements(Expressions):
 
     # -- functions ---------------------------------------------------------------------------
 
-    def allocate(self, count: Scalar, dtype: np.dtype) -> Array:
+    def allocate(self, count: Scalar, dtype: DType) -> Array:
         """Return a new array, which lives until the function returns."""
         if self._depth:
             raise Fallback("an array made in a loop")
@@ -333,9 +329,10 @@ class Statements(Expressions):
             self.lines.append(text)
             return Known(None)
         total = self.new(text)
-        values, k = [], 0
+        values: list[Scalar] = []
+        k = 0
         for dtype in returns:
-            irs = []
+            irs: list[str] = []
             for _ in range(2 if dtype.kind == "c" else 1):
                 irs.append(self.new(f"extractvalue {kind} {total}, {k}"))
                 k += 1
@@ -346,7 +343,7 @@ class Statements(Expressions):
 def define(module: Module, function: Callable[..., Any], args: list[Any]) -> tuple[str, Any]:
     """Write a function for arguments of some kinds; return its name and what it returns."""
     text = read_function(function)
-    kinds: dict[str, np.dtype] = {}
+    kinds: dict[str, DType] = {}
     returns: Any = None
     for _ in range(8):
         body = Statements(module, text)
@@ -389,7 +386,7 @@ def bind(body: Statements, values: Sequence[Value]) -> None:
             body.env[name] = value
 
 
-def result_type(returns: Sequence[np.dtype]) -> str:
+def result_type(returns: Sequence[DType]) -> str:
     """Return the LLVM type of a function's results."""
     if not returns:
         return "void"
@@ -400,13 +397,13 @@ def result_type(returns: Sequence[np.dtype]) -> str:
 def _shape(value: Any) -> Any:
     """Return what must be equal in arguments of one written function."""
     if isinstance(value, tuple):
-        return tuple(map(_shape, value))
+        return tuple(map(_shape, cast(tuple[Any, ...], value)))
     return type(value), value.dtype, getattr(value, "size", 0) is None
 
 
 def _operands(value: Any) -> list[str]:
     if isinstance(value, tuple):
-        return [x for item in value for x in _operands(item)]
+        return [x for item in cast(tuple[Any, ...], value) for x in _operands(item)]
     if isinstance(value, Array):
         return [f"ptr {value.ir}", *([f"i64 {value.size}"] if value.size is not None else [])]
     if value.dtype.kind == "c":
@@ -421,7 +418,7 @@ def _param(body: Statements, like: Any, params: list[str]) -> Value:
         return name
 
     if isinstance(like, tuple):
-        return tuple(_param(body, x, params) for x in like)
+        return tuple(_param(body, x, params) for x in cast(tuple[Any, ...], like))
     if isinstance(like, Array):
         return Array(like.dtype, new("ptr"), new("i64") if like.size is not None else None)
     if like.dtype.kind == "c":
@@ -433,8 +430,8 @@ def _param(body: Statements, like: Any, params: list[str]) -> Value:
 def _parts(body: Statements, value: Any) -> list[Scalar]:
     if value is None or (isinstance(value, Known) and value.value is None):
         return []
-    items = value if isinstance(value, tuple) else (value,)
-    out = [body.constant(x.value) if isinstance(x, Known) else x for x in items]
+    items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+    out: list[Any] = [body.constant(x.value) if isinstance(x, Known) else x for x in items]
     if not all(isinstance(x, Scalar) for x in out):
         raise Fallback("a function that returns an array")
     return out
@@ -450,6 +447,10 @@ def _known(statement: ast.stmt) -> ast.stmt:
     return statement
 
 
+def _nothing(body: Statements, node: ast.Pass) -> None:
+    """Write nothing."""
+
+
 _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Assign: Statements.assign,
     ast.AugAssign: Statements.augment,
@@ -460,5 +461,5 @@ _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Continue: Statements.skip,
     ast.Return: Statements.give,
     ast.Expr: Statements.bare,
-    ast.Pass: lambda self, node: None,
+    ast.Pass: _nothing,
 }

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-
-from fnarray_kernels._ir import LLVM, spelled
 
 from .types import (
     BOOL,
     F64,
     I64,
+    LLVM,
     U64,
     Array,
+    DType,
     Fallback,
     Known,
     Scalar,
     Value,
     part,
     promoted,
+    spelled,
     unified,
 )
 
@@ -54,14 +55,16 @@ class Module:
     lanes: int = 0
     masks: bool = False
     sharing: frozenset[str] = frozenset()
-    declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    tables: dict[str, np.ndarray] = field(default_factory=dict)
-    functions: dict[Any, tuple[str, Any]] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    shared: dict[Any, tuple[str, int]] = field(default_factory=dict)
-    used: list[str] = field(default_factory=list)
-    attributes: list[str] = field(default_factory=list)
-    loops: list[str] = field(default_factory=list)
+    declared: dict[str, tuple[str, tuple[str, ...]]] = field(
+        default_factory=dict[str, tuple[str, tuple[str, ...]]]
+    )
+    tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, np.ndarray[Any, Any]])
+    functions: dict[Any, tuple[str, Any]] = field(default_factory=dict[Any, tuple[str, Any]])
+    texts: list[str] = field(default_factory=list[str])
+    shared: dict[Any, tuple[str, int]] = field(default_factory=dict[Any, tuple[str, int]])
+    used: list[str] = field(default_factory=list[str])
+    attributes: list[str] = field(default_factory=list[str])
+    loops: list[str] = field(default_factory=list[str])
 
     def loop(self, order: str) -> str:
         """Return what marks the end of a loop that is vectorised by order."""
@@ -124,7 +127,7 @@ class Writer:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.slots: dict[str, tuple[Any, Any]] = {}
-        self.kinds: dict[str, np.dtype] = {}
+        self.kinds: dict[str, DType] = {}
         self._count = 0
 
     # -- instructions ------------------------------------------------------------------------
@@ -175,7 +178,7 @@ class Writer:
 
     # -- numbers -----------------------------------------------------------------------------
 
-    def number(self, dtype: np.dtype, value: Any) -> Scalar:
+    def number(self, dtype: DType, value: Any) -> Scalar:
         """Return a constant."""
         if dtype.kind == "c":
             p = part(dtype)
@@ -185,7 +188,8 @@ class Writer:
     def constant(self, value: Any) -> Scalar:
         """Return a Python or NumPy number as a constant of its type."""
         if isinstance(value, np.generic):
-            return self.number(value.dtype, value.item())
+            number = cast(np.generic[Any], value)
+            return self.number(number.dtype, number.item())
         if isinstance(value, bool):
             return self.number(BOOL, value)
         if isinstance(value, int):
@@ -196,7 +200,7 @@ class Writer:
             return self.number(F64, value)
         raise Fallback(f"a constant of type {type(value).__name__}")
 
-    def cast(self, x: Scalar, dtype: np.dtype) -> Scalar:
+    def cast(self, x: Scalar, dtype: DType) -> Scalar:
         """Return a number as another type: integers wrap, floats are truncated."""
         if x.dtype == dtype:
             return x
@@ -217,7 +221,7 @@ class Writer:
             return Scalar(dtype, x.ir)
         return Scalar(dtype, self.new(f"{name} {LLVM[x.dtype]} {x.ir} to {LLVM[dtype]}"))
 
-    def _complex(self, x: Scalar, dtype: np.dtype) -> Scalar:
+    def _complex(self, x: Scalar, dtype: DType) -> Scalar:
         to = part(dtype)
         if x.dtype.kind != "c":
             return Scalar(dtype, (self.cast(x, to).ir, spelled(to, 0)))
@@ -231,7 +235,7 @@ class Writer:
         at = self.cast(index, I64).ir
         return self.new(f"getelementptr inbounds {memory(array.dtype)}, ptr {array.ir}, i64 {at}")
 
-    def load(self, dtype: np.dtype, address: str) -> Scalar:
+    def load(self, dtype: DType, address: str) -> Scalar:
         """Read a number from an array."""
         if dtype.kind == "c":
             p = LLVM[part(dtype)]
@@ -306,7 +310,7 @@ class Writer:
         return Scalar(held.dtype, self.new(f"load {LLVM[held.dtype]}, ptr {places[0]}"))
 
     @contextmanager
-    def apart(self) -> Iterator[list[str]]:
+    def apart(self) -> Generator[list[str], None, None]:
         """Collect the instructions of the block instead of appending them."""
         before, self.lines = self.lines, []
         try:
@@ -329,7 +333,7 @@ class Writer:
         return Scalar(dtype, self.new(f"sub {LLVM[dtype]} 0, {self.cast(x, dtype).ir}"))
 
 
-def memory(dtype: np.dtype) -> str:
+def memory(dtype: DType) -> str:
     """Return the LLVM type of an element in memory."""
     if dtype.kind == "c":
         p = LLVM[part(dtype)]
@@ -341,7 +345,7 @@ def _kind(value: Any) -> Any:
     return (type(value), value.dtype)
 
 
-def _conversion(a: np.dtype, b: np.dtype) -> str | None:
+def _conversion(a: DType, b: DType) -> str | None:
     """Return the instruction that converts real numbers; None where the bits stay."""
     if a.kind == "f":
         if b.kind == "f":
