@@ -169,6 +169,9 @@ class Config(threading.local):
     )
     debug_nans: bool = _row(False, "Raise FloatingPointError when a result has NaN.", traced=True)
     debug_infs: bool = _row(False, "Raise FloatingPointError when a result has inf.", traced=True)
+    captured_array_limit: int = _row(
+        2**20, "Bytes of a NumPy array that programs may capture.", minimum=0, traced=True
+    )
     enable_checks: bool = _row(False, "Check internal invariants as programs are built.")
     verify: bool = _row(False, "Check the graph between all stages.")
     log_compiles: bool = _row(False, "Log every trace and compilation.")

@@ -103,7 +103,7 @@ class Jitted:
         self._donated = donated
         self._inline = inline
         self._effects: Effects | None = effects
-        if effects == "off":  # neither is it checked as part of other functions
+        if effects in ("off", "warn"):  # what is found in it is no matter of other functions
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)

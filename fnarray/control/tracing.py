@@ -56,6 +56,8 @@ class Traced:
         Of all that the function, and what it called, read from outside.
     verdict : Verdict or None
         What was found of its purity; None where that was not asked.
+    steady : bool
+        Whether it may be kept: while the guards hold, the function does the same.
     """
 
     signature: Signature
@@ -66,6 +68,7 @@ class Traced:
     cells: tuple[Any, ...]
     guards: Guards
     verdict: Verdict | None
+    steady: bool
 
     @property
     def name(self) -> str:
@@ -145,7 +148,9 @@ def traced(
     if found is not None and found.fits(cells_of(fun)):
         collect(found.guards)
         return found
-    traces[key] = result = trace(fun, signature, user=user, known=len(traces), call=call)
+    result = trace(fun, signature, user=user, known=len(traces), call=call)
+    if result.steady:
+        traces[key] = result
     return result
 
 
@@ -166,13 +171,15 @@ def trace(
     with collecting(guards), admit(fun, transform, statics=tuple(signature.statics)) as admission:
         guards.update(admission.guards)
         graph, out_spec = _run(fun, signature, user, known, call)
+    guards.settle()
     if config.effects == "warn":
         # What it rebinds itself would never hold.
         guards.drop(guards.changed())
     closed, source = closed_over_nothing(graph), fun_source(fun)
     return Traced(
-        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict
-    )
+        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict,
+        admission.steady,
+    )  # fmt: skip
 
 
 def _run(

@@ -19,7 +19,7 @@ from .findings import Finding, Place
 from .rules import LintRule
 from .scopes import Frame, facts_of, parameters
 from .statements import Statements
-from .values import CONTAINERS, OUTSIDE, Function, Resolver, Value, join
+from .values import CHANGING, CONTAINERS, OUTSIDE, Function, Resolver, Value, join
 
 #: Calls entered in one analysis, and how deep: far above any real function.
 _MOST_CALLS = 1500
@@ -93,10 +93,10 @@ class Engine(Statements, Expressions, Calls):
     def use(self, value: Value, frame: Frame, node: ast.AST) -> None:
         """Check that an object may be read here."""
         for one in value.each():
-            if one.level != OUTSIDE or one.argument:
+            if one.level != OUTSIDE or one.argument or one.guarded:
                 continue
             where, at = one.origin if one.origin is not None else (frame, node)
-            if one.kind == "element" and one.bound is not None:
+            if one.kind in ("element", "member") and one.bound is not None:
                 self.use(one.bound.but(origin=one.bound.origin or (where, at)), frame, node)
             elif one.rebound and one.kind not in ("function", "class", "module"):
                 self.report(rules.ReboundCell, where, at, one.name, one.rebound)
@@ -107,6 +107,8 @@ class Engine(Statements, Expressions, Calls):
                 self.report(rules.MutableArray, where, at, one.name)
             elif one.kind == "rng":
                 self.report(rules.OuterGenerator, frame, node, one.name)
+            elif one.kind == "instance":
+                self.report(rules.MutableRead, where, at, one.name, "object")
             elif one.constant or one.kind in ("function", "class", "module", "partial"):
                 pass
             elif one.holder == "attribute":
@@ -115,7 +117,7 @@ class Engine(Statements, Expressions, Calls):
                 self.report(rules.GlobalScalar, where, at, one.name)
             if one.kind == "tuple" and (parts := self.resolver.items(one)) is not None:
                 for part in parts:
-                    if part.kind in CONTAINERS or part.kind == "ndarray":
+                    if part.kind in CHANGING:
                         self.use(part.but(name=one.name, origin=(where, at)), frame, node)
 
     def mutate(

@@ -12,6 +12,8 @@ from .values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Value, join
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
+#: Objects that a helper may return unread.
+_PASSED_ON = CONTAINERS | {"instance"}
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
 
@@ -177,7 +179,7 @@ class Expressions:
     def escape(self: Any, value: Value, frame: Frame, node: ast.AST) -> None:
         """Return a value: at the end of the trace that is to read it."""
         if self.depth <= 1 or not any(
-            v.level == OUTSIDE and v.kind in CONTAINERS for v in value.each()
+            v.level == OUTSIDE and v.kind in _PASSED_ON for v in value.each()
         ):
             self.use(value, frame, node)
         if self.depth <= 1:
@@ -262,12 +264,10 @@ class Expressions:
             return Value("", one.level, argument=True, name=one.name)
         if one.level != OUTSIDE:
             return self.unknown(one.level)
-        if one.kind in ("tuple", "frozen", "scalar"):
-            parts = list(self.resolver.items(one) or ())
-            if hasattr(one.obj, "keys"):
-                keys = list(one.obj)
-                index = keys.index(index) if index in keys else None
-            if isinstance(index, int) and -len(parts) <= index < len(parts):
+        if one.kind in ("tuple", "frozen", "scalar") or one.guarded:
+            known = self.resolver.item(one, index) if index is not None else None
+            parts = [known] if known is not None else list(self.resolver.items(one) or ())
+            if isinstance(index, int) and known is None and -len(parts) <= index < len(parts):
                 parts = [parts[index]]
             if one.kind == "scalar" or not parts:
                 return one
@@ -282,7 +282,9 @@ class Expressions:
         known = self.resolver.item(one, index) if index is not None else None
         if known is not None and (known.kind in CHANGING):
             return known.but(name=one.name, origin=one.origin)
-        return Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
+        element = Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
+        # Read it may be where nothing is kept: what it does when called is an effect even so.
+        return join([element, *self.resolver.callables(one, index)])
 
     def _expr_Attribute(self: Any, node: ast.Attribute, frame: Frame) -> Value:
         base = self.expr(node.value, frame)

@@ -23,11 +23,24 @@ def tree_of(code: CodeType, lines: list[str]) -> ast.Module | None:
     """Return the syntax tree of a whole file, parsed once, or None if it does not parse."""
     kept = _trees.get(code.co_filename)
     if kept is None or kept[0] is not lines:
-        try:
-            tree = ast.parse("".join(lines))
-        except (SyntaxError, ValueError):
-            tree = None
-        kept = _trees[code.co_filename] = lines, tree
+        kept = _trees[code.co_filename] = lines, parsed(lines)
+    return kept[1]
+
+
+def parsed(lines: list[str]) -> ast.Module | None:
+    """Return the syntax tree of some lines, or None if they do not parse."""
+    try:
+        return ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def tree_of_file(file: str, namespace: dict[str, Any]) -> ast.Module | None:
+    """Return the syntax tree of a module's own file, or None where it has none."""
+    lines = linecache.getlines(file, namespace) if file.endswith(".py") else []
+    kept = _trees.get(file)
+    if kept is None or kept[0] is not lines:
+        kept = _trees[file] = lines, parsed(lines) if lines else None
     return kept[1]
 
 

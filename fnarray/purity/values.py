@@ -80,6 +80,8 @@ class Value:
         ``"global"``, ``"cell"``, ``"attribute"``, ``"default"``: from where it was read.
     constant
         Whether that place is declared constant: CAPITALS, ``Final``, a trusted package.
+    guarded
+        Whether what it holds, all the way down, is compared at each call: it may be read.
     rebound
         What happens to the cell it was read from (``"a loop rebinds"``), or "".
     origin
@@ -94,6 +96,7 @@ class Value:
         "constant",
         "fields",
         "function",
+        "guarded",
         "holder",
         "kind",
         "level",
@@ -119,6 +122,7 @@ class Value:
         fields: dict[Any, Value] | None = None,
         holder: str = "",
         constant: bool = False,
+        guarded: bool = False,
         rebound: str = "",
         origin: tuple[Any, ast.AST] | None = None,
         others: tuple[Value, ...] = (),
@@ -134,6 +138,7 @@ class Value:
         self.fields = fields
         self.holder = holder
         self.constant = constant
+        self.guarded = guarded
         self.rebound = rebound
         self.origin = origin
         self.others = others
@@ -196,10 +201,13 @@ class Resolver(Protocol):
         """Return the attribute of an object that is not local."""
 
     def items(self, value: Value) -> Iterator[Value] | None:
-        """Return the elements of an immutable container that is not local, such as a tuple."""
+        """Return the elements of a container that is not local and is immutable, or guarded."""
 
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container that is not local holds now, at a constant index."""
+
+    def callables(self, value: Value, index: Any) -> list[Value]:
+        """Return the functions that a container holds now, at an index or, for None, at any."""
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code, and the receiver it is bound to.

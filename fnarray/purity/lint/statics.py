@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from ..bindings import belongs, bound_once, bound_once_around
 from ..cells import rebound
 from ..known import RESULTS, effect_of
 from ..values import CONTAINERS, OUTSIDE, Function, Value, join
@@ -93,6 +94,8 @@ class StaticResolver:
             if inner and not fixed and (by := self.rebound(scope, name)):
                 value = value or Value("", OUTSIDE, name=name, holder="cell")
                 return value.but(rebound=by)
+            if value is not None and inner and self.is_held(value, scope, name):
+                return value.but(guarded=True)
             return value
         binder = self.project.binder(scope.module, name)
         if binder is not None:
@@ -113,6 +116,16 @@ class StaticResolver:
             assert isinstance(node, FUNCTIONS)
             self._rebound[key] = rebound(tree, node.lineno, node.col_offset, name)
         return self._rebound[key]
+
+    def is_held(self, value: Value, scope: Scope, name: str) -> bool:
+        """Say whether what a captured variable holds is compared at each call, and may be read."""
+        if value.kind != "ndarray" and value.kind not in CONTAINERS:
+            return False
+        tree, node = scope.module.source.tree, scope.node
+        assert tree is not None
+        assert isinstance(node, FUNCTIONS)
+        seen = bound_once_around if value.kind == "ndarray" else belongs
+        return seen(tree, node.lineno, node.col_offset, name)
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
@@ -150,6 +163,11 @@ class StaticResolver:
     def item(self, value: Value, index: object) -> Value | None:
         """Return what a container holds at a constant index, when its text shows it."""
         return value.fields.get(("item", index)) if value.fields else None
+
+    def callables(self, value: Value, index: object) -> list[Value]:
+        """Return the functions that a container holds, when its text shows them."""
+        found = self.item(value, index)
+        return [found] if found is not None and found.function is not None else []
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable, and the receiver that it is bound to."""
@@ -225,9 +243,14 @@ class StaticResolver:
         constant = constant or all(isinstance(b, Defined) for b in bindings)
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
+        if not constant and holder == "global" and value.kind in ("scalar", "ndarray"):
+            source = scope.module.source
+            constant = source.tree is not None and not source.cells and (
+                bound_once(source.tree, name))  # fmt: skip
+        guarded = constant and value.kind == "ndarray"
         # A method kept under another name says by its own which method it is.
         shown = value.name if value.kind == "member" else name
-        return value.but(name=shown, holder=holder, constant=constant)
+        return value.but(name=shown, holder=holder, constant=constant, guarded=guarded)
 
     def _binding(self, binding: Binding, scope: Scope, name: str) -> Value | None:
         match binding:

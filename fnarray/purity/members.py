@@ -1,0 +1,232 @@
+"""Attributes of live objects, found where Python would find them, by no code of the user's.
+
+Each answer is guarded by what it was found from: the entry of the instance's dictionary or its
+absence, and the descriptor in the class, never what a descriptor makes, which is new at each look.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from typing import TYPE_CHECKING, Any
+
+from .guards import MISSING, static
+from .objects import attribute_of, canonical, instance_dict, is_a, is_user_file, is_user_module
+from .values import OUTSIDE, Value
+
+if TYPE_CHECKING:
+    from .resolver import LiveResolver
+
+_FINAL = re.compile(r"\bFinal\b")
+#: Descriptors in C, which look at the object alone.
+_PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_PROPERTIES = (property, functools.cached_property)
+#: Kinds whose attributes no assignment can change.
+_FIXED = frozenset({"frozen", "tuple", "array", "scalar"})
+
+
+def is_constant(name: str, notes: Any) -> bool:
+    """Say whether a name is declared a constant: in capitals, or annotated as ``Final``."""
+    if name.isupper() or (name.startswith("__") and name.endswith("__")):
+        return True
+    note = notes.get(name) if isinstance(notes, dict) else None
+    return note is not None and bool(_FINAL.search(str(note)))
+
+
+def wrapped_by(obj: Any) -> Any:
+    """Return the function that an object, no plain function, stands for; None if it does not.
+
+    An object of the user's own class stands for itself: its ``__call__`` may do anything.
+    """
+    if is_a(obj, (types.FunctionType, type, types.ModuleType)) or not callable(obj):
+        return None
+    inner = attribute_of(obj, "__wrapped__")
+    if not callable(inner) or attribute_of(obj, "__fnarray_pure__") is True:
+        return None
+    call = static(type(obj), "__call__")
+    own = isinstance(call, types.FunctionType) and is_user_file(call.__code__.co_filename)
+    return None if own else inner
+
+
+def attribute(resolver: LiveResolver, obj: Any, name: str, value: Value) -> Value | None:
+    """Return the attribute of an object; None where nobody knows it."""
+    spelled = f"{value.name}.{name}" if value.name else name
+    if name == "__class__":
+        return resolver.describe(type(obj), type(obj).__name__, "attribute", True)
+    if is_a(obj, types.ModuleType):
+        return _of_module(resolver, obj, name, spelled)
+    if name.startswith("__") and not name.endswith("__"):
+        owner = obj if is_a(obj, type) else type(obj)
+        private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
+        name = next((p for p in private if attribute_of(obj, p, MISSING) is not MISSING), name)
+    if is_a(obj, type):
+        return _of_class(resolver, obj, name, spelled, value)
+    return _of_instance(resolver, obj, name, spelled, value)
+
+
+def _of_module(
+    resolver: LiveResolver, module: types.ModuleType, name: str, spelled: str
+) -> Value | None:
+    space = vars(module)
+    user = is_user_module(module.__name__)
+    if name not in space:
+        resolver.guards.add_name(space, name)
+        if "__getattr__" not in space or user:
+            return None
+    try:
+        obj = space[name] if name in space else getattr(module, name)
+    except Exception:  # a library's own __getattr__ may raise anything: nothing is known then
+        return None
+    if user or not callable(obj):
+        # The functions of installed packages are what they are.
+        resolver.guards.add_name(space, name)
+    constant = not user or is_constant(name, space.get("__annotations__"))
+    constant = constant or resolver.is_final(space, name)
+    found = resolver.settled(resolver.describe(obj, spelled, "global", constant))
+    if not user and found.kind != "module":
+        found.ref = canonical(f"{module.__name__}.{name}")
+    return found
+
+
+def _of_class(
+    resolver: LiveResolver, cls: type, name: str, spelled: str, value: Value
+) -> Value | None:
+    found = static(cls, name)
+    user = is_user_module(cls.__module__)
+    if user:
+        resolver.guards.add_static(cls, name, found)
+    if found is MISSING:
+        return _opaque(spelled) if _answers_itself(type(cls)) else None
+    if isinstance(found, classmethod):
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if isinstance(found, (staticmethod, types.FunctionType, property)) or _binds(found):
+        holder = "static" if isinstance(found, staticmethod) else "attribute"
+        return resolver.describe(found, spelled, holder, True)
+    if isinstance(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
+        return None  # a slot or a named tuple's field: what it reads is in the instance
+    if hasattr(type(found), "__get__"):
+        mine = is_user_module(type(found).__module__) and not _is_harmless(type(found))
+        return _opaque(spelled) if mine else None
+    try:
+        obj = found if user else getattr(cls, name)
+    except AttributeError:
+        return None
+    constant = (
+        not user
+        or is_constant(name, getattr(cls, "__annotations__", None))
+        or name in getattr(cls, "__dataclass_fields__", ())  # the default of a field
+    )
+    made = resolver.settled(resolver.describe(obj, spelled, "attribute", constant))
+    if not user:
+        made.ref = canonical(f"{cls.__module__}.{cls.__qualname__}.{name}")
+    return made
+
+
+def _of_instance(
+    resolver: LiveResolver, obj: Any, name: str, spelled: str, value: Value
+) -> Value | None:
+    cls, guards = type(obj), resolver.guards
+    space = instance_dict(obj)
+    user = is_user_module(cls.__module__)
+    found = static(cls, name)
+    if space is not None and name in space and not isinstance(found, property):
+        return _own(resolver, obj, name, space[name], spelled, value)
+    if name == "__dict__" or found is MISSING:
+        if user or is_a(obj, types.FunctionType):
+            guards.add_state(obj, name, MISSING)
+            guards.add_static(cls, name, found)
+        return _opaque(spelled) if user and _answers_itself(cls) else None
+    if user:
+        guards.add_static(cls, name, found)
+        if space is not None and not isinstance(found, property):
+            guards.add_state(obj, name, MISSING)
+    if isinstance(found, classmethod):
+        owner = resolver.describe(cls, cls.__name__, "attribute", True)
+        return resolver.describe(found, spelled, "attribute", True, bound=owner)
+    if isinstance(found, staticmethod):
+        return resolver.describe(found, spelled, "attribute", True)
+    if isinstance(found, _PROPERTIES):
+        made = resolver.describe(found, spelled, "attribute", True, bound=value)
+        if made.function is not None or user:
+            return made if made.function is not None else _opaque(spelled)
+    if isinstance(found, types.FunctionType) or _binds(found):
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if isinstance(found, functools.partialmethod):
+        bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
+        fields: dict[Any, Value] = {
+            ("item", i): resolver.describe(a, name, "", True) for i, a in enumerate(found.args)
+        }
+        fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
+        return Value("partial", OUTSIDE, name=spelled, bound=bound, fields=fields, constant=True)
+    if isinstance(found, _PLAIN):
+        return _slot(resolver, obj, found, spelled, value)
+    if isinstance(found, types.DynamicClassAttribute):  # as an enumeration's ``value``
+        made = resolver.describe(property(found.fget), spelled, "attribute", True, bound=value)
+        if made.function is not None:
+            return made
+    if hasattr(type(found), "__get__"):
+        if not _is_harmless(type(found)) and (user or is_user_module(type(found).__module__)):
+            return _opaque(spelled)  # a descriptor of the user's, or that calls what is
+        try:
+            found = getattr(obj, name)
+        except Exception:  # a library's descriptor may raise anything: nothing is known then
+            return None
+    constant = _is_fixed(value) or is_constant(name, getattr(cls, "__annotations__", None))
+    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+
+
+def _own(
+    resolver: LiveResolver, obj: Any, name: str, inner: Any, spelled: str, value: Value
+) -> Value:
+    """Return an attribute that the object itself holds."""
+    fixed = _is_fixed(value)
+    made = resolver.describe(inner, spelled, "attribute", fixed or is_a(obj, types.FunctionType))
+    kept = made.constant or made.kind in ("function", "class", "module", "partial")
+    if kept and not value.guarded:
+        resolver.guards.add_state(obj, name, inner)
+    return resolver.settled(made)
+
+
+def _slot(resolver: LiveResolver, obj: Any, slot: Any, spelled: str, value: Value) -> Value | None:
+    try:
+        inner = slot.__get__(obj, type(obj))
+    except AttributeError:
+        return None
+    made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
+    if made.kind in ("function", "class", "module", "partial") or (
+        made.constant and isinstance(slot, types.MemberDescriptorType)
+        and is_user_module(type(obj).__module__)
+    ):  # fmt: skip
+        kept = inner
+        resolver.guards.add_contents(obj, spelled, lambda: slot.__get__(obj, type(obj)) is kept)
+    return resolver.settled(made)
+
+
+def _is_fixed(value: Value) -> bool:
+    return value.kind in _FIXED or value.guarded
+
+
+def _opaque(spelled: str) -> Value:
+    """Return what only running the user's code would tell: it is as changeable as its object."""
+    return Value("opaque", OUTSIDE, name=spelled, holder="attribute")
+
+
+def _answers_itself(cls: type) -> bool:
+    """Say whether a class of the user's answers for attributes that it does not have."""
+    return static(cls, "__getattr__") is not MISSING or isinstance(
+        static(cls, "__getattribute__"), types.FunctionType
+    )
+
+
+def _is_harmless(descriptor: type) -> bool:
+    """Say whether a descriptor's look-up is in C, or an enumeration's."""
+    look = static(descriptor, "__get__")
+    return not isinstance(look, types.FunctionType) or issubclass(
+        descriptor, types.DynamicClassAttribute
+    )
+
+
+def _binds(found: Any) -> bool:
+    """Say whether what a class holds wraps a function, and binds as a method does."""
+    return wrapped_by(found) is not None and hasattr(type(found), "__get__")
