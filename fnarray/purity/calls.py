@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
-from . import rules
+from . import protocols, rules
 from .known import (
     ARRAY_MUTATORS,
     DRAWING,
@@ -34,6 +34,10 @@ _LOGGERS = frozenset(
 )
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
 _TEXT = (str, bytes)
+#: Functions that add, compare or test what they draw.
+_COMPARING = frozenset(
+    {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
+)
 
 
 class Calls:
@@ -230,14 +234,17 @@ class Calls:
             key = node.args[1] if isinstance(node, ast.Call) else None
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 return self.attribute(args[0], key.value, frame, node)
+            self.use_any(args[0], frame, node)
             self.use_all(args, frame, node)
             return self.element(args[0], frame) if args[0].argument else self.unknown(level)
         if ref == "builtins.hash" and args:
+            self.use(args[0], frame, node)
+            protocols.asked_by(self, ref, args, frame, node)
             if _is_text(node, args[0]):
                 self.report(rules.Identity, frame, node, "hash")
             return self.unknown(level)
         if ref == "builtins.super":
-            return Value("super", level)
+            return protocols.super_of(self, args, frame)
         if ref == "functools.partial" and args:
             fields: dict[Any, Value] = {**_numbered(args[1:]), **keywords}
             return Value("partial", level, name=args[0].name, bound=args[0], fields=fields)
@@ -245,6 +252,7 @@ class Calls:
             return Value("wraps", level)
         if ref in ("functools.lru_cache", "functools.cache"):
             return args[0] if args and args[0].function else Value("wraps", level)
+        protocols.asked_by(self, ref, args, frame, node)
         if ref in WRAPPING or ref in DRAWING:
             return self.gather(ref, args, keywords, frame, node)
         kind = RESULTS.get(ref)
@@ -287,7 +295,12 @@ class Calls:
         kind = RESULTS.get(ref, "")
         if ref in ("builtins.tuple", "builtins.frozenset"):
             kind = "tuple"
-        if ref in ("builtins.sum", "builtins.min", "builtins.max") and kind:
+        if ref in _COMPARING:
+            for part in parts:
+                self.use(part, frame, node)
+        if ref in ("builtins.min", "builtins.max"):
+            return join([self.unknown(frame.level), *parts]) or inner
+        if ref == "builtins.sum":
             return self.unknown(frame.level)
         return Value(kind, frame.level, fields={None: inner} if kind else None)
 
@@ -401,7 +414,12 @@ class Calls:
         if "out" in keywords:
             self.mutate(keywords["out"], frame, node, "out=")
         everything = [*args, *keywords.values()]
+        if callee.bound is not None and callee.kind == "function":
+            self.use(callee.bound, frame, node)  # a method that nobody enters
+        if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):
+            self.callbacks(list(callee.fields.values()), frame, node)
         self.use_all(everything, frame, node)
+        protocols.asked_by(self, callee.ref, everything, frame, node)
         if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
             for value in everything:
                 if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
@@ -417,9 +435,18 @@ class Calls:
         for value in values:
             self.use(value, frame, node)
 
+    def use_any(self: Any, value: Value, frame: Frame, node: ast.AST) -> None:
+        """Read an attribute of an object by a name that only running would tell."""
+        for one in value.each():
+            if one.level == OUTSIDE and not one.argument and self.resolver.is_open(one):
+                name = f"{one.name}.<computed>"
+                self.report(rules.MutableAttribute, frame, node, name)
+
     def is_callable(self: Any, value: Value) -> bool:
         """Say whether an argument is a function of the user's."""
         return any(v.function is not None or v.kind in ("partial", "function") or
+                   (v.kind == "frozen" and v.fields is not None and v.level == OUTSIDE and
+                    any(f.kind == "function" for f in v.fields.values())) or
                    (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
                    for v in value.each())  # fmt: skip
 
@@ -437,6 +464,9 @@ class Calls:
         for value in values:
             if self.is_callable(value):
                 self.call_back(value, [], frame, node)
+            for one in value.each():
+                if one.level == OUTSIDE and one.kind == "frozen" and one.fields:
+                    self.callbacks(list(one.fields.values()), frame, node)
 
     def call_back(
         self: Any, value: Value, given: list[Value], frame: Frame, node: ast.AST

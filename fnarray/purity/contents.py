@@ -15,6 +15,7 @@ import gc
 import sys
 import types
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from operator import is_
 from typing import Any
 
@@ -42,12 +43,15 @@ class Contents:
         Says whether they still are.
     some : bool
         Whether there is anything in it that could change.
+    functions : list
+        The functions in it, which whoever has the object may call.
     """
 
-    __slots__ = ("_checks", "hold", "some")
+    __slots__ = ("_checks", "functions", "hold", "some")
 
-    def __init__(self, checks: list[Check]) -> None:
+    def __init__(self, checks: list[Check], functions: list[types.FunctionType]) -> None:
         self._checks = checks
+        self.functions = functions
         self.some = bool(checks)
         self.hold: Check = checks[0] if len(checks) == 1 else self._all
 
@@ -66,10 +70,9 @@ def contents_of(obj: Any) -> Contents | None:
     and is not kept.
     """
     try:
-        checks = _taken(obj)
+        return _taken(obj)
     except Unseen:
         return None
-    return Contents(checks)
 
 
 def memory_of(obj: Any) -> Check | None:
@@ -87,8 +90,9 @@ def memory_of(obj: Any) -> Check | None:
     return lambda: equals(obj.tobytes()) is True and obj.shape == shape and obj.dtype is dtype
 
 
-def _taken(root: Any) -> list[Check]:
+def _taken(root: Any) -> Contents:
     checks: list[Check] = []
+    functions: list[types.FunctionType] = []
     seen: dict[int, Any] = {}
     stack = [root]
     while stack:
@@ -99,9 +103,11 @@ def _taken(root: Any) -> list[Check]:
             raise Unseen
         seen[id(one)] = one
         if is_a(one, Tracer):
-            return []
+            return Contents([], functions)
+        if type(one) is types.FunctionType and one is not root:
+            functions.append(one)
         stack += _look_into(one, checks)
-    return checks
+    return Contents(checks, functions)
 
 
 def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
@@ -133,14 +139,15 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     elif _advances(one):
         raise Unseen
     else:
-        inner = []
+        # Of a class in C nobody sees more than the functions that it holds.
+        inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType]
     return [*inner, *_state(one, checks)]
 
 
 def parts_of(one: functools.partial[Any]) -> Check:
     """Return a comparison of a ``partial`` with what it is now: ``keywords`` can be written."""
-    func, args, keywords = one.func, one.args, mapping_of(one.keywords)
-    return lambda: one.func is func and one.args is args and keywords()
+    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
+    return lambda: one.func is func and one.args is args and one.keywords is named and same()
 
 
 def mapping_of(one: dict[Any, Any]) -> Check:
@@ -225,6 +232,15 @@ def _slots(cls: type) -> list[Any]:
         if isinstance(slot, types.MemberDescriptorType) and name != "__weakref__"
         and "__slots__" in vars(c)
     ]  # fmt: skip
+
+
+def slots_of(obj: Any) -> list[tuple[str, Any]]:
+    """Return names and values of an object's slots."""
+    found = []
+    for slot in _slots(type(obj)):
+        with suppress(AttributeError):
+            found.append((slot.__name__, slot.__get__(obj)))
+    return found
 
 
 def is_immutable(cls: type) -> bool:

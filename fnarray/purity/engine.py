@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import rules
+from . import protocols, rules
 from .calls import Calls
 from .expressions import Expressions
 from .findings import Finding, Place
@@ -115,9 +115,9 @@ class Engine(Statements, Expressions, Calls):
                 self.report(rules.MutableAttribute, where, at, one.name)
             elif one.kind == "scalar" and one.holder == "global":
                 self.report(rules.GlobalScalar, where, at, one.name)
-            if one.kind == "tuple" and (parts := self.resolver.items(one)) is not None:
+            if one.kind in _HOLDING and (parts := self.resolver.parts(one)) is not None:
                 for part in parts:
-                    if part.kind in CHANGING:
+                    if part.kind in CHANGING or part.kind in _HOLDING:
                         self.use(part.but(name=one.name, origin=(where, at)), frame, node)
 
     def mutate(
@@ -145,6 +145,7 @@ class Engine(Statements, Expressions, Calls):
 
     def draw(self, value: Value, frame: Frame, node: ast.AST, *, explicit: bool = False) -> None:
         """Check that an object may be iterated over: drawn from, where it is an iterator."""
+        protocols.ask(self, value, protocols.ITERATED, frame, node)
         for one in value.each():
             name = one.name or "an iterator"
             if one.argument and (explicit or one.kind in ("iterator", "generator", "file")):
@@ -258,6 +259,8 @@ class Engine(Statements, Expressions, Calls):
         return ""
 
 
+#: Immutable, but what they hold need not be.
+_HOLDING = frozenset({"tuple", "frozen"})
 _READS = frozenset({"FNA201", "FNA202", "FNA203", "FNA204"})
 _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from . import protocols
 from .known import EFFECT_OBJECTS, effect_of
 from .rules import RULES
 from .scopes import Frame
@@ -99,28 +100,54 @@ class Expressions:
         return self.element(value, frame)
 
     def _expr_IfExp(self: Any, node: ast.IfExp, frame: Frame) -> Value:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         parts = self.expr(node.body, frame), self.expr(node.orelse, frame)
         return join(parts) or self.unknown(frame.level)
 
     def _expr_BoolOp(self: Any, node: ast.BoolOp, frame: Frame) -> Value:
-        return join([self.expr(v, frame) for v in node.values]) or self.unknown(frame.level)
+        values = [self.expr(v, frame) for v in node.values]
+        for value, part in zip(values[:-1], node.values, strict=False):
+            protocols.ask(self, value, protocols.TRUTH, frame, part)
+        return join(values) or self.unknown(frame.level)
 
     def _expr_BinOp(self: Any, node: ast.BinOp, frame: Frame) -> Value:
         left, right = self.read(node.left, frame), self.read(node.right, frame)
+        made = protocols.binary(self, node.op, left, right, frame, node)
+        if made is not None:
+            return made
         for one in (*left.each(), *right.each()):
             if one.kind in ("list", "ndarray"):
                 return Value(one.kind, frame.level, fields={})
         return self.unknown(frame.level)
 
+    def _expr_UnaryOp(self: Any, node: ast.UnaryOp, frame: Frame) -> Value:
+        value = self.read(node.operand, frame)
+        protocols.unary(self, node.op, value, frame, node)
+        return self.unknown(frame.level)
+
+    def _expr_FormattedValue(self: Any, node: ast.FormattedValue, frame: Frame) -> Value:
+        value = self.read(node.value, frame)
+        protocols.ask(self, value, protocols.TEXT, frame, node)
+        if node.format_spec is not None:
+            self.read(node.format_spec, frame)
+        return self.unknown(frame.level)
+
+    def test(self: Any, node: ast.expr, frame: Frame) -> None:
+        """Evaluate an expression of which only the truth counts."""
+        protocols.ask(self, self.read(node, frame), protocols.TRUTH, frame, node)
+
     def _expr_Compare(self: Any, node: ast.Compare, frame: Frame) -> Value:
-        self.read(node.left, frame)
+        left = self.expr(node.left, frame)
+        if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            self.use(left, frame, node.left)  # else which object it is, a guard tells
         for way, right in zip(node.ops, node.comparators, strict=True):
             value = self.expr(right, frame)
             if isinstance(way, (ast.In, ast.NotIn)):
                 self.draw(value, frame, right)
-            else:
+            elif not isinstance(way, (ast.Is, ast.IsNot)):
                 self.use(value, frame, right)
+            protocols.compare(self, way, left, value, frame, node)
+            left = value
         return self.unknown(frame.level)
 
     def _expr_Lambda(self: Any, node: ast.Lambda, frame: Frame) -> Value:
@@ -202,7 +229,7 @@ class Expressions:
                     frame.env.pop(target.id, None)
             self.target(generator.target, self.element(items, frame), frame)
             for test in generator.ifs:
-                self.read(test, frame)
+                self.test(test, frame)
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self.branches += 1
         parts: list[Value] = []
@@ -241,7 +268,11 @@ class Expressions:
 
     def _expr_Subscript(self: Any, node: ast.Subscript, frame: Frame) -> Value:
         base = self.expr(node.value, frame)
-        self.read(node.slice, frame)
+        at = self.read(node.slice, frame)
+        protocols.ask(self, at, protocols.INDEX, frame, node.slice)
+        found = protocols.ask(self, base, ("__getitem__", "__missing__"), frame, node, [at])
+        if found is not None:
+            return join([found, *self.part(base, frame).each()]) or found
         index = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return self.part(base, frame, index)
 
@@ -297,6 +328,10 @@ class Expressions:
 
     def _attribute(self: Any, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
         name = f"{one.name}.{attr}" if one.name else attr
+        if one.kind == "super":
+            found = protocols.super_attribute(self, one, attr, frame, node)
+            if found is not None:
+                return found
         if attr == "__class__" and one.kind == "instance" and one.bound is not None:
             return one.bound
         if one.level != OUTSIDE or one.argument:

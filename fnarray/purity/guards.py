@@ -154,7 +154,7 @@ class _Weak:
 
 def _alive(holder: Any) -> Any:
     """Return a holder that guards may keep: classes, modules, functions; of others, a reference."""
-    if isinstance(holder, (type, types.ModuleType, types.FunctionType)):
+    if issubclass(type(holder), (type, types.ModuleType, types.FunctionType)):
         return holder
     try:
         return _Weak(weakref.ref(holder))

@@ -18,6 +18,7 @@ from .values import OUTSIDE, Value
 if TYPE_CHECKING:
     from .resolver import LiveResolver
 
+_LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
 #: Descriptors in C, which look at the object alone.
 _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -30,7 +31,7 @@ def is_constant(name: str, notes: Any) -> bool:
     """Say whether a name is declared a constant: in capitals, or annotated as ``Final``."""
     if name.isupper() or (name.startswith("__") and name.endswith("__")):
         return True
-    note = notes.get(name) if isinstance(notes, dict) else None
+    note = notes.get(name) if is_a(notes, dict) else None
     return note is not None and bool(_FINAL.search(str(note)))
 
 
@@ -45,7 +46,7 @@ def wrapped_by(obj: Any) -> Any:
     if not callable(inner) or attribute_of(obj, "__fnarray_pure__") is True:
         return None
     call = static(type(obj), "__call__")
-    own = isinstance(call, types.FunctionType) and is_user_file(call.__code__.co_filename)
+    own = is_a(call, types.FunctionType) and is_user_file(call.__code__.co_filename)
     return None if own else inner
 
 
@@ -96,14 +97,18 @@ def _of_class(
     user = is_user_module(cls.__module__)
     if user:
         resolver.guards.add_static(cls, name, found)
+    if found is MISSING or static(type(cls), "__getattribute__") is not _LOOK_UP:
+        above = static(type(cls), name)
+        if type(cls) is not type and above is not MISSING:
+            return _bound(resolver, above, type(cls), spelled, value)
     if found is MISSING:
         return _opaque(spelled) if _answers_itself(type(cls)) else None
-    if isinstance(found, classmethod):
+    if is_a(found, classmethod):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
-    if isinstance(found, (staticmethod, types.FunctionType, property)) or _binds(found):
-        holder = "static" if isinstance(found, staticmethod) else "attribute"
+    if is_a(found, (staticmethod, types.FunctionType, property)) or _binds(found):
+        holder = "static" if is_a(found, staticmethod) else "attribute"
         return resolver.describe(found, spelled, holder, True)
-    if isinstance(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
+    if is_a(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
         return None  # a slot or a named tuple's field: what it reads is in the instance
     if hasattr(type(found), "__get__"):
         mine = is_user_module(type(found).__module__) and not _is_harmless(type(found))
@@ -130,7 +135,7 @@ def _of_instance(
     space = instance_dict(obj)
     user = is_user_module(cls.__module__)
     found = static(cls, name)
-    if space is not None and name in space and not isinstance(found, property):
+    if space is not None and name in space and not is_a(found, property):
         return _own(resolver, obj, name, space[name], spelled, value)
     if name == "__dict__" or found is MISSING:
         if user or is_a(obj, types.FunctionType):
@@ -139,32 +144,15 @@ def _of_instance(
         return _opaque(spelled) if user and _answers_itself(cls) else None
     if user:
         guards.add_static(cls, name, found)
-        if space is not None and not isinstance(found, property):
+        if space is not None and not is_a(found, property):
             guards.add_state(obj, name, MISSING)
-    if isinstance(found, classmethod):
-        owner = resolver.describe(cls, cls.__name__, "attribute", True)
-        return resolver.describe(found, spelled, "attribute", True, bound=owner)
-    if isinstance(found, staticmethod):
-        return resolver.describe(found, spelled, "attribute", True)
-    if isinstance(found, _PROPERTIES):
-        made = resolver.describe(found, spelled, "attribute", True, bound=value)
-        if made.function is not None or user:
-            return made if made.function is not None else _opaque(spelled)
-    if isinstance(found, types.FunctionType) or _binds(found):
-        return resolver.describe(found, spelled, "attribute", True, bound=value)
-    if isinstance(found, functools.partialmethod):
-        bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
-        fields: dict[Any, Value] = {
-            ("item", i): resolver.describe(a, name, "", True) for i, a in enumerate(found.args)
-        }
-        fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
-        return Value("partial", OUTSIDE, name=spelled, bound=bound, fields=fields, constant=True)
-    if isinstance(found, _PLAIN):
+    made = _bound(resolver, found, cls, spelled, value)
+    if made is not None:
+        return made
+    if user and is_a(found, _PROPERTIES):
+        return _opaque(spelled)
+    if is_a(found, _PLAIN):
         return _slot(resolver, obj, found, spelled, value)
-    if isinstance(found, types.DynamicClassAttribute):  # as an enumeration's ``value``
-        made = resolver.describe(property(found.fget), spelled, "attribute", True, bound=value)
-        if made.function is not None:
-            return made
     if hasattr(type(found), "__get__"):
         if not _is_harmless(type(found)) and (user or is_user_module(type(found).__module__)):
             return _opaque(spelled)  # a descriptor of the user's, or that calls what is
@@ -173,6 +161,61 @@ def _of_instance(
         except Exception:  # a library's descriptor may raise anything: nothing is known then
             return None
     constant = _is_fixed(value) or is_constant(name, getattr(cls, "__annotations__", None))
+    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+
+
+def _bound(
+    resolver: LiveResolver, found: Any, cls: type, spelled: str, value: Value
+) -> Value | None:
+    """Return a method or property that a class holds, bound to an object; None for other things."""
+    if is_a(found, classmethod):
+        value = resolver.describe(cls, cls.__name__, "attribute", True)
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if is_a(found, staticmethod):
+        return resolver.describe(found, spelled, "attribute", True)
+    if is_a(found, types.FunctionType) or _binds(found):
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if is_a(found, functools.partialmethod):
+        bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
+        fields: dict[Any, Value] = {
+            ("item", i): resolver.describe(a, spelled, "", True) for i, a in enumerate(found.args)
+        }
+        fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
+        return Value("partial", OUTSIDE, name=spelled, bound=bound, fields=fields, constant=True)
+    if is_a(found, types.DynamicClassAttribute):  # as an enumeration's ``value``
+        found = property(found.fget)
+    if is_a(found, _PROPERTIES):
+        made = resolver.describe(found, spelled, "attribute", True, bound=value)
+        return made if made.function is not None else None
+    return None
+
+
+def inherited(resolver: LiveResolver, owner: type, value: Value, name: str) -> Value | None:
+    """Return what the classes after one, in the order of an object's class, have by a name."""
+    made_by = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+    cls = made_by or (value.obj if is_a(value.obj, type) else type(value.obj))
+    if not is_a(cls, type) or owner not in cls.__mro__:
+        return None
+
+    def after() -> tuple[Any, Any]:
+        mro = cls.__mro__
+        for c in mro[mro.index(owner) + 1 :]:
+            if name in vars(c):
+                return c, vars(c)[name]
+        return None, MISSING
+
+    home, found = after()
+    if found is MISSING:
+        return None
+    if is_user_module(home.__module__):
+        resolver.guards.add_contents(cls, f"super().{name}", lambda: after()[1] is found)
+    spelled = f"super().{name}"
+    made = _bound(resolver, found, cls, spelled, value)
+    if made is not None:
+        return made
+    if hasattr(type(found), "__get__"):
+        return None
+    constant = is_constant(name, getattr(home, "__annotations__", None))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
@@ -195,7 +238,7 @@ def _slot(resolver: LiveResolver, obj: Any, slot: Any, spelled: str, value: Valu
         return None
     made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
     if made.kind in ("function", "class", "module", "partial") or (
-        made.constant and isinstance(slot, types.MemberDescriptorType)
+        made.constant and is_a(slot, types.MemberDescriptorType)
         and is_user_module(type(obj).__module__)
     ):  # fmt: skip
         kept = inner
@@ -214,7 +257,7 @@ def _opaque(spelled: str) -> Value:
 
 def _answers_itself(cls: type) -> bool:
     """Say whether a class of the user's answers for attributes that it does not have."""
-    return static(cls, "__getattr__") is not MISSING or isinstance(
+    return static(cls, "__getattr__") is not MISSING or is_a(
         static(cls, "__getattribute__"), types.FunctionType
     )
 
@@ -222,9 +265,7 @@ def _answers_itself(cls: type) -> bool:
 def _is_harmless(descriptor: type) -> bool:
     """Say whether a descriptor's look-up is in C, or an enumeration's."""
     look = static(descriptor, "__get__")
-    return not isinstance(look, types.FunctionType) or issubclass(
-        descriptor, types.DynamicClassAttribute
-    )
+    return not is_a(look, types.FunctionType) or issubclass(descriptor, types.DynamicClassAttribute)
 
 
 def _binds(found: Any) -> bool:

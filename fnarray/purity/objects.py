@@ -158,7 +158,17 @@ def kind_of(obj: Any) -> str:
             return "function"
     if user or issubclass(t, _HOLDERS):
         return "instance"
-    return "frozen" if t.__module__.partition(".")[0] in ("fnarray", "optree") else "foreign"
+    own = t.__module__.partition(".")[0] in ("fnarray", "optree") or _is_part_of_library(obj)
+    return "frozen" if own else "foreign"
+
+
+def _is_part_of_library(obj: Any) -> bool:
+    """Say whether the module of an installed class holds the object itself, as it does functions.
+
+    Such an object, ``scipy.stats.norm`` for one, is as much the library's own as its functions.
+    """
+    module = sys.modules.get(type(obj).__module__)
+    return any(x is obj for x in vars(module).values()) if module is not None else False
 
 
 _KINDS: dict[type, str] = {

@@ -15,17 +15,19 @@ from ..core.keep import forget_all
 from ..core.trace import Tracer
 from .bindings import belongs, bound_once, bound_once_around
 from .cells import rebound
-from .contents import contents_of, items_of, mapping_of, parts_of
+from .contents import Contents, contents_of, items_of, mapping_of, parts_of, slots_of
 from .guards import Guards, static
-from .members import attribute, is_constant, wrapped_by
+from .members import attribute, inherited, is_constant, wrapped_by
 from .objects import (
     attribute_of,
     flags_of,
+    instance_dict,
     is_a,
     is_array,
     is_own_file,
     is_trusted,
     is_user_file,
+    is_user_module,
     kind_of,
     name_of,
     trusted_packages,
@@ -47,7 +49,7 @@ class LiveResolver:
         self.guards = Guards()
         self._functions: dict[int, Function] = {}
         #: Whether an object's contents are guarded, by its identity; the object is held.
-        self._held: dict[int, tuple[Any, bool]] = {}
+        self._held: dict[int, tuple[Any, Contents | None]] = {}
 
     # --- the engine's questions ---
 
@@ -101,7 +103,7 @@ class LiveResolver:
     def is_final(self, namespace: dict[str, Any], name: str) -> bool:
         """Say whether the source of a module, all of which is seen, binds a name once."""
         file = namespace.get("__file__")
-        tree = tree_of_file(file, namespace) if isinstance(file, str) else None
+        tree = tree_of_file(file, namespace) if is_a(file, str) else None
         return tree is not None and bound_once(tree, name)
 
     def hold(self, obj: Any, name: str, *, trusted: bool = False) -> bool:
@@ -109,10 +111,20 @@ class LiveResolver:
         known = self._held.get(id(obj))
         if known is None:
             found = contents_of(obj)
-            known = self._held[id(obj)] = obj, found is not None
+            known = self._held[id(obj)] = obj, found
             if found is not None and found.some:
                 self.guards.add_contents(obj, name, found.hold, trusted=trusted)
-        return known[1]
+        return known[1] is not None
+
+    def _held_functions(self, obj: Any) -> dict[Any, Value] | None:
+        """Return the user's functions in an object of a library, which it may call."""
+        contents = self._held[id(obj)][1] if id(obj) in self._held else None
+        found = [
+            self.describe(f, f.__name__, "element", True)
+            for f in (contents.functions if contents is not None else ())
+            if is_user_file(f.__code__.co_filename)
+        ]
+        return {("item", i): v for i, v in enumerate(found)} or None
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object from outside, running no code of the user's."""
@@ -122,6 +134,35 @@ class LiveResolver:
             if obj is None:
                 return None
         return attribute(self, obj, name, value)
+
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+        return inherited(self, owner.obj, receiver, name) if is_a(owner.obj, type) else None
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class in the user's code, whose operators are as well."""
+        cls = type(value.obj)
+        return _is_present(value.obj) and cls is not type and is_user_module(cls.__module__)
+
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a function, class or module of the user's."""
+        obj = value.obj
+        if is_a(obj, types.FunctionType):
+            return is_user_file(obj.__code__.co_filename)
+        if is_a(obj, (type, types.ModuleType)):
+            return is_user_module(obj.__name__ if is_a(obj, types.ModuleType) else obj.__module__)
+        return False
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
+        if is_a(value.obj, _HOLDING) or self.is_custom(value):
+            held = [*(self.items(value) or ())]
+            fields = instance_dict(value.obj) or {}
+            for field, obj in (*fields.items(), *slots_of(value.obj)):
+                spelled = f"{value.name}.{field}" if value.name else field
+                held.append(self.settled(self.describe(obj, spelled, "attribute", True)))
+            return iter(held)
+        return None
 
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of a container that is not local and is immutable, or guarded."""
@@ -154,7 +195,7 @@ class LiveResolver:
             known = self.item(value, index)
             found = [] if known is None else [known]
         else:
-            held = dict.values(parts) if isinstance(parts, dict) else parts
+            held = dict.values(parts) if is_a(parts, dict) else parts
             found = [self.describe(x, value.name, "element") for x in held if callable(x)]
         found = [v for v in found if v.kind in _CALLED]
         if found:
@@ -183,30 +224,31 @@ class LiveResolver:
             obj = obj.__func__
         while (inner := wrapped_by(obj)) is not None:
             obj = inner
-        kind = kind_of(obj)
+        kind, fields = kind_of(obj), None
         if kind == "foreign":
             # Of an installed class nobody knows whether its objects change: what they hold tells.
             kind = "frozen" if self.hold(obj, name, trusted=True) else "instance"
+            fields = self._held_functions(obj)
         elif is_a(obj, types.MappingProxyType):
             kind = "frozen" if self.hold(obj, name) else "dict"
         elif kind == "frozen" and is_array(obj):
             self._hold_still(obj, name)
         ref = name_of(obj) if kind in ("function", "class", "module") else ""
-        if kind == "function" and not ref and isinstance(obj, _BOUND):
+        if kind == "function" and not ref and is_a(obj, _BOUND):
             # A method of a list, say, kept under a name of its own: ``push = log.append``.
             receiver = self.describe(obj.__self__, name, holder)
             if receiver.kind in CHANGING or receiver.kind == "instance":
                 return Value("member", OUTSIDE, name=f"{name}.{obj.__name__}", bound=receiver)
         value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
-                      bound=bound)  # fmt: skip
+                      bound=bound, fields=fields)  # fmt: skip
         if kind == "partial":
             self._fill_partial(value, obj)
         elif kind == "property":
             getter = getattr(obj, "fget", None) or getattr(obj, "func", None)
-            if isinstance(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
+            if is_a(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
                 value.function = self.function(getter)
-        elif kind == "function" and isinstance(obj, types.FunctionType):
-            self._hold_closure(obj, name)
+        elif kind == "function" and is_a(obj, types.FunctionType):
+            self._hold_closure(value, obj, name)
         return value
 
     def _hold_still(self, array: Any, name: str) -> None:
@@ -216,8 +258,8 @@ class LiveResolver:
         chain = [array]
         while is_a(chain[-1].base, type(array)) and not flags_of(chain[-1].base).writeable:
             chain.append(chain[-1].base)
-        flags = [flags_of(one) for one in chain]
-        self.guards.add_contents(array, name, lambda: not any(f.writeable for f in flags))
+        still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
+        self.guards.add_contents(array, name, still)
 
     def _fill_partial(self, value: Value, held: functools.partial[Any]) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
@@ -231,26 +273,19 @@ class LiveResolver:
             k: self.settled(self.describe(v, k, "", True)) for k, v in held.keywords.items()
         }
 
-    def _hold_closure(self, fun: types.FunctionType, name: str) -> None:
+    def _hold_closure(self, value: Value, fun: types.FunctionType, name: str) -> None:
         """Guard what a function of an installed package captures: nobody enters it to see."""
         file = fun.__code__.co_filename
         if fun.__closure__ and not is_user_file(file) and not is_own_file(file):
             self.hold(fun, name, trusted=True)
+            value.fields = self._held_functions(fun)
 
     def function(self, fun: types.FunctionType) -> Function:
         """Return the syntax of a function, with the objects of its defaults."""
         kept = self._functions.get(id(fun))
         if kept is None:
             node, lines = node_of(fun)
-            # What autoreload swaps; defaults only where a call may leave an argument out.
-            self.guards.add_attribute(fun, "__code__", fun.__code__)
-            if fun.__defaults__ is not None:
-                self.guards.add_attribute(fun, "__defaults__", fun.__defaults__)
-            if fun.__kwdefaults__ is not None:
-                self.guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
-                self.guards.add_contents(
-                    fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__)
-                )  # fmt: skip
+            self._guard_function(fun)
             defaults = dict(
                 zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
             )
@@ -264,15 +299,24 @@ class LiveResolver:
             self._functions[id(fun)] = kept
         return kept
 
+    def _guard_function(self, fun: types.FunctionType) -> None:
+        """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
+        self.guards.add_attribute(fun, "__code__", fun.__code__)
+        if fun.__defaults__ is not None:
+            self.guards.add_attribute(fun, "__defaults__", fun.__defaults__)
+        if fun.__kwdefaults__ is not None:
+            self.guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
+            self.guards.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
+
     def _follow(self, obj: Any, value: Value) -> tuple[Function, Value | None] | None:
         receiver = value.bound if value.kind == "function" else None
         for _ in range(20):
             if attribute_of(obj, "__fnarray_pure__") is True:
                 return None
-            if isinstance(obj, types.MethodType):
+            if is_a(obj, types.MethodType):
                 receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
                 obj = obj.__func__
-            elif isinstance(obj, types.FunctionType):
+            elif is_a(obj, types.FunctionType):
                 if is_user_file(obj.__code__.co_filename) and not is_trusted(obj.__module__):
                     return self.function(obj), receiver
                 # A wrapper of the standard library, such as contextmanager's.
@@ -288,19 +332,22 @@ class LiveResolver:
     def _constructor(self, cls: type) -> tuple[Function, None] | None:
         for name in ("__init__", "__post_init__", "__new__"):
             found = static(cls, name)
-            if isinstance(found, staticmethod):
+            if is_a(found, staticmethod):
                 found = found.__func__
-            if not isinstance(found, types.FunctionType):
+            if not is_a(found, types.FunctionType):
                 continue
             file = found.__code__.co_filename
-            if is_user_file(file) and file != "<string>":  # as made by dataclass: no source
+            if is_user_module(cls.__module__):
                 self.guards.add_static(cls, name, static(cls, name))
+            if file == "<string>":  # made by dataclass: no source, but defaults
+                self._guard_function(found)
+            elif is_user_file(file):
                 return self.function(found), None
         return None
 
     def _call_of(self, cls: type, value: Value) -> tuple[Function, Value] | None:
         method = static(cls, "__call__")
-        if not isinstance(method, types.FunctionType):
+        if not is_a(method, types.FunctionType):
             return None
         if not is_user_file(method.__code__.co_filename):
             return None
@@ -311,6 +358,7 @@ class LiveResolver:
 #: Of other kinds it does not matter how often they are bound.
 _FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 _PLAIN = frozenset({list, dict, tuple, set, collections.OrderedDict, collections.deque})
+_HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
@@ -325,7 +373,7 @@ def _is_present(obj: Any) -> bool:
 
 
 def _self_name(method: types.MethodType) -> str:
-    names = _positional(method.__func__) if isinstance(method.__func__, types.FunctionType) else []
+    names = _positional(method.__func__) if is_a(method.__func__, types.FunctionType) else []
     return names[0] if names else "self"
 
 

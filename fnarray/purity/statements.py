@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from . import rules
+from . import protocols, rules
 from .scopes import Frame
 from .values import CONTAINERS, OUTSIDE, Function, Value, join
 
@@ -74,6 +74,7 @@ class Statements:
         # ``x += 1`` rebinds an array but changes a list, or a NumPy array, in place.
         kinds = {v.kind for v in right.each()}
         current = self._expr_Name(target, frame)
+        protocols.binary(self, node.op, current, right, frame, node, in_place=True)
         for one in current.each():
             known = one.kind in CONTAINERS or one.kind == "ndarray"
             if known or (one.argument and not one.kind and kinds & CONTAINERS):
@@ -95,7 +96,7 @@ class Statements:
     # --- control ---
 
     def _do_If(self: Any, node: ast.If, frame: Frame) -> None:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         node._ends = not self.either(frame, node.body, node.orelse)  # type: ignore[attr-defined]
 
     def either(self: Any, frame: Frame, *bodies: list[ast.stmt]) -> bool:
@@ -150,7 +151,7 @@ class Statements:
         self.block(node.orelse, frame)
 
     def _do_While(self: Any, node: ast.While, frame: Frame) -> None:
-        self.loop(frame, node.body, lambda: self.read(node.test, frame))
+        self.loop(frame, node.body, lambda: self.test(node.test, frame))
         self.block(node.orelse, frame)
 
     def _do_Try(self: Any, node: Any, frame: Frame) -> None:
@@ -204,7 +205,7 @@ class Statements:
                 self.read(part, frame)
 
     def _do_Assert(self: Any, node: ast.Assert, frame: Frame) -> None:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         if node.msg is not None:
             self.read(node.msg, frame)
 

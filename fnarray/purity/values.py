@@ -200,6 +200,18 @@ class Resolver(Protocol):
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
 
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class in the user's code, whose operators are as well."""
+
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a function, class or module of the user's."""
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
+
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of a container that is not local and is immutable, or guarded."""
 

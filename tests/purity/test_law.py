@@ -240,7 +240,7 @@ def test_a_name_bound_twice_is_a_variable(module, text):
         "from math import tau as g\ndef f(x): return x * g\n",
         "if True:\n    g = 2.0\ndef f(x): return x * g\n",
         "g = (1.0, ('a', 2))\ndef f(x): return x * g[0]\n",
-        "g = 2.0\ndef f(x): return x * g\ndef other():\n    g = 1.0\n    return [g for g in (1,)]\n",
+        "g = 2.0\ndef f(x): return x * g\ndef h():\n    g = 1.0\n    return [g for g in (1,)]\n",
         "class K:\n    g = 1.0\ng = 2.0\ndef f(x): return x * g\n",
         "import numpy as np\ng = np.ones(3)\ndef f(x): return x * g.T\n",
     ],

@@ -11,7 +11,6 @@ import types
 import weakref
 from typing import Final
 
-import numpy as np
 import pytest
 
 import fnarray

@@ -154,6 +154,29 @@ class StaticResolver:
             return self.of_target(target or External(f"{value.ref}.{name}"), spelled)
         return None
 
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+        scope = self._classes.get(owner.ref)
+        for base in self.project.bases(scope) if scope is not None else ():
+            if isinstance(base, Scope) and base.is_class:
+                found = self.project.class_attribute(base, name)
+                if found is not None:
+                    one = receiver.but(kind="instance")
+                    return self._member(one, found, name, f"super().{name}")
+        return None
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class of the project, whose operators are as well."""
+        return value.kind in ("instance", "frozen") and value.ref in self._classes
+
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a class or module of the project."""
+        return value.ref in self._classes and value.kind == "class"
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, when its text shows it."""
+        return self.items(value)
+
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of a tuple, when its text shows them."""
         if value.kind in ("tuple", "frozen") and value.fields:
