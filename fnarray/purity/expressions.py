@@ -18,16 +18,6 @@ _PASSED_ON = CONTAINERS | {"instance"}
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
 
-#: Expressions that run as another kind does.
-_SAME = {"Tuple": "List", "Set": "List"} | dict.fromkeys(
-    ("ListComp", "SetComp", "DictComp", "GeneratorExp"), "Comprehension"
-)
-
-
-def _same(node: ast.AST) -> str:
-    name = type(node).__name__
-    return _SAME.get(name, name)
-
 
 class Expressions:
     """The part of the engine that evaluates expressions.
@@ -44,9 +34,9 @@ class Expressions:
 
     def expr(self: Any, node: ast.expr, frame: Frame) -> Value:
         """Evaluate an expression."""
-        run = getattr(self, "_expr_" + _same(node), None)
+        run = _RUN.get(type(node))
         if run is not None:
-            return run(node, frame)
+            return run(self, node, frame)
         # Operators, comparisons, f-strings, slices: they read all their parts.
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -381,3 +371,14 @@ class Expressions:
         if attr == "at":
             return Value("array", frame.level)
         return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+#: What runs an expression, by the type of its node.
+_RUN = {
+    getattr(ast, name.removeprefix("_expr_")): run
+    for name, run in vars(Expressions).items()
+    if name.startswith("_expr_") and name != "_expr_Comprehension"
+}
+_RUN |= dict.fromkeys((ast.Tuple, ast.Set), _RUN[ast.List]) | dict.fromkeys(
+    (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Expressions._expr_Comprehension
+)

@@ -125,14 +125,17 @@ class Guards:
     def compile(self) -> Callable[[], bool]:
         """Make the fast check: the new ``holds``, a function to be kept and called."""
         parts: dict[int, _Check] = {}
-        home: _Check | None = None
+        rest = []
         for (kind, number, name), (holder, value) in self._entries.items():
             if kind == "name" and _is_plain(holder, name, value):
-                check = parts.setdefault(number, _Check(holder))
+                parts.setdefault(number, _Check(holder)).add(kind, holder, name, value)
             else:
-                check = home = home or _Check({})
-            check.add(kind, holder, name, value)
-        checks = [check.made() for check in (*parts.values(), home) if check is not None]
+                rest.append((kind, holder, name, value))
+        # What is no name may be looked up from anywhere: one function less to call.
+        home = next(iter(parts.values()), None) or parts.setdefault(0, _Check({}))
+        for entry in rest:
+            home.add(*entry)
+        checks = [check.made() for check in parts.values()]
         if len(checks) < 2:
             self.holds = checks[0] if checks else always
         elif len(checks) == 2:

@@ -23,6 +23,8 @@ _FINAL = re.compile(r"\bFinal\b")
 #: Descriptors in C, which look at the object alone.
 _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PROPERTIES = (property, functools.cached_property)
+#: Of other kinds it does not matter how often they are bound.
+FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 #: Kinds whose attributes no assignment can change.
 _FIXED = frozenset({"frozen", "tuple", "array", "scalar"})
 
@@ -83,8 +85,10 @@ def _of_module(
         # The functions of installed packages are what they are.
         resolver.guards.add_name(space, name)
     constant = not user or is_constant(name, space.get("__annotations__"))
-    constant = constant or resolver.is_final(space, name)
-    found = resolver.settled(resolver.describe(obj, spelled, "global", constant))
+    found = resolver.describe(obj, spelled, "global", constant)
+    if not constant and found.kind in FINAL_KINDS:
+        found.constant = resolver.is_final(space, name)
+    found = resolver.settled(found)
     if not user and found.kind != "module":
         found.ref = canonical(f"{module.__name__}.{name}")
     return found

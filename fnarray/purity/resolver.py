@@ -17,7 +17,7 @@ from .bindings import belongs, bound_once, bound_once_around
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, mapping_of, parts_of, slots_of
 from .guards import Guards, static
-from .members import attribute, inherited, is_constant, wrapped_by
+from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
 from .objects import (
     attribute_of,
     flags_of,
@@ -48,6 +48,8 @@ class LiveResolver:
     def __init__(self) -> None:
         self.guards = Guards()
         self._functions: dict[int, Function] = {}
+        #: What names of a namespace, and attributes of a module, stand for: asked for many times.
+        self._names: dict[tuple[int, str], Value | None] = {}
         #: Whether an object's contents are guarded, by its identity; the object is held.
         self._held: dict[int, tuple[Any, Contents | None]] = {}
 
@@ -60,12 +62,18 @@ class LiveResolver:
         if name in code.co_freevars and fun.__closure__:
             return self._of_cell(fun, fun.__closure__[code.co_freevars.index(name)], name)
         namespace = fun.__globals__
+        key = id(namespace), name
+        if key not in self._names:
+            self._names[key] = self._of_namespace(namespace, name)
+        return self._names[key]
+
+    def _of_namespace(self, namespace: dict[str, Any], name: str) -> Value | None:
         self.guards.add_name(namespace, name)
         if name in namespace:
             obj = namespace[name]
             constant = is_constant(name, namespace.get("__annotations__"))
             value = self.describe(obj, name, "global", constant)
-            if not constant and value.kind in _FINAL_KINDS:
+            if not constant and value.kind in FINAL_KINDS:
                 value.constant = self.is_final(namespace, name)
             return self.settled(value)
         if hasattr(builtins, name):
@@ -133,7 +141,12 @@ class LiveResolver:
             obj = sys.modules.get(value.ref)
             if obj is None:
                 return None
-        return attribute(self, obj, name, value)
+        if not is_a(obj, types.ModuleType):
+            return attribute(self, obj, name, value)
+        key = id(obj), f"{value.name}.{name}"
+        if key not in self._names:
+            self._names[key] = attribute(self, obj, name, value)
+        return self._names[key]
 
     def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
         """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
@@ -355,8 +368,6 @@ class LiveResolver:
         return self.function(method), value.but(name=value.name or "self")
 
 
-#: Of other kinds it does not matter how often they are bound.
-_FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 _PLAIN = frozenset({list, dict, tuple, set, collections.OrderedDict, collections.deque})
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})

@@ -9,19 +9,7 @@ from . import protocols, rules
 from .scopes import Frame
 from .values import CONTAINERS, OUTSIDE, Function, Value, join
 
-#: Statements that run as another kind does.
-_SAME = {
-    "AsyncFor": "For",
-    "AsyncWith": "With",
-    "AsyncFunctionDef": "FunctionDef",
-    "TryStar": "Try",
-}
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-
-def _same(node: ast.AST) -> str:
-    name = type(node).__name__
-    return _SAME.get(name, name)
 
 
 class Statements:
@@ -30,15 +18,14 @@ class Statements:
     def block(self: Any, body: list[ast.stmt], frame: Frame) -> bool:
         """Run statements in order; say whether control can leave at the end."""
         for statement in body:
-            getattr(self, "_do_" + _same(statement), self._nothing)(statement, frame)
+            run = _RUN.get(type(statement))
+            if run is not None:
+                run(self, statement, frame)
             if isinstance(statement, _ENDS):
                 return False
             if isinstance(statement, ast.If) and getattr(statement, "_ends", False):
                 return False
         return True
-
-    def _nothing(self: Any, node: ast.stmt, frame: Frame) -> None:
-        """``pass``, ``global``, ``nonlocal``, ``break``, ``continue``, type aliases."""
 
     def _do_Expr(self: Any, node: ast.Expr, frame: Frame) -> None:
         value = node.value
@@ -350,3 +337,16 @@ def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:
     ):
         return False
     return not (index.kind == "scalar" and index.obj.__class__ is str)
+
+
+#: What runs a statement, by the type of its node. Nothing runs ``pass``, ``global``, ``nonlocal``,
+#: ``break``, ``continue``, and type aliases.
+_RUN = {
+    getattr(ast, name.removeprefix("_do_")): run
+    for name, run in vars(Statements).items()
+    if name.startswith("_do_")
+}
+_RUN |= {
+    ast.AsyncFor: _RUN[ast.For], ast.AsyncWith: _RUN[ast.With], ast.TryStar: _RUN[ast.Try],
+    ast.AsyncFunctionDef: _RUN[ast.FunctionDef],
+}  # fmt: skip

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
+import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from .scopes import FunctionNode
+from .scopes import Facts, FunctionNode
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
 
@@ -105,6 +106,8 @@ def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
         return None
     for node in _functions(tree):
         if _first_line(node) == first and getattr(node, "name", "") == code.co_name:
+            if not _OUTWARD.search("".join(block)):
+                node._facts = Facts.of_code(code)
             return node
     return None
 
@@ -130,6 +133,10 @@ def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
                 exact = span[1] == end and span[0] <= start
                 best = min(best, (size - (1 << 40 if exact else 0), node), key=lambda b: b[0])
     return best[1]
+
+
+#: Names that a function rebinds outside of itself: its code does not tell them apart.
+_OUTWARD = re.compile(r"\b(global|nonlocal)\b")
 
 
 def _functions(tree: ast.AST) -> Iterator[Any]:

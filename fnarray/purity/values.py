@@ -146,8 +146,12 @@ class Value:
     def but(self, **changes: Any) -> Value:
         """Return a copy with some attributes replaced."""
         new = object.__new__(Value)
-        for slot in Value.__slots__:
-            setattr(new, slot, getattr(self, slot))
+        # Written out: a loop over the slots was a tenth of a first check.
+        new.kind, new.level, new.argument = self.kind, self.level, self.argument
+        new.name, new.ref, new.obj = self.name, self.ref, self.obj
+        new.function, new.bound, new.fields = self.function, self.bound, self.fields
+        new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
+        new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
         for slot, value in changes.items():
             setattr(new, slot, value)
         return new
@@ -177,9 +181,12 @@ class Value:
 
 def join(values: Iterable[Value | None]) -> Value | None:
     """Return one value that may be any of the given ones; at most six are kept apart."""
+    known = [value for value in values if value is not None]
+    if len(known) == 1:
+        return known[0]
     kept: list[Value] = []
-    for value in values:
-        for one in value.each() if value is not None else ():
+    for value in known:
+        for one in value.each():
             if not any(one.same(k) for k in kept):
                 kept.append(one)
     if not kept:
