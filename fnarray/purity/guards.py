@@ -240,7 +240,7 @@ class _Check:
         return f"{_OWN}{len(self.held) - 1}"
 
     def add(self, kind: str, holder: Any, name: str, value: Any) -> None:
-        if kind == "name" and holder is self.space:
+        if kind == "name" and holder is self.space and _is_plain(holder, name, value):
             text = name
             value = getattr(builtins, name) if value is MISSING else value
         elif kind == "name":
