@@ -14,6 +14,7 @@ from .known import (
     MUTATING_FUNCTIONS,
     MUTATING_FUNCTIONS_ATTR,
     MUTATORS,
+    OUT_AT,
     QUIET_ON_UNKNOWN,
     RESULTS,
     SEEDED,
@@ -23,6 +24,7 @@ from .known import (
     is_host_call,
     tracer_of,
 )
+from .literals import is_named_text, is_text, seeded, text_of
 from .rules import RULES
 from .scopes import Frame
 from .values import CONTAINERS, DRAWN, OUTSIDE, Function, Value, join
@@ -33,7 +35,8 @@ _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
 )
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
-_TEXT = (str, bytes)
+#: Methods that draw all that their argument has.
+_TAKES_ALL = frozenset({"extend", "extendleft", "update"})
 #: Functions that add, compare or test what they draw.
 _COMPARING = frozenset(
     {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
@@ -52,6 +55,9 @@ class Calls:
             value = self.expr(keyword.value, frame)
             if keyword.arg is None:
                 self.use(value, frame, keyword.value)
+                if value.level != OUTSIDE and not value.argument:  # ``**{"items": log}``
+                    given = (value.fields or {}).items()
+                    keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
                 value = self.element(value, frame)
             keywords[keyword.arg or "**"] = value
         found = [self.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
@@ -84,6 +90,10 @@ class Calls:
             return self.call_method(callee, args or [], keywords, frame, node, used)
         if callee.ref and (found := self.call_known(callee, args or [], keywords, frame, node)):
             return found
+        if callee.kind == "class":
+            new = self.attribute(callee, "__new__", frame, node)
+            if self.body(new) is not None:
+                self.call(new.but(bound=None), [callee, *(args or [])], keywords, frame, node)
         if callee.kind == "class" and callee.level != OUTSIDE:
             return self.construct(
                 callee, cast("Fields", callee.fields).get("__init__"), args, keywords, frame, node
@@ -101,9 +111,21 @@ class Calls:
         name = f"{label}({function.name})" if label else function.name
         path = frame.path if callee.kind == "property" else (*frame.path, name)
         result = self.enter(function, bound, level, path)
+        if callee.keeps:
+            self.keep(callee, [result, *(args or []), *keywords.values()], frame, node)
         if callee.kind == "function" and _is_context_manager(function):
             return Value("context", level, fields={None: self.element(result, frame)})
         return result
+
+    def keep(self: Any, callee: Value, values: list[Value], frame: Frame, node: ast.AST) -> None:
+        """Report a cache from outside that would hold a tracer: an argument, or a result."""
+        owner = callee.bound if callee.bound is not None else callee
+        traced = any(
+            v.argument or v.kind == "array" for value in values for v in value.each()
+            if v.level != OUTSIDE
+        )  # fmt: skip
+        if traced and owner.level == OUTSIDE:
+            self.report(rules.CapturedMutation, frame, node, callee.name, "keeps a traced value")
 
     def body(self: Any, callee: Value) -> tuple[Function, Value | None] | None:
         """Return what a call of an object enters, and its receiver."""
@@ -198,7 +220,12 @@ class Calls:
                 self.report(RULES[code], frame, node, shown)
             self.use_all(args, frame, node)
             return self.unknown(frame.level)
-        if ref in SEEDED and not _seeded(node):
+        if ref in OUT_AT:
+            for value in args[OUT_AT[ref] :][:1]:
+                self.mutate(value, frame, node, "out")
+        if ref == "numpy.datetime64" and text_of(node) in ("now", "today"):
+            self.report(rules.Clock, frame, node, ref)
+        if ref in SEEDED and not seeded(node):
             self.report(rules.Random, frame, node, f"{ref} without a seed")
         return self.call_builtin(ref, args, keywords, frame, node)
 
@@ -212,7 +239,7 @@ class Calls:
             return self.attribute(args[0], "__class__", frame, node)
         if ref in INDIFFERENT:
             return self.unknown(level)
-        if ref == "operator.attrgetter" and (path := _text_of(node)):
+        if ref == "operator.attrgetter" and (path := text_of(node)):
             return Value("getter", level, name=path)
         if ref in ("copy.copy", "copy.deepcopy") and args:
             self.use(args[0], frame, node)
@@ -231,16 +258,18 @@ class Calls:
         if ref == "builtins.vars":
             return self.attribute(args[0], "__dict__", frame, node)
         if ref == "builtins.getattr" and len(args) >= 2:
-            key = node.args[1] if isinstance(node, ast.Call) else None
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                return self.attribute(args[0], key.value, frame, node)
+            key = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+            named = key.value if isinstance(key, ast.Constant) else args[1].obj
+            if type(named) is str:  # written there, or held by a name that is guarded
+                self.use(args[1], frame, node)
+                return self.attribute(args[0], named, frame, node)
             self.use_any(args[0], frame, node)
             self.use_all(args, frame, node)
             return self.element(args[0], frame) if args[0].argument else self.unknown(level)
         if ref == "builtins.hash" and args:
             self.use(args[0], frame, node)
             protocols.asked_by(self, ref, args, frame, node)
-            if _is_text(node, args[0]):
+            if is_text(node, args[0]) or is_named_text(node, frame):
                 self.report(rules.Identity, frame, node, "hash")
             return self.unknown(level)
         if ref == "builtins.super":
@@ -353,6 +382,9 @@ class Calls:
                 self.use(base, frame, node)
         elif self.changes(base, name, args, keywords, used):
             self.mutate(base, frame, node, name)
+            for value in args if name in _TAKES_ALL else ():
+                if any(v.kind in DRAWN for v in value.each()):
+                    self.draw(value, frame, node)
         else:
             self.use(base, frame, node)
         if "out" in keywords:
@@ -548,28 +580,5 @@ def _is_context_manager(function: Function) -> bool:
     return "contextmanager" in _marks(function)
 
 
-def _text_of(node: ast.AST) -> str:
-    """Return the only argument of a call, where it is a string; else ""."""
-    arg = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
-    return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
-
-
 def _to_local(file: Value | None) -> bool:
     return file is not None and all(v.level != OUTSIDE for v in file.each())
-
-
-def _seeded(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return True
-    given = [*node.args, *(k.value for k in node.keywords)]
-    return bool(given) and not all(isinstance(g, ast.Constant) and g.value is None for g in given)
-
-
-def _is_text(node: ast.AST, value: Value) -> bool:
-    """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
-    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if isinstance(arg, ast.Constant):
-        return isinstance(arg.value, _TEXT)
-    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name):
-        return arg.func.id in ("str", "repr", "format")
-    return isinstance(arg, ast.JoinedStr) or isinstance(value.obj, _TEXT)

@@ -106,7 +106,7 @@ class Expressions:
         if made is not None:
             return made
         for one in (*left.each(), *right.each()):
-            if one.kind in ("list", "ndarray"):
+            if one.kind in ("list", "ndarray") or (one.kind == "array" and one.level != OUTSIDE):
                 return Value(one.kind, frame.level, fields={})
         return self.unknown(frame.level)
 
@@ -355,7 +355,7 @@ class Expressions:
             return value if one.kind != "class" else value.but(bound=None)
         if one.kind == "instance" and one.bound is not None:
             maker = one.bound
-            value = maker.fields.get(attr) if maker.level != OUTSIDE and maker.fields else None
+            value = _of_local_class(maker, attr) if maker.level != OUTSIDE else None
             if maker.level == OUTSIDE:
                 value = self.resolver.attribute(maker, attr)
             if value is not None:
@@ -371,6 +371,16 @@ class Expressions:
         if attr == "at":
             return Value("array", frame.level)
         return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+def _of_local_class(cls: Value, attr: str) -> Value | None:
+    """Return what a class made in the trace, or one that it inherits from, has by a name."""
+    fields = cls.fields or {}
+    if attr in fields:
+        return fields[attr]
+    bases = [v for k, v in fields.items() if isinstance(k, tuple) and k[0] == "base"]
+    found = (_of_local_class(b, attr) for b in bases if b.kind == "class" and b.level != OUTSIDE)
+    return next((f for f in found if f is not None), None)
 
 
 #: What runs an expression, by the type of its node.

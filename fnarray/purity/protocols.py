@@ -117,6 +117,21 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
             ask(engine, value, names, frame, node)
 
 
+def assign(
+    engine: Engine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
+) -> None:
+    """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
+    for one in base.each():
+        if one.kind != "instance":
+            continue
+        maker = one.bound if one.level != OUTSIDE else None
+        local = (maker.fields or {}).get(("setter", attr)) if maker is not None else None
+        setter = local.but(bound=one) if local is not None else engine.resolver.setter(one, attr)
+        if setter is not None:
+            engine.call(setter, [value], {}, frame, node)
+    ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
+
+
 # ---- super ---------------------------------------------------------------------------------------
 
 

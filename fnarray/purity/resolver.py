@@ -157,6 +157,15 @@ class LiveResolver:
         cls = type(value.obj)
         return _is_present(value.obj) and cls is not type and is_user_module(cls.__module__)
 
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
+        cls = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+        cls = cls if is_a(cls, type) else type(value.obj)
+        found = static(cls, name)
+        if is_a(found, property) and found.fset is not None:
+            return self.describe(found.fset, name, "attribute", True, bound=value)
+        return None
+
     def is_open(self, value: Value) -> bool:
         """Say whether anybody may set attributes of a function, class or module of the user's."""
         obj = value.obj
@@ -235,7 +244,9 @@ class LiveResolver:
         """Return the value of a live object."""
         if is_a(obj, (staticmethod, classmethod)):
             obj = obj.__func__
+        keeps = is_a(obj, functools.cached_property)
         while (inner := wrapped_by(obj)) is not None:
+            keeps = keeps or type(obj) is _CACHE
             obj = inner
         kind, fields = kind_of(obj), None
         if kind == "foreign":
@@ -253,7 +264,7 @@ class LiveResolver:
             if receiver.kind in CHANGING or receiver.kind == "instance":
                 return Value("member", OUTSIDE, name=f"{name}.{obj.__name__}", bound=receiver)
         value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
-                      bound=bound, fields=fields)  # fmt: skip
+                      bound=bound, fields=fields, keeps=keeps)  # fmt: skip
         if kind == "partial":
             self._fill_partial(value, obj)
         elif kind == "property":
@@ -262,6 +273,8 @@ class LiveResolver:
                 value.function = self.function(getter)
         elif kind == "function" and is_a(obj, types.FunctionType):
             self._hold_closure(value, obj, name)
+            if is_a(registry := obj.__dict__.get("registry"), types.MappingProxyType):
+                self._add_implementations(value, registry)
         return value
 
     def _hold_still(self, array: Any, name: str) -> None:
@@ -285,6 +298,13 @@ class LiveResolver:
         value.fields |= {
             k: self.settled(self.describe(v, k, "", True)) for k, v in held.keywords.items()
         }
+
+    def _add_implementations(self, value: Value, registry: Any) -> None:
+        """Take a call of a generic function for one of any of its implementations."""
+        self.hold(registry, value.name)
+        value.others = tuple(
+            self.describe(f, value.name, value.holder, True) for f in behind(registry).values()
+        )
 
     def _hold_closure(self, value: Value, fun: types.FunctionType, name: str) -> None:
         """Guard what a function of an installed package captures: nobody enters it to see."""
@@ -369,6 +389,7 @@ class LiveResolver:
 
 
 _PLAIN = frozenset({list, dict, tuple, set, collections.OrderedDict, collections.deque})
+_CACHE = type(functools.lru_cache(lambda: None))
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)

@@ -225,13 +225,15 @@ class Statements:
         return value
 
     def _do_ClassDef(self: Any, node: ast.ClassDef, frame: Frame) -> None:
-        for base in node.bases:
-            self.expr(base, frame)
-        fields: dict[Any, Value] = {}
+        bases = [self.expr(base, frame) for base in node.bases]
+        fields: dict[Any, Value] = {("base", i): base for i, base in enumerate(bases)}
         for part in node.body:
             if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 value = self.define(part, frame)
                 marks = {getattr(d, "id", getattr(d, "attr", "")) for d in part.decorator_list}
+                if "setter" in marks:
+                    fields["setter", part.name] = value
+                    continue
                 if marks & {"property", "cached_property"}:
                     value = value.but(kind="property")
                 elif "staticmethod" in marks:
@@ -244,7 +246,19 @@ class Statements:
                         fields[target.id] = value
             elif isinstance(part, ast.AnnAssign) and part.value is not None:
                 fields[getattr(part.target, "id", "")] = self.expr(part.value, frame)
+            else:
+                # Its names are the class's: those of the function stay as they were.
+                before = dict(frame.env)
+                self.block([part], frame)
+                frame.env = before
         value = Value("class", frame.level, name=node.name, fields=fields)
+        for base in bases:
+            for one in base.each():
+                hook = self.attribute(one, "__init_subclass__", frame, node)
+                if self.body(hook) is not None:
+                    self.call(hook.but(bound=None), [value], {}, frame, node)
+        for decorator in reversed(node.decorator_list):
+            value = self.decorate(decorator, value, frame)
         self.bind(node.name, value, frame, node)
 
     def _do_Import(self: Any, node: ast.Import, frame: Frame) -> None:
@@ -304,6 +318,7 @@ class Statements:
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value, frame)
             self.put(base, target.attr, value)
+            protocols.assign(self, base, target.attr, value, frame, target)
             self.mutate(base, frame, target, target.attr, attribute=True)
         elif isinstance(target, ast.Subscript):
             base = self.expr(target.value, frame)
@@ -311,6 +326,8 @@ class Statements:
             key = target.slice
             self.put(base, ("item", key.value) if isinstance(key, ast.Constant) else None, value)
             what = "del" if deleted else "item assignment"
+            method = "__delitem__" if deleted else "__setitem__"
+            protocols.ask(self, base, (method,), frame, target, [index, value])
             for one in base.each():
                 array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
                 if array and not deleted and (one.level == frame.level or not one.level):

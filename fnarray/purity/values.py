@@ -82,6 +82,8 @@ class Value:
         Whether that place is declared constant: CAPITALS, ``Final``, a trusted package.
     guarded
         Whether what it holds, all the way down, is compared at each call: it may be read.
+    keeps
+        Whether its results outlive the call: those of a function under ``lru_cache``.
     rebound
         What happens to the cell it was read from (``"a loop rebinds"``), or "".
     origin
@@ -98,6 +100,7 @@ class Value:
         "function",
         "guarded",
         "holder",
+        "keeps",
         "kind",
         "level",
         "name",
@@ -123,6 +126,7 @@ class Value:
         holder: str = "",
         constant: bool = False,
         guarded: bool = False,
+        keeps: bool = False,
         rebound: str = "",
         origin: tuple[Any, ast.AST] | None = None,
         others: tuple[Value, ...] = (),
@@ -139,6 +143,7 @@ class Value:
         self.holder = holder
         self.constant = constant
         self.guarded = guarded
+        self.keeps = keeps
         self.rebound = rebound
         self.origin = origin
         self.others = others
@@ -152,6 +157,7 @@ class Value:
         new.function, new.bound, new.fields = self.function, self.bound, self.fields
         new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
         new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
+        new.keeps = self.keeps
         for slot, value in changes.items():
             setattr(new, slot, value)
         return new
@@ -212,6 +218,9 @@ class Resolver(Protocol):
 
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
+
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
 
     def is_open(self, value: Value) -> bool:
         """Say whether anybody may set attributes of a function, class or module of the user's."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import sys
 
 import numpy as np
@@ -11,6 +13,7 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray import errors, lax
 from fnarray.config import config, scoped
+from fnarray.control import tracing
 
 X = jnp.float32(1.5)
 ROW = jnp.ones(3)
@@ -312,3 +315,104 @@ def test_effects_of_a_library_are_its_own_word():
 
     with pytest.warns(errors.EffectWarning, match="table"):
         assert fnarray.jit(lambda x: loud(x) + 2)(X) == 5.0
+
+
+# ---- what the live checker does not do -----------------------------------------------------------
+
+
+class Answering:
+    """Answers for attributes from a dict, as configuration objects do, or by a KeyError."""
+
+    def __init__(self):
+        self.held = {"k": 2.0}
+
+    def __getattr__(self, name):
+        return self.__dict__["held"][name]
+
+    def __call__(self, x):
+        return x * 2
+
+
+class Explosive:
+    """Its every look-up is the user's code."""
+
+    __slots__ = ()
+
+    def __getattribute__(self, name):
+        raise RuntimeError(f"user code ran: {name}")
+
+    @property
+    def __class__(self):
+        raise RuntimeError("user code ran: __class__")
+
+    def __call__(self, x):
+        return x * 2
+
+
+answering, explosive = Answering(), Explosive()
+
+
+@pytest.mark.cpu
+def test_no_code_of_the_user_runs():
+    """Attributes are looked up without ``__getattr__``, descriptors, or ``__class__``."""
+    assert fnarray.jit(lambda x: answering(x))(X) == 3.0
+    assert fnarray.jit(lambda x: explosive(x))(X) == 3.0
+
+
+@pytest.mark.cpu
+def test_a_copy_of_a_tree_of_tracers():
+    """A tracer is an array, which never changes: copied, it is itself."""
+
+    def f(x):
+        held = {"a": x, "b": [x + 1]}
+        return copy.deepcopy(held)["b"][0] * copy.copy(x) + copy.deepcopy(x)
+
+    assert fnarray.jit(f)(X) == 5.25
+    assert fnarray.grad(f)(X) == 5.0
+
+
+class Base:
+    def __call__(self, x):
+        return x * 2
+
+    @functools.lru_cache  # noqa: B019
+    def count(self):
+        return 3.0
+
+    @classmethod
+    def made(cls, x):
+        return x
+
+    scaled = functools.partialmethod(lambda self, x, k: x * k, k=2.0)
+
+
+class Derived(Base):
+    def __call__(self, x):
+        return super().__call__(x)
+
+    def by_cache(self, x):
+        return x * self.count()
+
+    def by_partial(self, x):
+        return self.scaled(x)
+
+    def by_class(self, x):
+        return self.made(x)
+
+
+derived = Derived()
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("method", ["__call__", "by_cache", "by_partial", "by_class"])
+@pytest.mark.parametrize("bound", [True, False])
+def test_bound_methods_do_not_trace_again(method, bound, monkeypatch):
+    """A method is bound anew at each look: what it is made of is guarded, not the method."""
+    traces = []
+    known = tracing.trace
+    monkeypatch.setattr(tracing, "trace", lambda *a, **k: traces.append(a) or known(*a, **k))
+    fun = getattr(derived, method)
+    program = fnarray.jit(fun if bound else lambda x: getattr(Derived, method)(derived, x))
+    for _ in range(3):
+        program(X)
+    assert len(traces) == 1

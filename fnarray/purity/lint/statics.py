@@ -169,6 +169,19 @@ class StaticResolver:
         """Say whether an object is of a class of the project, whose operators are as well."""
         return value.kind in ("instance", "frozen") and value.ref in self._classes
 
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
+        maker = value.bound if value.level != OUTSIDE and value.bound is not None else value
+        owner = self._classes.get(maker.ref)
+        found = self.project.class_attribute(owner, name) if owner is not None else None
+        for binding in reversed(found[1]) if found is not None else ():
+            if isinstance(binding, Defined) and binding.scope.is_function:
+                marks = {ast.unparse(d) for d in binding.scope.node.decorator_list}  # type: ignore[union-attr]
+                if f"{name}.setter" in marks:
+                    function = self.function(binding.scope)
+                    return Value("function", OUTSIDE, name=name, function=function, bound=value)
+        return None
+
     def is_open(self, value: Value) -> bool:
         """Say whether anybody may set attributes of a class or module of the project."""
         return value.ref in self._classes and value.kind == "class"
