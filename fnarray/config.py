@@ -164,6 +164,9 @@ class Config(threading.local):
     check_determinism: bool = _row(
         False, "Trace twice and compare, to catch what analysis cannot see.", traced=True
     )
+    recheck: Literal["off", "sampled", "always"] = _row(
+        "off", "When a compiled function is traced again, and compared.", traced=True
+    )
     check_tracer_leaks: bool = _row(
         False, "Raise at the end of a trace whose tracers are still referenced.", traced=True
     )

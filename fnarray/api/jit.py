@@ -16,6 +16,7 @@ from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
 from ..control.call import call
+from ..control.recheck import rechecked
 from ..control.signature import (
     Signature,
     Statics,
@@ -179,7 +180,8 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
-            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
+            run = rechecked(caller(t.closed, t.consts, t.out_spec), self.__wrapped__, signature, t)
+            self._calls[key] = run
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(t.guards)
         return run(*map(buffer_of, leaves, avals))
