@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import types
 
@@ -68,6 +70,54 @@ def test_a_change_is_seen(name, folder):
         assert seen
     else:
         np.testing.assert_allclose(seen, after, rtol=1e-6)
+
+
+#: Rows that a process runs before, or after, their change, over one disk cache.
+SAMPLE = [name for name in ROWS if name.startswith("names:")][::6] + [
+    name for name in ROWS if not name.startswith("names:")
+][::24]
+RUN = """
+import sys, runpy, types, json
+import numpy as np
+import fnarray, fnarray.numpy as jnp
+from fnarray.errors import EffectError
+changed, out = sys.argv[1] == "1", {}
+for path in sys.argv[2:]:
+    made = types.ModuleType(path); made.__file__ = path; sys.modules[path] = made
+    exec(compile(open(path).read(), path, "exec"), made.__dict__)
+    if changed:
+        exec(made.CHANGE, made.__dict__)
+    try:
+        x = jnp.float32(1.5)
+        out[path] = [np.asarray(fnarray.jit(made.f)(x)).tolist(), np.asarray(made.f(x)).tolist()]
+    except EffectError:
+        out[path] = "refused"
+print(json.dumps(out))
+"""
+
+
+def test_a_change_is_seen_by_another_process(folder, cache_dir):
+    """The cache on disk is warm from before the change: it gives back no old value."""
+    paths = []
+    for name in SAMPLE:
+        path = folder / f"other_{list(ROWS).index(name)}.py"
+        path.write_text(ROWS[name].source())
+        paths.append(str(path))
+
+    def run(changed):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", RUN, changed, *paths],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    before, after = run("0"), run("1")
+    seen = [path for path in paths if "refused" not in (before[path], after[path])]
+    assert len(seen) >= 10
+    for path in seen:
+        for compiled, plain in (before[path], after[path]):
+            np.testing.assert_allclose(compiled, plain, rtol=1e-6)
+        assert before[path] != after[path]
 
 
 def test_there_are_enough_of_them():
