@@ -24,9 +24,10 @@ from .known import (
     is_host_call,
     tracer_of,
 )
-from .literals import is_named_text, is_text, seeded, text_of
+from .literals import seeded, text_of
 from .rules import RULES
 from .scopes import Frame
+from .standard import HANDLERS, Call, numbered
 from .values import CONTAINERS, DRAWN, OUTSIDE, Function, Value, join
 
 Fields = dict[Any, Value]
@@ -156,7 +157,7 @@ class Calls:
             return bound
         rest = given[len(names) :]
         if spec.vararg is not None:
-            bound[spec.vararg.arg] = Value("tuple", level, fields=_numbered(rest))
+            bound[spec.vararg.arg] = Value("tuple", level, fields=numbered(rest))
         if spec.kwarg is not None:
             extra = {("item", k): v for k, v in keywords.items() if k not in bound}
             bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
@@ -235,52 +236,13 @@ class Calls:
     ) -> Value | None:  # fmt: skip
         """Call a function of the standard library that moves objects around."""
         level = frame.level
-        if ref == "builtins.type" and len(args) == 1:
-            return self.attribute(args[0], "__class__", frame, node)
+        handler = HANDLERS.get(ref)
+        if handler is not None:
+            found = handler(self, Call(ref, args, keywords, frame, node))
+            if found is not None:
+                return found
         if ref in INDIFFERENT:
             return self.unknown(level)
-        if ref == "operator.attrgetter" and (path := text_of(node)):
-            return Value("getter", level, name=path)
-        if ref in ("copy.copy", "copy.deepcopy") and args:
-            self.use(args[0], frame, node)
-            inner = self.unknown(level) if ref == "copy.deepcopy" else self.element(args[0], frame)
-            known = args[0].kind in CONTAINERS or args[0].kind == "ndarray"
-            return Value(args[0].kind if known else "", level, fields={None: inner})
-        if ref == "builtins.next" and args:
-            self.draw(args[0], frame, node, explicit=True)
-            return self.element(args[0], frame)
-        if ref in ("builtins.globals",) or (
-            ref in ("builtins.vars", "builtins.locals") and not args
-        ):
-            if ref == "builtins.globals":
-                return Value("dict", OUTSIDE, name="globals()", origin=(frame, node))
-            return Value("dict", level, fields={})
-        if ref == "builtins.vars":
-            return self.attribute(args[0], "__dict__", frame, node)
-        if ref == "builtins.getattr" and len(args) >= 2:
-            key = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
-            named = key.value if isinstance(key, ast.Constant) else args[1].obj
-            if type(named) is str:  # written there, or held by a name that is guarded
-                self.use(args[1], frame, node)
-                return self.attribute(args[0], named, frame, node)
-            self.use_any(args[0], frame, node)
-            self.use_all(args, frame, node)
-            return self.element(args[0], frame) if args[0].argument else self.unknown(level)
-        if ref == "builtins.hash" and args:
-            self.use(args[0], frame, node)
-            protocols.asked_by(self, ref, args, frame, node)
-            if is_text(node, args[0]) or is_named_text(node, frame):
-                self.report(rules.Identity, frame, node, "hash")
-            return self.unknown(level)
-        if ref == "builtins.super":
-            return protocols.super_of(self, args, frame)
-        if ref == "functools.partial" and args:
-            fields: dict[Any, Value] = {**_numbered(args[1:]), **keywords}
-            return Value("partial", level, name=args[0].name, bound=args[0], fields=fields)
-        if ref in ("functools.wraps", "functools.update_wrapper"):
-            return Value("wraps", level)
-        if ref in ("functools.lru_cache", "functools.cache"):
-            return args[0] if args and args[0].function else Value("wraps", level)
         protocols.asked_by(self, ref, args, frame, node)
         if ref in WRAPPING or ref in DRAWING:
             return self.gather(ref, args, keywords, frame, node)
@@ -310,10 +272,10 @@ class Calls:
             self.draw(value, frame, at)
             parts.append(self.element(value, frame))
         if ref == "builtins.zip":
-            inner = Value("tuple", frame.level, fields=_numbered(parts))
+            inner = Value("tuple", frame.level, fields=numbered(parts))
         elif ref == "builtins.enumerate" and parts:
             inner = Value(
-                "tuple", frame.level, fields=_numbered([self.unknown(frame.level), *parts[:1]])
+                "tuple", frame.level, fields=numbered([self.unknown(frame.level), *parts[:1]])
             )
         else:
             inner = join(parts) or self.unknown(frame.level)
@@ -425,7 +387,7 @@ class Calls:
             return Value("frozen", frame.level, fields={None: self.element(base, frame)})
         if name == "items":
             key, part = self.unknown(frame.level), self.element(base, frame)
-            pair = Value("tuple", frame.level, fields=_numbered([key, part]))
+            pair = Value("tuple", frame.level, fields=numbered([key, part]))
             return Value("frozen", frame.level, fields={None: pair})
         if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray"):
             return Value(base.kind, frame.level, fields={None: self.element(base, frame)})
@@ -466,13 +428,6 @@ class Calls:
         """Read all arguments; functions among them are not read but called."""
         for value in values:
             self.use(value, frame, node)
-
-    def use_any(self: Any, value: Value, frame: Frame, node: ast.AST) -> None:
-        """Read an attribute of an object by a name that only running would tell."""
-        for one in value.each():
-            if one.level == OUTSIDE and not one.argument and self.resolver.is_open(one):
-                name = f"{one.name}.<computed>"
-                self.report(rules.MutableAttribute, frame, node, name)
 
     def is_callable(self: Any, value: Value) -> bool:
         """Say whether an argument is a function of the user's."""
@@ -552,12 +507,8 @@ class Calls:
         return join(found) or value
 
 
-def _numbered(values: list[Value]) -> dict[Any, Value]:
-    return {("item", i): v for i, v in enumerate(values)}
-
-
 def _pack(values: list[Value]) -> Value:
-    return Value("tuple", 1, fields=_numbered(values))
+    return Value("tuple", 1, fields=numbered(values))
 
 
 def _keyword_only(spec: ast.arguments) -> list[str]:

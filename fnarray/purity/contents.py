@@ -175,7 +175,7 @@ def items_of(one: Any) -> Check:
 
 
 def _sequence(one: Any, checks: list[Check]) -> list[Any]:
-    base = list if is_a(one, list) else collections.deque
+    base: Any = list if is_a(one, list) else collections.deque
     items = tuple(base.__iter__(one))
     checks.append(
         lambda: base.__len__(one) == len(items) and all(map(is_, base.__iter__(one), items))

@@ -9,14 +9,11 @@ from __future__ import annotations
 import functools
 import re
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from .guards import MISSING, static
+from .guards import MISSING, Guards, static
 from .objects import attribute_of, canonical, instance_dict, is_a, is_user_file, is_user_module
 from .values import OUTSIDE, Value
-
-if TYPE_CHECKING:
-    from .resolver import LiveResolver
 
 _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
@@ -27,6 +24,26 @@ _PROPERTIES = (property, functools.cached_property)
 FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 #: Kinds whose attributes no assignment can change.
 _FIXED = frozenset({"frozen", "tuple", "array", "scalar"})
+
+
+class Describer(Protocol):
+    """What looking up attributes asks of the resolver."""
+
+    guards: Guards
+
+    def describe(
+        self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
+    ) -> Value:
+        """Return the value of a live object."""
+        ...
+
+    def settled(self, value: Value) -> Value:
+        """Guard what an array holds that is bound for good."""
+        ...
+
+    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
+        """Say whether the source of a module, all of which is seen, binds a name once."""
+        ...
 
 
 def is_constant(name: str, notes: Any) -> bool:
@@ -52,7 +69,7 @@ def wrapped_by(obj: Any) -> Any:
     return None if own else inner
 
 
-def attribute(resolver: LiveResolver, obj: Any, name: str, value: Value) -> Value | None:
+def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value | None:
     """Return the attribute of an object; None where nobody knows it."""
     spelled = f"{value.name}.{name}" if value.name else name
     if name == "__class__":
@@ -69,7 +86,7 @@ def attribute(resolver: LiveResolver, obj: Any, name: str, value: Value) -> Valu
 
 
 def _of_module(
-    resolver: LiveResolver, module: types.ModuleType, name: str, spelled: str
+    resolver: Describer, module: types.ModuleType, name: str, spelled: str
 ) -> Value | None:
     space = vars(module)
     user = is_user_module(module.__name__)
@@ -95,7 +112,7 @@ def _of_module(
 
 
 def _of_class(
-    resolver: LiveResolver, cls: type, name: str, spelled: str, value: Value
+    resolver: Describer, cls: type, name: str, spelled: str, value: Value
 ) -> Value | None:
     found = static(cls, name)
     user = is_user_module(cls.__module__)
@@ -133,7 +150,7 @@ def _of_class(
 
 
 def _of_instance(
-    resolver: LiveResolver, obj: Any, name: str, spelled: str, value: Value
+    resolver: Describer, obj: Any, name: str, spelled: str, value: Value
 ) -> Value | None:
     cls, guards = type(obj), resolver.guards
     space = instance_dict(obj)
@@ -168,9 +185,7 @@ def _of_instance(
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
-def _bound(
-    resolver: LiveResolver, found: Any, cls: type, spelled: str, value: Value
-) -> Value | None:
+def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Value) -> Value | None:
     """Return a method or property that a class holds, bound to an object; None for other things."""
     if is_a(found, classmethod):
         value = resolver.describe(cls, cls.__name__, "attribute", True)
@@ -194,7 +209,7 @@ def _bound(
     return None
 
 
-def inherited(resolver: LiveResolver, owner: type, value: Value, name: str) -> Value | None:
+def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Value | None:
     """Return what the classes after one, in the order of an object's class, have by a name."""
     made_by = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
     cls = made_by or (value.obj if is_a(value.obj, type) else type(value.obj))
@@ -223,9 +238,7 @@ def inherited(resolver: LiveResolver, owner: type, value: Value, name: str) -> V
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
-def _own(
-    resolver: LiveResolver, obj: Any, name: str, inner: Any, spelled: str, value: Value
-) -> Value:
+def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, value: Value) -> Value:
     """Return an attribute that the object itself holds."""
     fixed = _is_fixed(value)
     made = resolver.describe(inner, spelled, "attribute", fixed or is_a(obj, types.FunctionType))
@@ -235,7 +248,7 @@ def _own(
     return resolver.settled(made)
 
 
-def _slot(resolver: LiveResolver, obj: Any, slot: Any, spelled: str, value: Value) -> Value | None:
+def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) -> Value | None:
     try:
         inner = slot.__get__(obj, type(obj))
     except AttributeError:

@@ -26,7 +26,7 @@ import sysconfig
 import threading
 import types
 import typing
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 _FROZEN = (
@@ -99,7 +99,10 @@ def _is_builtin(module: Any) -> bool:
     return getattr(getattr(module, "__spec__", None), "origin", None) == "built-in"
 
 
-def is_a(obj: Any, classes: Any) -> bool:
+T = TypeVar("T")
+
+
+def is_a(obj: Any, classes: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
     """As ``isinstance``, by the real class: asking for ``__class__`` may run the user's code."""
     return issubclass(type(obj), classes)
 

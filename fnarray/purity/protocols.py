@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .machine import Machine
 from .scopes import Frame, parameters
 from .values import OUTSIDE, Value, join
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 _BINARY = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "Mod": "mod",
@@ -44,7 +42,7 @@ _ASKED = {
 
 
 def ask(
-    engine: Engine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
+    engine: Machine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
@@ -61,7 +59,7 @@ def ask(
     return join(found)
 
 
-def _wanted(engine: Engine, method: Value) -> int:
+def _wanted(engine: Machine, method: Value) -> int:
     body = engine.body(method)
     assert body is not None
     spec = body[0].node.args
@@ -69,7 +67,7 @@ def _wanted(engine: Engine, method: Value) -> int:
 
 
 def binary(
-    engine: Engine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
+    engine: Machine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
     *, in_place: bool = False,
 ) -> Value | None:  # fmt: skip
     """Run what ``left + right`` calls."""
@@ -82,14 +80,14 @@ def binary(
     return join(parts)
 
 
-def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
+def unary(engine: Machine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
     """Run what ``-value`` or ``not value`` calls."""
     name = _UNARY.get(type(op).__name__)
     ask(engine, value, TRUTH if name is None else (name,), frame, node)
 
 
 def compare(
-    engine: Engine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
+    engine: Machine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
 ) -> None:
     """Run what ``left < right`` calls."""
     if isinstance(op, (ast.In, ast.NotIn)):
@@ -99,7 +97,7 @@ def compare(
         ask(engine, right, names[1:], frame, node, [left])
 
 
-def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
+def asked_by(engine: Machine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
     """Run what a function of a library calls of its arguments."""
     package, _, name = ref.rpartition(".")
     if package == "builtins":
@@ -118,7 +116,7 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
 
 
 def assign(
-    engine: Engine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
+    engine: Machine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
 ) -> None:
     """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
     for one in base.each():
@@ -135,7 +133,7 @@ def assign(
 # ---- super ---------------------------------------------------------------------------------------
 
 
-def super_of(engine: Engine, args: list[Value], frame: Frame) -> Value:
+def super_of(engine: Machine, args: list[Value], frame: Frame) -> Value:
     """Return what ``super()``, or ``super(Class, self)``, gives in a method."""
     home: Any = frame
     while home.function.frame is not None and not (
@@ -158,7 +156,7 @@ def frame_self(frame: Frame) -> bool:
 
 
 def super_attribute(
-    engine: Engine, one: Value, attr: str, frame: Frame, node: ast.AST
+    engine: Machine, one: Value, attr: str, frame: Frame, node: ast.AST
 ) -> Value | None:
     """Return what the classes after one have by a name, bound to the object."""
     owner, receiver = (one.fields or {}).get("class"), one.bound

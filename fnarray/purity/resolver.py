@@ -287,7 +287,7 @@ class LiveResolver:
         still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
         self.guards.add_contents(array, name, still)
 
-    def _fill_partial(self, value: Value, held: functools.partial[Any]) -> None:
+    def _fill_partial(self, value: Value, held: Any) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
         made = getattr(held.func, "__name__", value.name)
         value.bound = self.describe(held.func, made, value.holder, True)

@@ -218,12 +218,14 @@ class Resolver(Protocol):
 
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
+        ...
 
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
 
     def is_open(self, value: Value) -> bool:
         """Say whether anybody may set attributes of a function, class or module of the user's."""
+        ...
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
@@ -236,6 +238,7 @@ class Resolver(Protocol):
 
     def callables(self, value: Value, index: Any) -> list[Value]:
         """Return the functions that a container holds now, at an index or, for None, at any."""
+        ...
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code, and the receiver it is bound to.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator
 from typing import Any, cast
@@ -14,6 +13,7 @@ from ..known import RESULTS, effect_of
 from ..values import CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
+from .kinds import external_kind, is_final, is_generator, is_number
 from .project import External, Target
 from .traced import Finder
 
@@ -41,7 +41,6 @@ _MADE = RESULTS | {
     "weakref.WeakKeyDictionary": "dict",
     "weakref.WeakSet": "set",
 }  # fmt: skip
-_NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 _NDARRAYS = words(
     """
     array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
@@ -269,13 +268,13 @@ class StaticResolver:
             # A placeholder (None, an empty text) for what is bound to the name elsewhere.
             found = [v for v in found if v is not None and v.kind != "scalar"]
         value = join(found)
-        if holder == "global" and name in scope.writes and _is_number(bindings):
+        if holder == "global" and name in scope.writes and is_number(bindings):
             value = Value("scalar", OUTSIDE)
         if value is None:
             return None
         if value.kind == "ndarray" and name in scope.frozen:
             value = value.but(kind="frozen")
-        constant = bool(_CAPITALS.match(name)) or any(_final(b) for b in bindings)
+        constant = bool(_CAPITALS.match(name)) or any(is_final(b) for b in bindings)
         constant = constant or all(isinstance(b, Defined) for b in bindings)
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
@@ -398,7 +397,7 @@ class StaticResolver:
     def of_target(self, target: Target, name: str) -> Value | None:
         """Return the value of a function, class, module or outside name."""
         if isinstance(target, External):
-            return Value(_external_kind(target.name), OUTSIDE, name=name, ref=target.name,
+            return Value(external_kind(target.name), OUTSIDE, name=name, ref=target.name,
                          holder="global", constant=True)  # fmt: skip
         ref = f"{target.module.name}.{target.qualname}" if target.qualname else target.module.name
         if target.is_function:
@@ -486,7 +485,7 @@ class StaticResolver:
         if target is None and isinstance(node.func, ast.Name):
             return self._named_tuple(node, scope, name)
         if isinstance(target, Scope) and target.is_function:
-            if _is_generator(target):
+            if is_generator(target):
                 return Value("generator", OUTSIDE, name=name)
             inner = [s for s, *_ in self.finder.functions(node, scope)]
             if inner:
@@ -554,7 +553,7 @@ class StaticResolver:
             kind = "array"
         elif dotted in self.finder.table and node.args:
             return self.of(node.args[0], scope, name)
-        if _external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
+        if external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
 
@@ -592,49 +591,3 @@ class StaticResolver:
 _FROZEN_ROOTS = frozenset({"equinox.Module", "flax.Module", "flax.PyTreeNode"})
 _PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol",
                           "builtins.Exception"})  # fmt: skip
-
-
-def _external_kind(dotted: str) -> str:
-    """Return what can be said of an outside name from its spelling alone."""
-    head, _, last = dotted.rpartition(".")
-    if not head:
-        return "module"
-    if dotted in ("sys.argv", "sys.path"):
-        return "list"
-    if dotted in ("os.environ", "sys.modules"):
-        return ""
-    if _NUMBERS.match(dotted):
-        return "scalar"
-    if head == "builtins":
-        made = getattr(builtins, last, None)
-        return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
-    return "class" if last[:1].isupper() and not last.isupper() else ""
-
-
-def _is_number(bindings: list[Binding]) -> bool:
-    """Say whether a name is first bound to a number: no placeholder, then, but a variable."""
-    match getattr(bindings[0], "value", None) if bindings else None:
-        case ast.Constant(value=int() | float() | complex()):
-            return True
-        case ast.Call(func=ast.Name(id="float" | "int")) | ast.UnaryOp(operand=ast.Constant()):
-            return True
-        case _:
-            return False
-
-
-def _final(binding: Binding) -> bool:
-    note = getattr(binding, "annotation", None)
-    return note is not None and bool(re.search(r"\bFinal\b", ast.unparse(note)))
-
-
-def _is_generator(scope: Scope) -> bool:
-    if isinstance(scope.node, ast.Lambda):
-        return False
-    stack: list[ast.AST] = list(scope.node.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(node))
-    return False
