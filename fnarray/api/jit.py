@@ -106,7 +106,7 @@ class Jitted:
         self._donated = donated
         self._inline = inline
         self._effects: Effects | None = effects
-        if effects == "off":  # neither is it checked as part of other functions
+        if effects in ("off", "warn"):  # what is found in it is no matter of other functions
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
@@ -197,6 +197,10 @@ class Jitted:
         run = caller(t.closed, t.consts, t.out_spec, wait=wait)
         if wait:
             recorder.keep(t)
+        if config.recheck != "off":
+            from ..control.recheck import rechecked
+
+            run = rechecked(run, self.__wrapped__, signature, t)
         return run, t.guards
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:

@@ -57,7 +57,11 @@ class Recorder:
     def __init__(self, fun: Callable[..., Any], signature: Signature) -> None:
         self._content = Content()
         self._key: str | None = None
-        if config.effects != "error" or any(getattr(config, name) for name in _WATCHING):
+        if (
+            config.effects != "error"
+            or config.recheck != "off"
+            or any(getattr(config, name) for name in _WATCHING)
+        ):
             return
         try:
             self._key = _key(self._content, fun, signature)

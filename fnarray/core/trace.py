@@ -59,6 +59,13 @@ class Tracer(Array):
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}: its value is not known yet")
 
+    # An array never changes: a copy of one is itself, also in a `copy.deepcopy` of a tree.
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        return self
+
     def where_from(self) -> str:
         """Say where the tracer came from, as a clause for error messages."""
         return origin_text(self)
