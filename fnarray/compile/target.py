@@ -86,6 +86,9 @@ class Limits:
     few, many : int
         Up to this many largest of at least so many elements, the kernel's insertion is faster than
         NumPy's partition (six times for 5 of 200), and worth compiling.
+    workspace : int
+        Bytes that a program keeps between calls at most, for the arrays that only its kernels see;
+        one that needs more, or 0, has them allocated in each call.
     spelled : int
         Integers up to this size are spelled out in kernels; larger ones, which are sizes, strides
         and offsets, are arguments, so that another size of array runs the same kernel.
@@ -124,6 +127,7 @@ class Limits:
     matrix_inside: int = 128
     few: int = 16
     many: int = 1 << 14
+    workspace: int = 1 << 26
     spelled: int = 16
     lanes: int = 128
     lane_state: int = 16

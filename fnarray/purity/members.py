@@ -90,13 +90,14 @@ def _of_module(
 ) -> Value | None:
     space = vars(module)
     user = is_user_module(module.__name__)
-    if name not in space:
+    if name not in space and ("__getattr__" not in space or user):
         resolver.guards.add_name(space, name)
-        if "__getattr__" not in space or user:
-            return None
+        return None
     try:
+        # A library that brings names on first use binds them then: before they are guarded.
         obj = space[name] if name in space else getattr(module, name)
     except Exception:  # a library's own __getattr__ may raise anything: nothing is known then
+        resolver.guards.add_name(space, name)
         return None
     if user or not callable(obj):
         # The functions of installed packages are what they are.

@@ -140,6 +140,22 @@ def thin(n: int) -> Case:
     )
 
 
+def workspace(n: int) -> Case:
+    """Temporaries of some n bytes between kernels: a fold's result, read by all that follows."""
+
+    def f(x):
+        for _ in range(2):
+            x = lax.mul(lax.rev(x, (0,)), lax.reduce_max(lax.cumsum(x), (0,)))
+        return lax.sub(x, lax.rev(x, (0,)))
+
+    def want(x):
+        for _ in range(2):
+            x = x[::-1] * np.cumsum(x).max()
+        return [x - x[::-1]]
+
+    return f, want, (np.abs(numbers(min(max(n // 4, 1), 1000))) / f32(100),)
+
+
 def streams(n: int) -> Case:
     """A loop that reads n arrays."""
 
@@ -285,7 +301,8 @@ def lane_state(n: int) -> Case:
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
-    "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
+    "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
+    "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
@@ -294,8 +311,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
-    "library": (0, 10**12), "thin": (0, 10**6), "streams": (0, 10**6), "parallel": (0, 1 << 60),
-    "turns": (1, 10**6),
+    "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
+    "parallel": (0, 1 << 60), "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),

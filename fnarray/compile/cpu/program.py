@@ -12,6 +12,7 @@ from ..cache.key import kernel_name
 from ..emit.source import Source
 from . import build
 from .namespace import CODES
+from .workspace import taken
 
 Run = Callable[..., tuple[np.ndarray, ...]]
 
@@ -61,7 +62,7 @@ def run_of(program: Program) -> Run:
     LookupError
         One of its kernels is not on disk, or cannot be used.
     """
-    namespace: dict[str, Any] = {"empty": np.empty, **CODES}
+    namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
     if "launch(" in program.text:
         from .target import CPU  # 15 ms: only where several threads work
 

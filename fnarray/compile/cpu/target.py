@@ -18,6 +18,7 @@ from . import build
 from .kernel import emit_kernel
 from .launch import launch
 from .library import is_step, step_of
+from .workspace import taken
 
 
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
@@ -52,7 +53,10 @@ CODES: dict[str, Any] = {
 
 def names(limits: Limits) -> dict[str, Any]:
     """Return what a driver calls: allocation, threads, dtypes."""
-    words = {"empty": np.empty, "launch": partial(launch, limits), "one_thread": one_thread}
+    words: dict[str, Any] = {
+        "empty": np.empty, "spare": [], "taken": taken,
+        "launch": partial(launch, limits), "one_thread": one_thread,
+    }  # fmt: skip
     return {**words, **CODES}
 
 

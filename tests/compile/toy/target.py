@@ -107,7 +107,7 @@ def names(limits: Limits) -> dict[str, Any]:
 NEVER = 1 << 62
 TOY = Target(
     name="toy",
-    limits=Limits(library=NEVER, parallel=NEVER),
+    limits=Limits(library=NEVER, parallel=NEVER, workspace=0),
     loop_order=columns_first,
     is_step=refuse,
     emit=emit,
