@@ -46,18 +46,25 @@ def block(result: Any) -> Any:
     return result
 
 
-def seconds(call: Callable[[], Any], number: int, every: bool) -> float:
+def seconds(
+    call: Callable[[], Any],
+    number: int,
+    every: bool,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Mean time of ``number`` calls, waiting after every one or only at the end."""
-    start = time.perf_counter()
+    start = clock()
     for _ in range(number):
         result = call()
         if every:
             block(result)
     block(result)
-    return (time.perf_counter() - start) / number
+    return (clock() - start) / number
 
 
-def sampler(case: Case, module: str, cache: str) -> tuple[Callable[[], float], Any]:
+def sampler(
+    case: Case, module: str, cache: str, clock: Callable[[], float] = time.perf_counter
+) -> tuple[Callable[[], float], Any]:
     """Prepare one case for one module: a function that takes a sample, and the case's result."""
     if case.kind in {"start", "memory"}:
         env = environment(cache)
@@ -71,7 +78,7 @@ def sampler(case: Case, module: str, cache: str) -> tuple[Callable[[], float], A
     result = block(built())
     once = seconds(built, 3, every=True)
     number = max(1, int(SAMPLE_SECONDS / once))
-    return lambda: seconds(built, number, every=case.kind == "steady"), result
+    return lambda: seconds(built, number, case.kind == "steady", clock), result
 
 
 def agree(results: list[Any], rtol: float) -> bool:

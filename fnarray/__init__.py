@@ -10,13 +10,14 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 # Not late: the submodule of this name would take the place of the object.
 from .config import config as config  # pyright: ignore[reportGeneralTypeIssues] - and module
 from .core import hooks as _hooks
+from .core.lazy import load as _load
+from .core.lazy import surface as _surface
 
 if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
@@ -44,7 +45,44 @@ if _TYPE_CHECKING:
         tree_util,
         typing,
     )  # fmt: skip
-    from .api import *  # noqa: F403
+    from .api.arrays import (  # noqa: F401
+        block_until_ready,
+        clear_caches,
+        default_backend,
+        device_count,
+        device_get,
+        device_put,
+        device_put_replicated,
+        device_put_sharded,
+        effects_barrier,
+        local_device_count,
+        local_devices,
+        process_count,
+        process_index,
+        process_indices,
+    )
+    from .api.batching import vmap as vmap
+    from .api.derivatives import jvp as jvp
+    from .api.derivatives import linear_transpose as linear_transpose
+    from .api.derivatives import linearize as linearize
+    from .api.derivatives import vjp as vjp
+    from .api.gradients import grad as grad
+    from .api.gradients import value_and_grad as value_and_grad
+    from .api.jacobians import hessian as hessian
+    from .api.jacobians import jacfwd as jacfwd
+    from .api.jacobians import jacobian as jacobian
+    from .api.jacobians import jacrev as jacrev
+    from .api.jit import jit as jit
+    from .api.parallel import pmap as pmap
+    from .api.parallel import shard_map as shard_map
+    from .api.tracing import (  # noqa: F401
+        ensure_compile_time_eval,
+        eval_shape,
+        make_jaxpr,
+        named_call,
+        named_scope,
+        typeof,
+    )
     from .config import (  # noqa: F401
         check_determinism,
         check_tracer_leaks,
@@ -62,31 +100,51 @@ if _TYPE_CHECKING:
     )
     from .control.callback import io_callback as io_callback
     from .control.callback import pure_callback as pure_callback
+    from .control.checkpoint import checkpoint as checkpoint
+    from .control.checkpoint import remat as remat
+    from .control.closures import closure_convert as closure_convert
+    from .control.closures import custom_gradient as custom_gradient
+    from .control.custom import custom_jvp as custom_jvp
+    from .control.custom import custom_vjp as custom_vjp
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
     from .purity.live import assume_pure as assume_pure
+    from .runtime.device import Device as Device
+    from .runtime.device import devices as devices
+    from .runtime.mesh import make_mesh as make_mesh
 
 #: Public names by the module they come from.
-_NAMES = {
-    "api": """
-        block_until_ready checkpoint clear_caches closure_convert custom_gradient custom_jvp
-        custom_vjp default_backend Device device_count device_get device_put device_put_replicated
-        device_put_sharded devices effects_barrier ensure_compile_time_eval eval_shape grad
-        hessian jacfwd jacobian jacrev jit jvp linear_transpose linearize local_device_count
-        local_devices make_jaxpr make_mesh named_call named_scope pmap process_count process_index
-        process_indices remat shard_map typeof value_and_grad vjp vmap
+_HOMES = {
+    ".api.arrays": """
+        block_until_ready clear_caches default_backend device_count device_get device_put
+        device_put_replicated device_put_sharded effects_barrier local_device_count local_devices
+        process_count process_index process_indices
     """,
-    "config": """
+    ".api.batching": "vmap",
+    ".api.derivatives": "jvp linear_transpose linearize vjp",
+    ".api.gradients": "grad value_and_grad",
+    ".api.jacobians": "hessian jacfwd jacobian jacrev",
+    ".api.jit": "jit",
+    ".api.parallel": "pmap shard_map",
+    ".api.tracing": """
+        ensure_compile_time_eval eval_shape make_jaxpr named_call named_scope typeof
+    """,
+    ".config": """
         check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
         default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion
         numpy_rank_promotion threefry_partitionable
     """,
-    "control.callback": "io_callback pure_callback",
-    "core.array": "Array",
-    "core.avals": "ShapeDtypeStruct",
-    "core.dtypes": "float0",
-    "purity.live": "assume_pure",
+    ".control.callback": "io_callback pure_callback",
+    ".control.checkpoint": "checkpoint remat",
+    ".control.closures": "closure_convert custom_gradient",
+    ".control.custom": "custom_jvp custom_vjp",
+    ".core.array": "Array",
+    ".core.avals": "ShapeDtypeStruct",
+    ".core.dtypes": "float0",
+    ".purity.live": "assume_pure",
+    ".runtime.device": "Device devices",
+    ".runtime.mesh": "make_mesh",
 }
 _MODULES = """
     ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
@@ -94,43 +152,23 @@ _MODULES = """
     typing
 """
 
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_HOME |= dict.fromkeys(_MODULES.split(), "")
-
-__all__ = sorted({*_HOME, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)
+__all__ = sorted({*_names, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def _bind() -> None:
-    """Give graphs their text, arrays their operators, eager control flow its compiler."""
-    from .core.pretty import graph_text
-    from .core.trace import no_trace
+def _operators() -> None:
+    from .core.array import install_methods
 
-    _hooks.install_graph_text(graph_text)
-
-    # The first use may be inside a function being traced; what modules compute is not part of it.
-    with no_trace():
-        _import_module(".numpy", __name__)
-        from .runtime.dispatch import compiled_call, prepare
-    _hooks.install_compiled_call(compiled_call, prepare)
+    install_methods(_load(".numpy._methods", __name__).array_methods())
 
 
-_hooks.bind_with(_bind)
-
-
-def __getattr__(name: str) -> _Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not _HOME[name]:
-        return _import_module(f".{name}", __name__)
-    if _HOME[name] != "config":
-        _hooks.bind()
-    found = getattr(_import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = found  # the next access does not come here
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+_hooks.bind_with(
+    operators=_operators,
+    graph_text=lambda: _load(".core.pretty", __name__).graph_text,
+    families=lambda: _load(".lax", __name__)._import_families,
+    compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
+    prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
+)
 
 
 def cache_info() -> dict[str, _Any]:

@@ -164,11 +164,17 @@ class Config(threading.local):
     check_determinism: bool = _row(
         False, "Trace twice and compare, to catch what analysis cannot see.", traced=True
     )
+    recheck: Literal["off", "sampled", "always"] = _row(
+        "off", "When a compiled function is traced again, and compared.", traced=True
+    )
     check_tracer_leaks: bool = _row(
         False, "Raise at the end of a trace whose tracers are still referenced.", traced=True
     )
     debug_nans: bool = _row(False, "Raise FloatingPointError when a result has NaN.", traced=True)
     debug_infs: bool = _row(False, "Raise FloatingPointError when a result has inf.", traced=True)
+    captured_array_limit: int = _row(
+        2**20, "Bytes of a NumPy array that programs may capture.", minimum=0, traced=True
+    )
     enable_checks: bool = _row(False, "Check internal invariants as programs are built.")
     verify: bool = _row(False, "Check the graph between all stages.")
     log_compiles: bool = _row(False, "Log every trace and compilation.")
@@ -181,6 +187,9 @@ class Config(threading.local):
     )
     cuda_fma: bool = _row(
         True, "Whether kernels of a GPU round products and sums once together, where CPUs do twice."
+    )
+    first_call: Literal["wait", "evaluate"] = _row(
+        "wait", "What a first call does: wait for the compiler, or evaluate op by op meanwhile."
     )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1

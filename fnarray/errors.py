@@ -27,6 +27,7 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     │   └── DynamicCodeError
     ├── JaxRuntimeError (RuntimeError)
     ├── MissingRuleError (NotImplementedError)
+    ├── ProgramSizeError (MemoryError)
     └── UnsupportedOnTarget (NotImplementedError)
 
     CacheWarning (UserWarning)
@@ -54,6 +55,7 @@ __all__ = [
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
     "NondeterminismError",
+    "ProgramSizeError",
     "ReadEffectError",
     "ShapeError",
     "TracerArrayConversionError",
@@ -137,6 +139,10 @@ class EffectError(FnarrayError):
 
 class JaxRuntimeError(FnarrayError, RuntimeError):
     """A compiled program failed while it ran."""
+
+
+class ProgramSizeError(FnarrayError, MemoryError):
+    """A program takes more memory to compile than there is."""
 
 
 # A failure of a run, hence RuntimeError; TypeError too, since JAX makes it one.

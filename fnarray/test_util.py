@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .api import jvp, vjp
+from .api.derivatives import jvp, vjp
 from .core import tree
 from .core.array import Array
 from .core.dtypes import float0

@@ -86,13 +86,13 @@ def conj(z):
 @compiled
 def abs(z):
     """Magnitude, without overflow of the squares."""
-    return np.hypot(z.real, z.imag)
+    return vm.hypot(z.real, z.imag)
 
 
 @compiled
 def sign(z):
     """``z / |z|``; zero for zero."""
-    size = np.hypot(z.real, z.imag)
+    size = vm.hypot(z.real, z.imag)
     if size == 0:
         return z
     return make(z.real / size, z.imag / size)
@@ -142,7 +142,7 @@ def _root(z):
     if shrunk:
         a *= 0.25
         b *= 0.25
-    t = np.sqrt((np.abs(a) + np.hypot(a, b)) * 0.5)
+    t = np.sqrt((np.abs(a) + vm.hypot(a, b)) * 0.5)
     other = np.abs(b) / (2.0 * t)
     re = t if a >= 0 else other
     im = np.copysign(other if a >= 0 else t, b)

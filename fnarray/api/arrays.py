@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayImpl, asarray
+from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
 from ..core.keep import forget_all
-from ..runtime import gpu
 from ..runtime.device import Device, devices
 from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, put
 
@@ -50,8 +49,10 @@ def device_put(
 
 def _put(x: Any, where: Any) -> Any:
     if isinstance(where, Device) and where.platform == "gpu":
-        return gpu.put(x if isinstance(x, gpu.GpuArray) else asarray(x), where)
-    if isinstance(x, gpu.GpuArray):
+        from ..runtime import gpu  # asked for by whoever has one
+
+        return gpu.put(x if isinstance(x, ArrayElsewhere) else asarray(x), where)
+    if isinstance(x, ArrayElsewhere):
         return x if where is None else put(x.on_host(), where)
     if isinstance(x, Array) and not isinstance(x, ArrayImpl):
         return x

@@ -8,14 +8,13 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
-from ..control.call import call
 from ..control.signature import (
     Signature,
     Statics,
@@ -29,7 +28,7 @@ from ..control.signature import (
 )
 from ..control.tracing import Traced, traced
 from ..core import tree
-from ..core.array import ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
@@ -37,10 +36,12 @@ from ..core.trace import bind, state
 from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
-from ..runtime.gpu import GpuArray, place_of
-from ..runtime.gpu import caller as caller_on_gpu
 from ..runtime.unpack import no_leaves, unpacker
-from .stages import Lowered, TracedFunction
+from .content import tell
+from .recorded import Recorder
+
+if TYPE_CHECKING:
+    from .stages import Lowered, TracedFunction
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
@@ -86,18 +87,8 @@ class Jitted:
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_calls",
-        "_donated",
-        "_effects",
-        "_gpu",
-        "_inline",
-        "_kept",
-        "_last",
-        "_options",
-        "_programs",
-        "_statics",
+        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_gpu", "_inline", "_kept",
+        "_last", "_options", "_programs", "_statics",
     )  # fmt: skip
 
     def __init__(
@@ -115,7 +106,7 @@ class Jitted:
         self._donated = donated
         self._inline = inline
         self._effects: Effects | None = effects
-        if effects == "off":  # neither is it checked as part of other functions
+        if effects in ("off", "warn"):  # what is found in it is no matter of other functions
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
@@ -190,31 +181,51 @@ class Jitted:
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        if self._gpu or any(type(x) is GpuArray for x in leaves):
+        if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
             return self._on_gpu(leaves, signature, token, number)
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
-            t = self._traced(signature)
-            run = self._calls[key] = caller(t.closed, t.consts, t.out_spec)
+            run, guards = self._program(signature)
+            self._calls[key] = run
             # After the program is stored: whoever clears in between clears it, too.
-            programs.guards.update(t.guards)
+            programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
 
     def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
         """Call where arguments lie on a GPU."""
-        place_of(leaves, fun_text(self.__wrapped__))
+        from ..runtime import gpu  # asked for by whoever has one
+
+        gpu.place_of(leaves, fun_text(self.__wrapped__))
         key = ("gpu", token, number, *signature[1])
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
-            run = self._calls[key] = caller_on_gpu(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)
+
+    def _program(self, signature: Signature) -> tuple[Callable[..., Any], Guards]:
+        """Return what calls the program of a signature, and guards of what it depends on."""
+        recorder = Recorder(self.__wrapped__, signature)
+        if (found := recorder.found()) is not None:
+            return found
+        t = self._traced(signature)
+        wait = config.first_call == "wait"
+        run = caller(t.closed, t.consts, t.out_spec, wait=wait)
+        if wait:
+            recorder.keep(t)
+        if config.recheck != "off":
+            from ..control.recheck import rechecked
+
+            run = rechecked(run, self.__wrapped__, signature, t)
+        return run, t.guards
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
         if not self._inline:
+            from ..control.call import call  # and the transforms' rules for it: 10 ms
+
             return call(t, leaves)
         outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
         return t.out_spec.unflatten(outs)
@@ -270,6 +281,8 @@ class Jitted:
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
+        from .stages import TracedFunction
+
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
         return TracedFunction(t, self._donated)
@@ -309,6 +322,9 @@ class Jitted:
         if found is self and module != "__main__":
             return name
         return functools.partial(jit, **self._options), (self.__wrapped__,)
+
+
+tell(Jitted, lambda f: (f.__wrapped__, f._statics.nums, f._statics.names, f._inline, f._effects))
 
 
 def _shown(fun: Callable[..., Any], where: int | str) -> str:

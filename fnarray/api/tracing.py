@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..control.signature import fun_name
-from ..control.tracing import trace
+from ..control.tracing import trace, traced
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
@@ -77,8 +77,11 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     pytree of ShapeDtypeStruct
     """
-    wrapped = fun if isinstance(fun, Jitted) else jit(fun)
-    return wrapped.eval_shape(*args, **kwargs)
+    if isinstance(fun, Jitted):
+        return fun.eval_shape(*args, **kwargs)
+    _, signature = jit(fun)._signature_of(args, kwargs)
+    t = traced(fun, signature, user="eval_shape")
+    return t.out_spec.unflatten([struct_of(a) for a in t.out_avals])
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:

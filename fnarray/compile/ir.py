@@ -7,14 +7,15 @@ one value is the whole program.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
 from typing import Any
 
+from ..core.frozen import frozen
 from ..core.graph import Atom, Eqn, Var
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Node:
     """An equation with its form at hand. Known by identity.
 
@@ -51,8 +52,14 @@ class Node:
         outs = eqn.outvars if results is None else tuple(results)
         return replace(self, eqn=replace(eqn, invars=tuple(operands), outvars=outs))
 
+    def reading(self, env: Mapping[Var, Atom]) -> Node:
+        """Return the node with operands replaced as ``env`` says."""
+        if not any(a in env for a in self.ins if isinstance(a, Var)):
+            return self
+        return self.taking(env.get(a, a) if isinstance(a, Var) else a for a in self.ins)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@frozen(eq=False)
 class Block:
     """A straight-line program of nodes: a graph whose calls are inlined.
 
@@ -66,6 +73,15 @@ class Block:
     nodes: tuple[Node, ...]
     outputs: tuple[Atom, ...]
     aliases: dict[Var, Atom] = field(default_factory=dict[Var, Atom])
+
+    def rebuilt(self, nodes: Iterable[Node], env: Mapping[Var, Atom]) -> Block:
+        """Return a block of other nodes, its results and aliases replaced as ``env`` says."""
+
+        def read(a: Atom) -> Atom:
+            return env.get(a, a) if isinstance(a, Var) else a
+
+        aliases = {name: read(a) for name, a in self.aliases.items()}
+        return Block(self.inputs, tuple(nodes), tuple(map(read, self.outputs)), aliases)
 
 
 def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:

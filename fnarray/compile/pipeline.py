@@ -12,22 +12,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..config import config
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
 from ..core.keep import forgotten
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
+from .cpu.processor import processor
 from .cpu.target import CPU
 from .emit.driver import emit
 from .emit.source import Source
 from .ir import Block
+from .room import check_room
 from .schedule.check import check_plan
 from .schedule.plan import Plan
 from .schedule.schedule import schedule
@@ -51,7 +53,7 @@ def sizes_of(block: Block) -> frozenset[int]:
     return frozenset(sizes | {n - 1 for n in sizes} | {n + 1 for n in sizes})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelInfo:
     """A kernel's name and source, for people."""
 
@@ -89,6 +91,8 @@ class Executable:
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
         target, source = self.target, self.source
+        longest = max((k.source.text.count("\n") for k in source.kernels), default=0)
+        check_room(self.plan.block, longest)
         namespace = target.names(target.limits)
         for j, kernel in enumerate(source.kernels):
             namespace[f"kernel{j}"] = target.build(kernel.source)
@@ -121,8 +125,9 @@ class Executable:
 
     @property
     def plan_text(self) -> str:
-        """The plan in words, one item a line."""
-        return report.plan_text(self.plan)
+        """The plan in words, one item a line; and what is to be known of the processor."""
+        note = processor().note
+        return report.plan_text(self.plan) + (f"\nprocessor: {note}" if note else "")
 
     def as_text(self) -> str:
         """Return the emitted source: kernels, then the driver."""

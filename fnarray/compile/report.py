@@ -6,7 +6,7 @@ from ..core.graph import Var
 from .ir import Node
 from .schedule.nests import Nest
 from .schedule.plan import Item, Plan, Region, Same, Tree, statements_of
-from .schedule.select import iterations
+from .schedule.work import iterations
 
 
 def plan_text(plan: Plan) -> str:

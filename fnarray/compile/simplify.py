@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..core.forms import (
     Inline,
     Lanes,
     Map,
+    Overlay,
     Piece,
     Pieces,
     Reduce,
@@ -23,8 +24,10 @@ from ..core.forms import (
     While,
 )
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
+from ..core.source import UNKNOWN, Source
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
+from .boxes import follow_indices
 from .ir import Block, Node, users_of
 from .target import Target
 
@@ -66,29 +69,12 @@ def inline_calls(graph: Graph) -> Block:
     return Block(inputs, tuple(nodes), tuple(outputs), aliases)
 
 
-def _renamed(node: Node, env: dict[Var, Atom]) -> Node:
-    """Return the node with operands replaced as ``env`` says."""
-    if not any(a in env for a in node.ins if isinstance(a, Var)):
-        return node
-    return node.taking(env.get(a, a) if isinstance(a, Var) else a for a in node.ins)
-
-
-def _rebuilt(block: Block, nodes: Iterable[Node], env: dict[Var, Atom]) -> Block:
-    """Return a block of other nodes, its results and aliases replaced as ``env`` says."""
-
-    def read(a: Atom) -> Atom:
-        return env.get(a, a) if isinstance(a, Var) else a
-
-    aliases = {name: read(a) for name, a in block.aliases.items()}
-    return Block(block.inputs, tuple(nodes), tuple(map(read, block.outputs)), aliases)
-
-
 def fold_constants(block: Block) -> Block:
     """Evaluate scalar maps of literals."""
     env: dict[Var, Atom] = {}
     nodes: list[Node] = []
     for old in block.nodes:
-        node = _renamed(old, env)
+        node = old.reading(env)
         literal = all(isinstance(a, Literal) for a in node.ins)
         if literal and isinstance(node.form, Map) and not node.out.aval.shape:
             with np.errstate(all="ignore"):
@@ -97,7 +83,7 @@ def fold_constants(block: Block) -> Block:
             env[node.out] = Literal(value, node.out.aval)
         else:
             nodes.append(node)
-    return _rebuilt(block, nodes, env)
+    return block.rebuilt(nodes, env)
 
 
 def _key(node: Node) -> Any:
@@ -111,7 +97,7 @@ def share_equal(block: Block) -> Block:
     seen: dict[Any, Node] = {}
     nodes: list[Node] = []
     for old in block.nodes:
-        node = _renamed(old, env)
+        node = old.reading(env)
         if any(eqn_effects(node.eqn)):
             nodes.append(node)
             continue
@@ -124,7 +110,7 @@ def share_equal(block: Block) -> Block:
             nodes.append(node)
         else:
             env.update(zip(node.outs, first.outs, strict=True))
-    return _rebuilt(block, nodes, env)
+    return block.rebuilt(nodes, env)
 
 
 def resolve_aliases(block: Block) -> Block:
@@ -136,7 +122,7 @@ def resolve_aliases(block: Block) -> Block:
         while isinstance(atom, Var) and atom in block.aliases:
             atom = block.aliases[atom]
         env[name] = atom
-    named = _rebuilt(block, (_renamed(node, env) for node in block.nodes), env)
+    named = block.rebuilt((node.reading(env) for node in block.nodes), env)
     return replace(named, aliases={})
 
 
@@ -204,7 +190,7 @@ def multiply_outer(block: Block) -> Block:
             wide.append(var)
         eqn = Eqn(_TIMES, tuple(wide), node.outs, {}, node.eqn.source)
         nodes.append(Node(eqn, Map("({0} * {1})", 1)))
-    return _rebuilt(block, nodes, {})
+    return block.rebuilt(nodes, {})
 
 
 def _is_outer(node: Node) -> bool:
@@ -271,7 +257,7 @@ def lower_lanes(block: Block, target: Target) -> Block:
     aliases: dict[Var, Atom] = dict(block.aliases)
     env: dict[Var, Atom] = {}
     for old in block.nodes:
-        node = _renamed(old, env)
+        node = old.reading(env)
         if isinstance(node.form, Lanes):
             part = _in_lanes(node, makers, target)
             nodes += part.nodes
@@ -279,7 +265,7 @@ def lower_lanes(block: Block, target: Target) -> Block:
             env.update(zip(node.outs, part.outputs, strict=True))
         else:
             nodes.append(node)
-    return _rebuilt(replace(block, aliases=aliases), nodes, env)
+    return replace(block, aliases=aliases).rebuilt(nodes, env)
 
 
 def _in_lanes(node: Node, makers: Mapping[Var, Node], target: Target) -> Block:
@@ -311,7 +297,7 @@ def _unrepeated(atom: Atom, batched: bool, makers: Mapping[Var, Node]) -> tuple[
 def _substituted(block: Block, operands: Sequence[Atom]) -> Block:
     """Return a block on operands in place of its inputs."""
     env = dict(zip(block.inputs, operands, strict=True))
-    return _rebuilt(block, (_renamed(node, env) for node in block.nodes), env)
+    return block.rebuilt((node.reading(env) for node in block.nodes), env)
 
 
 def _over_rows(
@@ -379,7 +365,7 @@ def _with_bodies(node: Node, target: Target) -> Node:
     if isinstance(form, Scan):
         body = body_block(_carries_last(form), target, keep=form.num_carry)
         return replace(node, bodies=(body,))
-    if isinstance(form, Reduce | Update) and isinstance(form.combine, ClosedGraph):
+    if isinstance(form, Reduce | Update | Overlay) and isinstance(form.combine, ClosedGraph):
         return replace(node, bodies=(simplified(form.combine.jaxpr, target),))
     return node
 
@@ -391,6 +377,11 @@ def _carries_last(form: Scan) -> ClosedGraph:
     ins = graph.invars
     order = (*ins[:nk], *ins[nk + nc :], *ins[nk : nk + nc])
     return ClosedGraph(replace(graph, invars=order), form.body.consts)
+
+
+def copy_of(atom: Atom, source: Source = UNKNOWN) -> Node:
+    """Return the copy of a value."""
+    return Node(Eqn(COPY, (atom,), (Var(atom.aval),), {}, source), Reindex(lambda i, read: i))
 
 
 def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
@@ -411,9 +402,8 @@ def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
         if not atom.aval.shape or own or passed:
             outputs.append(atom)
         else:
-            out = Var(atom.aval)
-            nodes.append(Node(Eqn(COPY, (atom,), (out,), {}), Reindex(lambda i, read: i)))
-            outputs.append(out)
+            nodes.append(copy_of(atom))
+            outputs.append(nodes[-1].out)
         if isinstance(atom, Var):
             used.add(atom)
     return Block(block.inputs, tuple(nodes), tuple(outputs))
@@ -425,6 +415,7 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("fold constants", fold_constants),
     ("share equal equations", share_equal),
     ("resolve aliases", resolve_aliases),
+    ("follow indices", follow_indices),
     ("drop dead equations", drop_dead),
 )
 

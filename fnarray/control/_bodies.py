@@ -9,13 +9,13 @@ are derived. Loops have a family of their own, in ``_looping``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from ..core.array import asarray
 from ..core.avals import ShapedArray
 from ..core.forms import Inline
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive, RuleOf
 from ..core.surgery import rearranged
@@ -88,7 +88,7 @@ def each_operation(closed: ClosedGraph, xs: Values) -> tuple[Any, ...]:
 # ---- primitives that run a graph on their operands -----------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """Where each input and each result of a graph is, in params that say so.
 
@@ -110,7 +110,7 @@ class Places:
     made: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holding:
     """The family of primitives that run a graph, or one of several, on their operands.
 

@@ -8,7 +8,6 @@ itself follow, and keep the order: what they add to a part comes after what was 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ..core import hooks
 from ..core.avals import ShapedArray
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.primitive import Missing, Primitive, RuleOf
 from ..core.surgery import one_equation, rearranged
@@ -59,7 +59,7 @@ def settled(
         flags = (*consts, *grown, *xs)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looping:
     """The family of loops: each turn of a body takes constants, the carry, and a row.
 

@@ -19,13 +19,18 @@ def compare(first: ClosedGraph, second: ClosedGraph, who: str) -> None:
     NondeterminismError
         Naming the first equation that differs, and the lines both come from.
     """
-    found = _difference(first.jaxpr, second.jaxpr) or _constants(first, second)
+    found = difference(first, second)
     if found:
         raise NondeterminismError(
             f"{who} was traced twice, as config.check_determinism asks, and the two programs "
             f"differ: {found}\n  The function depends on something besides its arguments: chance, "
             "time, order, or state that it changes. Pass it as an argument."
         )
+
+
+def difference(first: ClosedGraph, second: ClosedGraph) -> str:
+    """Say how two graphs differ, constants by content; "" for graphs that do the same."""
+    return _difference(first.jaxpr, second.jaxpr) or _constants(first, second)
 
 
 def _difference(a: Graph, b: Graph) -> str:
@@ -68,7 +73,7 @@ def _params_differ(a: dict[str, Any], b: dict[str, Any]) -> str | bool:
             return True
         for u, v in zip(xs, ys, strict=True):
             if isinstance(u, ClosedGraph) and isinstance(v, ClosedGraph):
-                if inner := _difference(u.jaxpr, v.jaxpr):
+                if inner := difference(u, v):
                     return inner
             elif not (u is v or callable(u) or bool(u == v)):
                 return True
@@ -87,9 +92,11 @@ def _shown(x: Eqn, y: Eqn) -> str:
 
 
 def _constants(a: ClosedGraph, b: ClosedGraph) -> str:
-    for x, y in zip(a.consts, b.consts, strict=True):
+    for var, x, y in zip(a.jaxpr.constvars, a.consts, b.consts, strict=True):
         if x is not y and isinstance(x, ArrayImpl) and isinstance(y, ArrayImpl):
             one, two = np.asarray(x), np.asarray(y)
             if one.dtype != two.dtype or one.tobytes() != two.tobytes():
-                return f"a constant of type {x.aval.str_short()} has other values."
+                user = next((e for e in a.jaxpr.eqns if var in e.invars), None)
+                at = "" if user is None else f"\n    used at: {user.source}  {user.source.text()}"
+                return f"a constant of type {x.aval.str_short()} has other values.{at}"
     return ""

@@ -164,6 +164,9 @@ def _reject(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], static
         ) from error
 
 
+remat = checkpoint
+
+
 def checkpoint_name(x: Any, name: str) -> Any:
     """Return an array, or a tree of them, as values of a name that policies know."""
     return tree.map(lambda leaf: bind(name_p, as_array(leaf), name=name), x)

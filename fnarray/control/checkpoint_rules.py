@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..core.frozen import frozen
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Var, eval_graph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
@@ -19,7 +19,7 @@ __all__: list[str] = []
 Values = Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Halves:
     """A checkpointed graph's derivative.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import index
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
+from ..core.frozen import frozen
 from ..core.source import UNKNOWN, Source
 
 __all__: list[str] = []
@@ -126,7 +126,7 @@ def first_rejected(
 Statics = Sequence[tuple[int | str, type, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StaticSpec:
     """Which arguments of a function are static.
 

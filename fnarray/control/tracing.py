@@ -7,9 +7,10 @@ once, and every call of it holds the same `Graph` object (which is how the print
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
@@ -17,6 +18,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.keep import Kept, kept_with
 from ..core.source import Source, user_source
@@ -35,7 +37,7 @@ __all__: list[str] = []
 log = logging.getLogger("fnarray.api")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Traced:
     """A function traced for one signature.
 
@@ -56,6 +58,8 @@ class Traced:
         Of all that the function, and what it called, read from outside.
     verdict : Verdict or None
         What was found of its purity; None where that was not asked.
+    steady : bool
+        Whether it may be kept: while the guards hold, the function does the same.
     """
 
     signature: Signature
@@ -66,6 +70,7 @@ class Traced:
     cells: tuple[Any, ...]
     guards: Guards
     verdict: Verdict | None
+    steady: bool
 
     @property
     def name(self) -> str:
@@ -109,6 +114,23 @@ def cells_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
+class _Anew(threading.local):
+    on = False
+
+
+_anew = _Anew()
+
+
+@contextmanager
+def traced_anew() -> Iterator[None]:
+    """Use no trace that is kept, and keep none: what is traced is what the functions do now."""
+    before, _anew.on = _anew.on, True
+    try:
+        yield
+    finally:
+        _anew.on = before
+
+
 def traced(
     fun: Callable[..., Any],
     signature: Signature,
@@ -142,10 +164,12 @@ def traced(
     traces: dict[Hashable, Traced] = kept.table("traces")
     key = user, signature, config.trace_token, axis_env()
     found = traces.get(key)
-    if found is not None and found.fits(cells_of(fun)):
+    if found is not None and not _anew.on and found.fits(cells_of(fun)):
         collect(found.guards)
         return found
-    traces[key] = result = trace(fun, signature, user=user, known=len(traces), call=call)
+    result = trace(fun, signature, user=user, known=len(traces), call=call)
+    if result.steady and not _anew.on:
+        traces[key] = result
     return result
 
 
@@ -166,13 +190,15 @@ def trace(
     with collecting(guards), admit(fun, transform, statics=tuple(signature.statics)) as admission:
         guards.update(admission.guards)
         graph, out_spec = _run(fun, signature, user, known, call)
+    guards.settle()
     if config.effects == "warn":
         # What it rebinds itself would never hold.
         guards.drop(guards.changed())
     closed, source = closed_over_nothing(graph), fun_source(fun)
     return Traced(
-        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict
-    )
+        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict,
+        admission.steady,
+    )  # fmt: skip
 
 
 def _run(

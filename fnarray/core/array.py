@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import UnexpectedTracerError
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, dtype_and_weak
-from .hooks import bind
+from .hooks import install_operators
 
 if TYPE_CHECKING:
 
@@ -214,7 +214,9 @@ class Array(_Installed):
     if not TYPE_CHECKING:
         # Only until the methods are installed; for type checkers it would hide every mistake.
         def __getattr__(self, name: str) -> Any:
-            bind()
+            if name.startswith("__"):  # those that are late have stand-ins, below
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            install_operators()
             return getattr(self, name)
 
 
@@ -225,7 +227,7 @@ class _Late:
         self.name = name
 
     def __get__(self, x: Array | None, owner: type) -> Any:
-        bind()
+        install_operators()
         return getattr(owner if x is None else x, self.name)
 
 
@@ -394,6 +396,10 @@ class ArrayElsewhere(Array):
     @property
     def place(self) -> Any:
         """The device."""
+        raise NotImplementedError
+
+    def on_host(self) -> ArrayImpl:
+        """Return the same elements in the host's memory."""
         raise NotImplementedError
 
     def elsewhere(self) -> Elsewhere:

@@ -11,9 +11,10 @@ Templates are expressions over ``{0} {1} ...`` in the kernels' namespace: ``sc``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from .frozen import frozen
 from .graph import ClosedGraph
 
 Indices = tuple[Any, ...]
@@ -22,7 +23,7 @@ Read = Callable[[int, Indices], Any]
 Bound = tuple[int, Any, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Map:
     """``out[i] = template(in_0[i], in_1[i], ...)``; operands broadcast (rank 0, or axes of size 1).
 
@@ -33,14 +34,14 @@ class Map:
     cost: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iota:
     """``out[i] = i[dimension]`` in the dtype of the result."""
 
     dimension: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reindex:
     """``out[i] = in_0[index(i, read)]``, or ``fill`` where ``valid(i, read)`` has a bound broken.
 
@@ -53,7 +54,7 @@ class Reindex:
     fill: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A box of operand ``operand`` from ``start``, of shape ``extents``, laid into the result.
 
@@ -67,7 +68,7 @@ class Piece:
     stride: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pieces:
     """The result laid out from boxes; ``fill`` is the rank-0 operand that fills the rest."""
 
@@ -75,7 +76,7 @@ class Pieces:
     fill: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reduce:
     """``out[o] = fold over r of term(in_k[index_k(o, r)] ...)`` for ``r`` in ``extents``.
 
@@ -115,14 +116,14 @@ class Reduce:
     axes: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operand:
     """A rank-0 operand as the start of an accumulator."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contract:
     """``dot_general``: sum of products over contracted axes, batched; result batch, lhs, rhs axes.
 
@@ -135,7 +136,7 @@ class Contract:
     rhs_batch: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     """The operand with elements replaced: scatters and ``dynamic_update_slice``.
 
@@ -161,7 +162,30 @@ class Update:
     valid: Callable[[Indices, Read], tuple[Bound, ...]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
+class Overlay:
+    """The operand with a box of its elements replaced: an update whose places are known.
+
+    For ``u`` in ``extents``, in any order: ``out[index(u)] = combine(in_0[index(u)], in_1[u])``,
+    where ``index(u)`` is ``offset[d] + stride[d] * u[axes[d]]`` along each axis ``d``, or
+    ``offset[d]`` where ``axes[d]`` is None. No element is replaced twice.
+
+    No operation lowers to it: the compile wing makes it of an `Update`.
+    """
+
+    extents: tuple[int, ...]
+    axes: tuple[int | None, ...]
+    offset: tuple[int, ...]
+    stride: tuple[int, ...]
+    combine: str | ClosedGraph = "{1}"
+
+    def index(self, u: Indices) -> Indices:
+        """Return where an element of the box is in the operand."""
+        places = zip(self.offset, self.stride, self.axes, strict=True)
+        return tuple(o if a is None else u[a] * s + o for o, s, a in places)
+
+
+@frozen
 class Library:
     """A whole-array step that a target's library provides.
 
@@ -193,7 +217,7 @@ class Library:
 HOST = Library("host", kernel=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inline:
     """A nested graph whose equations stand in for this one: a call, a custom-derivative call.
 
@@ -205,14 +229,14 @@ class Inline:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """``branches[clamp(in_0)](*rest)``."""
 
     branches: tuple[ClosedGraph, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class While:
     """Operands are ``cond_consts, body_consts, carry``; results are the carry."""
 
@@ -222,7 +246,7 @@ class While:
     body_nconsts: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scan:
     """Operands are ``consts, carry, xs``; results are ``carry, ys``."""
 
@@ -234,7 +258,7 @@ class Scan:
     unroll: int = field(default=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lanes:
     """A loop in each of ``count`` lanes, which end after different numbers of turns.
 
@@ -263,4 +287,6 @@ class Lanes:
 
 Elementwise = Map | Iota | Reindex
 Loop = While | Scan | Lanes
-Form = Elementwise | Pieces | Reduce | Contract | Update | Library | Inline | Branch | Loop
+Form = (
+    Elementwise | Pieces | Reduce | Contract | Update | Overlay | Library | Inline | Branch | Loop
+)

@@ -7,13 +7,14 @@ transform builds a new graph. Names of fields are JAX's (``constvars invars eqns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast, final
 
 import numpy as np
 
 from .array import ArrayImpl
 from .avals import ShapedArray
+from .frozen import frozen
 from .hooks import graph_text
 from .primitive import Primitive
 from .source import UNKNOWN, Source, located
@@ -52,7 +53,7 @@ class Literal:
 Atom = Var | Literal
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Eqn:
     """One equation: ``outvars = primitive[params](invars)``, with the user's line."""
 
@@ -69,7 +70,7 @@ class Eqn:
         return make(ins, tuple(v.aval for v in self.outvars), **self.params)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Graph:
     """Inputs, equations in order, outputs.
 
@@ -103,7 +104,7 @@ class Graph:
     __repr__ = __str__
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ClosedGraph:
     """A graph and the values of its ``constvars``: what `make_jaxpr` returns."""
 

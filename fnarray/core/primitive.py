@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MissingRuleError
+from .frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """A rule that an operation does not have, and why; the reason becomes the error's text."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleOf:
     """A common shape of rule, made into the rule of the primitive that it is given to."""
 

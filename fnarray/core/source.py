@@ -6,12 +6,13 @@ import linecache
 import os
 import sys
 import threading
-from dataclasses import dataclass
+
+from .frozen import frozen
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100,PTH120 - import time
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A line of the user's code: file, line number, and the function it is in."""
 

@@ -9,13 +9,14 @@ reshapes produce cancel (``(i*m + j) // m == i`` where ``0 <= j < m``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from .frozen import frozen
 
 _BIG = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopVar:
     """A loop's counter: ``0 <= name < extent``."""
 
@@ -28,7 +29,7 @@ class LoopVar:
         return 0, max(self.extent - 1, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scalar:
     """An integer read from data at run time, known by the local name that holds it."""
 
@@ -42,7 +43,7 @@ class Scalar:
         return self.low, self.high
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opaque:
     """A non-linear piece: ``floordiv``, ``mod`` or ``clamp`` of indices."""
 

@@ -21,6 +21,7 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from . import lazy
 from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
 from .avals import ShapedArray
 from .dtypes import is_inexact
@@ -57,6 +58,13 @@ class Tracer(Array):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: {type(self).__name__!r}: its value is not known yet")
+
+    # An array never changes: a copy of one is itself, also in a `copy.deepcopy` of a tree.
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        return self
 
     def where_from(self) -> str:
         """Say where the tracer came from, as a clause for error messages."""
@@ -345,6 +353,9 @@ class within:  # noqa: N801
 def no_trace() -> within:
     """Evaluate eagerly for the duration of the block, whatever trace is current."""
     return within(None)
+
+
+lazy.outside.append(no_trace)
 
 
 def trace_graph(

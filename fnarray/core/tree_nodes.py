@@ -6,11 +6,12 @@ import dataclasses
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import optree
+
+from .frozen import frozen
 
 NAMESPACE: Final = "fnarray"
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -20,7 +21,7 @@ C = TypeVar("C", bound=type)
 # ---- paths -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DictKey:
     """Step into a dict."""
 
@@ -30,7 +31,7 @@ class DictKey:
         return f"[{self.key!r}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SequenceKey:
     """Step into a list or tuple."""
 
@@ -40,7 +41,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GetAttrKey:
     """Step to an attribute: of a named tuple, a dataclass, a class registered with keys."""
 
@@ -50,7 +51,7 @@ class GetAttrKey:
         return f".{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlattenedIndexKey:
     """Step to a child of a class that was registered without keys."""
 

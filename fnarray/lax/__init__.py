@@ -1,35 +1,140 @@
 """Operations as ``jax.lax`` names them: strict about dtypes and ranks.
 
-Every primitive is here as ``<name>_p`` too.
+Every primitive is here as ``<name>_p`` too. Names are imported when they are first used.
 """
 
 from __future__ import annotations
 
-from ..control import *
-from ..ops.bitwise import *
-from ..ops.collective import *
-from ..ops.contract import *
-from ..ops.conv import *
-from ..ops.convert import *
-from ..ops.cumulative import *
-from ..ops.dynamic import *
-from ..ops.elementwise import *
-from ..ops.exchange import *
-from ..ops.fft import *
-from ..ops.fill import *
-from ..ops.gather import *
-from ..ops.kit.registry import registry as _registry
-from ..ops.log_sums import *
-from ..ops.parts import *
-from ..ops.queries import *
-from ..ops.reduce import *
-from ..ops.scatter import *
-from ..ops.shape import *
-from ..ops.slicing import *
-from ..ops.sort import *
-from ..ops.special import *
-from ..ops.transcendental import *
-from ..ops.window import *
-from . import linalg as linalg
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-globals().update({f"{name.replace('-', '_')}_p": prim for name, prim in _registry.items()})
+from ..core.lazy import load as _load
+from ..core.lazy import surface as _surface
+from ..ops.kit.registry import registry as _registry
+
+if _TYPE_CHECKING:
+    from ..control.associative import *
+    from ..control.cond import *
+    from ..control.loop import *
+    from ..control.scan import *
+    from ..control.solve import *
+    from ..ops.bitwise import *
+    from ..ops.collective import *
+    from ..ops.contract import *
+    from ..ops.conv import *
+    from ..ops.convert import *
+    from ..ops.cumulative import *
+    from ..ops.dynamic import *
+    from ..ops.elementwise import *
+    from ..ops.exchange import *
+    from ..ops.fft import *
+    from ..ops.fill import *
+    from ..ops.gather import *
+    from ..ops.log_sums import *
+    from ..ops.parts import *
+    from ..ops.queries import *
+    from ..ops.reduce import *
+    from ..ops.scatter import *
+    from ..ops.shape import *
+    from ..ops.slicing import *
+    from ..ops.sort import *
+    from ..ops.special import *
+    from ..ops.transcendental import *
+    from ..ops.window import *
+    from . import linalg as linalg
+
+#: Public names by the module they come from; a test compares the table with the modules.
+_HOMES = {
+    "..control.associative": "associative_scan",
+    "..control.cond": "cond platform_dependent switch",
+    "..control.loop": "fori_loop while_loop",
+    "..control.scan": "map scan",
+    "..control.solve": "custom_linear_solve custom_root",
+    "..ops.bitwise": """
+        bitwise_and bitwise_not bitwise_or bitwise_xor clz eq ge gt le lt mulhi ne
+        population_count shift_left shift_right_arithmetic shift_right_logical
+    """,
+    "..ops.collective": "axis_index axis_size pcast pmax pmean pmin psum pvary",
+    "..ops.contract": """
+        DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision PrecisionLike
+        batch_matmul dot dot_general
+    """,
+    "..ops.conv": """
+        ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers
+        conv_general_dilated conv_general_dilated_local conv_general_dilated_patches
+        conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose
+        conv_transpose_shape_tuple conv_with_general_padding
+    """,
+    "..ops.convert": """
+        bitcast_convert_type clamp convert_element_type copy optimization_barrier
+        reduce_precision select select_n stop_gradient
+    """,
+    "..ops.cumulative": "cumlogsumexp cummax cummin cumprod cumsum",
+    "..ops.dynamic": """
+        dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim
+        dynamic_update_slice dynamic_update_slice_in_dim
+    """,
+    "..ops.elementwise": """
+        RoundingMethod abs add ceil div floor integer_pow is_finite max min mul neg
+        nextafter pow reciprocal rem round sign square sub
+    """,
+    "..ops.exchange": "all_gather all_to_all pbroadcast ppermute pshuffle psum_scatter pswapaxes",
+    "..ops.fft": "FftType fft",
+    "..ops.fill": "empty full full_like zeros_like_array",
+    "..ops.gather": "GatherDimensionNumbers GatherScatterMode gather index_take",
+    "..ops.log_sums": "",
+    "..ops.parts": "complex conj imag real",
+    "..ops.queries": "broadcast_like dtype shape_as_value",
+    "..ops.reduce": """
+        argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod
+        reduce_sum reduce_xor
+    """,
+    "..ops.scatter": """
+        ScatterDimensionNumbers scatter scatter_add scatter_apply scatter_max scatter_min
+        scatter_mul scatter_sub
+    """,
+    "..ops.shape": """
+        broadcast broadcast_in_dim broadcast_shapes broadcast_to_rank broadcasted_iota
+        collapse expand_dims iota reshape squeeze tile transpose
+    """,
+    "..ops.slicing": "concatenate index_in_dim pad rev slice slice_in_dim split stack unstack",
+    "..ops.sort": "approx_max_k approx_min_k sort sort_key_val top_k",
+    "..ops.special": """
+        bessel_i0e bessel_i1e betainc digamma erf erf_inv erfc igamma igamma_grad_a igammac
+        lgamma polygamma random_gamma_grad zeta
+    """,
+    "..ops.transcendental": """
+        AccuracyMode Tolerance acos acosh asin asinh atan atan2 atanh cbrt cos cosh exp exp2
+        expm1 log log1p logistic rsqrt sin sinh sqrt tan tanh
+    """,
+    "..ops.window": "padtype_to_pads reduce_window reduce_window_shape_tuple",
+}
+#: Modules that declare primitives and have no name here.
+_MORE = "..control.call ..control.custom ..control.lanes .linalg"
+
+_named, _listed, __all__ = _surface(__name__, _HOMES, "linalg")  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def _import_families(primitive: str = "") -> None:
+    """Import the family that declares a primitive; all of them, where its name does not tell."""
+    likely = [m for m, names in _HOMES.items() if primitive.replace("-", "_") in names.split()]
+    for module in (*likely, *_HOMES, *_MORE.split()):
+        if primitive in _registry:
+            return
+        _load(module, __name__)
+
+
+def __getattr__(name: str) -> _Any:
+    if not name.endswith("_p"):
+        return _named(name)
+    _import_families()
+    for prim in list(_registry):
+        globals()[f"{prim.replace('-', '_')}_p"] = _registry[prim]
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    __getattr__("add_p")
+    return _listed()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.array import Array, ArrayImpl
+from ..core.frozen import frozen
 from ..core.trace import Tracer, state
 from ..errors import NonConcreteBooleanIndexError
 from ..ops.kit.canonical import Shape
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     axis: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     """Indices that account for every axis of an array, and where arrays' axes go.
 

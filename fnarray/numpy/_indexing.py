@@ -7,7 +7,6 @@ axis of size 0 has nothing to clamp to.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from types import EllipsisType, NoneType
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.eager import replayed
+from ..core.frozen import frozen
 from ..core.trace import Tracer, state
 from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice
@@ -329,7 +329,7 @@ def _widened(index: Any, n: int) -> Any:
 # --- gathers and scatters -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """How an index expression is a gather, and, mirrored, a scatter.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from .. import numpy
 from ..api.arrays import device_put
 from ..core.array import Array, asarray
 from ..core.dtypes import canonicalize_dtype
@@ -93,12 +94,23 @@ _COMPARISONS: dict[str, tuple[str, Any]] = {
 _UNARY = {"neg": u.negative, "pos": u.positive, "invert": u.invert, "abs": u.absolute}
 
 
-def _operators(names: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    binary = _BINARY | {"matmul": ("@", names["matmul"])}
+def _operators() -> dict[str, Callable[..., Any]]:
+    binary = _BINARY | {"matmul": ("@", _late("matmul"))}
     table = {f"__{name}__": _operator(*row) for name, row in (binary | _COMPARISONS).items()}
     table |= {f"__r{name}__": _reflected(*row) for name, row in binary.items()}
     table |= {f"__{name}__": _method(f) for name, f in _UNARY.items()}
     return table | {"__getitem__": getitem}
+
+
+@cache
+def _found(name: str) -> Callable[..., Any]:
+    f = getattr(numpy, name)
+    return getattr(f, "call", f)
+
+
+def _late(name: str) -> Callable[..., Any]:
+    """A function of `fnarray.numpy`, imported when it is first called."""
+    return lambda *args, **kwargs: _found(name)(*args, **kwargs)
 
 
 def _method(f: Any) -> Callable[..., Any]:
@@ -155,17 +167,14 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     return device_put(self, device)
 
 
-def _namespace_of(names: Mapping[str, Any]) -> Callable[..., Any]:
-    def namespace(self: Array, *, api_version: str | None = None) -> Any:
-        """Return the namespace of the array API standard: ``fnarray.numpy``."""
-        if api_version is not None and api_version not in _API_VERSIONS:
-            raise ValueError(
-                f"Array.__array_namespace__: api_version must be None or one of "
-                f"{', '.join(_API_VERSIONS)}, got {api_version!r}."
-            )
-        return sys.modules[names["__name__"]]
-
-    return namespace
+def _namespace(self: Array, *, api_version: str | None = None) -> Any:
+    """Return the namespace of the array API standard: ``fnarray.numpy``."""
+    if api_version is not None and api_version not in _API_VERSIONS:
+        raise ValueError(
+            f"Array.__array_namespace__: api_version must be None or one of "
+            f"{', '.join(_API_VERSIONS)}, got {api_version!r}."
+        )
+    return numpy
 
 
 _API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -178,9 +187,9 @@ swapaxes take trace var
 """.split()  # noqa: SIM905 - a table of words
 
 
-def _methods(names: Mapping[str, Any]) -> dict[str, Any]:
-    table = {name: _method(names[name]) for name in _DELEGATED}
-    to_shape, permute, compress = names["reshape"], names["transpose"], names["compress"]
+def _methods() -> dict[str, Any]:
+    table: dict[str, Any] = {name: _late(name) for name in _DELEGATED}
+    to_shape, permute, compress = _late("reshape"), _late("transpose"), _late("compress")
     return table | {
         "reshape": lambda self, *shape, **kwargs: to_shape(
             self, *(() if "shape" in kwargs else (_one_or_many(shape),)), **kwargs
@@ -195,7 +204,7 @@ def _methods(names: Mapping[str, Any]) -> dict[str, Any]:
         "view": _view,
         "to_device": _to_device,
         "__round__": _round,
-        "__array_namespace__": _namespace_of(names),
+        "__array_namespace__": _namespace,
         "on_device_size_in_bytes": lambda self: self.nbytes,
         "copy_to_host_async": lambda self: None,
         "addressable_data": lambda self, index: shards_of(self)[index].data,
@@ -232,14 +241,14 @@ def _device(x: Array) -> Any:
     return where if where.num_devices > 1 else next(iter(where.device_set))
 
 
-def _properties(names: Mapping[str, Any]) -> dict[str, property]:
+def _properties() -> dict[str, property]:
     return {
         "T": property(_transposed),
         "mT": property(_matrix_transposed),
-        "real": property(names["real"]),
-        "imag": property(names["imag"]),
+        "real": property(_late("real")),
+        "imag": property(_late("imag")),
         "at": property(IndexUpdateHelper),
-        "flat": property(lambda x: iter(names["ravel"](x))),
+        "flat": property(lambda x: iter(_found("ravel")(x))),
         "device": property(_device),
         "sharding": property(sharding_of),
         "addressable_shards": property(shards_of),
@@ -250,15 +259,9 @@ def _properties(names: Mapping[str, Any]) -> dict[str, property]:
     }
 
 
-def array_methods(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what arrays answer to: operators, methods and properties, by name.
-
-    Parameters
-    ----------
-    names : mapping
-        The namespace of ``fnarray.numpy``.
-    """
-    table = _operators(names) | _methods(names) | _properties(names)
+def array_methods() -> dict[str, Any]:
+    """Return what arrays answer to: operators, methods and properties, by name."""
+    table = _operators() | _methods() | _properties()
     table["devices"] = lambda self: sharding_of(self).device_set
     for name, member in table.items():
         if callable(member):

@@ -5,21 +5,17 @@ To users this is where ``jax.ops`` is: reductions by segments. The rest is below
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..core import hooks as _hooks
+from ..core.lazy import surface as _surface
 
-if TYPE_CHECKING:
-    from .segments import segment_max, segment_min, segment_prod, segment_sum
+if _TYPE_CHECKING:
+    from .segments import segment_max as segment_max
+    from .segments import segment_min as segment_min
+    from .segments import segment_prod as segment_prod
+    from .segments import segment_sum as segment_sum
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+# Late: every family passes through here before segments, which stand on several, can load.
+_HOMES = {".segments": "segment_max segment_min segment_prod segment_sum"}
 
-
-def __getattr__(name: str) -> Any:
-    # Late: every family passes through here before segments, which stand on several, can load.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _hooks.bind()
-    from . import segments
-
-    return getattr(segments, name)
+__getattr__, __dir__, __all__ = _surface(__name__, _HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ..core.dtypes import (
     to_real,
 )
 from ..core.forms import Contract
+from ..core.frozen import frozen
 from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
@@ -92,7 +92,7 @@ _SPELLINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DotAlgorithm:
     """The types in which a product is to be computed, named one by one.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bfloat16, bool_, canonicalize_dtype, float16, float32, is_integer
 from ..core.forms import Operand, Reduce
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
 from ..core.trace import Tracer, bind
@@ -191,7 +191,7 @@ def _products_before(x: Any, reverse: bool) -> Any:
 # --- reductions with a primitive of their own ---------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Monoid:
     """An associative combination that reductions know: its face, start, and evaluation."""
 

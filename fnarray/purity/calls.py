@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
-from . import rules
+from . import protocols, rules
 from .known import (
     ARRAY_MUTATORS,
     DRAWING,
@@ -14,6 +14,7 @@ from .known import (
     MUTATING_FUNCTIONS,
     MUTATING_FUNCTIONS_ATTR,
     MUTATORS,
+    OUT_AT,
     QUIET_ON_UNKNOWN,
     RESULTS,
     SEEDED,
@@ -23,8 +24,10 @@ from .known import (
     is_host_call,
     tracer_of,
 )
+from .literals import seeded, text_of
 from .rules import RULES
 from .scopes import Frame
+from .standard import HANDLERS, Call, numbered
 from .values import CONTAINERS, DRAWN, OUTSIDE, Function, Value, join
 
 Fields = dict[Any, Value]
@@ -33,7 +36,12 @@ _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
 )
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
-_TEXT = (str, bytes)
+#: Methods that draw all that their argument has.
+_TAKES_ALL = frozenset({"extend", "extendleft", "update"})
+#: Functions that add, compare or test what they draw.
+_COMPARING = frozenset(
+    {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
+)
 
 
 class Calls:
@@ -48,6 +56,9 @@ class Calls:
             value = self.expr(keyword.value, frame)
             if keyword.arg is None:
                 self.use(value, frame, keyword.value)
+                if value.level != OUTSIDE and not value.argument:  # ``**{"items": log}``
+                    given = (value.fields or {}).items()
+                    keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
                 value = self.element(value, frame)
             keywords[keyword.arg or "**"] = value
         found = [self.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
@@ -80,6 +91,10 @@ class Calls:
             return self.call_method(callee, args or [], keywords, frame, node, used)
         if callee.ref and (found := self.call_known(callee, args or [], keywords, frame, node)):
             return found
+        if callee.kind == "class":
+            new = self.attribute(callee, "__new__", frame, node)
+            if self.body(new) is not None:
+                self.call(new.but(bound=None), [callee, *(args or [])], keywords, frame, node)
         if callee.kind == "class" and callee.level != OUTSIDE:
             return self.construct(
                 callee, cast("Fields", callee.fields).get("__init__"), args, keywords, frame, node
@@ -97,9 +112,21 @@ class Calls:
         name = f"{label}({function.name})" if label else function.name
         path = frame.path if callee.kind == "property" else (*frame.path, name)
         result = self.enter(function, bound, level, path)
+        if callee.keeps:
+            self.keep(callee, [result, *(args or []), *keywords.values()], frame, node)
         if callee.kind == "function" and _is_context_manager(function):
             return Value("context", level, fields={None: self.element(result, frame)})
         return result
+
+    def keep(self: Any, callee: Value, values: list[Value], frame: Frame, node: ast.AST) -> None:
+        """Report a cache from outside that would hold a tracer: an argument, or a result."""
+        owner = callee.bound if callee.bound is not None else callee
+        traced = any(
+            v.argument or v.kind == "array" for value in values for v in value.each()
+            if v.level != OUTSIDE
+        )  # fmt: skip
+        if traced and owner.level == OUTSIDE:
+            self.report(rules.CapturedMutation, frame, node, callee.name, "keeps a traced value")
 
     def body(self: Any, callee: Value) -> tuple[Function, Value | None] | None:
         """Return what a call of an object enters, and its receiver."""
@@ -130,7 +157,7 @@ class Calls:
             return bound
         rest = given[len(names) :]
         if spec.vararg is not None:
-            bound[spec.vararg.arg] = Value("tuple", level, fields=_numbered(rest))
+            bound[spec.vararg.arg] = Value("tuple", level, fields=numbered(rest))
         if spec.kwarg is not None:
             extra = {("item", k): v for k, v in keywords.items() if k not in bound}
             bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
@@ -194,7 +221,12 @@ class Calls:
                 self.report(RULES[code], frame, node, shown)
             self.use_all(args, frame, node)
             return self.unknown(frame.level)
-        if ref in SEEDED and not _seeded(node):
+        if ref in OUT_AT:
+            for value in args[OUT_AT[ref] :][:1]:
+                self.mutate(value, frame, node, "out")
+        if ref == "numpy.datetime64" and text_of(node) in ("now", "today"):
+            self.report(rules.Clock, frame, node, ref)
+        if ref in SEEDED and not seeded(node):
             self.report(rules.Random, frame, node, f"{ref} without a seed")
         return self.call_builtin(ref, args, keywords, frame, node)
 
@@ -204,47 +236,14 @@ class Calls:
     ) -> Value | None:  # fmt: skip
         """Call a function of the standard library that moves objects around."""
         level = frame.level
-        if ref == "builtins.type" and len(args) == 1:
-            return self.attribute(args[0], "__class__", frame, node)
+        handler = HANDLERS.get(ref)
+        if handler is not None:
+            found = handler(self, Call(ref, args, keywords, frame, node))
+            if found is not None:
+                return found
         if ref in INDIFFERENT:
             return self.unknown(level)
-        if ref == "operator.attrgetter" and (path := _text_of(node)):
-            return Value("getter", level, name=path)
-        if ref in ("copy.copy", "copy.deepcopy") and args:
-            self.use(args[0], frame, node)
-            inner = self.unknown(level) if ref == "copy.deepcopy" else self.element(args[0], frame)
-            known = args[0].kind in CONTAINERS or args[0].kind == "ndarray"
-            return Value(args[0].kind if known else "", level, fields={None: inner})
-        if ref == "builtins.next" and args:
-            self.draw(args[0], frame, node, explicit=True)
-            return self.element(args[0], frame)
-        if ref in ("builtins.globals",) or (
-            ref in ("builtins.vars", "builtins.locals") and not args
-        ):
-            if ref == "builtins.globals":
-                return Value("dict", OUTSIDE, name="globals()", origin=(frame, node))
-            return Value("dict", level, fields={})
-        if ref == "builtins.vars":
-            return self.attribute(args[0], "__dict__", frame, node)
-        if ref == "builtins.getattr" and len(args) >= 2:
-            key = node.args[1] if isinstance(node, ast.Call) else None
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                return self.attribute(args[0], key.value, frame, node)
-            self.use_all(args, frame, node)
-            return self.element(args[0], frame) if args[0].argument else self.unknown(level)
-        if ref == "builtins.hash" and args:
-            if _is_text(node, args[0]):
-                self.report(rules.Identity, frame, node, "hash")
-            return self.unknown(level)
-        if ref == "builtins.super":
-            return Value("super", level)
-        if ref == "functools.partial" and args:
-            fields: dict[Any, Value] = {**_numbered(args[1:]), **keywords}
-            return Value("partial", level, name=args[0].name, bound=args[0], fields=fields)
-        if ref in ("functools.wraps", "functools.update_wrapper"):
-            return Value("wraps", level)
-        if ref in ("functools.lru_cache", "functools.cache"):
-            return args[0] if args and args[0].function else Value("wraps", level)
+        protocols.asked_by(self, ref, args, frame, node)
         if ref in WRAPPING or ref in DRAWING:
             return self.gather(ref, args, keywords, frame, node)
         kind = RESULTS.get(ref)
@@ -273,10 +272,10 @@ class Calls:
             self.draw(value, frame, at)
             parts.append(self.element(value, frame))
         if ref == "builtins.zip":
-            inner = Value("tuple", frame.level, fields=_numbered(parts))
+            inner = Value("tuple", frame.level, fields=numbered(parts))
         elif ref == "builtins.enumerate" and parts:
             inner = Value(
-                "tuple", frame.level, fields=_numbered([self.unknown(frame.level), *parts[:1]])
+                "tuple", frame.level, fields=numbered([self.unknown(frame.level), *parts[:1]])
             )
         else:
             inner = join(parts) or self.unknown(frame.level)
@@ -287,7 +286,12 @@ class Calls:
         kind = RESULTS.get(ref, "")
         if ref in ("builtins.tuple", "builtins.frozenset"):
             kind = "tuple"
-        if ref in ("builtins.sum", "builtins.min", "builtins.max") and kind:
+        if ref in _COMPARING:
+            for part in parts:
+                self.use(part, frame, node)
+        if ref in ("builtins.min", "builtins.max"):
+            return join([self.unknown(frame.level), *parts]) or inner
+        if ref == "builtins.sum":
             return self.unknown(frame.level)
         return Value(kind, frame.level, fields={None: inner} if kind else None)
 
@@ -340,6 +344,9 @@ class Calls:
                 self.use(base, frame, node)
         elif self.changes(base, name, args, keywords, used):
             self.mutate(base, frame, node, name)
+            for value in args if name in _TAKES_ALL else ():
+                if any(v.kind in DRAWN for v in value.each()):
+                    self.draw(value, frame, node)
         else:
             self.use(base, frame, node)
         if "out" in keywords:
@@ -380,7 +387,7 @@ class Calls:
             return Value("frozen", frame.level, fields={None: self.element(base, frame)})
         if name == "items":
             key, part = self.unknown(frame.level), self.element(base, frame)
-            pair = Value("tuple", frame.level, fields=_numbered([key, part]))
+            pair = Value("tuple", frame.level, fields=numbered([key, part]))
             return Value("frozen", frame.level, fields={None: pair})
         if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray"):
             return Value(base.kind, frame.level, fields={None: self.element(base, frame)})
@@ -401,7 +408,12 @@ class Calls:
         if "out" in keywords:
             self.mutate(keywords["out"], frame, node, "out=")
         everything = [*args, *keywords.values()]
+        if callee.bound is not None and callee.kind == "function":
+            self.use(callee.bound, frame, node)  # a method that nobody enters
+        if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):
+            self.callbacks(list(callee.fields.values()), frame, node)
         self.use_all(everything, frame, node)
+        protocols.asked_by(self, callee.ref, everything, frame, node)
         if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
             for value in everything:
                 if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
@@ -420,6 +432,8 @@ class Calls:
     def is_callable(self: Any, value: Value) -> bool:
         """Say whether an argument is a function of the user's."""
         return any(v.function is not None or v.kind in ("partial", "function") or
+                   (v.kind == "frozen" and v.fields is not None and v.level == OUTSIDE and
+                    any(f.kind == "function" for f in v.fields.values())) or
                    (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
                    for v in value.each())  # fmt: skip
 
@@ -437,6 +451,9 @@ class Calls:
         for value in values:
             if self.is_callable(value):
                 self.call_back(value, [], frame, node)
+            for one in value.each():
+                if one.level == OUTSIDE and one.kind == "frozen" and one.fields:
+                    self.callbacks(list(one.fields.values()), frame, node)
 
     def call_back(
         self: Any, value: Value, given: list[Value], frame: Frame, node: ast.AST
@@ -490,12 +507,8 @@ class Calls:
         return join(found) or value
 
 
-def _numbered(values: list[Value]) -> dict[Any, Value]:
-    return {("item", i): v for i, v in enumerate(values)}
-
-
 def _pack(values: list[Value]) -> Value:
-    return Value("tuple", 1, fields=_numbered(values))
+    return Value("tuple", 1, fields=numbered(values))
 
 
 def _keyword_only(spec: ast.arguments) -> list[str]:
@@ -518,28 +531,5 @@ def _is_context_manager(function: Function) -> bool:
     return "contextmanager" in _marks(function)
 
 
-def _text_of(node: ast.AST) -> str:
-    """Return the only argument of a call, where it is a string; else ""."""
-    arg = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
-    return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
-
-
 def _to_local(file: Value | None) -> bool:
     return file is not None and all(v.level != OUTSIDE for v in file.each())
-
-
-def _seeded(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call):
-        return True
-    given = [*node.args, *(k.value for k in node.keywords)]
-    return bool(given) and not all(isinstance(g, ast.Constant) and g.value is None for g in given)
-
-
-def _is_text(node: ast.AST, value: Value) -> bool:
-    """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
-    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if isinstance(arg, ast.Constant):
-        return isinstance(arg.value, _TEXT)
-    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name):
-        return arg.func.id in ("str", "repr", "format")
-    return isinstance(arg, ast.JoinedStr) or isinstance(value.obj, _TEXT)

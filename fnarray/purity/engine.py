@@ -12,14 +12,14 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import rules
+from . import protocols, rules
 from .calls import Calls
 from .expressions import Expressions
 from .findings import Finding, Place
 from .rules import LintRule
 from .scopes import Frame, facts_of, parameters
 from .statements import Statements
-from .values import CONTAINERS, OUTSIDE, Function, Resolver, Value, join
+from .values import CHANGING, CONTAINERS, OUTSIDE, Function, Resolver, Value, join
 
 #: Calls entered in one analysis, and how deep: far above any real function.
 _MOST_CALLS = 1500
@@ -93,10 +93,10 @@ class Engine(Statements, Expressions, Calls):
     def use(self, value: Value, frame: Frame, node: ast.AST) -> None:
         """Check that an object may be read here."""
         for one in value.each():
-            if one.level != OUTSIDE or one.argument:
+            if one.level != OUTSIDE or one.argument or one.guarded:
                 continue
             where, at = one.origin if one.origin is not None else (frame, node)
-            if one.kind == "element" and one.bound is not None:
+            if one.kind in ("element", "member") and one.bound is not None:
                 self.use(one.bound.but(origin=one.bound.origin or (where, at)), frame, node)
             elif one.rebound and one.kind not in ("function", "class", "module"):
                 self.report(rules.ReboundCell, where, at, one.name, one.rebound)
@@ -107,15 +107,17 @@ class Engine(Statements, Expressions, Calls):
                 self.report(rules.MutableArray, where, at, one.name)
             elif one.kind == "rng":
                 self.report(rules.OuterGenerator, frame, node, one.name)
+            elif one.kind == "instance":
+                self.report(rules.MutableRead, where, at, one.name, "object")
             elif one.constant or one.kind in ("function", "class", "module", "partial"):
                 pass
             elif one.holder == "attribute":
                 self.report(rules.MutableAttribute, where, at, one.name)
             elif one.kind == "scalar" and one.holder == "global":
                 self.report(rules.GlobalScalar, where, at, one.name)
-            if one.kind == "tuple" and (parts := self.resolver.items(one)) is not None:
+            if one.kind in _HOLDING and (parts := self.resolver.parts(one)) is not None:
                 for part in parts:
-                    if part.kind in CONTAINERS or part.kind == "ndarray":
+                    if part.kind in CHANGING or part.kind in _HOLDING:
                         self.use(part.but(name=one.name, origin=(where, at)), frame, node)
 
     def mutate(
@@ -143,6 +145,7 @@ class Engine(Statements, Expressions, Calls):
 
     def draw(self, value: Value, frame: Frame, node: ast.AST, *, explicit: bool = False) -> None:
         """Check that an object may be iterated over: drawn from, where it is an iterator."""
+        protocols.ask(self, value, protocols.ITERATED, frame, node)
         for one in value.each():
             name = one.name or "an iterator"
             if one.argument and (explicit or one.kind in ("iterator", "generator", "file")):
@@ -256,6 +259,8 @@ class Engine(Statements, Expressions, Calls):
         return ""
 
 
+#: Immutable, but what they hold need not be.
+_HOLDING = frozenset({"tuple", "frozen"})
 _READS = frozenset({"FNA201", "FNA202", "FNA203", "FNA204"})
 _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from . import protocols
 from .known import EFFECT_OBJECTS, effect_of
 from .rules import RULES
 from .scopes import Frame
@@ -12,18 +13,10 @@ from .values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Value, join
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
+#: Objects that a helper may return unread.
+_PASSED_ON = CONTAINERS | {"instance"}
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
-
-#: Expressions that run as another kind does.
-_SAME = {"Tuple": "List", "Set": "List"} | dict.fromkeys(
-    ("ListComp", "SetComp", "DictComp", "GeneratorExp"), "Comprehension"
-)
-
-
-def _same(node: ast.AST) -> str:
-    name = type(node).__name__
-    return _SAME.get(name, name)
 
 
 class Expressions:
@@ -41,9 +34,9 @@ class Expressions:
 
     def expr(self: Any, node: ast.expr, frame: Frame) -> Value:
         """Evaluate an expression."""
-        run = getattr(self, "_expr_" + _same(node), None)
+        run = _RUN.get(type(node))
         if run is not None:
-            return run(node, frame)
+            return run(self, node, frame)
         # Operators, comparisons, f-strings, slices: they read all their parts.
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
@@ -97,28 +90,54 @@ class Expressions:
         return self.element(value, frame)
 
     def _expr_IfExp(self: Any, node: ast.IfExp, frame: Frame) -> Value:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         parts = self.expr(node.body, frame), self.expr(node.orelse, frame)
         return join(parts) or self.unknown(frame.level)
 
     def _expr_BoolOp(self: Any, node: ast.BoolOp, frame: Frame) -> Value:
-        return join([self.expr(v, frame) for v in node.values]) or self.unknown(frame.level)
+        values = [self.expr(v, frame) for v in node.values]
+        for value, part in zip(values[:-1], node.values, strict=False):
+            protocols.ask(self, value, protocols.TRUTH, frame, part)
+        return join(values) or self.unknown(frame.level)
 
     def _expr_BinOp(self: Any, node: ast.BinOp, frame: Frame) -> Value:
         left, right = self.read(node.left, frame), self.read(node.right, frame)
+        made = protocols.binary(self, node.op, left, right, frame, node)
+        if made is not None:
+            return made
         for one in (*left.each(), *right.each()):
-            if one.kind in ("list", "ndarray"):
+            if one.kind in ("list", "ndarray") or (one.kind == "array" and one.level != OUTSIDE):
                 return Value(one.kind, frame.level, fields={})
         return self.unknown(frame.level)
 
+    def _expr_UnaryOp(self: Any, node: ast.UnaryOp, frame: Frame) -> Value:
+        value = self.read(node.operand, frame)
+        protocols.unary(self, node.op, value, frame, node)
+        return self.unknown(frame.level)
+
+    def _expr_FormattedValue(self: Any, node: ast.FormattedValue, frame: Frame) -> Value:
+        value = self.read(node.value, frame)
+        protocols.ask(self, value, protocols.TEXT, frame, node)
+        if node.format_spec is not None:
+            self.read(node.format_spec, frame)
+        return self.unknown(frame.level)
+
+    def test(self: Any, node: ast.expr, frame: Frame) -> None:
+        """Evaluate an expression of which only the truth counts."""
+        protocols.ask(self, self.read(node, frame), protocols.TRUTH, frame, node)
+
     def _expr_Compare(self: Any, node: ast.Compare, frame: Frame) -> Value:
-        self.read(node.left, frame)
+        left = self.expr(node.left, frame)
+        if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            self.use(left, frame, node.left)  # else which object it is, a guard tells
         for way, right in zip(node.ops, node.comparators, strict=True):
             value = self.expr(right, frame)
             if isinstance(way, (ast.In, ast.NotIn)):
                 self.draw(value, frame, right)
-            else:
+            elif not isinstance(way, (ast.Is, ast.IsNot)):
                 self.use(value, frame, right)
+            protocols.compare(self, way, left, value, frame, node)
+            left = value
         return self.unknown(frame.level)
 
     def _expr_Lambda(self: Any, node: ast.Lambda, frame: Frame) -> Value:
@@ -177,7 +196,7 @@ class Expressions:
     def escape(self: Any, value: Value, frame: Frame, node: ast.AST) -> None:
         """Return a value: at the end of the trace that is to read it."""
         if self.depth <= 1 or not any(
-            v.level == OUTSIDE and v.kind in CONTAINERS for v in value.each()
+            v.level == OUTSIDE and v.kind in _PASSED_ON for v in value.each()
         ):
             self.use(value, frame, node)
         if self.depth <= 1:
@@ -200,7 +219,7 @@ class Expressions:
                     frame.env.pop(target.id, None)
             self.target(generator.target, self.element(items, frame), frame)
             for test in generator.ifs:
-                self.read(test, frame)
+                self.test(test, frame)
         results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         self.branches += 1
         parts: list[Value] = []
@@ -239,7 +258,11 @@ class Expressions:
 
     def _expr_Subscript(self: Any, node: ast.Subscript, frame: Frame) -> Value:
         base = self.expr(node.value, frame)
-        self.read(node.slice, frame)
+        at = self.read(node.slice, frame)
+        protocols.ask(self, at, protocols.INDEX, frame, node.slice)
+        found = protocols.ask(self, base, ("__getitem__", "__missing__"), frame, node, [at])
+        if found is not None:
+            return join([found, *self.part(base, frame).each()]) or found
         index = node.slice.value if isinstance(node.slice, ast.Constant) else None
         return self.part(base, frame, index)
 
@@ -262,12 +285,10 @@ class Expressions:
             return Value("", one.level, argument=True, name=one.name)
         if one.level != OUTSIDE:
             return self.unknown(one.level)
-        if one.kind in ("tuple", "frozen", "scalar"):
-            parts = list(self.resolver.items(one) or ())
-            if hasattr(one.obj, "keys"):
-                keys = list(one.obj)
-                index = keys.index(index) if index in keys else None
-            if isinstance(index, int) and -len(parts) <= index < len(parts):
+        if one.kind in ("tuple", "frozen", "scalar") or one.guarded:
+            known = self.resolver.item(one, index) if index is not None else None
+            parts = [known] if known is not None else list(self.resolver.items(one) or ())
+            if isinstance(index, int) and known is None and -len(parts) <= index < len(parts):
                 parts = [parts[index]]
             if one.kind == "scalar" or not parts:
                 return one
@@ -282,7 +303,9 @@ class Expressions:
         known = self.resolver.item(one, index) if index is not None else None
         if known is not None and (known.kind in CHANGING):
             return known.but(name=one.name, origin=one.origin)
-        return Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
+        element = Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
+        # Read it may be where nothing is kept: what it does when called is an effect even so.
+        return join([element, *self.resolver.callables(one, index)])
 
     def _expr_Attribute(self: Any, node: ast.Attribute, frame: Frame) -> Value:
         base = self.expr(node.value, frame)
@@ -295,6 +318,10 @@ class Expressions:
 
     def _attribute(self: Any, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
         name = f"{one.name}.{attr}" if one.name else attr
+        if one.kind == "super":
+            found = protocols.super_attribute(self, one, attr, frame, node)
+            if found is not None:
+                return found
         if attr == "__class__" and one.kind == "instance" and one.bound is not None:
             return one.bound
         if one.level != OUTSIDE or one.argument:
@@ -328,7 +355,7 @@ class Expressions:
             return value if one.kind != "class" else value.but(bound=None)
         if one.kind == "instance" and one.bound is not None:
             maker = one.bound
-            value = maker.fields.get(attr) if maker.level != OUTSIDE and maker.fields else None
+            value = _of_local_class(maker, attr) if maker.level != OUTSIDE else None
             if maker.level == OUTSIDE:
                 value = self.resolver.attribute(maker, attr)
             if value is not None:
@@ -344,3 +371,24 @@ class Expressions:
         if attr == "at":
             return Value("array", frame.level)
         return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+def _of_local_class(cls: Value, attr: str) -> Value | None:
+    """Return what a class made in the trace, or one that it inherits from, has by a name."""
+    fields = cls.fields or {}
+    if attr in fields:
+        return fields[attr]
+    bases = [v for k, v in fields.items() if isinstance(k, tuple) and k[0] == "base"]
+    found = (_of_local_class(b, attr) for b in bases if b.kind == "class" and b.level != OUTSIDE)
+    return next((f for f in found if f is not None), None)
+
+
+#: What runs an expression, by the type of its node.
+_RUN = {
+    getattr(ast, name.removeprefix("_expr_")): run
+    for name, run in vars(Expressions).items()
+    if name.startswith("_expr_") and name != "_expr_Comprehension"
+}
+_RUN |= dict.fromkeys((ast.Tuple, ast.Set), _RUN[ast.List]) | dict.fromkeys(
+    (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), Expressions._expr_Comprehension
+)

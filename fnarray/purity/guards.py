@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-_MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING"})()
+#: What a name is bound to that is bound to nothing.
+MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING"})()
 #: Begins the names of the check's own parameters.
 _OWN = "_fna"
 
@@ -40,18 +41,19 @@ class Guards:
 
     def __init__(self) -> None:
         # By kind, identity of the holder, and name; the holder is kept, so its id stays its own.
+        # (A weak reference to an object is one object for as long as the object lives.)
         self._entries: dict[tuple[str, int, str], tuple[Any, Any]] = {}
         self.holds: Callable[[], bool] = always
 
     def _add(self, kind: str, holder: Any, name: str, value: Any) -> None:
-        key = kind, id(holder), name
+        key = kind, id(holder.ref if isinstance(holder, _Weak) else holder), name
         if key not in self._entries:
             self._entries[key] = holder, value
             self.holds = self._looked_up
 
     def add_name(self, namespace: dict[str, Any], name: str) -> None:
         """Guard a name of a namespace, or its absence from it."""
-        self._add("name", namespace, name, namespace.get(name, _MISSING))
+        self._add("name", namespace, name, namespace.get(name, MISSING))
 
     def add_cell(self, cell: types.CellType, name: str) -> None:
         """Guard a variable of an enclosing function."""
@@ -59,17 +61,32 @@ class Guards:
         with suppress(ValueError):
             self._add("cell", cell, name, cell.cell_contents)
 
-    def add_items(self, mapping: Any, name: str) -> None:
-        """Guard the items of a read-only view of a mapping that may change behind it."""
-        self._add("items", mapping, name, _Items(mapping))
-
     def add_attribute(self, holder: Any, name: str, value: Any) -> None:
-        """Guard an attribute of a class, or of an object, which is not kept alive by it."""
-        if not isinstance(holder, (type, types.ModuleType)):
-            with suppress(TypeError):
-                self._add("part", weakref.ref(holder), name, value)
-                return
-        self._add("attribute", holder, name, value)
+        """Guard an attribute that a plain look-up gives, running no code of the user's."""
+        self._add("attribute", _alive(holder), name, value)
+
+    def add_static(self, cls: type, name: str, found: Any) -> None:
+        """Guard what a class binds a name to: the descriptor itself, not what it makes."""
+        path, value = _looked_up_as(cls, name, found)
+        self._add(path, cls, name, value)
+
+    def add_state(self, obj: Any, name: str, value: Any) -> None:
+        """Guard an entry of an instance's dictionary, or its absence; and the instance's class."""
+        self._add("state", _alive(obj), name, value)
+        self._add("class", _alive(obj), "__class__", type(obj))
+
+    def add_contents(
+        self, obj: Any, name: str, hold: Callable[[], bool], *, trusted: bool = False
+    ) -> None:
+        """Guard what an object holds; of trusted code, unless the trace itself changes it."""
+        self._add("trusted" if trusted else "contents", obj, name, hold)
+
+    def settle(self) -> None:
+        """After the trace: what trusted code changes as it runs is its own, such as a cache."""
+        kept = {k: v for k, v in self._entries.items() if k[0] != "trusted" or v[1]()}
+        if len(kept) != len(self._entries):
+            self._entries = kept
+            self.holds = self._looked_up if kept else always
 
     def update(self, other: Guards) -> None:
         """Guard what other guards do, too."""
@@ -108,14 +125,17 @@ class Guards:
     def compile(self) -> Callable[[], bool]:
         """Make the fast check: the new ``holds``, a function to be kept and called."""
         parts: dict[int, _Check] = {}
-        home: _Check | None = None
+        rest = []
         for (kind, number, name), (holder, value) in self._entries.items():
             if kind == "name" and _is_plain(holder, name, value):
-                check = parts.setdefault(number, _Check(holder))
+                parts.setdefault(number, _Check(holder)).add(kind, holder, name, value)
             else:
-                check = home = home or _Check({})
-            check.add(kind, holder, name, value)
-        checks = [check.made() for check in (*parts.values(), home) if check is not None]
+                rest.append((kind, holder, name, value))
+        # What is no name may be looked up from anywhere: one function less to call.
+        home = next(iter(parts.values()), None) or parts.setdefault(0, _Check({}))
+        for entry in rest:
+            home.add(*entry)
+        checks = [check.made() for check in parts.values()]
         if len(checks) < 2:
             self.holds = checks[0] if checks else always
         elif len(checks) == 2:
@@ -126,37 +146,82 @@ class Guards:
         return self.holds
 
 
-class _Items:
-    """The keys and values of a mapping, as they were."""
+class _Weak:
+    """A holder that is not kept alive: called, it gives the object, or None."""
 
-    __slots__ = ("were",)
+    __slots__ = ("ref",)
 
-    def __init__(self, mapping: Any) -> None:
-        self.were = tuple(mapping.items())
+    def __init__(self, ref: Any) -> None:
+        self.ref = ref
 
-    def hold(self, mapping: Any) -> bool:
-        """Say whether a mapping has the same keys, for the same values."""
-        get, were = mapping.get, self.were
-        return len(mapping) == len(were) and all(get(k, _MISSING) is v for k, v in were)
+
+def _alive(holder: Any) -> Any:
+    """Return a holder that guards may keep: classes, modules, functions; of others, a reference."""
+    if issubclass(type(holder), (type, types.ModuleType, types.FunctionType)):
+        return holder
+    try:
+        return _Weak(weakref.ref(holder))
+    except TypeError:
+        return holder
+
+
+def static(cls: type, name: str) -> Any:
+    """Return what a class, or one it inherits from, binds a name to."""
+    for c in type.__getattribute__(cls, "__mro__"):
+        space = type.__getattribute__(c, "__dict__")
+        if name in space:
+            return space[name]
+    return MISSING
+
+
+def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
+    """Return the cheapest look-up of a class's attribute that runs no code of the user's."""
+    plain = type(cls).__getattribute__ is type.__getattribute__ and found is not MISSING
+    if plain and static(type(cls), name) is MISSING:
+        if type(found) in (types.FunctionType, property) or not hasattr(type(found), "__get__"):
+            return "attribute", found
+        if type(found) is staticmethod:
+            return "attribute", found.__func__
+    return "static", found
 
 
 def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
     """Return what a guarded name stands for now."""
-    if kind == "items":
-        return value if value.hold(holder) else _MISSING
-    if kind == "name":
-        return holder.get(name, _MISSING)
-    if kind == "cell":
-        try:
-            return holder.cell_contents
-        except ValueError:  # emptied
-            return _MISSING
-    return getattr(holder() if kind == "part" else holder, name, _MISSING)
+    if isinstance(holder, _Weak):
+        holder = holder.ref()
+    match kind:
+        case "contents" | "trusted":
+            return value if value() else MISSING
+        case "name":
+            return holder.get(name, MISSING)
+        case "static":
+            return static(holder, name)
+        case "class":
+            return type(holder)
+        case "state":
+            return state(holder).get(name, MISSING)
+        case "cell":
+            try:
+                return holder.cell_contents
+            except ValueError:  # emptied
+                return MISSING
+    return getattr(holder, name, MISSING)
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def state(obj: Any) -> dict[str, Any]:
+    """Return an object's dictionary of attributes, empty where it has none."""
+    try:
+        return object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return _NOTHING
 
 
 def _is_plain(space: dict[str, Any], name: str, value: Any) -> bool:
     """Say whether a function in the namespace can read a name as its own global."""
-    found = value is not _MISSING or ("__builtins__" in space and hasattr(builtins, name))
+    found = value is not MISSING or ("__builtins__" in space and hasattr(builtins, name))
     own = name.startswith(_OWN) or keyword.iskeyword(name)
     return found and name.isidentifier() and not own
 
@@ -175,22 +240,32 @@ class _Check:
         return f"{_OWN}{len(self.held) - 1}"
 
     def add(self, kind: str, holder: Any, name: str, value: Any) -> None:
-        if kind == "name" and holder is self.space:
+        if kind == "name" and holder is self.space and _is_plain(holder, name, value):
             text = name
-            value = getattr(builtins, name) if value is _MISSING else value
+            value = getattr(builtins, name) if value is MISSING else value
         elif kind == "name":
-            text = f"{self._hold(holder.get)}({name!r}, {self._hold(_MISSING)})"
+            text = f"{self._hold(holder.get)}({name!r}, {self._hold(MISSING)})"
         elif kind == "cell":
             text = f"{_OWN}_cell{len(self.cells)}"
             self.cells.append(holder)
-        elif kind == "items":
-            self.tests.append(f"{self._hold(value.hold)}({self._hold(holder)})")
+        elif kind in ("contents", "trusted"):
+            self.tests.append(f"{self._hold(value)}()")
             return
         else:
-            owner = f"{self._hold(holder)}{'()' if kind == 'part' else ''}"
-            plain = name.isidentifier() and not keyword.iskeyword(name)
-            text = f"{owner}.{name}" if plain else f"{self._hold(getattr)}({owner}, {name!r})"
+            owner = self._hold(holder.ref) + "()" if isinstance(holder, _Weak) else (
+                self._hold(holder))  # fmt: skip
+            text = self._attribute(kind, owner, name)
         self.tests.append(f"{text} is {self._hold(value)}")
+
+    def _attribute(self, kind: str, owner: str, name: str) -> str:
+        if kind == "static":
+            return f"{self._hold(static)}({owner}, {name!r})"
+        if kind == "class":
+            return f"{self._hold(type)}({owner})"
+        if kind == "state":
+            return f"{self._hold(state)}({owner}).get({name!r}, {self._hold(MISSING)})"
+        plain = name.isidentifier() and not keyword.iskeyword(name)
+        return f"{owner}.{name}" if plain else f"{self._hold(getattr)}({owner}, {name!r})"
 
     def made(self) -> Callable[[], bool]:
         # Held values are parameters with defaults, and cells free variables: both are read faster

@@ -31,7 +31,17 @@ EFFECTS: Final[dict[str, str]] = {
     "builtins.id": "FNA304",
     # Input and output.
     **dict.fromkeys(("builtins.print", "pprint.pprint", "pprint.pp", "rich.print"), "FNA311"),
-    **dict.fromkeys(("traceback.print_exc", "traceback.print_stack"), "FNA311"),
+    **dict.fromkeys(
+        (f"traceback.print_{k}" for k in ("exc", "stack", "list", "tb", "exception", "last")),
+        "FNA311",
+    ),
+    # Debuggers and progress bars.
+    **dict.fromkeys(
+        ("pdb", "bdb", "ipdb", "pudb", "IPython.embed", "sys.displayhook", "sys.excepthook",
+         "tqdm", "rich.progress", "rich.console", "alive_progress", "progressbar", "icecream"),
+        "FNA311",
+    ),
+    **dict.fromkeys(("cProfile", "profile", "tracemalloc", "faulthandler"), "FNA316"),
     **dict.fromkeys(
         (
             "builtins.input", "builtins.open", "io.open", "os.open", "os.read", "os.write",
@@ -66,6 +76,11 @@ EFFECTS: Final[dict[str, str]] = {
     ),
     **dict.fromkeys(
         ("os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv", "sys.argv"), "FNA315"
+    ),
+    **dict.fromkeys(
+        ("decimal.getcontext", "decimal.setcontext", "argparse.ArgumentParser", "getopt.getopt",
+         "optparse.OptionParser", "absl.flags.FLAGS", "locale.getlocale", "locale.localeconv"),
+        "FNA315",
     ),
     **dict.fromkeys(("os.getpid", "os.cpu_count", "os.uname", "platform.node"), "FNA315"),
     **dict.fromkeys(
@@ -169,7 +184,11 @@ RESULTS: Final[dict[str, str]] = {
 }  # fmt: skip
 
 #: Unseeded, these read the system's entropy.
-SEEDED: Final = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "random.Random"})
+SEEDED: Final = frozenset(
+    {f"numpy.random.{k}" for k in ("default_rng", "RandomState", "SeedSequence", "PCG64",
+                                   "PCG64DXSM", "MT19937", "Philox", "SFC64")}
+    | {"random.Random"}
+)  # fmt: skip
 
 #: Methods that change their receiver: fewest and most positional arguments, whether the result is
 #: None (so that code that uses the result means something else).
@@ -246,6 +265,37 @@ MUTATING_FUNCTIONS_ATTR: Final = frozenset(
 )  # fmt: skip
 #: Positional index at which NumPy's function takes ``out``: only the keyword is looked at.
 OUT_PACKAGES: Final = ("numpy", "scipy", "builtins", "operator", "itertools")
+#: Where functions of NumPy take ``out`` by position.
+OUT_AT: Final[dict[str, int]] = {
+    **dict.fromkeys(
+        (
+            f"numpy.{k}"
+            for k in (
+                "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power",
+                "maximum", "minimum", "fmax", "fmin", "mod", "remainder", "arctan2", "hypot", "dot",
+                "matmul", "logaddexp", "copysign", "equal", "less", "greater", "not_equal",
+                "logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor", "outer",
+            )
+        ),
+        2,
+    ),
+    **dict.fromkeys(
+        (
+            f"numpy.{k}"
+            for k in (
+                "sin", "cos", "tan", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p",
+                "sqrt", "square", "abs", "absolute", "fabs", "negative", "positive", "sign",
+                "floor", "ceil", "rint", "trunc", "tanh", "sinh", "cosh", "arcsin", "arccos",
+                "arctan", "reciprocal", "conjugate", "isnan", "isfinite", "logical_not",
+            )
+        ),
+        1,
+    ),
+    **dict.fromkeys(
+        (f"numpy.{k}" for k in ("sum", "prod", "mean", "cumsum", "cumprod", "clip", "take")), 3
+    ),
+    **dict.fromkeys((f"numpy.{k}" for k in ("max", "min", "amax", "amin", "any", "all")), 2),
+}  # fmt: skip
 
 #: Functions that draw from all, or some, of their iterable arguments.
 DRAWING: Final = frozenset(

@@ -17,8 +17,9 @@ from ..core.keep import kept_with
 from .engine import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
+from .law import effects_of, is_steady
 from .lint.suppress import Suppressions
-from .objects import is_user_file, kind_of
+from .objects import attribute_of, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
 from .rules import RULES
@@ -35,15 +36,18 @@ class Verdict:
     findings : tuple of Finding
         Their paths begin with the function's name.
     guards : Guards
+    steady : bool
+        Whether the guards cover all reads.
     """
 
-    __slots__ = ("_codes", "_entered", "findings", "guards")
+    __slots__ = ("_codes", "_entered", "findings", "guards", "steady")
 
     def __init__(
         self, findings: tuple[Finding, ...], guards: Guards, entered: Iterable[Function]
     ) -> None:
         self.findings = findings
         self.guards = guards
+        self.steady = is_steady(findings)
         self._entered = {f.module.__code__ for f in entered}
         self._codes: frozenset[types.CodeType] | None = None
 
@@ -59,23 +63,30 @@ class Verdict:
         if not self.findings:
             return self
         verdict = Verdict((), self.guards, ())
-        verdict._codes = self.codes
+        verdict._codes, verdict.steady = self.codes, self.steady
         return verdict
 
-    def enforce(self, fun: Any, transform: str, mode: str) -> None:
-        """Raise, or warn of, what was found."""
-        if not self.findings:
+    def enforce(self, fun: Any, transform: str, mode: str, staged: bool = True) -> None:
+        """Raise, or warn of, those findings that are effects where the function is traced."""
+        found = effects_of(self.findings, staged)
+        if not found:
             return
-        count = "an effect" if len(self.findings) == 1 else f"{len(self.findings)} effects"
-        name = getattr(fun, "__name__", type(fun).__name__)
+        count = "an effect" if len(found) == 1 else f"{len(found)} effects"
+        name = name_of_callable(fun)
         head = f"{transform}: {name} is not pure: {count} found."
-        findings = tuple(
-            replace(f, path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in self.findings
-        )
+        findings = tuple(replace(f, path=(f"{transform}({f.path[0]})", *f.path[1:])) for f in found)
         if mode == "error":
             raise error_of(findings, head)
         text = f"{head}\n\n{render(findings)}"
         warnings.warn(text, errors.EffectWarning, stacklevel=_outside())
+
+
+def name_of_callable(fun: Any) -> str:
+    """Return the name of a function, or of an object's class; no code of the user's runs."""
+    if isinstance(fun, (types.FunctionType, type)):
+        return fun.__name__
+    name = attribute_of(fun, "__name__")
+    return name if isinstance(name, str) else type(fun).__name__
 
 
 def _with_inner(codes: Iterable[types.CodeType]) -> Iterator[types.CodeType]:
@@ -106,7 +117,8 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     """
     statics = tuple(s for s in statics if kind_of(s[2]) != "scalar")
     kept: dict[Any, Verdict] = kept_with(fun).table("verdict")
-    verdict = kept.get(statics)
+    key = statics, config.captured_array_limit
+    verdict = kept.get(key)
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
@@ -114,7 +126,7 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
     verdict = Verdict(findings, resolver.guards, analysis.entered)
-    kept[statics] = verdict
+    kept[key] = verdict
     return verdict
 
 
@@ -134,7 +146,7 @@ class Ignored:
 
 
 def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
-    value = resolver.describe(fun, getattr(fun, "__name__", type(fun).__name__), "global", True)
+    value = resolver.describe(fun, name_of_callable(fun), "global", True)
     fixed: dict[Any, Value] = {}
     positional: list[Value] = []
     while value.kind == "partial" and value.bound is not None:
@@ -191,8 +203,7 @@ def assert_pure(fun: Callable[..., Any]) -> None:
     __tracebackhide__ = True
     found = check(fun)
     if found:
-        name = getattr(fun, "__name__", repr(fun))
-        raise AssertionError(f"{name} is not pure:\n\n{render(found)}")
+        raise AssertionError(f"{name_of_callable(fun)} is not pure:\n\n{render(found)}")
 
 
 #: Code of functions marked pure, and of those inside them.

@@ -15,6 +15,7 @@ import fractions
 import functools
 import io
 import logging
+import mmap
 import numbers
 import os
 import pathlib
@@ -25,7 +26,7 @@ import sysconfig
 import threading
 import types
 import typing
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 _FROZEN = (
@@ -66,12 +67,26 @@ def is_user_file(file: str) -> bool:
     return not file.startswith(_STANDARD)
 
 
-def is_user_module(name: str, trusted: frozenset[str] = frozenset()) -> bool:
+def is_own_file(file: str) -> bool:
+    """Say whether a file is one of this package's."""
+    return file.startswith(_PACKAGE)
+
+
+#: Packages that are not entered although they are the user's own; changed by `trust`.
+trusted_packages: set[str] = set()
+
+
+def is_trusted(module: str | None) -> bool:
+    """Say whether a module is of a package that the user trusts."""
+    return bool(trusted_packages) and (module or "").partition(".")[0] in trusted_packages
+
+
+def is_user_module(name: str) -> bool:
     """Say whether a module is the user's own, by where it was loaded from."""
     if name in ("__main__", "__mp_main__"):
         return True
     root = name.partition(".")[0]
-    if root in trusted or root in sys.stdlib_module_names or root == "fnarray":
+    if root in trusted_packages or root in sys.stdlib_module_names or root == "fnarray":
         return False
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
@@ -84,38 +99,81 @@ def _is_builtin(module: Any) -> bool:
     return getattr(getattr(module, "__spec__", None), "origin", None) == "built-in"
 
 
+T = TypeVar("T")
+
+
+def is_a(obj: Any, classes: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
+    """As ``isinstance``, by the real class: asking for ``__class__`` may run the user's code."""
+    return issubclass(type(obj), classes)
+
+
+def attribute_of(obj: Any, name: str, default: Any = None) -> Any:
+    """Return what an object, or its class, binds a name to; no descriptor runs."""
+    space = instance_dict(obj)
+    if space is not None and name in space:
+        return space[name]
+    for cls in type(obj).__mro__:
+        if name in vars(cls):
+            return vars(cls)[name]
+    return default
+
+
+def instance_dict(obj: Any) -> dict[str, Any] | None:
+    """Return the dictionary of an object's attributes, by no code of the user's."""
+    try:
+        return object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return None
+
+
 def kind_of(obj: Any) -> str:
-    """Return the engine's word for an object."""
+    """Return the engine's word for an object.
+
+    ``"foreign"`` is an object of an installed class, of which only its contents tell.
+    """
     t = type(obj)
     if t in _NUMBERS:
         return "scalar"
     if t in _KINDS:
         return _KINDS[t]
-    if isinstance(obj, type):
+    if issubclass(t, type):
         return "class"
-    if isinstance(obj, types.ModuleType):
+    if issubclass(t, types.ModuleType):
         return "module"
-    if isinstance(obj, _FUNCTIONS):
+    if issubclass(t, _FUNCTIONS):
         return "function"
-    if isinstance(obj, functools.partial):
+    if issubclass(t, functools.partial):
         return "partial"
-    if isinstance(obj, tuple):
-        return "scalar" if all(kind_of(x) == "scalar" for x in obj) else "tuple"
+    if issubclass(t, tuple):
+        return "scalar" if all(kind_of(x) == "scalar" for x in tuple.__iter__(obj)) else "tuple"
     if (found := _array_kind(obj)) is not None:
         return found
     for base, kind in _BASES:
-        if isinstance(obj, base):
+        if issubclass(t, base):
             return kind
-    if isinstance(obj, _FROZEN) or is_frozen(t):
+    if issubclass(t, _FROZEN) or is_frozen(t):
         return "frozen"
-    if hasattr(obj, "__wrapped__") and callable(obj):
-        return "function"
-    if callable(obj) and isinstance(getattr(obj, "__qualname__", None), str):
-        return "function"  # made by Cython, or another compiler
-    if isinstance(obj, _HOLDERS) or is_user_module(t.__module__):
+    user = is_user_module(t.__module__)
+    if callable(obj) and attribute_of(obj, "__fnarray_pure__") is True:
+        return "function"  # its writer says so, and it is called, not read
+    if callable(obj) and not user:
+        # A wrapper of a library, or a function made by Cython, or another compiler.
+        named = isinstance(getattr(obj, "__qualname__", None), str)
+        if attribute_of(obj, "__wrapped__") is not None or named:
+            return "function"
+    if user or issubclass(t, _HOLDERS):
         return "instance"
-    # An object of an installed class is trusted, as its functions are.
-    return "frozen"
+    own = t.__module__.partition(".")[0] in ("fnarray", "optree") or _is_part_of_library(obj)
+    return "frozen" if own else "foreign"
+
+
+def _is_part_of_library(obj: Any) -> bool:
+    """Say whether the module of an installed class holds the object itself, as it does functions.
+
+    Such an object, ``scipy.stats.norm`` for one, is as much the library's own as its functions.
+    """
+    module = sys.modules.get(type(obj).__module__)
+    return any(x is obj for x in vars(module).values()) if module is not None else False
 
 
 _KINDS: dict[type, str] = {
@@ -139,13 +197,13 @@ _BASES: tuple[tuple[Any, str], ...] = (
 def _array_kind(obj: Any) -> str | None:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        if isinstance(obj, numpy.ndarray):
-            return "ndarray" if _is_writable(obj) else "frozen"
-        if isinstance(obj, numpy.generic):
+        if is_array(obj):
+            return "ndarray" if is_writable(obj) else "frozen"
+        if is_a(obj, numpy.generic):
             return "scalar"
-        if isinstance(obj, (numpy.random.Generator, numpy.random.RandomState)):
+        if is_a(obj, (numpy.random.Generator, numpy.random.RandomState)):
             return "rng"
-        if isinstance(obj, numpy.ufunc):
+        if is_a(obj, numpy.ufunc):
             return "function"
     for base in type(obj).__mro__:
         named = base.__name__ in ("Array", "ArrayImpl", "Tracer")
@@ -154,16 +212,33 @@ def _array_kind(obj: Any) -> str | None:
     return None
 
 
-def _is_writable(array: Any) -> bool:
+#: Memory that Python code can write, behind an array that it made no array of.
+_MEMORY = (bytearray, memoryview, array.array, mmap.mmap)
+
+
+def is_writable(array: Any) -> bool:
     """Say whether an array can be written: itself, or as another view of its memory."""
-    while not array.flags.writeable:
+    while not flags_of(array).writeable:
         base = array.base
+        if is_a(base, _MEMORY):
+            return True
         # An array that nobody but its view knows, such as one that was reshaped, is out of reach:
         # the references are the view's, the variable's here, and the call's.
         if type(base) is not type(array) or sys.getrefcount(base) <= 3:
             return False
         array = base
     return True
+
+
+def is_array(obj: Any) -> bool:
+    """Say whether an object is a NumPy array."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and is_a(obj, numpy.ndarray)
+
+
+def flags_of(array: Any) -> Any:
+    """Return the flags of an array, whatever its class calls by that name."""
+    return sys.modules["numpy"].ndarray.flags.__get__(array)
 
 
 def is_frozen(cls: type) -> bool:
@@ -183,15 +258,18 @@ def is_frozen(cls: type) -> bool:
 
 def name_of(obj: Any) -> str:
     """Return the qualified name of a function, class or module; "" where it has none."""
-    if isinstance(obj, types.ModuleType):
+    if is_a(obj, types.ModuleType):
         return canonical(obj.__name__)
-    receiver = getattr(obj, "__self__", None)
+    receiver = None if is_a(obj, type) else getattr(obj, "__self__", None)
     short = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", "")
     if not isinstance(short, str) or (not isinstance(obj, (*_FUNCTIONS, type)) and not short):
         return ""
     if receiver is not None and not isinstance(receiver, types.ModuleType):
         if isinstance(receiver, type):
             return canonical(f"{receiver.__module__}.{receiver.__qualname__}.{obj.__name__}")
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and is_a(receiver, numpy.ufunc):
+            return f"numpy.{receiver.__name__}.{obj.__name__}"
         # The functions of `random` and `numpy.random` are methods of a hidden generator.
         home = type(receiver).__module__.partition(".")[0]
         if home == "random":

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import collections
 import functools
-import inspect
-import re
+import gc
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from ..core.keep import forget_all
 from ..core.trace import Tracer
+from .bindings import belongs, bound_once, bound_once_around
 from .cells import rebound
-from .guards import Guards
-from .objects import canonical, is_user_file, is_user_module, kind_of, name_of
-from .syntax import node_of, tree_of
-from .values import CHANGING, OUTSIDE, Function, Value
-
-_FINAL = re.compile(r"\bFinal\b")
-#: Packages that are not entered although they are the user's own; changed by `trust`.
-_trusted: frozenset[str] = frozenset()
+from .contents import Contents, contents_of, items_of, mapping_of, parts_of, slots_of
+from .guards import Guards, static
+from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
+from .objects import (
+    attribute_of,
+    flags_of,
+    instance_dict,
+    is_a,
+    is_array,
+    is_own_file,
+    is_trusted,
+    is_user_file,
+    is_user_module,
+    kind_of,
+    name_of,
+    trusted_packages,
+)
+from .syntax import node_of, tree_of, tree_of_file
+from .values import CHANGING, CONTAINERS, OUTSIDE, Function, Value
 
 
 def trust(*packages: str) -> None:
     """Take the functions of further packages to be pure, as those of installed ones are."""
-    global _trusted
-    _trusted |= set(packages)
+    trusted_packages.update(packages)
     forget_all()
+
+
+def trusts() -> bool:
+    """Say whether `trust` was ever called: verdicts are then those of this process alone."""
+    return bool(trusted_packages)
 
 
 class LiveResolver:
@@ -39,6 +53,10 @@ class LiveResolver:
     def __init__(self) -> None:
         self.guards = Guards()
         self._functions: dict[int, Function] = {}
+        #: What names of a namespace, and attributes of a module, stand for: asked for many times.
+        self._names: dict[tuple[int, str], Value | None] = {}
+        #: Whether an object's contents are guarded, by its identity; the object is held.
+        self._held: dict[int, tuple[Any, Contents | None]] = {}
 
     # --- the engine's questions ---
 
@@ -47,71 +65,177 @@ class LiveResolver:
         fun: types.FunctionType = function.module
         code = fun.__code__
         if name in code.co_freevars and fun.__closure__:
-            cell = fun.__closure__[code.co_freevars.index(name)]
-            try:
-                obj = cell.cell_contents
-            except ValueError:
-                return None
-            if not isinstance(obj, Tracer):  # it is of this trace, and gone with it
-                self.guards.add_cell(cell, name)
-            value = self.describe(obj, name, "cell")
-            if value.kind not in ("function", "class", "module", "partial"):
-                value.rebound = _rebound(fun, name)
-            return value
+            return self._of_cell(fun, fun.__closure__[code.co_freevars.index(name)], name)
         namespace = fun.__globals__
+        key = id(namespace), name
+        if key not in self._names:
+            self._names[key] = self._of_namespace(namespace, name)
+        return self._names[key]
+
+    def _of_namespace(self, namespace: dict[str, Any], name: str) -> Value | None:
         self.guards.add_name(namespace, name)
         if name in namespace:
             obj = namespace[name]
-            constant = _is_constant(name, namespace.get("__annotations__"))
+            constant = is_constant(name, namespace.get("__annotations__"))
             value = self.describe(obj, name, "global", constant)
-            if value.kind == "scalar" and not constant:
-                value.constant = _imported_constant(fun, name)
-            return value
+            if not constant and value.kind in FINAL_KINDS:
+                value.constant = self.is_final(namespace, name)
+            return self.settled(value)
         if hasattr(builtins, name):
             return self.describe(getattr(builtins, name), name, "global", True)
         return None
+
+    def _of_cell(self, fun: types.FunctionType, cell: types.CellType, name: str) -> Value | None:
+        try:
+            obj = cell.cell_contents
+        except ValueError:
+            return None
+        if not is_a(obj, Tracer):  # it is of this trace, and gone with it
+            self.guards.add_cell(cell, name)
+        value = self.describe(obj, name, "cell")
+        if value.kind in ("function", "class", "module", "partial"):
+            return value
+        node, lines = node_of(fun)
+        tree = tree_of(fun.__code__, lines) if lines else None
+        if tree is None:
+            return value
+        at = tree, node.lineno, node.col_offset, name
+        value.rebound = rebound(*at)
+        if value.kind in ("ndarray", "tuple"):
+            value.constant = bound_once_around(*at)
+        elif value.kind in CONTAINERS and not value.rebound and belongs(*at):
+            value.guarded = self.hold(obj, name)
+        return self.settled(value)
+
+    def settled(self, value: Value) -> Value:
+        """Guard what an array holds that is bound for good, if it is small enough."""
+        if value.constant and value.kind == "ndarray" and not value.rebound:
+            value.guarded = self.hold(value.obj, value.name)
+        return value
+
+    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
+        """Say whether the source of a module, all of which is seen, binds a name once."""
+        file = namespace.get("__file__")
+        tree = tree_of_file(file, namespace) if is_a(file, str) else None
+        return tree is not None and bound_once(tree, name)
+
+    def hold(self, obj: Any, name: str, *, trusted: bool = False) -> bool:
+        """Guard what an object holds, all the way down; False where that cannot be told."""
+        known = self._held.get(id(obj))
+        if known is None:
+            found = contents_of(obj)
+            known = self._held[id(obj)] = obj, found
+            if found is not None and found.some:
+                self.guards.add_contents(obj, name, found.hold, trusted=trusted)
+        return known[1] is not None
+
+    def _held_functions(self, obj: Any) -> dict[Any, Value] | None:
+        """Return the user's functions in an object of a library, which it may call."""
+        contents = self._held[id(obj)][1] if id(obj) in self._held else None
+        found = [
+            self.describe(f, f.__name__, "element", True)
+            for f in (contents.functions if contents is not None else ())
+            if is_user_file(f.__code__.co_filename)
+        ]
+        return {("item", i): v for i, v in enumerate(found)} or None
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object from outside, running no code of the user's."""
         obj = value.obj
         if not _is_present(obj):
-            obj = _module_named(value.ref)
+            obj = sys.modules.get(value.ref)
             if obj is None:
                 return None
-        spelled = f"{value.name}.{name}" if value.name else name
-        if name == "__class__":
-            return self.describe(type(obj), type(obj).__name__, "attribute", True)
-        if isinstance(obj, types.ModuleType):
-            return self._of_module(obj, name, spelled)
-        if name.startswith("__") and not name.endswith("__"):
-            owner = obj if isinstance(obj, type) else type(obj)
-            private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
-            name = next((p for p in private if _static(obj, p) is not _NOTHING), name)
-        found = _static(obj, name)
-        if found is _NOTHING:
-            return None
-        if isinstance(obj, type):
-            return self._of_class(obj, name, found, spelled, value)
-        return self._of_instance(obj, name, found, spelled, value)
+        if not is_a(obj, types.ModuleType):
+            return attribute(self, obj, name, value)
+        key = id(obj), f"{value.name}.{name}"
+        if key not in self._names:
+            self._names[key] = attribute(self, obj, name, value)
+        return self._names[key]
 
-    def items(self, value: Value) -> Iterator[Value] | None:
-        """Return the elements of a tuple or frozen set, or the values of a read-only mapping."""
-        parts = value.obj
-        if isinstance(parts, types.MappingProxyType):
-            self.guards.add_items(parts, value.name)
-            parts = tuple(parts.values())
-        if isinstance(parts, (tuple, frozenset)):
-            return (self.describe(x, value.name, value.holder, value.constant) for x in parts)
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+        return inherited(self, owner.obj, receiver, name) if is_a(owner.obj, type) else None
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class in the user's code, whose operators are as well."""
+        cls = type(value.obj)
+        return _is_present(value.obj) and cls is not type and is_user_module(cls.__module__)
+
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
+        cls = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+        cls = cls if is_a(cls, type) else type(value.obj)
+        found = static(cls, name)
+        if is_a(found, property) and found.fset is not None:
+            return self.describe(found.fset, name, "attribute", True, bound=value)
         return None
 
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a function, class or module of the user's."""
+        obj = value.obj
+        if is_a(obj, types.FunctionType):
+            return is_user_file(obj.__code__.co_filename)
+        if is_a(obj, (type, types.ModuleType)):
+            return is_user_module(obj.__name__ if is_a(obj, types.ModuleType) else obj.__module__)
+        return False
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
+        if is_a(value.obj, _HOLDING) or self.is_custom(value):
+            held = [*(self.items(value) or ())]
+            fields = instance_dict(value.obj) or {}
+            for field, obj in (*fields.items(), *slots_of(value.obj)):
+                spelled = f"{value.name}.{field}" if value.name else field
+                held.append(self.settled(self.describe(obj, spelled, "attribute", True)))
+            return iter(held)
+        return None
+
+    def items(self, value: Value) -> Iterator[Value] | None:
+        """Return the elements of a container that is not local and is immutable, or guarded."""
+        parts = behind(value.obj)
+        if is_a(parts, dict):
+            parts = tuple(dict.values(parts))
+        if not is_a(parts, (tuple, frozenset)) and not (value.guarded and type(parts) in _PLAIN):
+            return None
+        return (self._element(x, value) for x in parts)
+
     def item(self, value: Value, index: Any) -> Value | None:
-        """Return what a list or dict holds now; no code of the user's runs."""
-        if type(value.obj) in _PLAIN:
+        """Return what a container holds now at a constant index; no code of the user's runs."""
+        parts = behind(value.obj)
+        if type(parts) in _PLAIN:
             try:
-                return self.describe(value.obj[index], value.name, value.holder)
+                return self._element(parts[index], value)
             except (LookupError, TypeError):
                 return None
         return None
+
+    def callables(self, value: Value, index: Any) -> list[Value]:
+        """Return the functions that a container holds now, at an index or, for None, at any.
+
+        The container itself is no constant: which functions they are, the verdict depends on.
+        """
+        parts = value.obj
+        if type(parts) not in _PLAIN:
+            return []
+        if index is not None:
+            known = self.item(value, index)
+            found = [] if known is None else [known]
+        else:
+            held = dict.values(parts) if is_a(parts, dict) else parts
+            found = [self.describe(x, value.name, "element") for x in held if callable(x)]
+        found = [v for v in found if v.kind in _CALLED]
+        if found:
+            self.guards.add_contents(parts, value.name, items_of(parts))
+        return found
+
+    def _element(self, obj: Any, whole: Value) -> Value:
+        """Return a part of a container, which is held with the whole where that is guarded."""
+        part = self.describe(obj, whole.name, whole.holder, whole.constant)
+        if whole.guarded or is_a(whole.obj, types.MappingProxyType):
+            part.guarded = part.constant = True
+            return part
+        return self.settled(part)
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code."""
@@ -123,222 +247,172 @@ class LiveResolver:
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
     ) -> Value:
         """Return the value of a live object."""
-        if isinstance(obj, (staticmethod, classmethod)):
+        if is_a(obj, (staticmethod, classmethod)):
             obj = obj.__func__
-        while _is_wrapper(obj):
-            obj = obj.__wrapped__
-        kind = kind_of(obj)
+        keeps = is_a(obj, functools.cached_property)
+        while (inner := wrapped_by(obj)) is not None:
+            keeps = keeps or type(obj) is _CACHE
+            obj = inner
+        kind, fields = kind_of(obj), None
+        if kind == "foreign":
+            # Of an installed class nobody knows whether its objects change: what they hold tells.
+            kind = "frozen" if self.hold(obj, name, trusted=True) else "instance"
+            fields = self._held_functions(obj)
+        elif is_a(obj, types.MappingProxyType):
+            kind = "frozen" if self.hold(obj, name) else "dict"
+        elif kind == "frozen" and is_array(obj):
+            self._hold_still(obj, name)
         ref = name_of(obj) if kind in ("function", "class", "module") else ""
-        if kind == "function" and not ref and isinstance(obj, _BOUND):
+        if kind == "function" and not ref and is_a(obj, _BOUND):
             # A method of a list, say, kept under a name of its own: ``push = log.append``.
             receiver = self.describe(obj.__self__, name, holder)
             if receiver.kind in CHANGING or receiver.kind == "instance":
                 return Value("member", OUTSIDE, name=f"{name}.{obj.__name__}", bound=receiver)
         value = Value(kind, OUTSIDE, name=name, ref=ref, obj=obj, holder=holder, constant=constant,
-                      bound=bound)  # fmt: skip
+                      bound=bound, fields=fields, keeps=keeps)  # fmt: skip
         if kind == "partial":
-            held = cast("functools.partial[Any]", obj)
-            value.bound = self.describe(
-                held.func, getattr(held.func, "__name__", name), holder, True
-            )
-            value.fields = {
-                ("item", i): self.describe(a, name, "", True) for i, a in enumerate(held.args)
-            }
-            value.fields |= {k: self.describe(v, k, "", True) for k, v in held.keywords.items()}
+            self._fill_partial(value, obj)
         elif kind == "property":
             getter = getattr(obj, "fget", None) or getattr(obj, "func", None)
-            if isinstance(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
+            if is_a(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
                 value.function = self.function(getter)
+        elif kind == "function" and is_a(obj, types.FunctionType):
+            self._hold_closure(value, obj, name)
+            if is_a(registry := obj.__dict__.get("registry"), types.MappingProxyType):
+                self._add_implementations(value, registry)
         return value
+
+    def _hold_still(self, array: Any, name: str) -> None:
+        """Guard a read-only array: by its contents, or, of a large one, by its being read-only."""
+        if self.hold(array, name):
+            return
+        chain = [array]
+        while is_a(chain[-1].base, type(array)) and not flags_of(chain[-1].base).writeable:
+            chain.append(chain[-1].base)
+        still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
+        self.guards.add_contents(array, name, still)
+
+    def _fill_partial(self, value: Value, held: Any) -> None:
+        self.guards.add_contents(held, value.name, parts_of(held))
+        made = getattr(held.func, "__name__", value.name)
+        value.bound = self.describe(held.func, made, value.holder, True)
+        value.fields = {
+            ("item", i): self.settled(self.describe(a, value.name, "", True))
+            for i, a in enumerate(held.args)
+        }
+        value.fields |= {
+            k: self.settled(self.describe(v, k, "", True)) for k, v in held.keywords.items()
+        }
+
+    def _add_implementations(self, value: Value, registry: Any) -> None:
+        """Take a call of a generic function for one of any of its implementations."""
+        self.hold(registry, value.name)
+        value.others = tuple(
+            self.describe(f, value.name, value.holder, True) for f in behind(registry).values()
+        )
+
+    def _hold_closure(self, value: Value, fun: types.FunctionType, name: str) -> None:
+        """Guard what a function of an installed package captures: nobody enters it to see."""
+        file = fun.__code__.co_filename
+        if fun.__closure__ and not is_user_file(file) and not is_own_file(file):
+            self.hold(fun, name, trusted=True)
+            value.fields = self._held_functions(fun)
 
     def function(self, fun: types.FunctionType) -> Function:
         """Return the syntax of a function, with the objects of its defaults."""
         kept = self._functions.get(id(fun))
         if kept is None:
             node, lines = node_of(fun)
+            self._guard_function(fun)
             defaults = dict(
                 zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
             )
             defaults |= fun.__kwdefaults__ or {}
-            values = {k: self.describe(v, k, "default") for k, v in defaults.items()}
+            values = {
+                k: self.settled(self.describe(v, k, "default", is_array(v)))
+                for k, v in defaults.items()
+            }
             kept = Function(node, fun.__code__.co_filename, fun, name=fun.__name__,
                             defaults=values, lines=lines)  # fmt: skip
             self._functions[id(fun)] = kept
         return kept
 
+    def _guard_function(self, fun: types.FunctionType) -> None:
+        """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
+        self.guards.add_attribute(fun, "__code__", fun.__code__)
+        if fun.__defaults__ is not None:
+            self.guards.add_attribute(fun, "__defaults__", fun.__defaults__)
+        if fun.__kwdefaults__ is not None:
+            self.guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
+            self.guards.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
+
     def _follow(self, obj: Any, value: Value) -> tuple[Function, Value | None] | None:
         receiver = value.bound if value.kind == "function" else None
         for _ in range(20):
-            if getattr(obj, "__fnarray_pure__", False) is True:
+            if attribute_of(obj, "__fnarray_pure__") is True:
                 return None
-            if isinstance(obj, types.MethodType):
+            if is_a(obj, types.MethodType):
                 receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
                 obj = obj.__func__
-            elif isinstance(obj, types.FunctionType):
-                if is_user_file(obj.__code__.co_filename) and not _is_trusted(obj.__module__):
+            elif is_a(obj, types.FunctionType):
+                if is_user_file(obj.__code__.co_filename) and not is_trusted(obj.__module__):
                     return self.function(obj), receiver
                 # A wrapper of the standard library, such as contextmanager's.
-                obj = getattr(obj, "__wrapped__", None)
-            elif isinstance(obj, type):
-                init = obj.__dict__.get("__init__") or getattr(obj, "__post_init__", None)
-                init = obj.__init__ if init is None else init
-                if not isinstance(init, types.FunctionType):
-                    return None
-                if not is_user_file(init.__code__.co_filename):
-                    return None
-                if init.__code__.co_filename.startswith("<"):  # made by dataclass: no source
-                    return None
-                return self.function(init), None
-            elif hasattr(obj, "__wrapped__"):
-                obj = obj.__wrapped__
+                obj = obj.__dict__.get("__wrapped__")
+            elif is_a(obj, type):
+                return self._constructor(obj)
+            elif (inner := wrapped_by(obj)) is not None:
+                obj = inner
             else:
-                method = _static(type(obj), "__call__")
-                if not isinstance(method, types.FunctionType):
-                    return None
-                if not is_user_file(method.__code__.co_filename):
-                    return None
-                return self.function(method), value.but(name=value.name or "self")
+                return self._call_of(type(obj), value)
         return None
 
-    def _of_module(self, module: types.ModuleType, name: str, spelled: str) -> Value | None:
-        space = vars(module)
-        try:
-            obj = space[name] if name in space else getattr(module, name)
-        except Exception:  # a module's own __getattr__ may raise anything: nothing is known then
+    def _constructor(self, cls: type) -> tuple[Function, None] | None:
+        for name in ("__init__", "__post_init__", "__new__"):
+            found = static(cls, name)
+            if is_a(found, staticmethod):
+                found = found.__func__
+            if not is_a(found, types.FunctionType):
+                continue
+            file = found.__code__.co_filename
+            if is_user_module(cls.__module__):
+                self.guards.add_static(cls, name, static(cls, name))
+            if file == "<string>":  # made by dataclass: no source, but defaults
+                self._guard_function(found)
+            elif is_user_file(file):
+                return self.function(found), None
+        return None
+
+    def _call_of(self, cls: type, value: Value) -> tuple[Function, Value] | None:
+        method = static(cls, "__call__")
+        if not is_a(method, types.FunctionType):
             return None
-        user = is_user_module(module.__name__, _trusted)
-        if user or not callable(obj):
-            # The functions of installed packages are what they are.
-            self.guards.add_name(space, name)
-        constant = not user or _is_constant(name, space.get("__annotations__"))
-        value = self.describe(obj, spelled, "global", constant)
-        if not user and value.kind not in ("module",):
-            value.ref = canonical(f"{module.__name__}.{name}")
-        return value
-
-    def _of_class(
-        self, cls: type, name: str, found: Any, spelled: str, value: Value
-    ) -> Value | None:
-        if isinstance(found, classmethod):
-            return self.describe(found, spelled, "attribute", True, bound=value)
-        if isinstance(found, (staticmethod, types.FunctionType)):
-            self._guard_method(cls, name)
-        if isinstance(found, (staticmethod, types.FunctionType, property)):
-            holder = "static" if isinstance(found, staticmethod) else "attribute"
-            return self.describe(found, spelled, holder, True)
-        if isinstance(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
-            return None  # a slot or a named tuple's field: what it reads is in the instance
-        user = is_user_module(cls.__module__, _trusted)
-        try:
-            obj = getattr(cls, name)
-        except AttributeError:
+        if not is_user_file(method.__code__.co_filename):
             return None
-        constant = (
-            not user
-            or _is_constant(name, getattr(cls, "__annotations__", None))
-            or name in getattr(cls, "__dataclass_fields__", ())  # the default of a field
-        )
-        self.guards.add_attribute(cls, name, obj)
-        made = self.describe(obj, spelled, "attribute", constant)
-        if not user:
-            made.ref = canonical(f"{cls.__module__}.{cls.__qualname__}.{name}")
-        return made
-
-    def _of_instance(
-        self, obj: Any, name: str, found: Any, spelled: str, value: Value
-    ) -> Value | None:
-        own = name in getattr(obj, "__dict__", {})
-        if not own:
-            if isinstance(found, (property,)) or type(found).__name__ == "cached_property":
-                made = self.describe(found, spelled, "attribute", True, bound=value)
-                if made.function is not None:
-                    return made
-            if isinstance(found, (staticmethod, types.FunctionType)):
-                self._guard_method(type(obj), name)
-            if isinstance(found, types.FunctionType):
-                return self.describe(found, spelled, "attribute", True, bound=value)
-            if isinstance(found, classmethod):
-                owner = self.describe(type(obj), type(obj).__name__, "attribute", True)
-                return self.describe(found, spelled, "attribute", True, bound=owner)
-            if isinstance(found, staticmethod):
-                return self.describe(found, spelled, "attribute", True)
-        try:
-            inner = obj.__dict__[name] if own else getattr(obj, name)
-        except Exception:  # a descriptor of the user's may raise anything: nothing is known then
-            return None
-        frozen = value.kind in ("frozen", "tuple", "array", "scalar", "function")
-        constant = frozen or (
-            not own and _is_constant(name, getattr(type(obj), "__annotations__", None))
-        )
-        made = self.describe(inner, spelled, "attribute", constant)
-        if not frozen and (constant or made.kind in ("function", "class", "module", "partial")):
-            self.guards.add_attribute(obj, name, inner)
-        return made
-
-    def _guard_method(self, cls: type, name: str) -> None:
-        if is_user_module(cls.__module__, _trusted):
-            self.guards.add_attribute(cls, name, getattr(cls, name))
+        self.guards.add_static(cls, "__call__", method)
+        return self.function(method), value.but(name=value.name or "self")
 
 
-_NOTHING: Any = object()
-_PLAIN = frozenset({list, dict, collections.OrderedDict, collections.deque})
+_PLAIN = frozenset({list, dict, tuple, set, collections.OrderedDict, collections.deque})
+_CACHE = type(functools.lru_cache(lambda: None))
+_HOLDING = (tuple, frozenset, types.MappingProxyType)
+_CALLED = frozenset({"function", "partial", "instance", "member"})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
-def _static(obj: Any, name: str) -> Any:
-    return inspect.getattr_static(obj, name, _NOTHING)
+def behind(obj: Any) -> Any:
+    """Return the mapping behind a read-only view of it, and any other object itself."""
+    return gc.get_referents(obj)[0] if type(obj) is types.MappingProxyType else obj
 
 
 def _is_present(obj: Any) -> bool:
     return type(obj).__name__ != "Absent"
 
 
-def _is_wrapper(obj: Any) -> bool:
-    """Say whether an object, no plain function, stands for a function that it keeps."""
-    if isinstance(obj, (types.FunctionType, type, types.ModuleType)) or not callable(obj):
-        return False
-    return callable(_static(obj, "__wrapped__")) and not getattr(obj, "__fnarray_pure__", False)
-
-
-def _module_named(ref: str) -> Any:
-    return sys.modules.get(ref)
-
-
 def _self_name(method: types.MethodType) -> str:
-    names = _positional(method.__func__) if isinstance(method.__func__, types.FunctionType) else []
+    names = _positional(method.__func__) if is_a(method.__func__, types.FunctionType) else []
     return names[0] if names else "self"
 
 
 def _positional(fun: types.FunctionType) -> tuple[str, ...]:
     return fun.__code__.co_varnames[: fun.__code__.co_argcount]
-
-
-def _is_trusted(module: str | None) -> bool:
-    return bool(_trusted) and (module or "").partition(".")[0] in _trusted
-
-
-def _is_constant(name: str, notes: Any) -> bool:
-    if name.isupper() or (name.startswith("__") and name.endswith("__")):
-        return True
-    note = notes.get(name) if isinstance(notes, dict) else None
-    return note is not None and bool(_FINAL.search(str(note)))
-
-
-def _imported_constant(fun: types.FunctionType, name: str) -> bool:
-    """Say whether a global was imported by name from a package that is not the user's."""
-    lines = node_of(fun)[1]
-    tree = tree_of(fun.__code__, lines) if lines else None
-    for node in tree.body if tree is not None else ():
-        if (
-            isinstance(node, ast.ImportFrom)
-            and any((a.asname or a.name) == name for a in node.names)
-            and not node.level
-        ):
-            return not is_user_module(node.module or "", _trusted)
-    return False
-
-
-def _rebound(fun: types.FunctionType, name: str) -> str:
-    node, lines = node_of(fun)
-    tree = tree_of(fun.__code__, lines) if lines else None
-    return rebound(tree, node.lineno, node.col_offset, name) if tree is not None else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import CodeType
 from typing import Any
 
 from .values import Function, Value
@@ -38,6 +40,16 @@ class Facts:
             elif type(one) in _TELLING:
                 self._take(one)
         self.bound -= self.globals | self.nonlocals
+
+    @classmethod
+    def of_code(cls, code: CodeType) -> Facts:
+        """Return the facts of a function that declares no name global or nonlocal: a look-up."""
+        facts = cls.__new__(cls)
+        facts.bound = {*code.co_varnames, *code.co_cellvars}
+        facts.globals, facts.nonlocals = set(), set()
+        facts.yields = bool(code.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR))
+        facts.awaits = bool(code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
+        return facts
 
     def _take(self, one: Any) -> None:
         if isinstance(one, (ast.Yield, ast.YieldFrom)):

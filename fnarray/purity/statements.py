@@ -5,23 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from . import rules
+from . import protocols, rules
 from .scopes import Frame
 from .values import CONTAINERS, OUTSIDE, Function, Value, join
 
-#: Statements that run as another kind does.
-_SAME = {
-    "AsyncFor": "For",
-    "AsyncWith": "With",
-    "AsyncFunctionDef": "FunctionDef",
-    "TryStar": "Try",
-}
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-
-def _same(node: ast.AST) -> str:
-    name = type(node).__name__
-    return _SAME.get(name, name)
 
 
 class Statements:
@@ -30,15 +18,14 @@ class Statements:
     def block(self: Any, body: list[ast.stmt], frame: Frame) -> bool:
         """Run statements in order; say whether control can leave at the end."""
         for statement in body:
-            getattr(self, "_do_" + _same(statement), self._nothing)(statement, frame)
+            run = _RUN.get(type(statement))
+            if run is not None:
+                run(self, statement, frame)
             if isinstance(statement, _ENDS):
                 return False
             if isinstance(statement, ast.If) and getattr(statement, "_ends", False):
                 return False
         return True
-
-    def _nothing(self: Any, node: ast.stmt, frame: Frame) -> None:
-        """``pass``, ``global``, ``nonlocal``, ``break``, ``continue``, type aliases."""
 
     def _do_Expr(self: Any, node: ast.Expr, frame: Frame) -> None:
         value = node.value
@@ -74,6 +61,7 @@ class Statements:
         # ``x += 1`` rebinds an array but changes a list, or a NumPy array, in place.
         kinds = {v.kind for v in right.each()}
         current = self._expr_Name(target, frame)
+        protocols.binary(self, node.op, current, right, frame, node, in_place=True)
         for one in current.each():
             known = one.kind in CONTAINERS or one.kind == "ndarray"
             if known or (one.argument and not one.kind and kinds & CONTAINERS):
@@ -95,7 +83,7 @@ class Statements:
     # --- control ---
 
     def _do_If(self: Any, node: ast.If, frame: Frame) -> None:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         node._ends = not self.either(frame, node.body, node.orelse)  # type: ignore[attr-defined]
 
     def either(self: Any, frame: Frame, *bodies: list[ast.stmt]) -> bool:
@@ -150,7 +138,7 @@ class Statements:
         self.block(node.orelse, frame)
 
     def _do_While(self: Any, node: ast.While, frame: Frame) -> None:
-        self.loop(frame, node.body, lambda: self.read(node.test, frame))
+        self.loop(frame, node.body, lambda: self.test(node.test, frame))
         self.block(node.orelse, frame)
 
     def _do_Try(self: Any, node: Any, frame: Frame) -> None:
@@ -204,7 +192,7 @@ class Statements:
                 self.read(part, frame)
 
     def _do_Assert(self: Any, node: ast.Assert, frame: Frame) -> None:
-        self.read(node.test, frame)
+        self.test(node.test, frame)
         if node.msg is not None:
             self.read(node.msg, frame)
 
@@ -237,13 +225,15 @@ class Statements:
         return value
 
     def _do_ClassDef(self: Any, node: ast.ClassDef, frame: Frame) -> None:
-        for base in node.bases:
-            self.expr(base, frame)
-        fields: dict[Any, Value] = {}
+        bases = [self.expr(base, frame) for base in node.bases]
+        fields: dict[Any, Value] = {("base", i): base for i, base in enumerate(bases)}
         for part in node.body:
             if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 value = self.define(part, frame)
                 marks = {getattr(d, "id", getattr(d, "attr", "")) for d in part.decorator_list}
+                if "setter" in marks:
+                    fields["setter", part.name] = value
+                    continue
                 if marks & {"property", "cached_property"}:
                     value = value.but(kind="property")
                 elif "staticmethod" in marks:
@@ -256,7 +246,19 @@ class Statements:
                         fields[target.id] = value
             elif isinstance(part, ast.AnnAssign) and part.value is not None:
                 fields[getattr(part.target, "id", "")] = self.expr(part.value, frame)
+            else:
+                # Its names are the class's: those of the function stay as they were.
+                before = dict(frame.env)
+                self.block([part], frame)
+                frame.env = before
         value = Value("class", frame.level, name=node.name, fields=fields)
+        for base in bases:
+            for one in base.each():
+                hook = self.attribute(one, "__init_subclass__", frame, node)
+                if self.body(hook) is not None:
+                    self.call(hook.but(bound=None), [value], {}, frame, node)
+        for decorator in reversed(node.decorator_list):
+            value = self.decorate(decorator, value, frame)
         self.bind(node.name, value, frame, node)
 
     def _do_Import(self: Any, node: ast.Import, frame: Frame) -> None:
@@ -316,6 +318,7 @@ class Statements:
         elif isinstance(target, ast.Attribute):
             base = self.expr(target.value, frame)
             self.put(base, target.attr, value)
+            protocols.assign(self, base, target.attr, value, frame, target)
             self.mutate(base, frame, target, target.attr, attribute=True)
         elif isinstance(target, ast.Subscript):
             base = self.expr(target.value, frame)
@@ -323,6 +326,8 @@ class Statements:
             key = target.slice
             self.put(base, ("item", key.value) if isinstance(key, ast.Constant) else None, value)
             what = "del" if deleted else "item assignment"
+            method = "__delitem__" if deleted else "__setitem__"
+            protocols.ask(self, base, (method,), frame, target, [index, value])
             for one in base.each():
                 array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
                 if array and not deleted and (one.level == frame.level or not one.level):
@@ -349,3 +354,16 @@ def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:
     ):
         return False
     return not (index.kind == "scalar" and index.obj.__class__ is str)
+
+
+#: What runs a statement, by the type of its node. Nothing runs ``pass``, ``global``, ``nonlocal``,
+#: ``break``, ``continue``, and type aliases.
+_RUN = {
+    getattr(ast, name.removeprefix("_do_")): run
+    for name, run in vars(Statements).items()
+    if name.startswith("_do_")
+}
+_RUN |= {
+    ast.AsyncFor: _RUN[ast.For], ast.AsyncWith: _RUN[ast.With], ast.TryStar: _RUN[ast.Try],
+    ast.AsyncFunctionDef: _RUN[ast.FunctionDef],
+}  # fmt: skip

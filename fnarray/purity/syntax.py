@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
+import re
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from .scopes import FunctionNode
+from .scopes import Facts, FunctionNode
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
 
@@ -23,11 +24,24 @@ def tree_of(code: CodeType, lines: list[str]) -> ast.Module | None:
     """Return the syntax tree of a whole file, parsed once, or None if it does not parse."""
     kept = _trees.get(code.co_filename)
     if kept is None or kept[0] is not lines:
-        try:
-            tree = ast.parse("".join(lines))
-        except (SyntaxError, ValueError):
-            tree = None
-        kept = _trees[code.co_filename] = lines, tree
+        kept = _trees[code.co_filename] = lines, parsed(lines)
+    return kept[1]
+
+
+def parsed(lines: list[str]) -> ast.Module | None:
+    """Return the syntax tree of some lines, or None if they do not parse."""
+    try:
+        return ast.parse("".join(lines))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def tree_of_file(file: str, namespace: dict[str, Any]) -> ast.Module | None:
+    """Return the syntax tree of a module's own file, or None where it has none."""
+    lines = linecache.getlines(file, namespace) if file.endswith(".py") else []
+    kept = _trees.get(file)
+    if kept is None or kept[0] is not lines:
+        kept = _trees[file] = lines, parsed(lines) if lines else None
     return kept[1]
 
 
@@ -92,6 +106,8 @@ def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
         return None
     for node in _functions(tree):
         if _first_line(node) == first and getattr(node, "name", "") == code.co_name:
+            if not _OUTWARD.search("".join(block)):
+                node._facts = Facts.of_code(code)
             return node
     return None
 
@@ -117,6 +133,10 @@ def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
                 exact = span[1] == end and span[0] <= start
                 best = min(best, (size - (1 << 40 if exact else 0), node), key=lambda b: b[0])
     return best[1]
+
+
+#: Names that a function rebinds outside of itself: its code does not tell them apart.
+_OUTWARD = re.compile(r"\b(global|nonlocal)\b")
 
 
 def _functions(tree: ast.AST) -> Iterator[Any]:

@@ -80,6 +80,10 @@ class Value:
         ``"global"``, ``"cell"``, ``"attribute"``, ``"default"``: from where it was read.
     constant
         Whether that place is declared constant: CAPITALS, ``Final``, a trusted package.
+    guarded
+        Whether what it holds, all the way down, is compared at each call: it may be read.
+    keeps
+        Whether its results outlive the call: those of a function under ``lru_cache``.
     rebound
         What happens to the cell it was read from (``"a loop rebinds"``), or "".
     origin
@@ -94,7 +98,9 @@ class Value:
         "constant",
         "fields",
         "function",
+        "guarded",
         "holder",
+        "keeps",
         "kind",
         "level",
         "name",
@@ -119,6 +125,8 @@ class Value:
         fields: dict[Any, Value] | None = None,
         holder: str = "",
         constant: bool = False,
+        guarded: bool = False,
+        keeps: bool = False,
         rebound: str = "",
         origin: tuple[Any, ast.AST] | None = None,
         others: tuple[Value, ...] = (),
@@ -134,6 +142,8 @@ class Value:
         self.fields = fields
         self.holder = holder
         self.constant = constant
+        self.guarded = guarded
+        self.keeps = keeps
         self.rebound = rebound
         self.origin = origin
         self.others = others
@@ -141,8 +151,13 @@ class Value:
     def but(self, **changes: Any) -> Value:
         """Return a copy with some attributes replaced."""
         new = object.__new__(Value)
-        for slot in Value.__slots__:
-            setattr(new, slot, getattr(self, slot))
+        # Written out: a loop over the slots was a tenth of a first check.
+        new.kind, new.level, new.argument = self.kind, self.level, self.argument
+        new.name, new.ref, new.obj = self.name, self.ref, self.obj
+        new.function, new.bound, new.fields = self.function, self.bound, self.fields
+        new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
+        new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
+        new.keeps = self.keeps
         for slot, value in changes.items():
             setattr(new, slot, value)
         return new
@@ -172,9 +187,12 @@ class Value:
 
 def join(values: Iterable[Value | None]) -> Value | None:
     """Return one value that may be any of the given ones; at most six are kept apart."""
+    known = [value for value in values if value is not None]
+    if len(known) == 1:
+        return known[0]
     kept: list[Value] = []
-    for value in values:
-        for one in value.each() if value is not None else ():
+    for value in known:
+        for one in value.each():
             if not any(one.same(k) for k in kept):
                 kept.append(one)
     if not kept:
@@ -195,11 +213,32 @@ class Resolver(Protocol):
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
 
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class in the user's code, whose operators are as well."""
+        ...
+
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
+
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a function, class or module of the user's."""
+        ...
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
+
     def items(self, value: Value) -> Iterator[Value] | None:
-        """Return the elements of an immutable container that is not local, such as a tuple."""
+        """Return the elements of a container that is not local and is immutable, or guarded."""
 
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container that is not local holds now, at a constant index."""
+
+    def callables(self, value: Value, index: Any) -> list[Value]:
+        """Return the functions that a container holds now, at an index or, for None, at any."""
+        ...
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code, and the receiver it is bound to.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from functools import cache
 
 from ..config import config
+from ..core.frozen import frozen
 from ..threads.cores import available_cores
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A place where arrays live and programs run.
 

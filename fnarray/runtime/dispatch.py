@@ -21,6 +21,7 @@ from ..core.source import Source
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
+    from .meanwhile import Meanwhile
 
 Buffers = Sequence[np.ndarray]
 
@@ -86,7 +87,9 @@ def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
     return np.asarray(x, aval.dtype)
 
 
-def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable[..., Any]:
+def caller(
+    graph: ClosedGraph, consts: Iterable[Any], out_spec: Any, *, wait: bool = True
+) -> Callable[..., Any]:
     """Return ``call(*buffers) -> result`` for one signature of a function.
 
     Parameters
@@ -96,8 +99,10 @@ def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable
     consts : iterable of ArrayImpl
     out_spec : optree.PyTreeSpec
         Structure of the result.
+    wait : bool
+        Whether the first call waits for the compiler; else it is evaluated, if it may be.
     """
-    exe = executable(graph)
+    exe = executable(graph) if wait else _meanwhile(graph)
     held = tuple(buffer_of(c, c.aval) for c in consts)
     avals = graph.out_avals
     # `exe.run` is read at each call: the first run replaces it.
@@ -108,14 +113,29 @@ def caller(graph: ClosedGraph, consts: Iterable[Any], out_spec: Any) -> Callable
             check_finite(graph, (*held, *data), outs)
             return outs
 
-    elif held:
+    elif held or not wait:
 
         def run(*data: np.ndarray) -> tuple[np.ndarray, ...]:
             return exe.run(*held, *data)
 
     else:
-        exe.load()
-        run = exe.run
+        run = executable(graph).load()
+    return returning(run, avals, out_spec)
+
+
+def _meanwhile(graph: ClosedGraph) -> Executable | Meanwhile:
+    """Return what evaluates a graph while it is compiled; its compiled form where it must wait."""
+    from .meanwhile import Meanwhile, can_evaluate  # asked for by a setting
+
+    if not can_evaluate(graph.jaxpr):
+        return executable(graph)
+    return Meanwhile(graph, lambda: executable(graph).load())
+
+
+def returning(
+    run: Callable[..., Sequence[np.ndarray]], avals: Sequence[ShapedArray], out_spec: Any
+) -> Callable[..., Any]:
+    """Return a call whose results are arrays, in their structure."""
     if out_spec.is_leaf() and len(avals) == 1:
         (aval,) = avals
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
+from ..core.frozen import frozen
 from .device import Device, devices
 
 Index = tuple[slice, ...]
@@ -237,7 +237,7 @@ class Sharding:
     addressable_devices_indices_map = devices_indices_map
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SingleDeviceSharding(Sharding):
     """All of an array on one device."""
 
@@ -250,7 +250,7 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedSharding(Sharding):
     """An array cut along the axes of a mesh.
 
@@ -358,7 +358,7 @@ class PlacedArray(ArrayImpl):
         self.placement = placement
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Shard:
     """One device's part of an array.
 

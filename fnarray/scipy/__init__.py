@@ -1,27 +1,26 @@
 """SciPy's functions over arrays, as ``jax.scipy`` has them."""
 
-from . import cluster as cluster
-from . import fft as fft
-from . import integrate as integrate
-from . import interpolate as interpolate
-from . import linalg as linalg
-from . import ndimage as ndimage
-from . import optimize as optimize
-from . import signal as signal
-from . import sparse as sparse
-from . import special as special
-from . import stats as stats
+from __future__ import annotations
 
-__all__ = [
-    "cluster",
-    "fft",
-    "integrate",
-    "interpolate",
-    "linalg",
-    "ndimage",
-    "optimize",
-    "signal",
-    "sparse",
-    "special",
-    "stats",
-]
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ..core.lazy import surface as _surface
+
+if _TYPE_CHECKING:
+    from . import cluster as cluster
+    from . import fft as fft
+    from . import integrate as integrate
+    from . import interpolate as interpolate
+    from . import linalg as linalg
+    from . import ndimage as ndimage
+    from . import optimize as optimize
+    from . import signal as signal
+    from . import sparse as sparse
+    from . import special as special
+    from . import stats as stats
+
+__getattr__, __dir__, __all__ = _surface(  # pyright: ignore[reportUnsupportedDunderAll]
+    __name__,
+    {},
+    "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats",
+)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..api import value_and_grad
+from ..api.gradients import value_and_grad
 from ..core.array import Array
 
 __all__ = ["OptimizeResults", "minimize"]

@@ -9,11 +9,11 @@ Python code may branch on values that are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, Literal, eval_graph
 from ..core.primitive import Primitive
 from ..core.source import user_source
@@ -193,7 +193,7 @@ def jvp(
     return [p for p, _ in pairs], [t for _, t in pairs]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Linear:
     """A linear function of tangents.
 

@@ -7,10 +7,10 @@ same graphs as before, and what was compiled for them is found.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..core.avals import ShapedArray
+from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.surgery import closed_over_nothing
@@ -31,7 +31,7 @@ def runner(closed: ClosedGraph) -> Callable[..., list[Any]]:
     return lambda *xs: eval_graph(closed.jaxpr, closed.consts, xs, bind)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Derived:
     """A graph made of another.
 
@@ -83,7 +83,7 @@ def jvp_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ()) -> De
     return recorded(fun, avals, closed.jaxpr.debug_name, flags)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Linearized:
     """The two halves of a graph's derivative.
 

@@ -273,14 +273,14 @@ def test_programs_round_trip(record):
 
 def test_program_whose_class_is_gone_is_a_miss():
     """A record that no longer unpickles is a miss."""
-    store.put(keys.program_name("key"), b"\x80\x04cno_such_module\nGone\n.")
+    store.put(keys.program_name("key", programs.sources()), b"\x80\x04cno_such_module\nGone\n.")
     assert programs.get("key") is None
 
 
 def test_program_dies_with_the_code_that_wrote_it(monkeypatch):
     """An edit of the package's own sources makes every program unknown."""
     programs.put("key", 1)
-    monkeypatch.setattr(keys, "fingerprint", lambda package: "edited")
+    monkeypatch.setattr(programs, "sources", lambda: "edited")
     assert programs.get("key") is None
 
 
@@ -293,7 +293,7 @@ def test_unpicklable_record_is_an_error():
 def test_name_depends_on_everything(monkeypatch):
     """Text, types, versions, kernels, CPU and Numba's settings each change the name."""
     base = KernelSource("def kernel(x): ...", ("f32[1]",))
-    clear = (keys.environment, keys._hashed_environment)
+    clear = (keys.machine, keys.environment, keys._hashed_environment)
 
     def name(src=base):
         for function in clear:

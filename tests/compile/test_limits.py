@@ -76,6 +76,36 @@ def registers(n: int) -> Case:
     return f, want, (numbers(n),)
 
 
+def vector(n: int) -> Case:
+    """Carries of n and of twelve elements that dear functions and sums run over."""
+
+    def turn(c):
+        return lax.log(lax.exp(c) + f32(1)) - lax.reduce_sum(lax.exp(c - f32(9)), (0,))
+
+    def f(x, y):
+        return lax.fori_loop(0, 3, lambda i, c: [turn(x) for x in c], [x, y])
+
+    def want(*xs):
+        for _ in range(3):
+            xs = [np.log(np.exp(x) + 1) - np.exp(x - 9).sum() for x in xs]
+        return xs
+
+    return f, want, (numbers(n), numbers(12))
+
+
+def abreast(n: int) -> Case:
+    """Sums over the middle axis of what has n columns, of all rows, and of products."""
+
+    def f(x, y):
+        rows = lax.reduce_sum(x, (0,)), lax.reduce_max(x, (0,)), lax.dot(y, x)
+        return *rows, lax.reduce_sum(lax.exp(lax.reshape(x, (3, 4, n))), (1,))
+
+    def want(x, y):
+        return [x.sum(0), x.max(0), y @ x, np.exp(x.reshape(3, 4, n)).sum(1)]
+
+    return f, want, (numbers(12, n), numbers(5, 12))
+
+
 def unroll(n: int) -> Case:
     """A fold of n terms inside a loop, of a small vector."""
 
@@ -92,13 +122,38 @@ def unroll(n: int) -> Case:
 
 
 def library(n: int) -> Case:
-    """Scalar products of n multiplications, outside of a loop and inside."""
+    """Products of n multiplications or a few more, outside of a loop and inside."""
+
+    def f(x, w):
+        out = lax.dot(x, w)
+        return out, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, w), out)
+
+    return f, lambda x, w: [x @ w, x @ w * 1.75], (numbers(-(-n // 256), 16), numbers(16, 16))
+
+
+def thin(n: int) -> Case:
+    """A product with n columns, of 24,000 multiplications or a few less."""
+    return (
+        lambda a, b: lax.dot(a, b),
+        lambda a, b: [a @ b],
+        (numbers(1200 // n, 20), numbers(20, n)),
+    )
+
+
+def workspace(n: int) -> Case:
+    """Temporaries of some n bytes between kernels: a fold's result, read by all that follows."""
 
     def f(x):
-        total = lax.dot(x, x)
-        return total, lax.fori_loop(0, 2, lambda i, c: c * f32(0.5) + lax.dot(x, x), total)
+        for _ in range(2):
+            x = lax.mul(lax.rev(x, (0,)), lax.reduce_max(lax.cumsum(x), (0,)))
+        return lax.sub(x, lax.rev(x, (0,)))
 
-    return f, lambda x: [x @ x, x @ x * 1.75], (numbers(n) / f32(16),)
+    def want(x):
+        for _ in range(2):
+            x = x[::-1] * np.cumsum(x).max()
+        return [x - x[::-1]]
+
+    return f, want, (np.abs(numbers(min(max(n // 4, 1), 1000))) / f32(100),)
 
 
 def streams(n: int) -> Case:
@@ -159,6 +214,16 @@ def product(n: int) -> Case:
     return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
 
 
+def product_in_loop(n: int) -> Case:
+    """A product with n multiplications or a few more, more than BLAS leaves to one thread."""
+    rows = max(-(-n // (256 * 256)), 5)
+    return (
+        lambda a, b: lax.fori_loop(0, 2, lambda i, c: lax.dot(c, b), a),
+        lambda a, b: [a @ b @ b],
+        (numbers(rows, 256), numbers(256, 256) / f32(16)),
+    )
+
+
 def matrix(n: int) -> Case:
     """A Cholesky factor of order n, outside of a loop and inside."""
 
@@ -198,6 +263,22 @@ def lanes(n: int) -> Case:
     return f, lambda x: [2.0 ** np.ceil(np.maximum(np.log2(x), 0))], (x,)
 
 
+def row(n: int) -> Case:
+    """Maps of n elements a row, of one less, and an update of that box."""
+
+    def f(x):
+        y = lax.mul(x, x)
+        d = lax.sub(y[:, 1:], x[:, :-1])
+        return y, d, lax.dynamic_update_slice(x, d, (0, 1))
+
+    def want(x):
+        y = x * x
+        d = y[:, 1:] - x[:, :-1]
+        return y, d, np.concatenate([x[:, :1], d], 1)
+
+    return f, want, (numbers(5, max(n, 2)),)
+
+
 def lane_state(n: int) -> Case:
     """Three lanes of a loop that carries n elements."""
 
@@ -218,19 +299,25 @@ def lane_state(n: int) -> Case:
 
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
-    "dear": dear, "tall": tall, "registers": registers, "unroll": unroll, "library": library,
-    "streams": streams, "parallel": parallel, "turns": chunked_rows, "kernel": kernel,
+    "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
+    "unroll": unroll, "library": library, "thin": thin,
+    "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
+    "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
-    "spelled": spelled, "matrix": matrix, "matrix_inside": matrix, "few": few, "many": many,
-    "lanes": lanes, "lane_state": lane_state,
+    "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
+    "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
-    "library": (0, 10**12), "streams": (0, 10**6), "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "vector": (2, 10**6), "abreast": (0, 10**6),
+    "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
+    "parallel": (0, 1 << 60), "turns": (1, 10**6),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
-    "share": (1, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000), "matrix_inside": (0, 1000),
+    "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
+    "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
+    "row": (0, 10**6),
 }  # fmt: skip
 
 

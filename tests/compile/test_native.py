@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import pickle
+import platform
 import subprocess
 import sys
 import threading
@@ -13,7 +16,8 @@ import pytest
 
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource, load
-from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.native import elf, kernel, machine
+from fnarray.compile.cpu.native.elf import Object
 from fnarray.compile.cpu.native.types import Fallback
 from fnarray.config import config
 from tests.compilers.compare import Report, both, compare
@@ -173,16 +177,76 @@ def test_the_gil_is_free():
 def test_damaged_object_code_is_refused():
     """Whatever bytes come in place of object code, reading its symbols ends in one error."""
     code = machine.compiled("define void @f(ptr %x) {\nret void\n}\n")
-    assert machine.wanted(code) == []
+    assert Object(code).wanted() == []
     for k in (6, 40, 63, 64, len(code) // 2, len(code) - 1):
         with pytest.raises((ValueError, Fallback)):
-            machine.wanted(code[:k])
+            Object(code[:k])
     for k in range(40, 64):
         spoiled = code[:k] + bytes([code[k] ^ 0xFF]) + code[k + 1 :]
         try:
-            machine.wanted(spoiled)
+            Object(spoiled)
         except (ValueError, Fallback):
             continue
+
+
+TEXT = """
+@table = internal constant [4 x i64] [i64 7, i64 11, i64 13, i64 17], align 32
+declare i64 @PyLong_AsLong(ptr)
+declare ptr @PyLong_FromLong(i64)
+define ptr @f(ptr %x) {
+%n = call i64 @PyLong_AsLong(ptr %x)
+%at = getelementptr i64, ptr @table, i64 %n
+%value = load i64, ptr %at
+%more = call i64 @g(i64 %value)
+%out = call ptr @PyLong_FromLong(i64 %more)
+ret ptr %out
+}
+define internal i64 @g(i64 %x) noinline {
+%y = add i64 %x, 1
+ret i64 %y
+}
+"""
+
+
+def find(name):
+    return elf.in_process(name)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the loader knows one processor")
+def test_object_code_is_placed_without_llvm():
+    """Constants, functions of its own and of the process are where placed code looks for them."""
+    code = machine.compiled(TEXT)
+    at = elf.place(code, "f", find)
+    call = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(at)
+    assert [call(k) for k in range(4)] == [8, 12, 14, 18]
+    with pytest.raises(ValueError, match="without h"):
+        elf.place(code, "h", find)
+    with pytest.raises(elf.Unknown, match="PyLong"):
+        elf.place(code, "f", lambda name: None)
+    with pytest.raises(elf.Unknown, match="written"):
+        elf.place(machine.compiled(TEXT.replace("internal constant", "global")), "f", find)
+
+
+def test_damaged_object_code_is_never_placed_outside_its_memory():
+    """Any byte changed: it is refused, left to LLVM, or placed within its own pages; never run."""
+    code = machine.compiled(TEXT)
+    for k in range(len(code)):
+        for flip in (0x01, 0x80, 0xFF):
+            with contextlib.suppress(ValueError, Fallback, elf.Unknown, OSError):
+                elf.place(code[:k] + bytes([code[k] ^ flip]) + code[k + 1 :], "f", find)
+        with contextlib.suppress(ValueError, Fallback, elf.Unknown):
+            elf.place(code[:k], "f", find)
+
+
+def test_memory_is_written_or_run_never_both():
+    """Placed code can be run and not written, as hardened systems ask."""
+    at = elf.place(machine.compiled(TEXT), "f", find)
+    with open("/proc/self/maps") as maps:  # noqa: PTH123
+        spans = [line.split()[:2] for line in maps]
+    (rights,) = (
+        r for span, r in spans if int(span.split("-")[0], 16) <= at < int(span.split("-")[1], 16)
+    )
+    assert rights == "r-xp"
 
 
 PROGRAM = """
@@ -235,6 +299,31 @@ def kernel(x, out, n):
         t3 = vm.exp(t2)
         out[i] = t3 + vm.log(t0)
 """
+
+
+FEW_TURNS = """
+def kernel(x, y, out, n):
+    for i in range(n):
+        for j in range(7):
+            t0 = x[u(9 * i + j + 1)]
+            t1 = y[u(9 * i + j)]
+            out[u(9 * i + j + 2)] = sc.div(t0, t1)
+"""
+
+
+def test_few_turns_are_a_masked_vector_with_the_same_bits():
+    """Where the machine has masks; what lies beside a row is not touched."""
+    src = source(FEW_TURNS, "f64[1]", "f64[1]", "f64[1]", "i64")
+    assert "predicate.enable" in kernel.lower("k", src, 512)
+    assert "llvm.loop" not in kernel.lower("k", src, None)
+    two = source(FEW_TURNS.replace("range(7)", "range(2)"), *src.signature)
+    assert "llvm.loop" not in kernel.lower("k", two, 512)
+    report = Report()
+    numbers = np.arange(1.0, 91.0)
+    for turns in (5, 6, 7, 8, 9, 11, 15):
+        run = both(report, source(FEW_TURNS.replace("range(7)", f"range({turns})"), *src.signature))
+        run(numbers, numbers[::-1].copy(), np.zeros(90), 8)
+    assert not report.differences, report.differences[0]
 
 
 def test_called_functions_give_the_same_bits():

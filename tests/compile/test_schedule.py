@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.compile.cpu.target import CPU
 
@@ -98,6 +99,27 @@ def test_nested_loops_update_in_place() -> None:
     np.testing.assert_array_equal(executable.run(x)[0], np.sort(x))
 
 
+def test_masked_carries_are_each_updated_in_place() -> None:
+    """A carry takes its own storage, whichever other carries its new value reads at one place."""
+
+    def turn(i, c):
+        x, y, n = c
+        inside = lax.lt(lax.add(lax.mul(x, x), lax.mul(y, y)), np.float32(4))
+        n = lax.select(inside, lax.broadcast(i, n.shape), n)
+        return lax.select(inside, lax.sub(lax.mul(x, x), y), x), lax.neg(y), n
+
+    x, y = RNG.normal(size=(2, 40)).astype(np.float32)
+    start = x, y, np.zeros(40, np.int32)
+    executable = compiled(lambda *c: lax.fori_loop(0, 5, turn, c), *start)
+    assert "q0" not in code(executable)
+    n = start[2]
+    for i in range(5):
+        inside = x * x + y * y < 4
+        x, y, n = np.where(inside, x * x - y, x), -y, np.where(inside, i, n)
+    for got, want in zip(executable.run(*start), (x, y, n), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_an_update_that_reads_what_it_overwrites_is_computed_beforehand() -> None:
     """A stencil in a loop uses the old values throughout an iteration."""
     x = RNG.normal(size=(50,)).astype(np.float32)
@@ -115,6 +137,79 @@ def test_small_state_lives_in_registers() -> None:
     total = np.cumsum(angles.astype(np.float64))
     want = np.stack([np.cos(total), np.sin(total)], 1)
     np.testing.assert_allclose(executable.run(angles)[1], want, rtol=1e-4, atol=1e-4)
+
+
+BOX = np.zeros((9, 8, 7), np.float32)
+UPDATES = {
+    "set": lambda x: lax.mul(x, np.float32(2)).at[1:-1, 2:-2, :].set(1.0),
+    "add": lambda x: lax.mul(x, np.float32(2)).at[1:-1, 2:-2, :].add(x[2:, 4:, :]),
+    "row": lambda x: lax.mul(x, np.float32(2)).at[3].set(x[2]),
+    "element": lambda x: lax.mul(x, np.float32(2)).at[3, -1, 0].multiply(x[0, 0, 0]),
+    "steps": lambda x: lax.mul(x, np.float32(2)).at[::2, ::-3].set(x[:5, :3]),
+    "range": lambda x: lax.mul(x, np.float32(2)).at[jnp.arange(3) * 2 + 1].set(x[:3]),
+    "clipped": lambda x: lax.dynamic_update_slice(lax.mul(x, np.float32(2)), x[:2], (99, 0, 0)),
+    "gathered": lambda x: x[jnp.arange(3) * 2 + 1] + x[jnp.array(4)],
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_places_that_are_known_are_neither_stored_nor_tested(name: str) -> None:
+    """No index vector is written, nothing is compared, and the array is not copied."""
+    text = code(compiled(UPDATES[name], BOX))
+    assert not [word for word in ("if ", "w0[", "i64(", "i32(", "min(") if word in text], text
+    assert loops(text) <= 4
+
+
+def test_updates_that_touch_nothing_are_nothing() -> None:
+    """Boxes that are empty, or outside where such are dropped."""
+    text = code(compiled(lambda x: lax.mul(x, np.float32(2)).at[9:].set(1.0).at[99].add(1.0), BOX))
+    assert text == code(compiled(lambda x: lax.mul(x, np.float32(2)), BOX))
+
+
+def test_borders_are_written_in_one_pass_each_way() -> None:
+    """Periodic boundaries: rows share a loop, and so do columns; corners are those of columns."""
+    x = RNG.normal(size=(20, 30)).astype(np.float32)
+
+    def periodic(x):
+        x = lax.mul(x, np.float32(2))
+        x = x.at[0].set(x[-2])
+        x = x.at[-1].set(x[1])
+        x = x.at[:, 0].set(x[:, -2])
+        return x.at[:, -1].set(x[:, 1])
+
+    executable = compiled(periodic, x)
+    assert loops(code(executable)) <= 5
+    assert "w0[" not in code(executable)
+    want = 2 * x
+    want[0], want[-1] = want[-2], want[1]
+    want[:, 0], want[:, -1] = want[:, -2], want[:, 1]
+    np.testing.assert_array_equal(executable.run(x)[0], want)
+
+
+def test_updates_of_one_box_are_stored_once() -> None:
+    """What a sum in steps makes is known by name until the last."""
+    x = RNG.normal(size=(6, 50)).astype(np.float32)
+
+    def summed(x):
+        y = lax.mul(x, np.float32(0))
+        for k in range(4):
+            y = y.at[:, 1:-1].add(x[:, 1:-1] * k)
+        return y
+
+    assert code(compiled(summed, x)).count("out0[") == 3
+
+
+def test_zeros_under_an_update_are_written_in_place() -> None:
+    """Several updates of the same zeros begin with zeros of their own, not with copies."""
+    x = RNG.normal(size=(6, 50)).astype(np.float32)
+
+    def several(x):
+        zeros = jnp.zeros_like(x)
+        return [zeros.at[:, k:].set(x[:, k:]) for k in range(1, 4)]
+
+    text = code(compiled(several, x))
+    assert text.count("= 0.0") + text.count("= c0") >= 3
+    assert "w0" not in text
 
 
 def test_inputs_are_not_written_to() -> None:

@@ -19,6 +19,7 @@ from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource, kernel_name
 from fnarray.compile.cpu.namespace import spell
 from fnarray.compile.cpu.native import kernel as native
+from fnarray.compile.cpu.native.load import rebuild
 from fnarray.compile.cpu.native.types import Fallback
 
 # The corpus takes in the benchmarks, a package beside this one.
@@ -65,7 +66,7 @@ def both(report: Report, src: KernelSource) -> Callable[..., None]:
     by_numba, _ = build._by_numba(name, src, text, f"<{name}>")
     report.kernels.setdefault(name, report.program)
     try:
-        ours = native.rebuild(name, src, native.compile_kernel(name, src))
+        ours = rebuild(name, src.signature, native.compile_kernel(name, src))
     except Fallback as reason:
         report.fallbacks[name] = str(reason)
         return by_numba

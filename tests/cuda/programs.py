@@ -45,6 +45,13 @@ def recurrence(xs):
     return lax.scan(turn, jnp.float32(0), xs)
 
 
+def norms(x):
+    """A column that rows read, replaced by what comes of them, and read again by its row."""
+    y = x * 2
+    y = y.at[:, 0].add(y.sum(1))
+    return y / y.max(1, keepdims=True), y.sum(1)
+
+
 def by_rows(xs):
     """A scan for each row: a thread for each."""
     return fnarray.vmap(recurrence)(xs)
@@ -99,6 +106,12 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, i, v: x.at[i].max(v),
         (floats(32), integers(32, 100), floats(100)),
     ),
+    "slice_is_laid_over_a_copy": (
+        lambda x, v: (x * 2).at[:, 8:72].add(v),
+        (floats(50, 100), floats(50, 64)),
+    ),
+    "column_of_sums_is_seen_by_its_row": (norms, (floats(50, 100),)),
+    "narrow_sum_is_a_thread_for_each_column": (lambda x: x.sum(0), (floats(700, 3),)),
     "pad_fills_first": (
         lambda x: lax.pad(x, np.float32(0), ((1, 2, 1), (0, 1, 0))),
         (floats(5, 6),),

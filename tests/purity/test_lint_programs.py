@@ -64,7 +64,7 @@ def one(x):
 
 @compiled
 def two(x):
-    return x * rate + RATE  # FNA203
+    return x * rate + RATE
 
 @jax.jit
 def three(x):
@@ -152,7 +152,7 @@ def f(x):
     return x * context.get() if kind is Kind.SUM else x  # FNA201
 @jax.jit
 def g(x):
-    return x * best * turn * math.pi  # FNA203 FNA203
+    return x * best * turn * math.pi  # FNA203
 def update(x):
     global best
     best = min(best, float(x))

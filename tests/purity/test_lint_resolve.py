@@ -21,6 +21,8 @@ from math import pi
 from typing import Final, NamedTuple
 
 rate = 0.1
+epoch = 0
+epoch = 1
 RATE = 0.1
 fixed: Final = 3
 SIZES = (1, 2)
@@ -85,18 +87,19 @@ def resolver():
 @pytest.mark.parametrize(
     ("name", "kind", "constant"),
     [
-        ("rate", "scalar", False),
+        ("rate", "scalar", True),
+        ("epoch", "scalar", False),
         ("RATE", "scalar", True),
         ("fixed", "scalar", True),
         ("SIZES", "scalar", True),
         ("NESTED", "tuple", True),
-        ("total", "scalar", False),
+        ("total", "scalar", True),
         ("table", "dict", False),
         ("alias", "dict", False),
         ("LIST", "list", True),
         ("counts", "dict", False),
         ("queue", "deque", False),
-        ("weights", "ndarray", False),
+        ("weights", "ndarray", True),
         ("array", "array", False),
         ("frozen", "frozen", False),
         ("stream", "iterator", False),

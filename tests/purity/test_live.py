@@ -20,6 +20,7 @@ from fnarray.purity.live import verify
 
 log: list = []
 rate = 0.1
+rate = 0.2  # bound twice: a variable
 
 
 def helper(x):
@@ -151,11 +152,14 @@ def test_all_findings_at_once():
 
 def test_rebinding_is_seen():
     """The verdict follows the binding: what was a constant array may become a writable one."""
-    space = {"W": jnp.ones(3)}
+    space = {"w": jnp.ones(3)}
+    exec("def f(x):\n    return x * w\n", space)
+    assert check(space["f"]) == []
+    space["w"] = np.ones(3)  # where nobody sees whether it is bound again
+    assert [f.code for f in check(space["f"])] == ["FNA202"]
+    space = {"W": np.ones(3)}  # declared a constant
     exec("def f(x):\n    return x * W\n", space)
     assert check(space["f"]) == []
-    space["W"] = np.ones(3)
-    assert [f.code for f in check(space["f"])] == ["FNA202"]
 
 
 def test_variables_bound_late():

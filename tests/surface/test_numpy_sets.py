@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fnarray.numpy as fnp
-from fnarray.api import jit
+from fnarray.api.jit import jit
 from fnarray.core.trace import trace_graph
 from fnarray.errors import ConcretizationTypeError
 

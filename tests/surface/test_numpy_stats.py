@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fnarray.numpy as fnp
-from fnarray.api import jit
+from fnarray.api.jit import jit
 
 from .numpy_oracle import VALUES, both_raise, compare, leaves, run
 

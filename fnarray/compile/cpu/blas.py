@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...threads.onethread import one_thread
-from ..target import Limits
+from ..target import Limits, weighed
 from .launch import threads, together
 
 _FLOATS = frozenset("fdFD")
@@ -21,7 +21,7 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Multiply matrices, or stacks of them, of one dtype; as `numpy.matmul`."""
     *stack, rows, _ = lhs.shape
     columns = rhs.shape[-1]
-    work = lhs.size * columns
+    work = weighed(lhs.size * columns, lhs.dtype)
     plain = lhs.dtype.char in _FLOATS and len(stack) == rhs.ndim - 2 <= 1
     if work <= limits.serial or not plain:
         return np.matmul(lhs, rhs)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...config import config
 from ..cache import store
 from ..cache.key import KernelSource, kernel_name
-from .halves import words
 from .namespace import disabled, python_function, spell
 
 if TYPE_CHECKING:
@@ -64,6 +63,25 @@ def load(src: KernelSource) -> Kernel:
     return kernel
 
 
+def find(name: str, signature: tuple[str, ...]) -> Kernel:
+    """Return a kernel that this process or another one has compiled, by name.
+
+    Raises
+    ------
+    LookupError
+        There is none, or it cannot be used.
+    """
+    slot = name, disabled()
+    kernel = _kernels.get(slot)
+    if kernel is not None:
+        stats["memory"] += 1
+        return kernel
+    kernel = None if slot[1] else _stored(name, signature)
+    if kernel is None:
+        raise LookupError(f"compile.cpu.build: kernel {name} is not on disk")
+    return _kernels.setdefault(slot, kernel)
+
+
 def source(src: KernelSource) -> str:
     """Return the text of a kernel as its file in the cache shows it."""
     return spell(kernel_name(src), src)
@@ -79,27 +97,32 @@ def _make(name: str, src: KernelSource) -> Kernel:
     text = spell(name, src)
     if disabled():
         return _on_bits(python_function(name, text, _place(name, text)))
+    return _stored(name, src.signature) or _compile(name, src, text)
+
+
+def _stored(name: str, signature: tuple[str, ...]) -> Kernel | None:
+    """Return a kernel made of what is on disk, or None."""
     payload = store.get(name)
-    if payload is not None:
-        start = time.perf_counter()
-        try:
-            kernel = _rebuilt(name, src, payload)
-        except Exception as error:  # whatever is wrong with an entry, it can be made again
-            _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
-        else:
-            stats["disk"] += 1
-            _report("loaded %s in %.1f ms", name, 1e3 * (time.perf_counter() - start))
-            return kernel
-    return _compile(name, src, text)
+    if payload is None:
+        return None
+    start = time.perf_counter()
+    try:
+        kernel = _rebuilt(name, signature, payload)
+    except Exception as error:  # whatever is wrong with an entry, it can be made again
+        _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
+        return None
+    stats["disk"] += 1
+    _report("loaded %s in %.1f ms", name, 1e3 * (time.perf_counter() - start))
+    return kernel
 
 
-def _rebuilt(name: str, src: KernelSource, payload: bytes) -> Kernel:
+def _rebuilt(name: str, signature: tuple[str, ...], payload: bytes) -> Kernel:
     # Compilers are imported here and below: Numba takes 0.3 s, and a program that runs op by op
     # needs none.
     if payload[:4] == OBJECT:
-        from .native import kernel
+        from .native import load as native
 
-        return kernel.rebuild(name, src, payload)
+        return native.rebuild(name, signature, payload)
     from . import jit
 
     return jit.rebuild(payload)
@@ -107,6 +130,7 @@ def _rebuilt(name: str, src: KernelSource, payload: bytes) -> Kernel:
 
 def _on_bits(function: Kernel) -> Kernel:
     """Hand half-precision arrays over as their bits, as which kernels read and write them."""
+    from .halves import words  # with it comes emission, which a kernel that is there needs not
 
     def kernel(*args: Any) -> None:
         function(*map(words, args))
@@ -135,6 +159,7 @@ def _compile(name: str, src: KernelSource, text: str) -> Kernel:
 def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
     """Compile without Numba; None, and the reason counted, for what only Numba can."""
     from .native import kernel
+    from .native import load as native
     from .native.types import Fallback
 
     try:
@@ -148,7 +173,7 @@ def _natively(name: str, src: KernelSource) -> tuple[Kernel, bytes] | None:
         fallbacks[str(reason)] += 1
         _report("%s is left to Numba: %s", name, reason)
         return None
-    return kernel.rebuild(name, src, payload), payload
+    return native.rebuild(name, src.signature, payload), payload
 
 
 def _by_numba(

@@ -7,7 +7,6 @@ signature, known beforehand, and is never called from other compiled code.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,6 +19,7 @@ from numba.core.runtime.nrt import rtsys
 
 import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba of the kernels
 
+from ...core.fork import holding_through_forks
 from ..cache.key import OPTIONS
 from .namespace import namespace
 from .native.machine import wide_vectors
@@ -80,12 +80,7 @@ class KernelLibrary(codegen.JITCodeLibrary):
 
 # A fork waits for the compilation in progress in another thread: the child would inherit its
 # lock, held by nobody, and LLVM half-way through.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=global_compiler_lock.acquire,
-        after_in_parent=global_compiler_lock.release,
-        after_in_child=global_compiler_lock.release,
-    )
+holding_through_forks(global_compiler_lock.acquire, global_compiler_lock.release)
 
 
 @global_compiler_lock

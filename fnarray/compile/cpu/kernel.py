@@ -12,7 +12,6 @@ from ..emit.values import Storage, Values
 from ..emit.writer import Writer
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Plan, Region, Tree, row_major, statements_of
-from ..target import Limits
 from . import halves
 
 
@@ -37,12 +36,12 @@ class _Heads:
         return Storage(name, row_major(var.aval.shape))
 
 
-def emit_kernel(region: Region, plan: Plan, limits: Limits) -> Kernel:
+def emit_kernel(region: Region, plan: Plan) -> Kernel:
     """Emit the kernel of a region."""
     body = region.body
     assert body is not None
     writer = Writer()
-    values = Values(writer, limits, plan.sizes, halves.NARROW)
+    values = Values(writer, plan.limits, plan.sizes, halves.NARROW)
     bodies = Bodies(values)
     heads = _Heads(values, [], [])
     for var in region.inputs:
@@ -75,6 +74,7 @@ def emit_kernel(region: Region, plan: Plan, limits: Limits) -> Kernel:
         tuple(Scratch(code, length) for code, length in values.scratch.values()),
         tuple(value for _, value in values.scalars),
         tuple(_fold(var, body, values) for var in region.folds),
+        values.product,
     )
 
 

@@ -32,13 +32,7 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
     if isinstance(form, CONTROL):
         return _control(node, compiled)
     if isinstance(form, Contract):
-        dtype, multiply = node.out.aval.dtype, partial(matmul, limits)
-
-        def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
-            out = quietly(contracted, lhs, rhs, form, dtype, multiply)
-            return (np.asarray(out, dtype, order="C"),)
-
-        return product
+        return product_of(form, node.out.aval.dtype, limits)
     dtypes = [v.aval.dtype for v in node.outs]
 
     def step(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -50,6 +44,17 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
         return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))
 
     return step
+
+
+def product_of(form: Contract, dtype: np.dtype, limits: Limits) -> Run:
+    """Return what multiplies arrays as a form says."""
+    multiply = partial(matmul, limits)
+
+    def product(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+        out = quietly(contracted, lhs, rhs, form, dtype, multiply)
+        return (np.asarray(out, dtype, order="C"),)
+
+    return product
 
 
 def is_step(node: Node, limits: Limits) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dtypes import is_half
 from ...core.forms import Contract, Reduce
+from ...threads.onethread import one_thread
 from ..ir import Node
 from ..schedule.nests import plain_order
 from ..target import Limits, LoopAxis, Target
@@ -17,6 +18,7 @@ from . import build
 from .kernel import emit_kernel
 from .launch import launch
 from .library import is_step, step_of
+from .workspace import taken
 
 
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
@@ -51,7 +53,11 @@ CODES: dict[str, Any] = {
 
 def names(limits: Limits) -> dict[str, Any]:
     """Return what a driver calls: allocation, threads, dtypes."""
-    return {"empty": np.empty, "launch": partial(launch, limits), **CODES}
+    words: dict[str, Any] = {
+        "empty": np.empty, "spare": [], "taken": taken,
+        "launch": partial(launch, limits), "one_thread": one_thread,
+    }  # fmt: skip
+    return {**words, **CODES}
 
 
 CPU = Target(

@@ -25,8 +25,8 @@ class _Driver(Driver):
         who = "turned by the driver" if turned else "host: operands are copied there, results back"
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
 
-    def _kernel(self, region: Region) -> None:
-        launches = emit_launches(region, self.plan, self.target.limits)
+    def _kernel(self, number: int, region: Region) -> None:
+        launches = emit_launches(region, self.plan)
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]

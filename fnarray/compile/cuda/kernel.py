@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ...core.forms import Library, Scan
+from ...core.frozen import frozen
 from ...core.graph import Var
 from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
@@ -15,7 +15,6 @@ from ..emit.writer import Writer
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Plan, Region, Same, Tree, row_major
 from ..schedule.select import CONTROL
-from ..target import Limits
 from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
 from .running import Running
@@ -29,7 +28,7 @@ NARROW = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Launch:
     """A kernel, its grid, and what it is called with, in order.
 
@@ -52,19 +51,19 @@ class Launch:
     scalars: tuple[Any, ...]
 
 
-def emit_launches(region: Region, plan: Plan, limits: Limits) -> tuple[Launch, ...]:
+def emit_launches(region: Region, plan: Plan) -> tuple[Launch, ...]:
     """Emit the kernels of a region, in the order in which they run."""
-    first, again = _emit(region, plan, limits, 0)
+    first, again = _emit(region, plan, 0)
     if not again:
         return (first,)
-    return first, _emit(region, plan, limits, 1)[0]
+    return first, _emit(region, plan, 1)[0]
 
 
-def _emit(region: Region, plan: Plan, limits: Limits, stage: int) -> tuple[Launch, bool]:
+def _emit(region: Region, plan: Plan, stage: int) -> tuple[Launch, bool]:
     body = region.body
     assert body is not None
     writer = Writer()
-    values = GridValues(writer, limits, plan.sizes, NARROW)
+    values = GridValues(writer, plan.limits, plan.sizes, NARROW)
     new = [v for v in region.outputs if v not in region.aliases]
     arrays = (*region.inputs, *new)
     places: dict[Var, Storage] = {}

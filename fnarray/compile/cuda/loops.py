@@ -11,16 +11,16 @@ A region holds one item. A tree of loops runs in one of four ways:
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...core.forms import Operand, Reduce
+from ...core.frozen import frozen
 from ...core.graph import Var
 from ...core.symbolic import Ix, LoopVar, substitute, variable
-from ..emit.loops import Counters, Loops, accumulator_dtypes, split
+from ..emit.loops import Counters, Loops, accumulator_dtypes, lays, replaced, split
 from ..emit.values import CODES, Storage
 from ..ir import Node
 from ..schedule.nests import Nest, counter_var
@@ -80,7 +80,7 @@ def in_parts(nest: Nest) -> bool:
     return isinstance(fold.combine, tuple) and not started
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """How many blocks of how many lanes run a kernel.
 
@@ -135,7 +135,9 @@ class GridLoops(Loops):
         last = chain[-1]
         inner = [c for c in last.children if isinstance(c, Tree)]
         if inner:
-            if any(_in_line(c) for c in inner) and all(map(_shareable, inner)):
+            # Lanes would read what an overlay in between has one of them write.
+            apart = not any(isinstance(c, Nest) and lays(c) for c in last.children)
+            if apart and any(map(_in_line, inner)) and all(map(_shareable, inner)):
                 self._rows(chain, last.children, body)
             else:
                 self._each(chain, body)
@@ -156,14 +158,25 @@ class GridLoops(Loops):
             for t in chain:
                 self._enter(t, body)
             self._children(chain[-1].children, body, counters)
-        kept = self.values.scratch
+        kept = self._kept(chain[0])
         self.grid = grid_of(total, LANES, BLOCKS if kept else GRID)
         self.values.owners.update(dict.fromkeys(kept, "thread"))
 
+    def _kept(self, tree: Tree) -> set[str]:
+        """Return the working arrays that hold what one iteration at a time needs.
+
+        Others hold all of a value, where iterations have places of their own.
+        """
+        scratch, storage = self.values.scratch, self.values.storage
+        stored = [(v, storage[v].name) for m in tree.members for v in m.node.outs if v in storage]
+        whole = {x for v, x in stored if x in scratch and scratch[x][1] == v.aval.size}
+        return scratch.keys() - whole
+
     def _children(self, children: Any, body: Body, counters: Counters) -> None:
+        over = replaced(children)
         for child in children:
             if isinstance(child, Nest):
-                self.nest(child, counters)
+                self.nest(child, counters, stored=child not in over)
             else:
                 super().tree(child, body, counters)
 
@@ -220,7 +233,7 @@ class GridLoops(Loops):
                 self.writer.line("sync()")  # the next row's values go where this one's are read
             values.row = False
         width = max(prod(_extents(_perfect(c))) for c in children if isinstance(c, Tree))
-        kept = values.scratch
+        kept = self._kept(chain[0])
         blocks = min(max(total, 1), BLOCKS if kept else GRID)
         self.grid = Grid(blocks, WARP if width <= SHORT else LANES)
         values.owners.update(dict.fromkeys(kept, "block"))
@@ -289,7 +302,7 @@ class GridLoops(Loops):
 
     def _combine(self, nest: Nest) -> None:
         """Combine the accumulators of a block's lanes, in order; every lane has the result."""
-        fold, names, writer = _fold_of(nest), self._accumulators[nest], self.writer
+        fold, names, writer = _fold_of(nest), self._names(nest), self.writer
         word = word_of(fold)
         if word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
             writer.line(f"{names[0]} = {_WORDS[word]}({names[0]})")
@@ -302,8 +315,13 @@ class GridLoops(Loops):
         for name in names:
             writer.line(f"{name} = from_first({name})")
 
+    def _names(self, nest: Nest) -> list[str]:
+        """Return the accumulators of a fold; places side by side are other threads' here."""
+        (names,) = self._accumulators[nest]
+        return names
+
     def _merge(self, nest: Nest, terms: list[str]) -> None:
-        names, writer = self._accumulators[nest], self.writer
+        names, writer = self._names(nest), self.writer
         terms = [writer.assign(t, None, "x") for t in terms]
         new = self._combined(_fold_of(nest), nest.node, names, terms)
         new = [writer.assign(n, None, "y") for n in new]
@@ -331,7 +349,7 @@ class GridLoops(Loops):
     def _leave(self, nest: Nest) -> None:
         """Leave a block's accumulators for the kernel that finishes."""
         with self.writer.block("if lane() == 0:"):
-            for part, name in zip(self._part_names(nest), self._accumulators[nest], strict=True):
+            for part, name in zip(self._part_names(nest), self._names(nest), strict=True):
                 self.writer.line(f"{part}[block()] = {name}")
 
     def _finish_parts(self, tree: Tree) -> None:
@@ -433,8 +451,9 @@ def _in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], lis
             if var in values.storage:
                 store = values.storage[var]
                 shared = any(s.name == store.name for v, s in values.storage.items() if v in at)
-                if store.offset(_known(nest, counters)(nest.out)) != flat or shared:
-                    return [], []
+                twice = any(store.name == values.storage[v].name for v in written)
+                if store.offset(_known(nest, counters)(nest.out)) != flat or shared or twice:
+                    return [], []  # an overlay is laid over another's elements
                 written.append(var)
     return read, written
 

@@ -71,7 +71,7 @@ class GridSteps(Steps):
         self.writer.line(f"{seen} = {store.name}[{at}]")
         with self.writer.block("while True:", barrier=True):
             old = self.writer.assign(seen, None, "old")
-            value = self._combined(node, form, old, new)
+            value = self.values.updated(node, form.combine, old, new)
             self.writer.line(f"{seen} = swap({store.name}, {at}, {old}, {value})")
             with self.writer.block(f"if same({seen}, {old}):"):
                 self.writer.line("break")

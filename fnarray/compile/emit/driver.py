@@ -10,7 +10,11 @@ from ...core.graph import Literal, Var
 from ..ir import Node
 from ..schedule.plan import Plan, Region
 from ..target import Target
-from .source import Kernel, Source
+from .source import Kernel, Scratch, Source
+from .values import CODES
+from .workspace import Life, Workspace, lives_of
+
+_DTYPES = {code: np.dtype(name) for name, code in CODES.items()}
 
 
 def emit(plan: Plan, target: Target) -> Source:
@@ -30,24 +34,30 @@ class Driver:
         self.steps: list[Node] = []
         self.constants: list[Any] = []
         self.allocated = 0
+        self.lives = lives_of(plan) if plan.limits.workspace else {}
+        self.workspace = Workspace()
+        self.kept: list[str] = []
 
     def write(self) -> Source:
         """Return the program."""
         inputs = self.plan.block.inputs
         self.names.update((var, f"a{k}") for k, var in enumerate(inputs))
         params = ", ".join(self.names[v] for v in inputs)
-        for region in self.plan.regions:
+        for number, region in enumerate(self.plan.regions):
             if region.step is not None:
                 self._step(region.step)
             else:
-                self._kernel(region)
-            self.lines.extend(f"{self.names[v]} = None" for v in region.released)
+                self._kernel(number, region)
+            released = [self.names[v] for v in region.released]
+            self.lines.extend(f"{name} = None" for name in released if name not in self.kept)
         returned = [self._output(a) for a in self.plan.block.outputs]
         tail = "," if len(returned) == 1 else ""
-        body = [*self.lines, f"return ({', '.join(returned)}{tail})"]
+        body = [*self._taken(), *self.lines, *self._given_back()]
+        body.append(f"return ({', '.join(returned)}{tail})")
+        allocated = self.allocated + sum(self.workspace.slots)
         text = f"def main({params}):\n" + "".join(f"    {x}\n" for x in body)
         return Source(
-            text, tuple(self.kernels), tuple(self.steps), tuple(self.constants), self.allocated
+            text, tuple(self.kernels), tuple(self.steps), tuple(self.constants), allocated
         )
 
     def _constant(self, value: Any) -> str:
@@ -66,8 +76,35 @@ class Driver:
 
     def _allocate(self, var: Var) -> None:
         name, dtype = self._fresh(var), var.aval.dtype
-        self.allocated += var.aval.size * dtype.itemsize
-        self.lines.append(f"{name} = empty({var.aval.shape}, {self._constant(dtype)})")
+        life = self.lives.get(var)
+        if life is None:
+            self.allocated += var.aval.size * dtype.itemsize
+            self.lines.append(f"{name} = empty({var.aval.shape}, {self._constant(dtype)})")
+        else:
+            self._keep(name, life, var.aval.shape, dtype)
+
+    def _keep(self, name: str, life: Life, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.workspace.place(life, shape, dtype)
+        self.kept.append(name)
+
+    def _scratch(self, number: int, scratch: Scratch) -> str:
+        """Return the name of a working array of one kernel."""
+        if not self.plan.limits.workspace:
+            return f"empty({scratch.length}, {scratch.code})"
+        name = f"w{len(self.kept)}"
+        self._keep(name, Life(number, number), (scratch.length,), _DTYPES[scratch.code])
+        return name
+
+    def _taken(self) -> list[str]:
+        """Return what gets the arrays that are kept between calls."""
+        if not self.kept:
+            return []
+        spec = self._constant((tuple(self.workspace.slots), tuple(self.workspace.views)))
+        return [f"work = taken(spare, {spec})", f"{', '.join(self.kept)}, = work"]
+
+    def _given_back(self) -> list[str]:
+        small = sum(self.workspace.slots) <= self.plan.limits.workspace
+        return ["spare.append(work)"] if self.kept and small else []
 
     def _step(self, node: Node) -> None:
         args = ", ".join(self._name(a) for a in node.ins)
@@ -76,8 +113,8 @@ class Driver:
         self.lines.append(f"{results}{'= ' if results else ''}h{len(self.steps)}({args})")
         self.steps.append(node)
 
-    def _kernel(self, region: Region) -> None:
-        kernel = self.target.emit(region, self.plan, self.target.limits)
+    def _kernel(self, number: int, region: Region) -> None:
+        kernel = self.target.emit(region, self.plan)
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]
@@ -90,9 +127,10 @@ class Driver:
             for v in kernel.scalars
         ]
         j = len(self.kernels)
+        alone = "with one_thread: " if self._alone(kernel, region) else ""
         if region.span is None:
-            scratch = [f"empty({s.length}, {s.code})" for s in kernel.scratch]
-            self.lines.append(f"kernel{j}({', '.join([*arrays, *scratch, *scalars])})")
+            scratch = [self._scratch(number, s) for s in kernel.scratch]
+            self.lines.append(f"{alone}kernel{j}({', '.join([*arrays, *scratch, *scalars])})")
         else:
             scratch = "".join(f"({s.length}, {s.code}), " for s in kernel.scratch)
             group = f"({', '.join(arrays)},), ({scratch}), ({''.join(s + ', ' for s in scalars)})"
@@ -100,8 +138,14 @@ class Driver:
                 f"({called.index(v)}, fold{j}_{k}), " for k, v in enumerate(region.folds)
             )
             tail = f", ({folds})" if folds else ""
-            self.lines.append(f"launch(kernel{j}, {region.span}, {group}{tail})")
+            self.lines.append(f"{alone}launch(kernel{j}, {region.span}, {group}{tail})")
         self.kernels.append(kernel)
+
+    def _alone(self, kernel: Kernel, region: Region) -> bool:
+        """Whether BLAS is held to the threads that call it while a kernel runs."""
+        limits = self.plan.limits
+        several = limits.serial < kernel.product  # of its own accord it would take some
+        return several and (region.span is not None or kernel.product <= limits.alone)
 
     def _output(self, atom: Any) -> str:
         if isinstance(atom, Literal):

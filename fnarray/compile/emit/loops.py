@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...core.forms import Operand, Reduce
+from ...core.forms import Operand, Overlay, Reduce
 from ...core.symbolic import substitute, text, variable
 from ..ir import Node
 from ..schedule.access import Indices
@@ -33,7 +33,8 @@ class Loops:
         self.values = values
         self.writer = values.writer
         self.span = ""
-        self._accumulators: dict[Nest, list[str]] = {}
+        #: Of each fold that is open: the accumulators of each place that is folded side by side.
+        self._accumulators: dict[Nest, list[list[str]]] = {}
 
     # -- trees -------------------------------------------------------------------------------
 
@@ -51,9 +52,10 @@ class Loops:
             self.writer.declare(name)
             self._enter(tree, body)
             inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
+            over = replaced(tree.children)
             for child in tree.children:
                 if isinstance(child, Nest):
-                    self.nest(child, inside)
+                    self.nest(child, inside, stored=child not in over)
                 else:
                     self.tree(child, body, inside)
         for nest in folded:
@@ -68,16 +70,33 @@ class Loops:
                 if isinstance(place, Scratch) and tree.depth < place.depth <= tree.last + 1:
                     storage[var] = storage[var].read_from(self.writer.scope.depth)
 
-    def nest(self, nest: Nest, counters: Counters) -> None:
-        """Emit the innermost part of a nest: one element, or one term of a fold."""
-        out, inner = place(nest, counters)
+    def nest(self, nest: Nest, counters: Counters, *, stored: bool = True) -> None:
+        """Emit the innermost part of a nest: one element, or one term of a fold.
+
+        An element that is not ``stored`` is known by name to who replaces it.
+        """
+        out, inner = _place(nest, counters)
         if nest.fold is None:
-            name = self._root(nest.node, out)
-            self.values.deliver(nest.node.out, out, name)
+            form = nest.node.form
+            if isinstance(form, Overlay):
+                name = self._overlaid(nest, form, out, inner)
+            else:
+                name = self._root(nest.node, out)
+            if stored:
+                self.values.deliver(nest.node.out, out, name)
             return
         self._term(nest, nest.fold, out, inner)
         if not any(loop.reduced for loop in nest.loops):
             self._end(nest, counters)
+
+    def _overlaid(self, nest: Nest, form: Overlay, idx: Indices, u: Indices) -> str:
+        """Compute the element of an overlay that replaces the one at ``idx``."""
+        node, values = nest.node, self.values
+        name = values.value(node.ins[1], u)
+        if form.combine != "{1}":
+            name = values.updated(node, form.combine, values.value(node.ins[0], idx), name)
+        self.writer.remember((node.out, idx), name, self.writer.depth_of.get(name, 0))
+        return name
 
     def _root(self, node: Node, idx: Indices) -> str:
         """Compute an element of a node that is a statement of its own."""
@@ -100,8 +119,11 @@ class Loops:
         dtypes = accumulator_dtypes(fold, node)
         if not nest.in_memory:
             self._accumulators[nest] = [
-                self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
-                for j, dtype in enumerate(dtypes)
+                [
+                    self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
+                    for j, dtype in enumerate(dtypes)
+                ]
+                for _ in nest.places(nest.out)
             ]
             return
         start = self._start(fold, node, 0, dtypes[0])
@@ -118,10 +140,19 @@ class Loops:
             self.values.put(store.name, store.offset(full), start, node.out.aval.dtype)
 
     def _term(self, nest: Nest, fold: Reduce, out: Indices, inner: Indices) -> None:
-        """Fold one term."""
-        values, node = self.values, nest.node
-        if nest not in self._accumulators and not nest.in_memory:
+        """Fold one term, of each place that is folded side by side."""
+        if nest.in_memory:
+            self._term_at(nest, fold, out, inner, [])
+            return
+        if nest not in self._accumulators:
             self._begin(nest, ())  # every folded loop has one iteration
+        for place, names in zip(nest.places(out), self._accumulators[nest], strict=True):
+            self._term_at(nest, fold, place, inner, names)
+
+    def _term_at(
+        self, nest: Nest, fold: Reduce, out: Indices, inner: Indices, names: list[str]
+    ) -> None:
+        values, node = self.values, nest.node
         test = values.test(fold.valid(out, inner)) if fold.valid is not None else None
         with ExitStack() as stack:
             if test is not None:
@@ -134,7 +165,6 @@ class Loops:
                 new = self._combined(fold, node, [old], terms)[0]
                 values.put(store.name, offset, new, node.out.aval.dtype)
                 return
-            names = self._accumulators[nest]
             if len(names) > 1 or node.bodies:
                 terms = [self.writer.assign(t, None, "x") for t in terms]
             new = self._combined(fold, node, names, terms)
@@ -169,8 +199,9 @@ class Loops:
         if nest.in_memory:
             return
         assert nest.fold is not None
-        out, _ = place(nest, counters)
-        self._results(nest, nest.fold, out, self._accumulators[nest])
+        out, _ = _place(nest, counters)
+        for place, names in zip(nest.places(out), self._accumulators[nest], strict=True):
+            self._results(nest, nest.fold, place, names)
 
     def _results(self, nest: Nest, fold: Reduce, idx: Indices, names: list[str]) -> None:
         dtypes = accumulator_dtypes(fold, nest.node)
@@ -187,7 +218,20 @@ class Loops:
     def unrolled(self, nest: Nest) -> None:
         """Emit a small nest with its loops written out; its elements become registers."""
         node, fold = nest.node, nest.fold
+        form = node.form
+        box = {}
+        if isinstance(form, Overlay):
+            box = {form.index(u): u for u in _every(form.extents)}
         for idx in _every(node.out.aval.shape):
+            if isinstance(form, Overlay):
+                u = box.get(idx)
+                if u is not None:
+                    name = self._overlaid(nest, form, idx, u)
+                else:
+                    name = self.values.value(node.ins[0], idx)
+                    self.writer.remember((node.out, idx), name)
+                self.values.deliver(node.out, idx, name)
+                continue
             if fold is None:
                 self.values.deliver(node.out, idx, self._root(node, idx))
                 continue
@@ -206,16 +250,29 @@ def _every(shape: Iterable[int]) -> Iterable[tuple[int, ...]]:
     return product(*map(range, shape))
 
 
+def replaced(children: Sequence[Tree | Nest]) -> set[Nest]:
+    """Return the nests whose elements an overlay replaces in the same turn of their loop."""
+    over = {c.node.ins[0]: c.out for c in children if isinstance(c, Nest) and lays(c)}
+    nests = (c for c in children if isinstance(c, Nest) and c.fold is None)
+    return {c for c in nests if over.get(c.node.out) == c.out}
+
+
+def lays(nest: Nest) -> bool:
+    """Whether a nest replaces a box of its operand."""
+    return isinstance(nest.node.form, Overlay)
+
+
 def split(extents: tuple[int, ...], flat: Any) -> list[Any]:
     """Return the counters of the loops that one counter stands for."""
     out: list[Any] = []
     for n in reversed(extents[1:]):
+        n = max(n, 1)  # of 0, the loop never turns
         out.append(flat % n)
         flat = flat // n
     return [flat, *reversed(out)]
 
 
-def place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
+def _place(nest: Nest, counters: Counters) -> tuple[Indices, Indices]:
     """Return a nest's output and folded indices in the counters of the open loops."""
     at: dict[Any, Any] = {
         counter_var(k, loop.extent): counters[k] if k < len(counters) else 0

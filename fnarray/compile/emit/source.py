@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.graph import Var
-from ..ir import Node
+from ...core.frozen import frozen
+
+if TYPE_CHECKING:
+    from ...core.graph import Var
+    from ..ir import Node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelSource:
     """Text of one function ``def kernel(...):`` and the types it is compiled for.
 
@@ -27,7 +29,7 @@ class KernelSource:
     signature: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scratch:
     """A working array that a kernel wants: NumPy dtype name and length."""
 
@@ -35,11 +37,12 @@ class Scratch:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
-    ``folds`` are the kernels that add up the parts of the outputs that chunks fold.
+    ``folds`` are the kernels that add up the parts of the outputs that chunks fold; ``product`` is
+    how many multiplications the largest product takes that the kernel leaves to BLAS.
     """
 
     source: KernelSource
@@ -48,9 +51,10 @@ class Kernel:
     scratch: tuple[Scratch, ...]
     scalars: tuple[Any, ...]
     folds: tuple[KernelSource, ...] = ()
+    product: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A program as text: the driver, the kernels that it calls, and what else it names.
 

@@ -16,6 +16,7 @@ from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Operands, row_major
+from ..target import weighed
 from .values import Storage, Values
 
 
@@ -155,7 +156,8 @@ class Steps:
         dtype = node.out.aval.dtype
         if form.combine != "{1}":
             fetched = self.values.fetch(store.name, offset, dtype)
-            new = self._combined(node, form, self.writer.assign(fetched, None, "old"), new)
+            old = self.writer.assign(fetched, None, "old")
+            new = self.values.updated(node, form.combine, old, new)
         self.values.put(store.name, offset, new, dtype)
 
     def _update_unrolled(self, node: Node, form: Update) -> None:
@@ -170,17 +172,11 @@ class Steps:
                 continue
             new = self.values.value(node.ins[form.value], u)
             if form.combine != "{1}":
-                new = self._combined(node, form, elements[at], new)
+                new = self.values.updated(node, form.combine, elements[at], new)
             elements[at] = new
         for idx, name in elements.items():
             self.writer.remember((node.out, idx), name)
             self.values.deliver(node.out, idx, name)
-
-    def _combined(self, node: Node, form: Update, old: str, new: str) -> str:
-        if not isinstance(form.combine, str):
-            return self.values.scalar_block(node.bodies[0], [old, new])[0]
-        spelled = self.values.round(form.combine.format(old, new), node.out.aval.dtype)
-        return self.writer.assign(spelled, None, "new")
 
     # -- kernels -----------------------------------------------------------------------------
 
@@ -212,6 +208,8 @@ class Steps:
         batch = prod(lhs[a] for a in form.lhs_batch)
         inner = prod(lhs[a] for a in form.lhs_contract)
         rows, columns = (prod(shape) // (batch * inner) for shape in (lhs, rhs))
+        work = weighed(rows * inner * columns, node.out.aval.dtype)
+        self.values.product = max(self.values.product, work)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
         arrays.append(self._array(node.out, stored=False))
         self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")

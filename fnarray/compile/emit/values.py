@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core.forms import Bound, Iota, Map, Reindex
-from ...core.graph import Atom, Literal, Var
+from ...core.frozen import frozen
+from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import bounds, leaves, scalar, text, variable
 from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, renamed
@@ -30,7 +31,7 @@ CODES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrow:
     """How a target holds a dtype that registers hold as float32.
 
@@ -47,7 +48,7 @@ class Narrow:
     store: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Storage:
     """Where a value lies: a rank-1 array, an offset, a stride per axis (0 for a contracted one).
 
@@ -96,6 +97,8 @@ class Values:
         Working arrays: name to (code, length).
     counted : set
         Counters that run from 0, known not to be negative.
+    product : int
+        Multiplications of the largest product that is left to BLAS.
     """
 
     def __init__(
@@ -114,6 +117,7 @@ class Values:
         self.scalars: dict[tuple[str, Any], str] = {}
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
+        self.product = 0
 
     def code(self, dtype: np.dtype) -> str:
         """Return the code of an array's elements.
@@ -299,6 +303,13 @@ class Values:
             self.writer.remember((var, ()), self.writer.assign(name, None, "x"))
         self.inlined.update((n.out, n) for n in block.nodes)
         return [self.value(a, ()) for a in block.outputs]
+
+    def updated(self, node: Node, combine: str | ClosedGraph, old: str, new: str) -> str:
+        """Combine an element and what updates it."""
+        if not isinstance(combine, str):
+            return self.scalar_block(node.bodies[0], [old, new])[0]
+        spelled = self.round(combine.format(old, new), node.out.aval.dtype)
+        return self.writer.assign(spelled, None, "new")
 
     # -- storage -----------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ class Flows:
             entries = self._enter(block.inputs, node.ins[1:])
             targets: dict[Var, Place] = {}
             standing: dict[Var, Place] = {}  # for inputs that lie where a result does
-            owned: set[Var] = set()
+            owned: dict[Var, Atom] = {}
             idle: set[Var] = set()
             for var, atom in zip(node.outs, block.outputs, strict=True):
                 if var in registers or not isinstance(atom, Var):
@@ -144,11 +144,11 @@ class Flows:
                     if _is_copy(block, atom, operand):
                         idle.add(atom)  # the result is where the operand is, and stays
                         continue
-                    owned.add(operand)
+                    owned[operand] = atom
                 targets[atom] = Same(var)
             entries = tuple((v, a, standing.get(v, place)) for v, a, place in entries)
             selection = _without(selection, idle)
-            order = ordered(selection, frozenset(owned))
+            order = ordered(selection, owned)
             body = self.body_of(selection, order, targets, self.places)
             arms.append(Arm(k, body, entries, block.outputs))
         return Arms(tuple(arms), registers, donors)
@@ -223,9 +223,10 @@ class Flows:
         self, body: Selection, carries: list[Carry], node: Node
     ) -> tuple[tuple[Carry, ...], Order]:
         """Give carries that cannot be updated in place a second buffer."""
-        order = ordered(body, frozenset(c.var for c in carries if c.place is not None))
+        pairs = tuple(zip(carries, body.block.outputs, strict=False))
+        order = ordered(body, {c.var: atom for c, atom in pairs if c.place is not None})
         done: list[Carry] = []
-        for c, atom in zip(carries, body.block.outputs, strict=False):
+        for c, atom in pairs:
             twice = c.place is not None and not order.in_place(atom, c.var)
             if twice:
                 why = "the body reads the old value after it has made the new one"

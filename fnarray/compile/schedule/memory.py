@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ...core.forms import Branch, Contract, Library, Pieces, Scan, Update
+from ...core.forms import Branch, Contract, Library, Overlay, Pieces, Scan, Update
 from ...core.graph import Atom, Var
 from ...core.symbolic import Scalar, leaves
 from ..target import Target
@@ -42,6 +42,8 @@ def requires_memory(var: Var, s: Statement, selection: Selection, places: Places
     """Whether a statement reads a value at places known only at run time."""
     unrolled = s in selection.unrolled
     if isinstance(s, Nest):
+        if not unrolled and isinstance(s.node.form, Overlay) and var is s.node.ins[0]:
+            return True
         indices = [ix for idx in s.reads[var] for ix in idx]
         if not unrolled and not all(isinstance(ix, int) for ix in indices):
             return True

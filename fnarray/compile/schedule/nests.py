@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...core.contraction import free_axes
-from ...core.forms import Contract, Reduce
+from ...core.forms import Contract, Overlay, Reduce
+from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import LoopVar, variable
+from ...core.symbolic import LoopVar, bounds, variable
 from ..ir import Block, Node
+from ..simplify import copy_of
 from ..target import LoopAxis, Target
 from .access import AccessWalk, Indices
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """One loop: its extent, and whether iterations are folded into one result (``reduced``)."""
 
@@ -26,7 +28,7 @@ class Loop:
     reduced: bool = False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Nest:
     """A loop nest that computes the results of one node.
 
@@ -38,10 +40,14 @@ class Nest:
     loops : tuple of Loop
         Outermost first; loops of one iteration are left out.
     out, inner : tuple of index
-        Index of the result, and of the folded space, in the counters ``L0, L1, ...``.
+        Index of the result, and of the folded space or of an overlay's box, in the counters ``L0,
+        L1, ...``.
     in_memory : bool
         Whether accumulators are elements of the result rather than scalars: set when a result's
         axis runs inside a folded one.
+    abreast : int or None
+        The result's axis that has no loop: its few elements are folded side by side, each in a
+        scalar of its own. Its place in `out` is that of the first.
     reads : mapping
         For each stored value, the indices at which it is read.
     values : tuple of index
@@ -54,6 +60,7 @@ class Nest:
     out: Indices
     inner: Indices = ()
     in_memory: bool = False
+    abreast: int | None = None
     reads: Mapping[Var, set[Indices]] = field(default_factory=dict[Var, set[Indices]])
     values: tuple[Any, ...] = ()
 
@@ -65,8 +72,16 @@ class Nest:
                 return k
         return len(self.loops)
 
+    def places(self, out: Indices) -> list[Indices]:
+        """Return the places that are folded side by side, given the first one's."""
+        axis = self.abreast
+        if axis is None:
+            return [out]
+        size = self.node.out.aval.shape[axis]
+        return [(*out[:axis], k, *out[axis + 1 :]) for k in range(size)]
 
-@dataclass(frozen=True, eq=False, slots=True)
+
+@frozen(eq=False)
 class Step:
     """A node that is not a loop nest: an update, a layout of pieces, a call, control flow.
 
@@ -84,7 +99,7 @@ class Step:
 Statement = Nest | Step
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@frozen(eq=False)
 class Selection:
     """What a block computes by statements of its own, and what is written into their loops.
 
@@ -179,10 +194,64 @@ def reduction_of(node: Node) -> Reduce | None:
 
 def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     """Return the nest of a node, its loops in the target's order."""
+    if isinstance(node.form, Overlay):
+        return make_overlay(node, producer)
     fold = reduction_of(node)
-    nest = _with_order(node, fold, target.loop_order(node, fold))
+    order, abreast = list(target.loop_order(node, fold)), None
+    if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
+        _, abreast = order.pop()
+    nest = _with_order(node, fold, order, abreast)
+    return _with_accesses(nest, producer)
+
+
+def _with_accesses(nest: Nest, producer: Mapping[Var, Node]) -> Nest:
     walk = _accesses(nest, producer)
     return replace(nest, reads=walk.reads, values=tuple(walk.values))
+
+
+def _is_narrow(node: Node, fold: Reduce, order: Sequence[LoopAxis], most: int) -> bool:
+    """Whether of the result's axes only the last, of few elements, runs inside folded ones."""
+    if not order:
+        return False
+    *outer, (which, axis) = order
+    sizes = {"o": node.out.aval.shape, "r": fold.extents}
+    kinds = [w for w, a in outer if sizes[w][a] > 1]
+    last = which == "o" and 1 < node.out.aval.shape[axis] <= most
+    return last and "r" in kinds and kinds == sorted(kinds)
+
+
+def make_overlay(node: Node, producer: Mapping[Var, Node]) -> Nest:
+    """Return the nest of an overlay, in the order of the axes of what it replaces."""
+    form: Overlay = node.form
+    order = [a for a in form.axes if a is not None]
+    box: list[Any] = [0] * len(form.extents)
+    for k, axis in enumerate(order):
+        box[axis] = counter(k, form.extents[axis])
+    loops = tuple(Loop(form.extents[a]) for a in order)
+    nest = Nest(node, None, loops, form.index(tuple(box)), tuple(box))
+    return _with_accesses(nest, producer)
+
+
+def over_copy(node: Node, producer: Mapping[Var, Node]) -> tuple[Nest, Nest]:
+    """Return the nests of an overlay that must not be put over its operand, but over a copy."""
+    copy = copy_of(node.ins[0], node.eqn.source)
+    nest = _with_order(copy, None, plain_order(copy, None), None)
+    over = make_overlay(node.taking((copy.out, *node.ins[1:])), producer)
+    return _with_accesses(nest, producer), over
+
+
+def overwrites_reads(nest: Statement) -> bool:
+    """Whether an overlay overwrites elements that later turns of its loops may read."""
+    box = nest.node.ins[0]
+    assert isinstance(nest, Nest)
+    assert isinstance(box, Var)
+    return not all(idx == nest.out or _disjoint(idx, nest.out) for idx in nest.reads[box])
+
+
+def _disjoint(a: Indices, b: Indices) -> bool:
+    """Whether two places are different whatever the counters."""
+    ranges = ((bounds(i), bounds(j)) for i, j in zip(a, b, strict=True))
+    return any(high < least or most < low for (low, high), (least, most) in ranges)
 
 
 def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
@@ -192,7 +261,9 @@ def plain_order(node: Node, fold: Reduce | None) -> list[LoopAxis]:
     return [*kept, *(("r", a) for a in range(len(folded)))]
 
 
-def _with_order(node: Node, fold: Reduce | None, order: Sequence[LoopAxis]) -> Nest:
+def _with_order(
+    node: Node, fold: Reduce | None, order: Sequence[LoopAxis], abreast: int | None
+) -> Nest:
     shape = node.out.aval.shape
     extents = fold.extents if fold is not None else ()
     loops: list[Loop] = []
@@ -207,21 +278,26 @@ def _with_order(node: Node, fold: Reduce | None, order: Sequence[LoopAxis]) -> N
         (out if which == "o" else inner)[axis] = index
     kinds = [loop.reduced for loop in loops]
     in_memory = any(a and not b for a, b in pairwise(kinds))
-    return Nest(node, fold, tuple(loops), tuple(out), tuple(inner), in_memory)
+    return Nest(node, fold, tuple(loops), tuple(out), tuple(inner), in_memory, abreast)
 
 
 def _accesses(nest: Nest, producer: Mapping[Var, Node]) -> AccessWalk:
     node, fold = nest.node, nest.fold
     walk = AccessWalk(producer)
+    if isinstance(node.form, Overlay):
+        walk.visit(node.ins[0], nest.out)
+        walk.visit(node.ins[1], nest.inner)
+        return walk
     if fold is None:
         walk.enter(node, nest.out)
         return walk
-    for operand, index in zip(node.ins, fold.index, strict=False):
-        walk.visit(operand, index(nest.out, nest.inner))
+    for out in nest.places(nest.out):
+        for operand, index in zip(node.ins, fold.index, strict=False):
+            walk.visit(operand, index(out, nest.inner))
+        if fold.valid is not None:
+            walk.values.extend(ix for _, ix, _ in fold.valid(out, nest.inner))
     for operand in node.ins[len(fold.index) :]:
         walk.visit(operand, ())
-    if fold.valid is not None:
-        walk.values.extend(ix for _, ix, _ in fold.valid(nest.out, nest.inner))
     if any("{r" in t for t in fold.terms):
         walk.values.extend(nest.inner)
     return walk

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...core.forms import Branch, Scan, Update, While
-from ...core.graph import Var, eqn_effects
+from ...core.forms import Branch, Overlay, Scan, Update, While
+from ...core.graph import Atom, Var, eqn_effects
 from ..ir import Block, Node
 from ..simplify import COPY
-from .nests import Nest, Selection, Statement
+from .nests import Nest, Selection, Statement, over_copy, overwrites_reads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,18 +34,22 @@ class Order:
         return atom is var
 
 
-def ordered(selection: Selection, owned: frozenset[Var] = frozenset()) -> Order:
+def ordered(selection: Selection, owned: Mapping[Var, Atom] | None = None) -> Order:
     """Order statements so that readers of a value come before the one that writes over it.
 
     Statements with effects keep their order.
 
     Parameters
     ----------
-    owned : frozenset of Var
-        Inputs whose storage the block may write over once they are dead (loop carries).
+    owned : mapping
+        For inputs whose storage the block may write over once they are dead (loop carries): the
+        output that is to lie there.
     """
+    owned = owned or {}
     deps = _Dependencies(selection, owned)
     for s in selection.statements:
+        if s not in selection.unrolled and is_overlay(s) and overwrites_reads(s):
+            continue
         for k, j in _donor(s):
             atom = s.node.ins[k]
             if isinstance(atom, Var) and atom.aval.shape and s.node.ins.count(atom) == 1:
@@ -53,18 +57,22 @@ def ordered(selection: Selection, owned: frozenset[Var] = frozenset()) -> Order:
     for s in selection.statements:
         if isinstance(s, Nest) and s.node.out in deps.outputs:
             for var, idx in s.reads.items():
-                same = var.aval.shape == s.node.out.aval.shape and s.node.out.aval.shape
-                if var in owned and same and idx == {s.out} and not s.in_memory:
-                    if s.parallel_depth == len(s.loops):
-                        deps.try_donate(s, var, s.node.out)
-                    break
-    return Order(tuple(_sorted(selection.statements, deps.after)), deps.donated)
+                own = owned.get(var) is s.node.out and s.node.out.aval.shape
+                if own and idx == {s.out} and not s.in_memory and s.parallel_depth == len(s.loops):
+                    deps.try_donate(s, var, s.node.out)
+    statements = deps.copied(selection)
+    return Order(tuple(_sorted(statements, deps.after)), deps.donated)
+
+
+def is_overlay(s: Statement) -> bool:
+    """Whether a statement is a nest that replaces a box of its operand."""
+    return isinstance(s, Nest) and isinstance(s.node.form, Overlay)
 
 
 class _Dependencies:
     """Who must run after whom, and who has taken over whose storage."""
 
-    def __init__(self, selection: Selection, owned: frozenset[Var]):
+    def __init__(self, selection: Selection, owned: Mapping[Var, Atom]):
         statements = selection.statements
         self.owned = owned
         self.outputs = {a for a in selection.block.outputs if isinstance(a, Var)}
@@ -106,11 +114,30 @@ class _Dependencies:
         self.donated[result] = var
         self._taken.add(var)
 
+    def copied(self, selection: Selection) -> list[Statement]:
+        """Return the statements, with copies of what overlays must not be put over themselves."""
+        statements: list[Statement] = []
+        moved: dict[Statement, Statement] = {}
+        for s in selection.statements:
+            if s in selection.unrolled or not is_overlay(s) or s.node.out in self.donated:
+                statements.append(s)
+                continue
+            copy, over = over_copy(s.node, selection.inlined)
+            self.donated[over.node.out] = copy.node.out
+            self.after[copy] = {self.writer[v] for v in copy.reads if v in self.writer}
+            self.after[over] = self.after.pop(s) | {copy}
+            moved[s] = over
+            statements += [copy, over]
+        if moved:
+            for s, before in self.after.items():
+                self.after[s] = {moved.get(b, b) for b in before}
+        return statements
+
 
 def _donor(s: Statement) -> list[tuple[int, int]]:
     """Return pairs (operand, result) that a step can compute in place."""
     form = s.node.form
-    if isinstance(form, Update):
+    if isinstance(form, Update | Overlay):
         return [(0, 0)]
     if isinstance(form, While):
         first = form.cond_nconsts + form.body_nconsts
@@ -140,7 +167,7 @@ def _passes(block: Block, k: int, j: int) -> bool:
     atom = block.outputs[j]
     while isinstance(atom, Var) and atom in writer:
         node = writer[atom]
-        if not isinstance(node.form, Update) and node.eqn.primitive is not COPY:
+        if not isinstance(node.form, Update | Overlay) and node.eqn.primitive is not COPY:
             return False
         atom = node.ins[0]
     return atom is block.inputs[k]

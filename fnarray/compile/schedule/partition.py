@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...core.dtypes import is_half
 from ...core.forms import Scan
 from ...core.graph import Var
+from ..ir import Node
 from ..target import Limits, Target
 from .memory import Places
 from .nests import Nest, Selection, Statement, Step
@@ -71,7 +72,7 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
         if _chunked(item, selection, limits):
             parts.append(_Part([item], chunked=True))
             continue
-        length = len(operations_of(statements_of((item,)), selection))
+        length = _length(item, selection)
         last = parts[-1] if parts else None
         if last is None or last.step or last.chunked:
             parts.append(_Part([item], length=length))
@@ -86,13 +87,21 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
     return parts
 
 
+def _length(item: Item, selection: Selection) -> int:
+    """Count the operations of an item, those written into its loops included."""
+    nodes: set[Node] = set()
+    for s in statements_of((item,)):
+        nodes |= operations_of(s.node, selection.inlined)
+    return len(nodes)
+
+
 def _chunked(item: Item, selection: Selection, limits: Limits) -> bool:
     """Whether an item's outermost loop is worth running in chunks."""
     if isinstance(item, Step):
         form = item.node.form
         rows = isinstance(form, Scan) and form.num_carry == 0
         return rows and form.length * row_work(item.node.bodies[0], limits) >= limits.parallel
-    if not isinstance(item, Tree) or tree_work(item, selection) < limits.parallel:
+    if not isinstance(item, Tree) or tree_work(item, selection.inlined) < limits.parallel:
         return False
     return all(m.parallel_depth > 0 or _is_foldable(m) for m in item.members)
 
@@ -128,6 +137,8 @@ def _region(
     aliases: dict[Var, Var] = {}
     for var in outputs:
         donor = order.donated.get(var)
+        while donor in own:
+            donor = order.donated.get(donor)
         if donor in inputs and donor not in selection.block.inputs:
             aliases[var] = donor
     places = Places(target, note, {var: Given() for var in inputs})

@@ -65,6 +65,7 @@ class _Results:
     def __init__(self, selection: Selection, order: Order, items: tuple[Item, ...], places: Places):
         self.selection = selection
         self.donated = order.donated
+        self.taken = set(order.donated.values())
         self.statements = statements_of(items)
         self.places = places
         self.paths = paths(items)
@@ -123,10 +124,12 @@ class _Results:
             return None  # a register of the block
         depth = 0
         nests = [r for r in readers if isinstance(r, Nest) and r in self.paths]
-        if var not in self.outputs and readers and len(nests) == len(readers):
+        kept = var in self.outputs or var in self.taken
+        if not kept and readers and len(nests) == len(readers):
             depth = min(shared_depth(self.paths[s], self.paths[r]) for r in nests)
             depth = min(depth, s.parallel_depth)
-        if depth and depth == s.parallel_depth and not s.in_memory:
+        alone = not s.in_memory and s.abreast is None
+        if depth and depth == s.parallel_depth and alone:
             return None  # a register of the shared loop
         counters = [counter(k, s.loops[k].extent) for k in range(depth)]
         return Scratch(tuple(ix in counters for ix in s.out), depth)

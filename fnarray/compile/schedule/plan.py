@@ -7,30 +7,32 @@ plans of their bodies, and says how values enter and leave them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
+from ...core.frozen import frozen
 from ...core.graph import Atom, Var
 from ..ir import Block, Node
+from ..target import Limits
 from .nests import Nest, Statement, Step
 
 # ---- where values lie ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """In an array that whoever runs the body has: an argument of the kernel, a row, a carry."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Same:
     """Where another value lies, whose storage this one takes over or only reads."""
 
     var: Var
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scratch:
     """In a working array of the kernel.
 
@@ -53,7 +55,7 @@ Place = Given | Same | Scratch
 # ---- statements ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Tree:
     """A loop that nests share.
 
@@ -90,7 +92,7 @@ Item = Tree | Nest | Step
 Entries = tuple[tuple[Var, Atom, Place | None], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Arm:
     """One alternative of a branch.
 
@@ -109,7 +111,7 @@ class Arm:
     outputs: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Arms:
     """How a branch runs.
 
@@ -128,7 +130,7 @@ class Arms:
     donors: Mapping[Var, Var]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Carry:
     """A loop-carried value.
 
@@ -156,7 +158,7 @@ class Carry:
     spare: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Turns:
     """How a loop runs.
 
@@ -183,7 +185,7 @@ class Turns:
     stacked: tuple[tuple[Var, Atom], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Operands:
     """How a library kernel that is called inside of a kernel gets its operands.
 
@@ -202,7 +204,7 @@ class Operands:
 Flow = Arms | Turns | Operands
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Body:
     """What runs, in order, and where each value lies.
 
@@ -234,7 +236,7 @@ class Body:
 # ---- programs ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """Why something was not done that would have saved work.
 
@@ -258,7 +260,7 @@ class Reason:
         return f"{where}: {self.choice}, since {self.why}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Region:
     """Consecutive items that run as one kernel, or one step that the driver takes.
 
@@ -289,7 +291,7 @@ class Region:
     released: tuple[Var, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Plan:
     """A whole program, decided.
 
@@ -300,6 +302,8 @@ class Plan:
         In order.
     sizes : frozenset of int
         Sizes of arrays: numbers that equal one are taken for sizes, and become arguments.
+    limits : Limits
+        Those of the target, but for what the program lowered.
     reasons : tuple of Reason
         What was not done, and why.
     """
@@ -307,6 +311,7 @@ class Plan:
     block: Block
     regions: tuple[Region, ...]
     sizes: frozenset[int]
+    limits: Limits
     reasons: tuple[Reason, ...]
 
 

@@ -11,6 +11,7 @@ from ...core.forms import (
     Iota,
     Library,
     Map,
+    Overlay,
     Reduce,
     Reindex,
     Scan,
@@ -22,8 +23,19 @@ from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, users_of
 from ..target import Limits, Target
 from .access import AccessWalk
-from .nests import Indices, Nest, Selection, Statement, Step, make_nest
+from .nests import (
+    Indices,
+    Nest,
+    Selection,
+    Statement,
+    Step,
+    make_nest,
+    make_overlay,
+    over_copy,
+    overwrites_reads,
+)
 from .plan import Reason
+from .work import contraction_flops, iterations, operations_of, work_of
 
 INLINE = (Map, Iota, Reindex)
 CONTROL = (Branch, While, Scan)
@@ -51,38 +63,30 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     for node in block.nodes:
         if isinstance(node.form, Update):
             _settle_operands(node, inlined, note)
-    statements = tuple(
-        _statement(n, inlined, target, note)
-        for n in block.nodes
-        if not n.outs or n.out not in inlined
-    )
-    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, target.limits))
-    return Selection(block, statements, inlined, unrolled)
-
-
-def iterations(node: Node) -> int:
-    """Return how many times a node's body runs."""
-    out = max((v.aval.size for v in node.outs), default=0)
-    form = node.form
-    if isinstance(form, Reduce):
-        return out * prod(form.extents)
-    if isinstance(form, Contract):
-        return contraction_flops(node)
-    if isinstance(form, Update):
-        return prod(form.extents)
-    return out
-
-
-def contraction_flops(node: Node) -> int:
-    """Return the multiplications of a contraction."""
-    form: Contract = node.form
-    lhs = node.ins[0].aval
-    return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
+        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in block.inputs):
+            _settle_value(node, inlined, note)
+    statements: list[Statement] = []
+    for node in block.nodes:
+        if not node.outs or node.out not in inlined:
+            if isinstance(node.form, Overlay) and node.ins[0] in inlined:
+                _check_function(node)
+                statements += over_copy(node, inlined)
+            else:
+                statements.append(_statement(node, inlined, target, note))
+    unrolled = frozenset(s for s in statements if in_loop and _unrolls(s, inlined, target.limits))
+    return Selection(block, tuple(statements), inlined, unrolled)
 
 
 def is_library(node: Node, limits: Limits) -> bool:
     """Whether a contraction is a library call rather than loops."""
-    return isinstance(node.form, Contract) and contraction_flops(node) > limits.library
+    if not isinstance(node.form, Contract):
+        return False
+    form, (lhs, rhs) = node.form, (a.aval for a in node.ins)
+    inner = prod(lhs.shape[a] for a in form.lhs_contract)
+    batch = prod(lhs.shape[a] for a in form.lhs_batch)
+    # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
+    thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
+    return contraction_flops(node) > limits.library * (2 if thin else 1)
 
 
 def _needs_array(user: Node, var: Var, limits: Limits) -> bool:
@@ -141,6 +145,16 @@ def _settle_operands(update: Node, inlined: dict[Var, Node], note: Note) -> None
             note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
 
 
+def _settle_value(overlay: Node, inlined: dict[Var, Node], note: Note) -> None:
+    """Compute what an overlay lays beforehand where that reads what it is about to overwrite."""
+    value = overlay.ins[1]
+    if overlay.ins[0] in inlined or value not in inlined:
+        return
+    if overwrites_reads(make_overlay(overlay, inlined)):
+        node = inlined.pop(value)
+        note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
+
+
 def _reads(atom: Var, inlined: dict[Var, Node]) -> dict[Var, set[Indices]]:
     """Return what reading an element of a value reads; which element does not matter."""
     walk = AccessWalk(inlined)
@@ -150,9 +164,9 @@ def _reads(atom: Var, inlined: dict[Var, Node]) -> dict[Var, set[Indices]]:
 
 def _statement(node: Node, inlined: dict[Var, Node], target: Target, note: Note) -> Statement:
     form = node.form
-    if isinstance(form, Reduce | Update):
+    if isinstance(form, Reduce | Update | Overlay):
         _check_function(node)
-    if isinstance(form, (*INLINE, Reduce)):
+    if isinstance(form, (*INLINE, Reduce, Overlay)):
         return make_nest(node, inlined, target)
     if isinstance(form, Contract) and not is_library(node, target.limits):
         return make_nest(node, inlined, target)
@@ -179,7 +193,7 @@ def _check_function(node: Node) -> None:
                 )
 
 
-def _unrolls(s: Statement, limits: Limits) -> bool:
+def _unrolls(s: Statement, inlined: dict[Var, Node], limits: Limits) -> bool:
     """Whether a statement in a loop is small and static enough to be written out."""
     node = s.node
     form = node.form
@@ -188,5 +202,5 @@ def _unrolls(s: Statement, limits: Limits) -> bool:
     if isinstance(form, Update):
         return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
     if isinstance(s, Nest):
-        return iterations(node) <= limits.unroll
+        return iterations(node) * work_of(operations_of(node, inlined)) <= limits.unroll
     return not isinstance(form, Library | Contract)

@@ -7,45 +7,71 @@ operations 10).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Final
 
-from ...core.forms import Map, Scan, While
+from ...core.forms import Contract, Iota, Map, Overlay, Reduce, Reindex, Scan, Update, While
 from ...core.graph import Var
 from ..ir import Block, Node
 from ..target import Limits
-from .nests import Nest, Selection, Statement
+from .nests import Nest
 from .plan import Tree
-from .select import iterations
 
 #: An operation on one number alone, in a loop whose turns wait for each other.
 _SCALAR: Final = 8
 
 
-def operations_of(statements: Iterable[Statement], selection: Selection) -> set[Node]:
-    """Return the nodes of statements, those written into their loops included."""
-    stack = [s.node for s in statements]
-    seen = set(stack)
+def iterations(node: Node) -> int:
+    """Return how many times a node's body runs."""
+    out = max((v.aval.size for v in node.outs), default=0)
+    form = node.form
+    if isinstance(form, Reduce):
+        return out * prod(form.extents)
+    if isinstance(form, Contract):
+        return contraction_flops(node)
+    if isinstance(form, Update | Overlay):
+        return prod(form.extents)
+    return out
+
+
+def contraction_flops(node: Node) -> int:
+    """Return the multiplications of a contraction."""
+    form: Contract = node.form
+    lhs = node.ins[0].aval
+    return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
+
+
+def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:
+    """Return a node and those written into its loops."""
+    stack, seen = [node], {node}
     while stack:
         for atom in stack.pop().ins:
-            node = selection.inlined.get(atom) if isinstance(atom, Var) else None
-            if node is not None and node not in seen:
-                seen.add(node)
-                stack.append(node)
+            inner = inlined.get(atom) if isinstance(atom, Var) else None
+            if inner is not None and inner not in seen:
+                seen.add(inner)
+                stack.append(inner)
     return seen
 
 
-def tree_work(tree: Tree, selection: Selection) -> int:
+def work_of(nodes: Iterable[Node]) -> int:
+    """Estimate the work of one element of each node; moving elements costs nothing."""
+    return sum(n.form.cost if isinstance(n.form, Map) else 1 for n in nodes if not _moves(n))
+
+
+def _moves(node: Node) -> bool:
+    return isinstance(node.form, Iota | Reindex)
+
+
+def tree_work(tree: Tree, inlined: Mapping[Var, Node]) -> int:
     """Estimate the work of a loop and of what is inside."""
-    return sum(_nest_work(m, selection) for m in tree.members)
+    return sum(_nest_work(m, inlined) for m in tree.members)
 
 
-def _nest_work(nest: Nest, selection: Selection) -> int:
-    nodes = operations_of((nest,), selection)
-    ops = sum(n.form.cost if isinstance(n.form, Map) else 1 for n in nodes)
+def _nest_work(nest: Nest, inlined: Mapping[Var, Node]) -> int:
     streams = 1 + sum(map(len, nest.reads.values()))
     words = max(nest.node.out.aval.dtype.itemsize // 4, 1)
-    return iterations(nest.node) * (ops + streams) * words
+    return iterations(nest.node) * (work_of(operations_of(nest.node, inlined)) + streams) * words
 
 
 def row_work(block: Block, limits: Limits) -> int:

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from ...core import hooks
 from ...core.primitive import Primitive
 
-registry: dict[str, Primitive] = {}
+
+class _Registry(dict[str, Primitive]):
+    """Primitives by name; the family of one that is asked for is imported."""
+
+    def __missing__(self, name: str) -> Primitive:
+        hooks.declare(name)
+        if name not in self:
+            raise KeyError(name)
+        return self[name]
+
+
+registry: dict[str, Primitive] = _Registry()
 
 
 def register(prim: Primitive) -> Primitive:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ..engine import analyse
 from ..findings import Finding
+from ..law import STAGED, effects_of
 from ..values import Function, Value
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import Finder, TracedSite
 
-# Reads that are harmless in a function that does not outlive the call around it.
-_READS = frozenset({"FNA201", "FNA202", "FNA204", "FNA205"})
-# Transforms whose result is usually kept, and called again when captured values have changed.
-_KEPT = frozenset({"jit", "pjit", "pmap", "custom_jvp", "custom_vjp", "custom_gradient"})
-_NAME = re.compile(r"'([A-Za-z_]\w*)")
+# Staged transforms, and those that do not say what will trace their function.
+_KEPT = STAGED | {"custom_jvp", "custom_vjp", "custom_gradient"}
 
 
 class Effects:
@@ -68,9 +65,8 @@ class Effects:
             analysis = analyse(function, self.resolver, (traced.label,))
             self.entered.update(f.node for f in analysis.entered)
             found += analysis.findings
-        if traced.transform.name not in _KEPT:
-            found = [f for f in found if not self.is_fleeting(f, traced.scope)]
-        return [_in_characters(f) for f in found]
+        staged = traced.transform.name in _KEPT
+        return [_in_characters(f) for f in effects_of(found, staged)]
 
     def function(self, traced: TracedSite) -> Function:
         """Return the record of a traced function, with what is fixed about its parameters."""
@@ -111,14 +107,6 @@ class Effects:
     def wrappers(self, scope: Scope) -> list[Function]:
         """Return the functions that the project's own decorators put around a function."""
         return [self.resolver.function(s) for s in self.resolver.wrappers(scope)]
-
-    def is_fleeting(self, finding: Finding, scope: Scope) -> bool:
-        """Say whether a read is of a local of the function that made, and calls, the traced one."""
-        name = _NAME.search(finding.message)
-        if finding.code not in _READS or name is None:
-            return False
-        found = scope.lookup(name[1])
-        return found is not None and found[0].is_function and found[0] is not scope
 
 
 def _in_characters(finding: Finding) -> Finding:

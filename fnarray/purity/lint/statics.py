@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from ..bindings import belongs, bound_once, bound_once_around
 from ..cells import rebound
 from ..known import RESULTS, effect_of
 from ..values import CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
+from .kinds import external_kind, is_final, is_generator, is_number
 from .project import External, Target
 from .traced import Finder
 
@@ -40,7 +41,6 @@ _MADE = RESULTS | {
     "weakref.WeakKeyDictionary": "dict",
     "weakref.WeakSet": "set",
 }  # fmt: skip
-_NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
 _NDARRAYS = words(
     """
     array asarray zeros ones full empty arange linspace eye identity zeros_like ones_like
@@ -93,6 +93,8 @@ class StaticResolver:
             if inner and not fixed and (by := self.rebound(scope, name)):
                 value = value or Value("", OUTSIDE, name=name, holder="cell")
                 return value.but(rebound=by)
+            if value is not None and inner and self.is_held(value, scope, name):
+                return value.but(guarded=True)
             return value
         binder = self.project.binder(scope.module, name)
         if binder is not None:
@@ -113,6 +115,16 @@ class StaticResolver:
             assert isinstance(node, FUNCTIONS)
             self._rebound[key] = rebound(tree, node.lineno, node.col_offset, name)
         return self._rebound[key]
+
+    def is_held(self, value: Value, scope: Scope, name: str) -> bool:
+        """Say whether what a captured variable holds is compared at each call, and may be read."""
+        if value.kind != "ndarray" and value.kind not in CONTAINERS:
+            return False
+        tree, node = scope.module.source.tree, scope.node
+        assert tree is not None
+        assert isinstance(node, FUNCTIONS)
+        seen = bound_once_around if value.kind == "ndarray" else belongs
+        return seen(tree, node.lineno, node.col_offset, name)
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """Return the attribute of an object that is not local."""
@@ -141,6 +153,42 @@ class StaticResolver:
             return self.of_target(target or External(f"{value.ref}.{name}"), spelled)
         return None
 
+    def inherited(self, owner: Value, receiver: Value, name: str) -> Value | None:
+        """Return what ``super()`` finds by a name, in a method of a class, bound to the object."""
+        scope = self._classes.get(owner.ref)
+        for base in self.project.bases(scope) if scope is not None else ():
+            if isinstance(base, Scope) and base.is_class:
+                found = self.project.class_attribute(base, name)
+                if found is not None:
+                    one = receiver.but(kind="instance")
+                    return self._member(one, found, name, f"super().{name}")
+        return None
+
+    def is_custom(self, value: Value) -> bool:
+        """Say whether an object is of a class of the project, whose operators are as well."""
+        return value.kind in ("instance", "frozen") and value.ref in self._classes
+
+    def setter(self, value: Value, name: str) -> Value | None:
+        """Return what an assignment to an attribute calls, by the class of its object."""
+        maker = value.bound if value.level != OUTSIDE and value.bound is not None else value
+        owner = self._classes.get(maker.ref)
+        found = self.project.class_attribute(owner, name) if owner is not None else None
+        for binding in reversed(found[1]) if found is not None else ():
+            if isinstance(binding, Defined) and binding.scope.is_function:
+                marks = {ast.unparse(d) for d in binding.scope.node.decorator_list}  # type: ignore[union-attr]
+                if f"{name}.setter" in marks:
+                    function = self.function(binding.scope)
+                    return Value("function", OUTSIDE, name=name, function=function, bound=value)
+        return None
+
+    def is_open(self, value: Value) -> bool:
+        """Say whether anybody may set attributes of a class or module of the project."""
+        return value.ref in self._classes and value.kind == "class"
+
+    def parts(self, value: Value) -> Iterator[Value] | None:
+        """Return what an immutable object holds, when its text shows it."""
+        return self.items(value)
+
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of a tuple, when its text shows them."""
         if value.kind in ("tuple", "frozen") and value.fields:
@@ -150,6 +198,11 @@ class StaticResolver:
     def item(self, value: Value, index: object) -> Value | None:
         """Return what a container holds at a constant index, when its text shows it."""
         return value.fields.get(("item", index)) if value.fields else None
+
+    def callables(self, value: Value, index: object) -> list[Value]:
+        """Return the functions that a container holds, when its text shows them."""
+        found = self.item(value, index)
+        return [found] if found is not None and found.function is not None else []
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable, and the receiver that it is bound to."""
@@ -215,19 +268,24 @@ class StaticResolver:
             # A placeholder (None, an empty text) for what is bound to the name elsewhere.
             found = [v for v in found if v is not None and v.kind != "scalar"]
         value = join(found)
-        if holder == "global" and name in scope.writes and _is_number(bindings):
+        if holder == "global" and name in scope.writes and is_number(bindings):
             value = Value("scalar", OUTSIDE)
         if value is None:
             return None
         if value.kind == "ndarray" and name in scope.frozen:
             value = value.but(kind="frozen")
-        constant = bool(_CAPITALS.match(name)) or any(_final(b) for b in bindings)
+        constant = bool(_CAPITALS.match(name)) or any(is_final(b) for b in bindings)
         constant = constant or all(isinstance(b, Defined) for b in bindings)
         # Imported from the project it is what it is there; from elsewhere, a constant.
         constant = constant or (all(isinstance(b, Import) for b in bindings) and value.constant)
+        if not constant and holder == "global" and value.kind in ("scalar", "ndarray"):
+            source = scope.module.source
+            constant = source.tree is not None and not source.cells and (
+                bound_once(source.tree, name))  # fmt: skip
+        guarded = constant and value.kind == "ndarray"
         # A method kept under another name says by its own which method it is.
         shown = value.name if value.kind == "member" else name
-        return value.but(name=shown, holder=holder, constant=constant)
+        return value.but(name=shown, holder=holder, constant=constant, guarded=guarded)
 
     def _binding(self, binding: Binding, scope: Scope, name: str) -> Value | None:
         match binding:
@@ -339,7 +397,7 @@ class StaticResolver:
     def of_target(self, target: Target, name: str) -> Value | None:
         """Return the value of a function, class, module or outside name."""
         if isinstance(target, External):
-            return Value(_external_kind(target.name), OUTSIDE, name=name, ref=target.name,
+            return Value(external_kind(target.name), OUTSIDE, name=name, ref=target.name,
                          holder="global", constant=True)  # fmt: skip
         ref = f"{target.module.name}.{target.qualname}" if target.qualname else target.module.name
         if target.is_function:
@@ -427,7 +485,7 @@ class StaticResolver:
         if target is None and isinstance(node.func, ast.Name):
             return self._named_tuple(node, scope, name)
         if isinstance(target, Scope) and target.is_function:
-            if _is_generator(target):
+            if is_generator(target):
                 return Value("generator", OUTSIDE, name=name)
             inner = [s for s, *_ in self.finder.functions(node, scope)]
             if inner:
@@ -495,7 +553,7 @@ class StaticResolver:
             kind = "array"
         elif dotted in self.finder.table and node.args:
             return self.of(node.args[0], scope, name)
-        if _external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
+        if external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
 
@@ -533,49 +591,3 @@ class StaticResolver:
 _FROZEN_ROOTS = frozenset({"equinox.Module", "flax.Module", "flax.PyTreeNode"})
 _PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol",
                           "builtins.Exception"})  # fmt: skip
-
-
-def _external_kind(dotted: str) -> str:
-    """Return what can be said of an outside name from its spelling alone."""
-    head, _, last = dotted.rpartition(".")
-    if not head:
-        return "module"
-    if dotted in ("sys.argv", "sys.path"):
-        return "list"
-    if dotted in ("os.environ", "sys.modules"):
-        return ""
-    if _NUMBERS.match(dotted):
-        return "scalar"
-    if head == "builtins":
-        made = getattr(builtins, last, None)
-        return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
-    return "class" if last[:1].isupper() and not last.isupper() else ""
-
-
-def _is_number(bindings: list[Binding]) -> bool:
-    """Say whether a name is first bound to a number: no placeholder, then, but a variable."""
-    match getattr(bindings[0], "value", None) if bindings else None:
-        case ast.Constant(value=int() | float() | complex()):
-            return True
-        case ast.Call(func=ast.Name(id="float" | "int")) | ast.UnaryOp(operand=ast.Constant()):
-            return True
-        case _:
-            return False
-
-
-def _final(binding: Binding) -> bool:
-    note = getattr(binding, "annotation", None)
-    return note is not None and bool(re.search(r"\bFinal\b", ast.unparse(note)))
-
-
-def _is_generator(scope: Scope) -> bool:
-    if isinstance(scope.node, ast.Lambda):
-        return False
-    stack: list[ast.AST] = list(scope.node.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(node))
-    return False

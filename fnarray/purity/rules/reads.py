@@ -46,10 +46,12 @@ class MutableArray(LintRule):
     message = "reads {name!r}, a writable NumPy array from outside"
     repair = (
         "Pass it as an argument, make it an array that cannot change (fnarray.numpy.asarray), or "
-        "set its flags.writeable to False."
+        "bind it once."
     )
     why = """
-The numbers would be compiled in, and a later write into the array would go unseen.
+The numbers are compiled in. An array that is bound once, of up to config.captured_array_limit
+bytes, is compared with its copy at each call, so that a write into it is seen. A name that is bound
+again, or a larger array, would be read once and go stale.
 """
     bad = """
 import fnarray
@@ -60,6 +62,8 @@ weights = np.ones(3)
 @fnarray.jit
 def step(x):
     return x * weights
+
+weights = np.zeros(3)
 """
     good = """
 import fnarray
@@ -74,7 +78,7 @@ def step(x):
 
 
 class GlobalScalar(LintRule):
-    """A number, string or tuple of them is read from a global that is no declared constant."""
+    """A number, string or tuple of them is read from a global that is bound more than once."""
 
     code = "FNA203"
     name = "global-scalar"
@@ -84,8 +88,9 @@ class GlobalScalar(LintRule):
         "or make it a static argument."
     )
     why = """
-A lower-case global is a variable: somebody means to change it, and the compiled program holds the
-old value. A constant is guarded: if it is rebound all the same, the next call retraces.
+A global that is bound again is a variable: the compiled program would hold the old value. A name
+that its module is seen to bind once is a constant, as one in capitals is. Both are guarded: if one
+is rebound all the same, the next call retraces.
 """
     bad = """
 import fnarray
@@ -95,6 +100,8 @@ rate = 0.1
 @fnarray.jit
 def step(x):
     return x * rate
+
+rate = 0.2
 """
     good = """
 import fnarray

@@ -40,11 +40,11 @@ def refuse(node: Node, limits: Limits) -> bool:
     return False
 
 
-def emit(region: Region, plan: Plan, limits: Limits) -> Kernel:
+def emit(region: Region, plan: Plan) -> Kernel:
     """Write a region as a C function."""
     assert region.body is not None
     writer = CWriter()
-    values = Values(writer, limits, plan.sizes)
+    values = Values(writer, plan.limits, plan.sizes)
     params: list[tuple[str, str]] = []
     arrays: dict[Any, Storage] = {}
     new = [v for v in region.outputs if v not in region.aliases]
@@ -107,7 +107,7 @@ def names(limits: Limits) -> dict[str, Any]:
 NEVER = 1 << 62
 TOY = Target(
     name="toy",
-    limits=Limits(library=NEVER, parallel=NEVER),
+    limits=Limits(library=NEVER, parallel=NEVER, workspace=0),
     loop_order=columns_first,
     is_step=refuse,
     emit=emit,

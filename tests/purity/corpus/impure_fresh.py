@@ -399,11 +399,6 @@ def f_upper_dict(x):
 
 
 @jit
-def f_upper_array(x):
-    return x + TABLE  # !
-
-
-@jit
 def f_matrix(x):
     return matrix @ x  # !
 
@@ -764,20 +759,6 @@ def make_sibling():
     return use
 
 
-def make_closure_list():
-    sizes = [1, 2]
-    return lambda x: x * sizes[0]  # !
-
-
-def make_closure_array():
-    w = np.ones(3)
-
-    def f(x):
-        return x @ w  # !
-
-    return f
-
-
 def make_closure_iterator():
     source = iter(range(9))
 
@@ -962,3 +943,9 @@ def f_nested_jit(x):
         return y
 
     return inner(x)
+
+
+def anneal():
+    """Rebind what the functions above read: bound once, it would be final, and no effect."""
+    global learning_rate, threshold, name, shape, matrix
+    learning_rate, threshold, name, shape, matrix = 0.2, 1.0, "other", (3, 2), np.ones((3, 3))

@@ -560,3 +560,9 @@ def make_partial_list():
 def make_generator_expression():
     stream = (i for i in range(9))
     return jit(lambda x: x + max(stream))  # !
+
+
+def rescale():
+    """Rebind what the functions above read: bound once, it would be final, and no effect."""
+    global scale, table
+    scale, table = 3.0, np.ones(4)

@@ -134,11 +134,6 @@ def r_upper_dict(x):
 
 
 @jit
-def r_upper_array(x):
-    return x * KERNEL  # !
-
-
-@jit
 def r_array(x):
     return x @ matrix  # !
 
@@ -388,29 +383,69 @@ def r_globals(x):
     return x * globals()["rate"]  # !
 
 
-def make_dict():
+def make_dict_of_caller():
+    params = {"w": 1.0}
+    return with_params(params)
+
+
+def with_params(params):
+    @jit
+    def apply(x):
+        return x * params["w"]  # ! make_dict_of_caller
+
+    return apply
+
+
+def make_dict_written_later():
     params = {"w": 1.0}
 
     @jit
     def apply(x):
         return x * params["w"]  # !
 
+    params["w"] = 2.0
     return apply
 
 
-def make_list():
-    layers = [1.0, 2.0]
+def make_dict_given_away():
+    params = {"w": 1.0}
 
+    @jit
     def apply(x):
-        for layer in layers:  # !
-            x = x * layer
-        return x
+        return x * params["w"]  # !
 
+    return apply if params is None else keep(apply, params)
+
+
+def keep(value, _):
+    return value
+
+
+def make_list_appended_in_a_loop():
+    layers = []
+    for k in range(2):
+
+        def apply(x):
+            return x * len(layers)  # !  # noqa: B023
+
+        layers.append(k)
     return jit(apply)
 
 
-def make_array():
+def make_list_of_a_sibling():
+    layers = [1.0]
+
+    @jit
+    def apply(x):
+        return x * layers[0]  # !
+
+    apply.push = lambda value: layers.append(value)
+    return apply
+
+
+def make_array_bound_twice():
     w = np.ones(3)
+    w = w * 2
     return jit(lambda x: x * w)  # !
 
 
@@ -455,3 +490,10 @@ def make_late_def():
 
 def make_late_comprehension():
     return [jit(lambda x: x + k) for k in range(3)][0]  # !  # noqa: B023
+
+
+def retune():
+    """Rebind what the functions above read: bound once, it would be final, and no effect."""
+    global rate, steps, mode, shape, verbose, offset, half, matrix, _hidden
+    rate, steps, mode, shape, verbose = 0.2, 20, "test", (3, 2), True
+    offset, half, matrix, _hidden = 1.5, np.float32(2.0), np.ones((3, 3)), 4

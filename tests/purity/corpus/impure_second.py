@@ -1058,20 +1058,6 @@ def make_bound_method():
     return step
 
 
-def make_captured_dict():
-    config = dict(scale=2.0)
-
-    def step(x):
-        return x * config["scale"]  # !
-
-    return step
-
-
-def make_captured_set():
-    names = {"a"}
-    return lambda x: {n: x for n in names}  # !
-
-
 def make_rebound_after():
     scale = 1.0
 
@@ -1095,3 +1081,9 @@ def make_generator_cell():
         return x
 
     return f
+
+
+def restart():
+    """Rebind what the functions above read: bound once, it would be final, and no effect."""
+    global worst_loss, beta1, out
+    worst_loss, beta1, out = 0.0, 0.5, np.ones(3)

@@ -173,7 +173,9 @@ def layout_is_known() -> bool:
     return tuple(sizes.from_address(word(array, DIMENSIONS))) == (3, 5)
 
 
-def function(name: str, trampoline: int, address: int, signature: tuple[str, ...]) -> Callable:
+def function(
+    name: str, trampoline: int, address: int, signature: tuple[str, ...]
+) -> Callable[..., Any]:
     """Return machine code as a function of Python."""
     kinds = "".join(map(_letter, signature))
     definition = _Definition(name.encode(), trampoline, _FASTCALL, None)

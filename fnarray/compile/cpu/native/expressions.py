@@ -6,11 +6,9 @@ import ast
 import builtins
 import importlib
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-
-from fnarray_kernels._ir import LLVM, comparison
 
 from . import library
 from .reader import Text, is_pure
@@ -18,23 +16,26 @@ from .types import (
     BOOL,
     F64,
     I64,
+    LLVM,
     U64,
     Array,
+    DType,
     Fallback,
     Known,
     Scalar,
     Value,
+    comparison,
     part,
     promoted,
     unified,
-)  # fmt: skip
+)
 from .words import attribute, call
 from .writer import Module, Writer, memory
 
 _FLOATS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _INTEGERS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
-_SIGNS = {
+_SIGNS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
 
@@ -135,7 +136,8 @@ class Expressions(Writer):
         """Read an element or a part of an array, or an item of a tuple."""
         of = self.expression(node.value)
         if isinstance(of, Known) and isinstance(of.value, (tuple, np.ndarray)):
-            of = tuple(self.constant(x) for x in of.value)
+            items: tuple[Any, ...] = cast(Any, of).value
+            of = tuple(self.constant(x) for x in items)
         if isinstance(node.slice, ast.Slice):
             return self._part(of, node.slice)
         index = self.scalar(node.slice)
@@ -170,7 +172,7 @@ class Expressions(Writer):
             raise Fallback("a slice of no array")
         return Array(of.dtype, self.element(of, low), size)
 
-    def _item(self, items: tuple, index: Scalar) -> Value:
+    def _item(self, items: tuple[Any, ...], index: Scalar) -> Value:
         if index.literal is not None:
             return items[index.literal]
         if not all(isinstance(x, Scalar) and x.dtype == items[0].dtype for x in items):
@@ -269,7 +271,7 @@ class Expressions(Writer):
         nothing = self.new(f"select i1 {below}, {kind} {minus}, {kind} {zero}")
         return Scalar(a.dtype, self.new(f"select i1 {some}, {kind} {turned}, {kind} {nothing}"))
 
-    def _power(self, a: Scalar, b: Scalar, dtype: np.dtype) -> Scalar:
+    def _power(self, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
         if dtype.kind != "f" or a.dtype.kind != "f" or b.dtype.kind != "f":
             raise Fallback("power of integers")
         a, b, kind = self.cast(a, dtype), self.cast(b, dtype), LLVM[dtype]
@@ -354,7 +356,8 @@ class Expressions(Writer):
             known = Scalar(BOOL, "false" if both else "true")
             with self.apart() as lines:
                 other = Scalar(BOOL, self.truth(operand))
-            ways = ((lines, other), ([], known)) if both else (([], known), (lines, other))
+            plain: tuple[list[str], Scalar] = [], known
+            ways = ((lines, other), plain) if both else (plain, (lines, other))
             value = self.join(value, *ways).ir
         return Scalar(BOOL, value)
 

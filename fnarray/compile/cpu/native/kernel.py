@@ -6,23 +6,16 @@ The machine calls ``name(frame)``: one 64-bit word for each argument, which hold
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
-from collections.abc import Callable
 
-import numpy as np
-
-from fnarray_kernels._ir import LLVM
-
-from ...cache import store
-from ...cache.key import KernelSource, kernel_name
+from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import machine, shared
-from .call import DATA, DIMENSIONS, NAME, TRAMPOLINE, function, layout_is_known
+from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, bind
-from .types import BOOL, F32, Array, Fallback, Scalar, Value, dtype_of
+from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Again, Module
 
 
@@ -42,33 +35,6 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     return code
 
 
-def rebuild(name: str, src: KernelSource, code: bytes) -> Callable[..., None]:
-    """Return object code as a callable.
-
-    Raises
-    ------
-    LookupError
-        The code calls a function that this process does not have.
-    """
-    address = machine.address_of(name, code)
-    return function(name, _trampoline(), address, src.signature)
-
-
-@functools.cache
-def _trampoline() -> int:
-    """Return the address of the trampoline, which another process may have compiled."""
-    name = kernel_name(KernelSource(TRAMPOLINE, ()))
-    code = store.get(name)
-    if code is not None:
-        try:
-            return machine.address_of(NAME, code)
-        except (LookupError, ValueError, RuntimeError):
-            code = None
-    code = machine.compiled(TRAMPOLINE)
-    store.put(name, code)
-    return machine.address_of(NAME, code)
-
-
 def lower(name: str, src: KernelSource, width: int | None) -> str:
     """Return the LLVM text of a kernel.
 
@@ -81,15 +47,16 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     kinds = [dtype_of(code) for code in src.signature]
     if len(kinds) != len(text.params):
         raise Fallback("a signature of another length")
-    known: dict[str, np.dtype] = {}
+    known: dict[str, DType] = {}
     for _ in range(8):
         lanes = _lanes(src, width)
-        uses = Counter(_FUNCTION.findall(src.text)) if lanes else Counter()
-        module = Module(lanes, frozenset(f for f, n in uses.items() if n >= shared.USES))
+        uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
+        shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+        module = Module(lanes, width == 512, shares)
         body = Statements(module, text)
         body.kinds = known
         body.returns, body.single = [], True
-        body.own = lanes > 0
+        body.own = True
         try:
             bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
             if body.suite(text.body):
@@ -114,7 +81,7 @@ _FUNCTION = re.compile(r"\bvm\.(\w+)\(")
 _WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
 
 
-def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
+def _value(name: str, dtype: DType, rank: int | None) -> Value:
     if rank is not None:
         return Array(dtype, f"%{name}", f"%{name}.size")
     if dtype.kind == "c":
@@ -123,11 +90,16 @@ def _value(name: str, dtype: np.dtype, rank: int | None) -> Value:
 
 
 def _functions(
-    name: str, text: Text, kinds: list[tuple[np.dtype, int | None]], body: Statements
+    name: str, text: Text, kinds: list[tuple[DType, int | None]], body: Statements
 ) -> list[str]:
     """Return the function of the text, and the one that unpacks its arguments."""
     lines = "\n".join([*body.allocas, *body.lines])
-    entry, params, operands = [], [], []
+    entry: list[str] = []
+    params: list[str] = []
+    operands: list[str] = []
+    # In sequential loops LLVM would read ahead all that the next turn needs, and spill it (38
+    # arrays of a gradient: 459 us in place of 408). Others would test whether arrays overlap.
+    pointer = "ptr noalias" if body.module.lanes else "ptr"
     for k, (param, (dtype, rank)) in enumerate(zip(text.params, kinds, strict=True)):
         entry.append(f"%{param}.at = getelementptr i64, ptr %frame, i64 {k}")
         kind = "ptr" if rank is not None else "i64"
@@ -141,7 +113,7 @@ def _functions(
             f"%{param}.data = getelementptr i8, ptr %{param}.word, i64 {DATA}",
             f"%{param} = load ptr, ptr %{param}.data",
         )
-        params.append(f"ptr noalias %{param}")
+        params.append(f"{pointer} %{param}")
         operands.append(f"ptr %{param}")
         if f"%{param}.size" in lines:
             entry += _size(param, rank)
@@ -155,7 +127,7 @@ def _functions(
     ]
 
 
-def _number(param: str, dtype: np.dtype) -> list[str]:
+def _number(param: str, dtype: DType) -> list[str]:
     """Return what turns a word into a number."""
     word, kind = f"%{param}.word", LLVM[dtype]
     if dtype.kind == "f":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from fnarray_kernels.registry import compiled
+from typing import Any
+
+from .types import compiled
 
 
 @compiled
-def quotient(a, b):
+def quotient(a: Any, b: Any) -> Any:
     """Divide complex numbers by Smith's method (CACM 5, 1962), as Numba's operator does."""
     if abs(b.real) >= abs(b.imag):
         ratio = b.imag / b.real

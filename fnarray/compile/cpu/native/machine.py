@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import functools
-import os
-import struct
 import threading
 from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from ....core.fork import holding_through_forks
+from ..processor import processor
 from . import call
+from .elf import Object
 from .types import Fallback
 
 #: A fork waits for LLVM: the child would inherit its locks, and itself half-way through.
 lock: Final = threading.RLock()
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
+holding_through_forks(lock.acquire, lock.release)
 
 
-@functools.cache
 def wide_vectors() -> bool:
-    """Whether kernels should use 512-bit registers.
-
-    LLVM keeps to 256 bits on every processor whose clock might drop. Those made since Ice Lake
-    drop little or nothing: exp over 1M float32 took 446 us in place of 581.
-    """
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx512vl") and features.get("avx512vbmi"))
+    """Whether kernels should use 512-bit registers."""
+    return processor().wide
 
 
 def _machine() -> Any:
@@ -38,8 +30,8 @@ def _machine() -> Any:
     llvm.initialize_native_asmprinter()
     triple = llvm.get_process_triple()
     return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=processor().name,
+        features=processor().features,
         opt=3,
         reloc="static" if triple.startswith("x86") else "default",
         codemodel="jitdefault",
@@ -113,35 +105,4 @@ def missing(code: bytes) -> list[str]:
     """Return the symbols that object code wants and this process does not have."""
     with lock:
         _engine()  # which makes LLVM look into the process
-    return [x for x in wanted(code) if llvm.address_of_symbol(x) is None]
-
-
-def wanted(code: bytes) -> list[str]:
-    """Return the symbols that object code leaves to be found.
-
-    Raises
-    ------
-    ValueError
-        The bytes are no object code of this machine's format.
-    """
-    try:
-        return _wanted(code)
-    except (struct.error, IndexError, OverflowError, StopIteration) as error:
-        raise ValueError("damaged object code") from error
-
-
-def _wanted(code: bytes) -> list[str]:
-    if code[:6] != b"\x7fELF\x02\x01":
-        raise Fallback("object code of another format than ELF")
-    (table,) = struct.unpack_from("<Q", code, 40)
-    size, count = struct.unpack_from("<HH", code, 58)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", code, table + k * size) for k in range(count)]
-    symbols = next(s for s in sections if s[1] == 2)
-    names = sections[symbols[6]]
-    strings = code[names[4] : names[4] + names[5]]
-    out = []
-    for at in range(symbols[4], symbols[4] + symbols[5], 24):
-        name, _, _, section = struct.unpack_from("<IBBH", code, at)
-        if section == 0 and name:
-            out.append(strings[name : strings.index(b"\0", name)].decode())
-    return out
+    return [x for x in Object(code).wanted() if llvm.address_of_symbol(x) is None]

@@ -11,16 +11,16 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from ....core.frozen import frozen
 from .types import Fallback
 
 Suite = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A function as it was read.
 
@@ -126,42 +126,3 @@ def _names_of(statement: ast.stmt) -> Iterator[tuple[str, bool]]:
 def is_pure(node: ast.expr) -> bool:
     """Whether an expression may be computed though its value is not wanted."""
     return not any(isinstance(x, (ast.Subscript, ast.Call)) for x in ast.walk(node))
-
-
-#: A loop of more statements than this fills the registers as it is.
-LONG = 40
-
-
-def is_long(loop: ast.For, slots: frozenset[str], called: frozenset[str]) -> bool:
-    """Whether a loop's turns are many operations, surely independent of each other.
-
-    Such a loop is vectorised by order; where LLVM cannot obey an order, it says so to the user. So
-    each element written lies at a place of its own, and is read nowhere else in the loop.
-    """
-    assert isinstance(loop.target, ast.Name)
-    nodes = [x for statement in loop.body for x in ast.walk(statement)]
-    if len(loop.body) <= LONG and not any(
-        isinstance(x, ast.Attribute) and x.attr in called for x in nodes
-    ):
-        return False
-    written: dict[str, str] = {}
-    for statement in loop.body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return False
-        (target,) = statement.targets
-        if isinstance(target, ast.Name) and target.id not in slots:
-            continue
-        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
-            return False
-        counted = any(isinstance(x, ast.Name) and x.id == loop.target.id for x in ast.walk(target))
-        if not counted or target.value.id in written:
-            return False
-        written[target.value.id] = ast.dump(target.slice)
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
-            return False  # a call of a function with loops, perhaps
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            name = node.value.id
-            if name in written and written[name] != ast.dump(node.slice):
-                return False
-    return True

@@ -6,11 +6,9 @@ a loop over the same text: the same operations, hence the same bits, as where th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fnarray_kernels._ir import LLVM, Template
-
-from .types import Scalar
+from .types import LLVM, Scalar, Template
 
 if TYPE_CHECKING:
     from .writer import Module, Writer
@@ -22,7 +20,9 @@ USES = 3
 LINES = 12
 
 
-def call(to: Writer, name: str, kinds: tuple, template: Template, numbers: list[Scalar]) -> str:
+def call(
+    to: Writer, name: str, kinds: tuple[Any, ...], template: Template, numbers: list[Scalar]
+) -> str:
     """Write a call of a template's function; return its result."""
     key = name, kinds
     if key not in to.module.shared:
@@ -32,7 +32,9 @@ def call(to: Writer, name: str, kinds: tuple, template: Template, numbers: list[
     return to.new(f"call {LLVM[template.dtype]} @{function}({args}) #{attributes}")
 
 
-def _define(module: Module, name: str, kinds: tuple, template: Template) -> tuple[str, int]:
+def _define(
+    module: Module, name: str, kinds: tuple[Any, ...], template: Template
+) -> tuple[str, int]:
     """Write both versions of a function; return its name, and the attributes of its calls."""
     function = f"fn{len(module.shared)}_{name}"
     lanes, vector = module.lanes, f"{function}_{module.lanes}"
@@ -59,7 +61,7 @@ def _define(module: Module, name: str, kinds: tuple, template: Template) -> tupl
         f"store {kind} {result}, ptr %out",
         "%next = add nuw nsw i64 %i, 1",
         f"%more = icmp slt i64 %next, {lanes}",
-        f"br i1 %more, label %turn, label %end{module.loop()}",
+        f"br i1 %more, label %turn, label %end{module.loop('plain')}",
         "end:",
         f"%all = load <{lanes} x {kind}>, ptr %to",
         f"ret <{lanes} x {kind}> %all",

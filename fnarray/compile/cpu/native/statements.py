@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
-
-from fnarray_kernels._ir import LLVM
+from typing import Any, cast
 
 from .expressions import Expressions, size_of
-from .reader import Text, is_long, read_function
-from .types import I64, Array, Fallback, Known, Scalar, Value, part, unified
+from .reader import Text, read_function
+from .turns import chooses, order_of
+from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
 
@@ -27,6 +24,7 @@ class Statements(Expressions):
         self._left: set[str] = set()
         self._owned: list[str] = []
         self._depth = 0
+        self._stay = 0
 
     def suite(self, statements: Sequence[ast.stmt]) -> bool:
         """Write statements; return whether control reaches their end."""
@@ -180,6 +178,7 @@ class Statements(Expressions):
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
+        before = self._stay
         if self.suite(node.body):
             self.go(following)
         self._depth -= 1
@@ -188,10 +187,21 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
-        short = stop.isdigit() and int(stop) < self.module.lanes
-        if self.own and not short and is_long(node, self.text.slots, self.module.sharing):
-            self.lines[-1] += self.module.loop()
+        if self.own:
+            self.lines[-1] += self._order(node, start, stop, step, inside=self._stay > before)
         self.begin(end)
+
+    def _order(self, node: ast.For, start: str, stop: str, step: str | None, inside: bool) -> str:
+        """Return what marks the end of a loop; ``inside`` where it holds one that stays a loop."""
+        size = int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
+        if not self.module.lanes:
+            order = "loop" if size is None and chooses(node, self.text.slots) else None
+        elif inside:  # written out around another loop, its vectors and its rest are, as often
+            order = "loop"
+        else:
+            order = order_of(node, self.text.slots, self.module, size) if step is None else None
+        self._stay += order is not None or size is None or size >= self.module.lanes
+        return self.module.loop(order) if order else ""
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
         if not isinstance(node, ast.Call) or node.keywords:
@@ -259,7 +269,7 @@ class Statements(Expressions):
 
     # -- functions ---------------------------------------------------------------------------
 
-    def allocate(self, count: Scalar, dtype: np.dtype) -> Array:
+    def allocate(self, count: Scalar, dtype: DType) -> Array:
         """Return a new array, which lives until the function returns."""
         if self._depth:
             raise Fallback("an array made in a loop")
@@ -319,9 +329,10 @@ class Statements(Expressions):
             self.lines.append(text)
             return Known(None)
         total = self.new(text)
-        values, k = [], 0
+        values: list[Scalar] = []
+        k = 0
         for dtype in returns:
-            irs = []
+            irs: list[str] = []
             for _ in range(2 if dtype.kind == "c" else 1):
                 irs.append(self.new(f"extractvalue {kind} {total}, {k}"))
                 k += 1
@@ -332,7 +343,7 @@ class Statements(Expressions):
 def define(module: Module, function: Callable[..., Any], args: list[Any]) -> tuple[str, Any]:
     """Write a function for arguments of some kinds; return its name and what it returns."""
     text = read_function(function)
-    kinds: dict[str, np.dtype] = {}
+    kinds: dict[str, DType] = {}
     returns: Any = None
     for _ in range(8):
         body = Statements(module, text)
@@ -375,7 +386,7 @@ def bind(body: Statements, values: Sequence[Value]) -> None:
             body.env[name] = value
 
 
-def result_type(returns: Sequence[np.dtype]) -> str:
+def result_type(returns: Sequence[DType]) -> str:
     """Return the LLVM type of a function's results."""
     if not returns:
         return "void"
@@ -386,13 +397,13 @@ def result_type(returns: Sequence[np.dtype]) -> str:
 def _shape(value: Any) -> Any:
     """Return what must be equal in arguments of one written function."""
     if isinstance(value, tuple):
-        return tuple(map(_shape, value))
+        return tuple(map(_shape, cast(tuple[Any, ...], value)))
     return type(value), value.dtype, getattr(value, "size", 0) is None
 
 
 def _operands(value: Any) -> list[str]:
     if isinstance(value, tuple):
-        return [x for item in value for x in _operands(item)]
+        return [x for item in cast(tuple[Any, ...], value) for x in _operands(item)]
     if isinstance(value, Array):
         return [f"ptr {value.ir}", *([f"i64 {value.size}"] if value.size is not None else [])]
     if value.dtype.kind == "c":
@@ -407,7 +418,7 @@ def _param(body: Statements, like: Any, params: list[str]) -> Value:
         return name
 
     if isinstance(like, tuple):
-        return tuple(_param(body, x, params) for x in like)
+        return tuple(_param(body, x, params) for x in cast(tuple[Any, ...], like))
     if isinstance(like, Array):
         return Array(like.dtype, new("ptr"), new("i64") if like.size is not None else None)
     if like.dtype.kind == "c":
@@ -419,8 +430,8 @@ def _param(body: Statements, like: Any, params: list[str]) -> Value:
 def _parts(body: Statements, value: Any) -> list[Scalar]:
     if value is None or (isinstance(value, Known) and value.value is None):
         return []
-    items = value if isinstance(value, tuple) else (value,)
-    out = [body.constant(x.value) if isinstance(x, Known) else x for x in items]
+    items = cast(tuple[Any, ...], value) if isinstance(value, tuple) else (value,)
+    out: list[Any] = [body.constant(x.value) if isinstance(x, Known) else x for x in items]
     if not all(isinstance(x, Scalar) for x in out):
         raise Fallback("a function that returns an array")
     return out
@@ -436,6 +447,10 @@ def _known(statement: ast.stmt) -> ast.stmt:
     return statement
 
 
+def _nothing(body: Statements, node: ast.Pass) -> None:
+    """Write nothing."""
+
+
 _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Assign: Statements.assign,
     ast.AugAssign: Statements.augment,
@@ -446,5 +461,5 @@ _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Continue: Statements.skip,
     ast.Return: Statements.give,
     ast.Expr: Statements.bare,
-    ast.Pass: lambda self, node: None,
+    ast.Pass: _nothing,
 }

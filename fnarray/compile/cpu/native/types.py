@@ -2,20 +2,56 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+# Found by the install's import hook, which pyright cannot follow: typed here, for all this folder.
+import fnarray_kernels._ir as _ir  # pyright: ignore
+import fnarray_kernels.registry as _registry  # pyright: ignore
+
+from ....core.frozen import frozen
 from ..namespace import CODES
 
+DType = np.dtype[Any]
 I64, U64, BOOL = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.bool_)
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
-#: Kernels that were left to Numba in this process, by reason.
-fallbacks: Counter[str] = Counter()
+ir: Any = _ir
+registry: Any = _registry
+#: Marks a function that is its own text.
+compiled: Callable[[Callable[..., Any]], Callable[..., Any]] = registry.compiled
+#: LLVM's names of the types that carry numbers.
+LLVM: Final[dict[DType, str]] = ir.LLVM
+
+
+class Template(Protocol):
+    """A traced scalar text: `fnarray_kernels._ir.Template`, which says what its parts are."""
+
+    body: str
+    result: str
+    dtype: DType
+    declared: dict[str, tuple[str, tuple[str, ...]]]
+    tables: dict[str, np.ndarray[Any, Any]]
+
+    def pasted(
+        self, prefix: str, operands: list[str], result: str | None = None
+    ) -> tuple[str, str]:
+        """Return the instructions with names of their own, and the result's operand."""
+        ...
+
+
+def spelled(dtype: DType, number: Any) -> str:
+    """Return a number as LLVM spells a constant of `dtype`."""
+    return ir.spelled(dtype, number)
+
+
+def comparison(symbol: str, dtype: DType) -> str:
+    """Return LLVM's instruction of a comparison; a NaN makes all but ``!=`` false."""
+    return ir.comparison(symbol, dtype)
 
 
 class Fallback(Exception):
@@ -29,7 +65,7 @@ class Scalar:
     ``literal`` is its value where the text spells it out.
     """
 
-    dtype: np.dtype
+    dtype: DType
     ir: Any
     literal: Any = None
 
@@ -38,22 +74,22 @@ class Scalar:
 class Array:
     """A contiguous array: the dtype of its elements, a pointer and their count."""
 
-    dtype: np.dtype
+    dtype: DType
     ir: str
     size: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """Something that compilation knows: a function, a module, a dtype, a number of a global."""
 
     value: Any
 
 
-Value = Scalar | Array | Known | tuple
+Value = Scalar | Array | Known | tuple[Any, ...]
 
 
-def dtype_of(code: str) -> tuple[np.dtype, int | None]:
+def dtype_of(code: str) -> tuple[DType, int | None]:
     """Return the dtype and the rank, None for a scalar, that a code of a signature stands for."""
     name, bracket, rank = code.partition("[")
     if name not in CODES or (bracket and not (rank[:-1].isdigit() and rank.endswith("]"))):
@@ -61,12 +97,12 @@ def dtype_of(code: str) -> tuple[np.dtype, int | None]:
     return np.dtype(CODES[name]), int(rank[:-1]) if bracket else None
 
 
-def part(dtype: np.dtype) -> np.dtype:
+def part(dtype: DType) -> DType:
     """Return the dtype of a complex number's parts."""
     return F32 if dtype == C64 else F64
 
 
-def promoted(a: np.dtype, b: np.dtype) -> np.dtype:
+def promoted(a: DType, b: DType) -> DType:
     """Return the dtype in which Numba adds numbers of two types: integers in 64 bits at least."""
     kinds = {a.kind, b.kind}
     if "c" in kinds:
@@ -84,6 +120,6 @@ def promoted(a: np.dtype, b: np.dtype) -> np.dtype:
     return I64 if "i" in kinds or "b" in kinds else U64
 
 
-def unified(a: np.dtype, b: np.dtype) -> np.dtype:
+def unified(a: DType, b: DType) -> DType:
     """Return the dtype of a variable that holds values of both types."""
     return a if a == b else np.promote_types(a, b)

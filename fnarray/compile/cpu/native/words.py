@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-
-from fnarray_kernels import registry
-from fnarray_kernels._ir import LLVM
 
 from . import shared
 from .types import (
@@ -19,15 +16,18 @@ from .types import (
     F32,
     F64,
     I64,
+    LLVM,
     U64,
     Array,
+    DType,
     Fallback,
     Known,
     Scalar,
     Value,
     part,
     promoted,
-)  # fmt: skip
+    registry,
+)
 
 if TYPE_CHECKING:
     from .writer import Writer
@@ -36,7 +36,13 @@ Rule = Callable[["Writer", list[Value]], Value]
 
 #: What the kernels say of their functions: how each is compiled, and from what.
 _told: dict[Any, tuple[str, Any]] = {}
-registry.listen(lambda kind, function, what: _told.update({function: (kind, what)}))
+
+
+def _hear(kind: str, function: Any, what: Any) -> None:
+    _told[function] = kind, what
+
+
+registry.listen(_hear)
 
 
 def attribute(to: Writer, of: Value, name: str) -> Value:
@@ -62,12 +68,17 @@ def call(to: Writer, function: Any, args: list[Value]) -> Value:
         rule = to.module.words.get(function) or _WORDS.get(function)
     if rule is not None:
         return rule(to, args)
-    if isinstance(function, type) and issubclass(function, np.generic):
+    if _is_number_type(function):
         return to.cast(_numbers(to, args)[0], np.dtype(function))
-    kind, what = _told.get(function, (None, None))
-    if kind is None:
+    told = _told.get(function)
+    if told is None:
         raise Fallback(f"call of {getattr(function, '__name__', function)}")
+    kind, what = told
     return _KINDS[kind](to, function, what, args)
+
+
+def _is_number_type(function: Any) -> bool:
+    return isinstance(function, type) and issubclass(function, np.generic)
 
 
 def _hashable(function: Any) -> bool:
@@ -98,7 +109,7 @@ def _scalar(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     return _paste(to, function, kinds, numbers)
 
 
-def _paste(to: Writer, function: Any, kinds: tuple, numbers: list[Scalar]) -> Scalar:
+def _paste(to: Writer, function: Any, kinds: tuple[Any, ...], numbers: list[Scalar]) -> Scalar:
     try:
         template = function.traced(kinds)
     except TypeError as error:
@@ -140,9 +151,9 @@ def _text(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
 
 def _in_double(to: Writer, function: Any, core: Any, args: list[Value]) -> Value:
     numbers = _numbers(to, args)
-    result = to.function(core, list(numbers))  # type: ignore[attr-defined]
+    result: Any = to.function(core, list(numbers))  # type: ignore[attr-defined]
     single = all(x.dtype == F32 for x in numbers)
-    return to.cast(result, F32) if single else result
+    return to.cast(cast(Scalar, result), F32) if single else cast(Scalar, result)
 
 
 def _make(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
@@ -161,11 +172,15 @@ def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
     return to.function(texts[1], args)  # type: ignore[attr-defined]
 
 
+def _view(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
+    return args[0]
+
+
 _KINDS: dict[str, Any] = {
     "scalar": _scalar,
     "power": _power,
     "index": _index,
-    "view": lambda to, function, what, args: args[0],
+    "view": _view,
     "text": _text,
     "in double": _in_double,
     "complex": _make,
@@ -279,7 +294,7 @@ def _type(to: Writer, args: list[Value]) -> Value:
     return Known(x.dtype.type)
 
 
-def _cast_to(dtype: np.dtype) -> Rule:
+def _cast_to(dtype: DType) -> Rule:
     return lambda to, args: to.cast(_numbers(to, args)[0], dtype)
 
 

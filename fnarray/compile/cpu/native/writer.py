@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-
-from fnarray_kernels._ir import LLVM, spelled
 
 from .types import (
     BOOL,
     F64,
     I64,
+    LLVM,
     U64,
     Array,
+    DType,
     Fallback,
     Known,
     Scalar,
     Value,
     part,
     promoted,
+    spelled,
     unified,
 )
+
+#: What LLVM is told of a loop, by the loop's order (`turns`; "loop": it stays one).
+ORDERS = {
+    "plain": ("vectorize.width", "one", "unroll.disable"),
+    "sums": ("vectorize.width", "two", "unroll.disable"),
+    "masked": ("vectorize.width", "one", "unroll.disable", "vectorize.predicate.enable"),
+    "loop": ("unroll.disable",),
+}
 
 
 @dataclass(slots=True)
@@ -35,41 +44,51 @@ class Module:
     ----------
     lanes : int
         How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+    masks : bool
+        Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
     sharing : frozenset of str
         Functions of `vmath` that are called.
+    loops : list of str
+        The orders of its loops, as in `turns`.
     words : mapping
         Rules of another machine's own for calls: function to rule, before all others.
     """
 
     lanes: int = 0
+    masks: bool = False
     sharing: frozenset[str] = frozenset()
-    declared: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    tables: dict[str, np.ndarray] = field(default_factory=dict)
-    functions: dict[Any, tuple[str, Any]] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    shared: dict[Any, tuple[str, int]] = field(default_factory=dict)
-    used: list[str] = field(default_factory=list)
-    attributes: list[str] = field(default_factory=list)
-    loops: int = 0
-    words: Mapping[Any, Any] = field(default_factory=dict)
+    declared: dict[str, tuple[str, tuple[str, ...]]] = field(
+        default_factory=dict[str, tuple[str, tuple[str, ...]]]
+    )
+    tables: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict[str, np.ndarray[Any, Any]])
+    functions: dict[Any, tuple[str, Any]] = field(default_factory=dict[Any, tuple[str, Any]])
+    texts: list[str] = field(default_factory=list[str])
+    shared: dict[Any, tuple[str, int]] = field(default_factory=dict[Any, tuple[str, int]])
+    used: list[str] = field(default_factory=list[str])
+    attributes: list[str] = field(default_factory=list[str])
+    loops: list[str] = field(default_factory=list[str])
+    words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
 
-    def loop(self) -> str:
-        """Return what marks the end of a loop that is long, and has nothing to carry over.
-
-        One vector a turn, and no second vector loop for what remains: such a body fills the
-        registers as it is. It halves the time of compilation, and costs no time to run.
-        """
-        self.loops += 1
-        return f", !llvm.loop !{self.loops + 2}"
+    def loop(self, order: str) -> str:
+        """Return what marks the end of a loop that is vectorised by order."""
+        self.loops.append(order)
+        return f", !llvm.loop !{len(self.loops) - 1}"
 
     def _metadata(self) -> list[str]:
-        if not self.loops:
-            return []
-        hints = [("vectorize.width", self.lanes), ("interleave.count", 1)]
+        hints = {
+            "vectorize.width": f'"llvm.loop.vectorize.width", i32 {self.lanes}',
+            "one": '"llvm.loop.interleave.count", i32 1',
+            "two": '"llvm.loop.interleave.count", i32 2',
+            "unroll.disable": '"llvm.loop.unroll.disable"',
+            "vectorize.predicate.enable": '"llvm.loop.vectorize.predicate.enable", i1 true',
+        }
+        place = {name: k for k, name in enumerate(hints, len(self.loops))}
         return [
-            *(f'!{k} = !{{!"llvm.loop.{name}", i32 {n}}}' for k, (name, n) in enumerate(hints)),
-            '!2 = !{!"llvm.loop.unroll.disable"}',
-            *(f"!{k} = distinct !{{!{k}, !0, !1, !2}}" for k in range(3, self.loops + 3)),
+            *(
+                f"!{k} = distinct !{{!{k}, {', '.join(f'!{place[x]}' for x in ORDERS[order])}}}"
+                for k, order in enumerate(self.loops)
+            ),
+            *(f"!{place[name]} = !{{!{hint}}}" for name, hint in hints.items() if self.loops),
         ]
 
     def text(self, width: int | None) -> str:
@@ -111,7 +130,7 @@ class Writer:
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.slots: dict[str, tuple[Any, Any]] = {}
-        self.kinds: dict[str, np.dtype] = {}
+        self.kinds: dict[str, DType] = {}
         self._count = 0
 
     # -- instructions ------------------------------------------------------------------------
@@ -162,7 +181,7 @@ class Writer:
 
     # -- numbers -----------------------------------------------------------------------------
 
-    def number(self, dtype: np.dtype, value: Any) -> Scalar:
+    def number(self, dtype: DType, value: Any) -> Scalar:
         """Return a constant."""
         if dtype.kind == "c":
             p = part(dtype)
@@ -172,7 +191,8 @@ class Writer:
     def constant(self, value: Any) -> Scalar:
         """Return a Python or NumPy number as a constant of its type."""
         if isinstance(value, np.generic):
-            return self.number(value.dtype, value.item())
+            number = cast(np.generic[Any], value)
+            return self.number(number.dtype, number.item())
         if isinstance(value, bool):
             return self.number(BOOL, value)
         if isinstance(value, int):
@@ -183,7 +203,7 @@ class Writer:
             return self.number(F64, value)
         raise Fallback(f"a constant of type {type(value).__name__}")
 
-    def cast(self, x: Scalar, dtype: np.dtype) -> Scalar:
+    def cast(self, x: Scalar, dtype: DType) -> Scalar:
         """Return a number as another type: integers wrap, floats are truncated."""
         if x.dtype == dtype:
             return x
@@ -204,7 +224,7 @@ class Writer:
             return Scalar(dtype, x.ir)
         return Scalar(dtype, self.new(f"{name} {LLVM[x.dtype]} {x.ir} to {LLVM[dtype]}"))
 
-    def _complex(self, x: Scalar, dtype: np.dtype) -> Scalar:
+    def _complex(self, x: Scalar, dtype: DType) -> Scalar:
         to = part(dtype)
         if x.dtype.kind != "c":
             return Scalar(dtype, (self.cast(x, to).ir, spelled(to, 0)))
@@ -218,7 +238,7 @@ class Writer:
         at = self.cast(index, I64).ir
         return self.new(f"getelementptr inbounds {memory(array.dtype)}, ptr {array.ir}, i64 {at}")
 
-    def load(self, dtype: np.dtype, address: str) -> Scalar:
+    def load(self, dtype: DType, address: str) -> Scalar:
         """Read a number from an array."""
         if dtype.kind == "c":
             p = LLVM[part(dtype)]
@@ -293,7 +313,7 @@ class Writer:
         return Scalar(held.dtype, self.new(f"load {LLVM[held.dtype]}, ptr {places[0]}"))
 
     @contextmanager
-    def apart(self) -> Iterator[list[str]]:
+    def apart(self) -> Generator[list[str], None, None]:
         """Collect the instructions of the block instead of appending them."""
         before, self.lines = self.lines, []
         try:
@@ -316,7 +336,7 @@ class Writer:
         return Scalar(dtype, self.new(f"sub {LLVM[dtype]} 0, {self.cast(x, dtype).ir}"))
 
 
-def memory(dtype: np.dtype) -> str:
+def memory(dtype: DType) -> str:
     """Return the LLVM type of an element in memory."""
     if dtype.kind == "c":
         p = LLVM[part(dtype)]
@@ -328,7 +348,7 @@ def _kind(value: Any) -> Any:
     return (type(value), value.dtype)
 
 
-def _conversion(a: np.dtype, b: np.dtype) -> str | None:
+def _conversion(a: DType, b: DType) -> str | None:
     """Return the instruction that converts real numbers; None where the bits stay."""
     if a.kind == "f":
         if b.kind == "f":

@@ -1,0 +1,362 @@
+"""What a function is, by content: its code and all that it names, as one digest.
+
+Two functions of one digest compute the same, in whatever process (decision 0018). Everything that
+code can read is followed: globals, captured variables, defaults, the functions called, and what
+those name. What cannot be followed to the end is `Unproven`: mutable objects, instances, code that
+looks names up by text, modules that are neither the user's nor known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from opcode import opmap
+from typing import Any, Final
+
+import numpy as np
+
+from ..core import lazy
+from ..core.array import ArrayImpl
+from ..core.source import PACKAGE
+from ..purity.guards import Guards
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Packages whose functions are what their versions say.
+_VERSIONED: Final = frozenset({"fnarray", "numpy"})
+#: Of the standard library, what is a function of its arguments alone and looks nothing up by text.
+_STANDARD: Final = {
+    "math": vars(math).keys(),
+    "cmath": None,
+    "itertools": None,
+    "operator": _words(
+        "add sub mul truediv floordiv mod neg pos abs pow matmul and_ or_ xor not_ eq ne lt le gt "
+        "ge getitem itemgetter index truth"
+    ),
+    "functools": frozenset({"partial", "reduce"}),
+    "builtins": _words(
+        "abs all any bool bytes complex dict divmod enumerate filter float int isinstance "
+        "issubclass iter len list map max min next pow range reversed round slice sorted str sum "
+        "tuple zip ArithmeticError AssertionError Exception IndexError KeyError "
+        "NotImplementedError OverflowError RuntimeError TypeError ValueError ZeroDivisionError "
+        "NotImplemented Ellipsis"
+    ),
+}
+_LIBRARY: Final = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120 - import time
+_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+#: What code may not do: import, or rebind or define what it could then name.
+_REFUSED: Final = frozenset(
+    opmap[name]
+    for name in ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_BUILD_CLASS", "LOAD_NAME")
+)
+_LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
+_EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+#: Objects that are known by their names.
+_NAMED: Final = (type, types.BuiltinFunctionType)
+#: Attributes of functions that say nothing of what they compute.
+_IDLE: Final = frozenset({"__wrapped__", "__fnarray__"})
+#: Larger arrays are traced with rather than read.
+_MOST_BYTES: Final = 1 << 20
+_NOTHING: Final = object()
+
+
+class Unproven(Exception):
+    """Something that a function may read cannot be told by content."""
+
+
+class Content:
+    """The digest of a function and of values, in the making.
+
+    Attributes
+    ----------
+    guards : Guards
+        Of the names that were followed.
+    """
+
+    def __init__(self) -> None:
+        self.guards = Guards()
+        self._hash = sha256()
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no id is given twice
+        self._files: set[str] = set()
+        # Modules that were looked into for the names of one function.
+        self._entered: set[tuple[int, int]] = set()
+
+    def digest(self) -> str:
+        """Return the digest of all that was added."""
+        return self._hash.hexdigest()
+
+    def _say(self, *words: object) -> None:
+        # The repr of tuples of text and numbers is injective; joined text is not.
+        self._hash.update(repr(words).encode())
+
+    def add(self, obj: Any) -> None:
+        """Add a value.
+
+        Raises
+        ------
+        Unproven
+            It cannot be told by content.
+        """
+        kind = type(obj)
+        if kind in _PLAIN:
+            self._say(kind.__name__, obj)
+            return
+        number = self._seen.setdefault(id(obj), len(self._seen))
+        if number < len(self._kept):
+            self._say("seen", number)
+            return
+        self._kept.append(obj)
+        # Types are asked, never the object, whose attributes may be code of the user's.
+        for told, method in _METHODS:
+            if issubclass(kind, told):
+                method(self, obj)
+                return
+        if not issubclass(kind, _NAMED) and kind.__module__.partition(".")[0] not in _VERSIONED:
+            raise Unproven(f"an instance of {kind.__qualname__}")
+        self._named(obj)
+
+    def _tuple(self, obj: tuple[Any, ...]) -> None:
+        if type(obj) is not tuple:
+            raise Unproven(f"an instance of {type(obj).__qualname__}")
+        self._say("tuple", len(obj))
+        for x in obj:
+            self.add(x)
+
+    def _slice(self, obj: slice) -> None:
+        self._say("slice")
+        self._tuple((obj.start, obj.stop, obj.step))
+
+    def _range(self, obj: range) -> None:
+        self._say("range", obj.start, obj.stop, obj.step)
+
+    def _partial(self, obj: functools.partial[Any]) -> None:
+        if type(obj) is not functools.partial or vars(obj):
+            raise Unproven("a partial with more to it")
+        self._say("partial", sorted(obj.keywords))
+        for x in (obj.func, *obj.args, *(obj.keywords[k] for k in sorted(obj.keywords))):
+            self.add(x)
+
+    def _dtype(self, obj: np.dtype) -> None:
+        if obj.names is not None or obj.metadata or obj.subdtype:
+            raise Unproven("a dtype with parts")
+        self._say("dtype", obj.name, obj.str)
+
+    def _scalar(self, obj: np.generic) -> None:
+        self._dtype(obj.dtype)
+        self._say("scalar", obj.tobytes())
+
+    def _array(self, obj: ArrayImpl) -> None:
+        if obj.nbytes > _MOST_BYTES:
+            raise Unproven("a large array")
+        self._say("array", obj.shape, obj.dtype.name, obj.weak_type)
+        self._hash.update(obj.tobytes())
+
+    # ---- functions ----
+
+    def _function(self, fun: types.FunctionType) -> None:
+        code = fun.__code__
+        ours = code.co_filename.startswith(PACKAGE)
+        if ours and _at_home(fun):
+            self._named(fun)
+            return
+        if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
+            raise Unproven(f"{fun.__qualname__}, which has attributes")
+        attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
+        self._kept.append(attributes)  # as ids of lists are remembered
+        self._seen[id(attributes)] = len(self._seen)
+        if ours:
+            # What it names is the package's; what it captured is its maker's.
+            self._say("ours", code.co_filename[len(PACKAGE) :], code.co_qualname)
+        else:
+            self._file(code.co_filename)
+            self._code(code)
+            self._globals(fun, attributes)
+        for name, cell in zip(code.co_freevars, fun.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                raise Unproven(f"the variable {name}, which is not assigned yet") from None
+            self.guards.add_cell(cell, name)
+            self._say("cell", name)
+            self._value(value, attributes)
+        self.add(fun.__defaults__)
+        for name, value in sorted((fun.__kwdefaults__ or {}).items()):
+            self._say("default", name)
+            self.add(value)
+
+    def _file(self, path: str) -> None:
+        """Add the text of a file: the verdict of purity depends on more of it than one function."""
+        if path in self._files:
+            return
+        self._files.add(path)
+        if path.startswith(_LIBRARY) or any(part in path for part in _INSTALLED):
+            raise Unproven(f"a function of {path}")
+        try:
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - at every start
+                self._say("file", sha256(file.read()).digest())
+        except OSError:
+            raise Unproven(f"a function without a source file ({path})") from None
+
+    def _code(self, code: types.CodeType) -> None:
+        if not _REFUSED.isdisjoint(code.co_code[::2]):
+            raise Unproven(f"{code.co_qualname}, which imports, or defines a global or a class")
+        self._say(
+            "code", code.co_code, code.co_exceptiontable, code.co_flags, code.co_names,
+            code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
+            code.co_posonlyargcount, code.co_kwonlyargcount, len(code.co_consts),
+        )  # fmt: skip
+        for const in code.co_consts:
+            self._const(const)
+
+    def _const(self, const: Any) -> None:
+        if isinstance(const, types.CodeType):
+            self._code(const)
+        elif isinstance(const, tuple):
+            self._say("tuple", len(const))
+            for x in const:
+                self._const(x)
+        elif isinstance(const, frozenset):
+            self._say("frozenset", sorted((type(x).__name__, repr(x)) for x in const))
+        else:
+            self.add(const)
+
+    # ---- names ----
+
+    def _globals(self, fun: types.FunctionType, attributes: list[str]) -> None:
+        space = fun.__globals__
+        for name in sorted({name for code in _codes(fun.__code__) for name in _read(code)}):
+            self.guards.add_name(space, name)
+            if name in space:
+                self._say("global", name)
+                self._value(space[name], attributes)
+            elif hasattr(builtins, name):
+                self._say("builtin", name)
+                self.add(getattr(builtins, name))
+            else:
+                raise Unproven(f"the global {name}, which is not defined")
+
+    def _value(self, obj: Any, attributes: list[str]) -> None:
+        """Add what a name stands for, and of a module the attributes that the code may ask for."""
+        if not issubclass(type(obj), types.ModuleType):
+            self.add(obj)
+            return
+        space, module = vars(obj), obj.__name__
+        self._say("module", module)
+        if (id(obj), id(attributes)) in self._entered:
+            return
+        self._entered.add((id(obj), id(attributes)))
+        root = module.partition(".")[0]
+        if root in _VERSIONED:
+            self._versioned(obj, attributes)
+            return
+        plain = type(obj) is types.ModuleType and "__getattr__" not in space
+        if root not in _STANDARD and not (plain and sys.modules.get(module) is obj):
+            raise Unproven(f"the module {module}")
+        for name in attributes:
+            if name in space:
+                if root not in _STANDARD:
+                    self.guards.add_name(space, name)
+                self._say("attribute", name)
+                self._value(space[name], attributes)
+
+    def _versioned(self, module: types.ModuleType, attributes: list[str]) -> None:
+        """Add what of a known package is not as its sources say, and nothing where all is.
+
+        Of a surface that imports on demand, names nobody asked for yet are as they were written.
+        """
+        space = vars(module)
+        for name in attributes:
+            value = space.get(name, _NOTHING)
+            if value is _NOTHING:
+                continue
+            if isinstance(value, types.ModuleType):
+                if lazy.is_own(module.__name__, name, value):
+                    self._versioned(value, attributes)
+                else:
+                    self._say("attribute", name)
+                    self._value(value, attributes)
+            elif not lazy.is_own(module.__name__, name, value) and not (
+                _at_home(value) and getattr(value, "__name__", None) == name
+            ):
+                if not callable(value):
+                    self.guards.add_name(space, name)
+                self._say("attribute", name)
+                self.add(value)
+
+    def _named(self, obj: Any) -> None:
+        """Add an object of a known package, or of the standard library, by its name."""
+        module = _module_of(obj)
+        name = getattr(obj, "__qualname__", getattr(obj, "__name__", ""))
+        if not _at_home(obj):
+            raise Unproven(f"an instance of {type(obj).__qualname__}")
+        if module.partition(".")[0] in _VERSIONED and not module.startswith("numpy.random"):
+            self._say("named", module, name)
+            return
+        allowed = _STANDARD.get(module, ())
+        if allowed is not None and name not in allowed:
+            raise Unproven(f"{module}.{name}")
+        self._say("named", module, name)
+
+
+_METHODS: Final[list[tuple[Any, Callable[[Content, Any], None]]]] = [
+    (types.FunctionType, Content._function),
+    (tuple, Content._tuple),
+    (ArrayImpl, Content._array),
+    (np.dtype, Content._dtype),
+    (np.generic, Content._scalar),
+    (functools.partial, Content._partial),
+    (slice, Content._slice),
+    (range, Content._range),
+]
+
+
+def tell(kind: type, parts: Callable[[Any], tuple[Any, ...]]) -> None:
+    """Say by which parts an object of a type is told."""
+    _METHODS.append((kind, lambda content, obj: content.add((kind.__name__, *parts(obj)))))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield code and the code within it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from _codes(const)
+
+
+def _read(code: types.CodeType) -> Iterator[str]:
+    """Yield the globals and builtins that code reads."""
+    ops, args = code.co_code[::2], code.co_code[1::2]
+    at = ops.find(_LOAD_GLOBAL)
+    while at >= 0:
+        arg, before, shift = args[at], at - 1, 8
+        while before >= 0 and ops[before] == _EXTENDED_ARG:
+            arg |= args[before] << shift
+            before, shift = before - 1, shift + 8
+        yield code.co_names[arg >> 1]
+        at = ops.find(_LOAD_GLOBAL, at + 1)
+
+
+def _module_of(obj: Any) -> str:
+    module = getattr(obj, "__module__", None)
+    if isinstance(module, str):
+        return {"_operator": "operator", "_functools": "functools"}.get(module, module)
+    return "numpy" if isinstance(obj, np.ufunc) else "builtins"
+
+
+def _at_home(obj: Any) -> bool:
+    """Say whether an object is what its own name stands for."""
+    found: Any = sys.modules.get(_module_of(obj))
+    for part in str(getattr(obj, "__qualname__", getattr(obj, "__name__", "?"))).split("."):
+        found = getattr(found, part, None)
+    return found is obj

@@ -1,0 +1,82 @@
+"""A compiled program as a value that another process can run: names of kernels, and the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.forms import Contract
+from ..cache.key import kernel_name
+from ..emit.source import Source
+from . import build
+from .namespace import CODES
+from .workspace import taken
+
+Run = Callable[..., tuple[np.ndarray, ...]]
+
+
+class Kernel(NamedTuple):
+    """A kernel's name and signature."""
+
+    name: str
+    signature: tuple[str, ...]
+
+
+class Program(NamedTuple):
+    """What is kept of a program: plain values.
+
+    ``products`` are the steps of the driver, the forms and dtypes of matrix products.
+    """
+
+    text: str
+    kernels: tuple[Kernel, ...]
+    folds: tuple[tuple[Kernel, ...], ...]
+    constants: tuple[Any, ...]
+    products: tuple[tuple[Contract, np.dtype], ...]
+
+
+def program_of(source: Source) -> Program | None:
+    """Return a program as a value; None where it calls more than kernels and matrix products."""
+    if not all(isinstance(node.form, Contract) for node in source.steps):
+        return None
+
+    def named(kernel: build.KernelSource) -> Kernel:
+        return Kernel(kernel_name(kernel), kernel.signature)
+
+    return Program(
+        source.text,
+        tuple(named(k.source) for k in source.kernels),
+        tuple(tuple(map(named, k.folds)) for k in source.kernels),
+        source.constants,
+        tuple((node.form, node.out.aval.dtype) for node in source.steps),
+    )
+
+
+def run_of(program: Program) -> Run:
+    """Return what runs a program.
+
+    Raises
+    ------
+    LookupError
+        One of its kernels is not on disk, or cannot be used.
+    """
+    namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
+    if "launch(" in program.text:
+        from .target import CPU  # 15 ms: only where several threads work
+
+        namespace = CPU.names(CPU.limits)
+    for j, (kernel, folds) in enumerate(zip(program.kernels, program.folds, strict=True)):
+        namespace[f"kernel{j}"] = build.find(kernel.name, kernel.signature)
+        for k, fold in enumerate(folds):
+            namespace[f"fold{j}_{k}"] = build.find(fold.name, fold.signature)
+    for j, (form, dtype) in enumerate(program.products):
+        from .library import product_of
+        from .target import CPU
+
+        namespace[f"h{j}"] = product_of(form, dtype, CPU.limits)
+    for j, value in enumerate(program.constants):
+        namespace[f"k{j}"] = value
+    exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
+    return namespace["main"]

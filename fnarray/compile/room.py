@@ -1,0 +1,94 @@
+"""Is there memory to compile a program? Answered before a compiler is started that cannot end."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ..core.source import UNKNOWN
+from ..errors import ProgramSizeError
+from .ir import Block, Node
+
+#: Bytes that compiling a statement takes: 9,000 of arithmetic, 34,000 with a tanh in each fourth
+#: (bodies of 1,000 to 16,000 operations; LLVM 22). Kernels are compiled one after the other.
+STATEMENT: Final = 40_000
+#: Kernels of fewer statements are not worth asking the system.
+SMALL: Final = 5_000
+
+
+def check_room(block: Block, statements: int) -> None:
+    """Raise unless a kernel of so many statements can be compiled in the memory there is.
+
+    Raises
+    ------
+    ProgramSizeError
+        It names the largest part of the program.
+    """
+    if statements <= SMALL:
+        return
+    need, free = statements * STATEMENT, available()
+    if free is None or need <= free:
+        return
+    where, nodes = max(_parts(block), key=lambda part: len(part[1]))
+    sources = Counter(node.eqn.source for node in nodes)
+    source, count = max(sources.items(), key=lambda item: (item[0] != UNKNOWN, item[1]))
+    raise ProgramSizeError(
+        f"compile: the program is too large for the memory there is: {where} has {len(nodes):,} "
+        f"operations, {count:,} of them from {source}, and compiling its {statements:,} statements "
+        f"takes about {need / 1e6:,.0f} MB, of which {free / 1e6:,.0f} are free. Write what "
+        f"repeats as a loop (lax.scan, lax.fori_loop) in place of Python's, or compile parts of "
+        f"the program by a jit of their own."
+    )
+
+
+def _parts(block: Block, where: str = "the program") -> Iterator[tuple[str, tuple[Node, ...]]]:
+    """Yield the program and the bodies of its loops, each with the operations it has itself."""
+    yield where, block.nodes
+    for node in block.nodes:
+        for body in node.bodies:
+            yield from _parts(
+                body, f"the body of the {node.eqn.primitive.name} at {node.eqn.source}"
+            )
+
+
+def available() -> int | None:
+    """Return how many bytes this process may still use; None where the system does not say."""
+    limits = [x for x in (_system(), _group(), _limit()) if x is not None]
+    return max(min(limits), 0) if limits else None
+
+
+def _system() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((1024 * int(x.split()[1]) for x in lines if x.startswith("MemAvailable")), None)
+
+
+def _group() -> int | None:
+    """Return what the control group leaves."""
+    root = Path("/sys/fs/cgroup")
+    try:
+        most = (root / "memory.max").read_text().strip()
+        return None if most == "max" else int(most) - int((root / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _limit() -> int | None:
+    """Return what a limit of address space leaves."""
+    if os.name != "posix":
+        return None
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY:
+        return None
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        used = 0
+    return most - used

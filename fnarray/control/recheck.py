@@ -1,0 +1,109 @@
+"""A second line for what analysis cannot prove: a program is traced again, and compared.
+
+``config.recheck`` says when: ``"sampled"`` at calls 2, 4, 8, 16, ... of a program, which costs
+nothing in the long run, ``"always"`` at every call after the first.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from ..config import config
+from ..errors import ReadEffectError
+from .again import difference
+from .signature import Signature, fun_text
+from .tracing import Traced, trace, traced_anew
+
+__all__: list[str] = []
+
+
+def rechecked(
+    run: Callable[..., Any], fun: Callable[..., Any], signature: Signature, t: Traced
+) -> Callable[..., Any]:
+    """Return a compiled program that compares itself with its function, as ``config`` asks.
+
+    Parameters
+    ----------
+    run : callable
+        The program.
+    fun : callable
+        What it was made from.
+    signature : Signature
+        For which.
+    t : Traced
+        As it was traced then.
+
+    Raises
+    ------
+    ReadEffectError
+        By the result, when it is called and the function has become another one.
+    """
+    if config.recheck == "off":
+        return run
+    always = config.recheck == "always"
+    watched, calls = _Watched(fun), 0
+
+    def checked(*buffers: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 1 and (always or calls & (calls - 1) == 0):
+            _compare(fun, signature, t, watched, calls)
+        return run(*buffers)
+
+    return checked
+
+
+def _compare(
+    fun: Callable[..., Any], signature: Signature, t: Traced, watched: _Watched, calls: int
+) -> None:
+    with traced_anew():
+        again = trace(fun, signature)
+    found = difference(t.graph, again.graph)
+    if found:
+        changed = watched.changed()
+        names = f"\n  Changed since: {', '.join(changed)}." if changed else ""
+        raise ReadEffectError(
+            f"{fun_text(fun)} was traced again at call {calls}, as config.recheck asks, and is no "
+            f"longer the program that was compiled: {found}{names}\n  The function reads something "
+            "that changed, and that no guard sees. Pass it as an argument."
+        )
+
+
+class _Watched:
+    """The outer names of a function, with what they hold: to tell which one changed."""
+
+    def __init__(self, fun: Callable[..., Any]) -> None:
+        from ..purity.contents import contents_of
+
+        self.names: dict[str, tuple[Callable[[], Any], Any, Any]] = {}
+        plain = inspect.unwrap(fun)
+        plain = getattr(plain, "__func__", plain)
+        if not isinstance(plain, types.FunctionType):
+            return
+        space, code = plain.__globals__, plain.__code__
+        for name in _names(code):
+            if name in space:
+                get = lambda name=name: space.get(name)  # noqa: E731
+                self.names[name] = get, space[name], contents_of(space[name])
+        for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
+            with suppress(ValueError):
+                value = cell.cell_contents
+                get = lambda cell=cell: cell.cell_contents  # noqa: E731
+                self.names[name] = get, value, contents_of(value)
+
+    def changed(self) -> list[str]:
+        """Return the names that stand for another object, or for one that holds other things."""
+        return [
+            name
+            for name, (get, value, contents) in self.names.items()
+            if get() is not value or (contents is not None and not contents.hold())
+        ]
+
+
+def _names(code: types.CodeType) -> list[str]:
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return list(dict.fromkeys([*code.co_names, *(n for c in inner for n in _names(c))]))

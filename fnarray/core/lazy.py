@@ -1,0 +1,62 @@
+"""Names that are imported when they are first used (PEP 562): what surfaces are made of."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from importlib.util import resolve_name
+from typing import Any
+
+#: What imports run in: set by `core.trace`, since a first use may fall inside of a trace, of which
+#: the arrays that a module makes are no part.
+outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
+#: The modules that names of surfaces come from, by surface.
+_homes: dict[str, dict[str, str]] = {}
+
+
+def load(module: str, package: str | None = None) -> Any:
+    """Import a module by name, outside of any trace in progress."""
+    with outside[-1]():
+        return import_module(module, package)
+
+
+def surface(
+    package: str, homes: Mapping[str, str], modules: str = ""
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's ``__getattr__``, ``__dir__`` and ``__all__``.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    homes : mapping
+        Public names, in words, by the module they come from, as the package would import it.
+    modules : str
+        Public submodules.
+    """
+    home = {name: module for module, names in homes.items() for name in names.split()}
+    home |= dict.fromkeys(modules.split(), "")
+    space, _homes[package] = vars(sys.modules[package]), home
+
+    def get(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if not home[name]:
+            return load(f".{name}", package)
+        found = space[name] = getattr(load(home[name], package), name)  # asked for once
+        return found
+
+    return get, lambda: sorted({*space, *home}), sorted(home)
+
+
+def is_own(package: str, name: str, value: Any) -> bool:
+    """Say whether a surface's name stands for what its table says, not for what was put there."""
+    module = _homes.get(package, {}).get(name)
+    if module is None:
+        return False
+    if not module:
+        return value is sys.modules.get(f"{package}.{name}")
+    home = sys.modules.get(resolve_name(module, package))
+    return home is not None and getattr(home, name, None) is value

@@ -1,0 +1,233 @@
+"""Which names are effectively final: bound once, or a container that its own call alone can reach.
+
+A module's name is final when its whole source is seen to bind it once. A container of an enclosing
+function is final when that call made it, nobody is given it, and nothing writes it once the closure
+is made. What is final is accepted, and guarded like everything else: what the syntax does not show
+is seen by the guard.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import Any
+
+from .scopes import parameters
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (*FUNCTIONS, ast.ClassDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_MADE = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
+#: Calls that make a container anew, and others that look into one without keeping it.
+_MAKERS = frozenset({"dict", "list", "set", "sorted", "defaultdict", "OrderedDict", "Counter"})
+_LOOKERS = _MAKERS | {
+    "len", "tuple", "frozenset", "any", "all", "sum", "min", "max", "enumerate", "zip", "reversed",
+    "isinstance", "bool", "str", "repr", "print",
+}  # fmt: skip
+_READERS = frozenset({"get", "items", "keys", "values", "copy", "index", "count", "isdisjoint",
+                      "issubset", "issuperset", "union", "difference", "intersection"})  # fmt: skip
+
+
+class Tree:
+    """Where the nodes of one syntax tree stand; made once, and kept on the tree."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.functions: dict[tuple[int, int], Any] = {}
+        #: Names that a function, or a ``del``, reaches out for.
+        self.reached: set[str] = set()
+        for node in ast.walk(tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+            if isinstance(node, FUNCTIONS):
+                self.functions[node.lineno, node.col_offset] = node
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                self.reached.update(node.names)
+        self.bound = bindings(tree.body)
+
+    @staticmethod
+    def of(tree: Any) -> Tree:
+        """Return what is known of a tree, looked up once."""
+        kept = getattr(tree, "_places", None)
+        if kept is None:
+            kept = tree._places = Tree(tree)
+        return kept
+
+
+def bindings(body: list[ast.stmt]) -> Counter[str]:
+    """Return how often statements bind each name of their scope; in a loop, or in place: twice."""
+    found: Counter[str] = Counter()
+    stack: list[tuple[ast.AST, int]] = [(node, 1) for node in body]
+    while stack:
+        node, times = stack.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update({(a.asname or a.name).partition(".")[0]: times for a in node.names})
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found[node.id] += 2 if isinstance(node.ctx, ast.Del) else times
+        elif isinstance(node, _SCOPES):
+            if not isinstance(node, ast.Lambda):
+                found[node.name] += times
+            stack += [(d, times) for d in getattr(node, "decorator_list", ())]
+            continue
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            walrus = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+            found.update({n.target.id: 2 for n in walrus})
+            continue
+        elif isinstance(node, ast.AnnAssign) and node.value is None:
+            continue
+        elif (name := getattr(node, "name", None) or getattr(node, "rest", None)) is not None:
+            found[name] += 2  # ``except ... as``, which deletes it, and patterns
+        if isinstance(node, (*_LOOPS, ast.AugAssign)):
+            times = 2
+        stack += [(child, times) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def bound_once(tree: ast.Module, name: str) -> bool:
+    """Say whether a module binds a name once, and no function of it reaches out for the name."""
+    places = Tree.of(tree)
+    return places.bound[name] == 1 and name not in places.reached
+
+
+def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, Any] | None:
+    """Return the function around a place that binds a name, and what in it leads to the place."""
+    places = Tree.of(tree)
+    inner = places.functions.get((line, column))
+    around = places.parents.get(inner) if inner is not None else None
+    while around is not None:
+        if isinstance(around, FUNCTIONS):
+            body = around.body if isinstance(around.body, list) else []
+            if name in parameters(around) or bindings(body)[name]:
+                return around, inner
+            inner = around
+        around = places.parents.get(around)
+    return None
+
+
+def bound_once_around(tree: ast.Module, line: int, column: int, name: str) -> bool:
+    """Say whether the function around a place binds a name once: a parameter, or one assignment."""
+    found = binder(tree, line, column, name)
+    if found is None:
+        return False
+    around = found[0]
+    body = around.body if isinstance(around.body, list) else []
+    times = bindings(body)[name] + (name in parameters(around))
+    return times == 1 and name not in Tree.of(tree).reached
+
+
+def belongs(tree: ast.Module, line: int, column: int, name: str) -> bool:
+    """Say whether a container that the function at a place captures is its frame's alone.
+
+    The enclosing call made it, gives it to nobody, and does not write it once the closure is made.
+    """
+    found = binder(tree, line, column, name)
+    if found is None or isinstance(found[0], ast.Lambda):
+        return False
+    around, closure = found
+    if name in Tree.of(tree).reached or not _is_made_by(around, name):
+        return False
+    return all(
+        _is_harmless(node, around, closure, line, column, Tree.of(tree).parents)
+        for node in _occurrences(around, name)
+    )
+
+
+def _is_made_by(around: Any, name: str) -> bool:
+    args = around.args
+    packed = [a.arg for a in (args.vararg, args.kwarg) if a is not None]
+    if name in parameters(around) and name not in packed:
+        return False
+    values = [
+        n.value
+        for n in ast.walk(around)
+        if isinstance(n, (ast.Assign, ast.AnnAssign))
+        and any(isinstance(t, ast.Name) and t.id == name for t in _targets(n))
+    ]
+    if len(values) != bindings(around.body)[name]:
+        return False  # in a loop, in place, or by unpacking
+    return all(v is not None and (isinstance(v, _MADE) or _is_call_of(v, _MAKERS)) for v in values)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def _is_call_of(node: Any, names: frozenset[str]) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    func = node.func
+    return getattr(func, "id", getattr(func, "attr", "")) in names
+
+
+def _occurrences(around: Any, name: str) -> list[ast.Name]:
+    """Return where a variable is named: in its function, and in those inside of it."""
+    found: list[ast.Name] = []
+    stack: list[ast.AST] = list(around.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name) and node.id == name:
+            found.append(node)
+        elif isinstance(node, FUNCTIONS) and name in parameters(node):
+            stack += [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+            continue
+        stack += ast.iter_child_nodes(node)
+    return found
+
+
+def _is_harmless(
+    node: ast.Name, around: Any, closure: Any, line: int, column: int,
+    parents: dict[ast.AST, ast.AST],
+) -> bool:  # fmt: skip
+    """Say whether one use leaves the container as it is, or comes before the closure is made."""
+    parent = parents[node]
+    if _reads(node, parent, parents):
+        return True
+    chain = [parent]
+    while chain[-1] is not around:
+        chain.append(parents[chain[-1]])
+    inner = [n for n in chain if isinstance(n, FUNCTIONS) and n is not around]
+    if any((n.lineno, n.col_offset) == (line, column) for n in inner):
+        # The traced function itself: what it does with the container, the analysis follows.
+        return isinstance(parent, (ast.Call, ast.keyword))
+    made = closure
+    looped = any(isinstance(n, _LOOPS) and any(m is made for m in ast.walk(n)) for n in chain)
+    before = not inner and not looped and (node.end_lineno or 0) < made.lineno
+    return before and _writes(node, parent, parents)
+
+
+def _reads(node: ast.Name, parent: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    match parent:
+        case ast.Subscript(ctx=ast.Load()):
+            return parent.value is node
+        case ast.Attribute(attr=attr):
+            call = parents[parent]
+            return attr in _READERS and isinstance(call, ast.Call) and call.func is parent
+        case ast.keyword(arg=None) | ast.Starred() | ast.Compare() | ast.FormattedValue():
+            return True
+        case ast.For(iter=it) | ast.AsyncFor(iter=it) | ast.comprehension(iter=it):
+            return it is node
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            return test is node
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Dict(keys=keys, values=values):  # ``{**kw}``
+            return any(k is None and v is node for k, v in zip(keys, values, strict=True))
+        case ast.Call():
+            return parent.func is not node and _is_call_of(parent, _LOOKERS)
+        case _:
+            return False
+
+
+def _writes(node: ast.Name, parent: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Say whether a use writes the container, and gives it to nobody."""
+    match parent:
+        case ast.Subscript():
+            return parent.value is node
+        case ast.Attribute():
+            call = parents[parent]
+            return isinstance(call, ast.Call) and call.func is parent
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+            return isinstance(node.ctx, ast.Store)
+        case _:
+            return False

@@ -1,0 +1,273 @@
+"""What an object holds, all the way down, and whether it still holds the same.
+
+Containers are compared by the identity of their items, memory by its bytes. Nothing of the user's
+runs: items come from the built-in methods, attributes from the instance's dictionary and slots.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import collections.abc
+import ctypes
+import functools
+import gc
+import sys
+import types
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from operator import is_
+from typing import Any
+
+from ..config import config
+from ..core.trace import Tracer
+from .objects import instance_dict, is_a
+
+Check = Callable[[], bool]
+
+#: Objects in one snapshot: a call compares them all.
+MOST = 2000
+_FIXED = (
+    bool, int, float, complex, str, bytes, type(None), type(...), range, type, types.ModuleType,
+    types.BuiltinFunctionType, types.CodeType, property,
+)  # fmt: skip
+_SEQUENCES = (list, collections.deque)
+
+
+class Contents:
+    """The contents of one object as they were.
+
+    Attributes
+    ----------
+    hold : callable
+        Says whether they still are.
+    some : bool
+        Whether there is anything in it that could change.
+    functions : list
+        The functions in it, which whoever has the object may call.
+    """
+
+    __slots__ = ("_checks", "functions", "hold", "some")
+
+    def __init__(self, checks: list[Check], functions: list[types.FunctionType]) -> None:
+        self._checks = checks
+        self.functions = functions
+        self.some = bool(checks)
+        self.hold: Check = checks[0] if len(checks) == 1 else self._all
+
+    def _all(self) -> bool:
+        return all(check() for check in self._checks)
+
+
+class Unseen(Exception):
+    """Something changes, or may, without a way to tell."""
+
+
+def contents_of(obj: Any) -> Contents | None:
+    """Return the contents of an object; None where a change could go unseen.
+
+    An object that holds tracers belongs to the trace in progress: it has nothing to be checked,
+    and is not kept.
+    """
+    try:
+        return _taken(obj)
+    except Unseen:
+        return None
+
+
+def memory_of(obj: Any) -> Check | None:
+    """Return a comparison of an array with what it is now: shape, dtype and every byte.
+
+    None for an array that is larger than ``config.captured_array_limit``, or holds objects.
+    """
+    if obj.nbytes > config.captured_array_limit or obj.dtype.hasobject:
+        return None
+    shape, dtype, kept = obj.shape, obj.dtype, bytearray(obj.tobytes())
+    # Compares memory with memory, and copies nothing: 0.02 us a kilobyte.
+    equals = kept.__eq__
+    if obj.flags.c_contiguous:
+        return lambda: equals(obj) is True and obj.shape == shape and obj.dtype is dtype
+    return lambda: equals(obj.tobytes()) is True and obj.shape == shape and obj.dtype is dtype
+
+
+def _taken(root: Any) -> Contents:
+    checks: list[Check] = []
+    functions: list[types.FunctionType] = []
+    seen: dict[int, Any] = {}
+    stack = [root]
+    while stack:
+        one = stack.pop()
+        if type(one) in _FIXED or id(one) in seen:
+            continue
+        if len(seen) == MOST:
+            raise Unseen
+        seen[id(one)] = one
+        if is_a(one, Tracer):
+            return Contents([], functions)
+        if type(one) is types.FunctionType and one is not root:
+            functions.append(one)
+        stack += _look_into(one, checks)
+    return Contents(checks, functions)
+
+
+def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
+    """Add the checks of one object; return what it holds."""
+    if is_a(one, (tuple, frozenset)):
+        inner: list[Any] = [*tuple.__iter__(one)] if is_a(one, tuple) else [*one]
+    elif is_a(one, dict):
+        inner = _mapping(one, checks)
+    elif is_a(one, types.MappingProxyType):
+        inner = gc.get_referents(one)  # the mapping behind it
+    elif is_a(one, _SEQUENCES):
+        inner = _sequence(one, checks)
+    elif is_a(one, set):
+        were = frozenset(map(id, one))
+        checks.append(lambda: len(one) == len(were) and were.issuperset(map(id, one)))
+        inner = list(one)
+    elif is_a(one, functools.partial):
+        checks.append(parts_of(one))
+        inner = [one.func, *one.args, *one.keywords.values()]
+    elif is_a(one, types.FunctionType):
+        inner = _function(one, checks)
+    elif is_a(one, types.MethodType):
+        inner = [one.__self__, one.__func__]
+    elif is_a(one, type):
+        return []
+    elif (memory := _memory(one)) is not None:
+        checks.append(memory)
+        inner = []
+    elif _advances(one):
+        raise Unseen
+    else:
+        # Of a class in C nobody sees more than the functions that it holds.
+        inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType]
+    return [*inner, *_state(one, checks)]
+
+
+def parts_of(one: functools.partial[Any]) -> Check:
+    """Return a comparison of a ``partial`` with what it is now: ``keywords`` can be written."""
+    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
+    return lambda: one.func is func and one.args is args and one.keywords is named and same()
+
+
+def mapping_of(one: dict[Any, Any]) -> Check:
+    """Return a comparison of a dictionary's keys and values with what they are now."""
+    keys, values = tuple(dict.__iter__(one)), tuple(dict.values(one))
+    count, of = len(keys), dict.values
+    return lambda: (
+        dict.__len__(one) == count
+        and all(map(is_, of(one), values))
+        and all(map(is_, dict.__iter__(one), keys))
+    )
+
+
+def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:
+    checks.append(mapping_of(one))
+    return [*dict.__iter__(one), *dict.values(one)]
+
+
+def items_of(one: Any) -> Check:
+    """Return a comparison of the items of a plain container with what they are now."""
+    if isinstance(one, dict):
+        return mapping_of(one)
+    items = tuple(one)
+    return lambda: len(one) == len(items) and all(map(is_, one, items))
+
+
+def _sequence(one: Any, checks: list[Check]) -> list[Any]:
+    base: Any = list if is_a(one, list) else collections.deque
+    items = tuple(base.__iter__(one))
+    checks.append(
+        lambda: base.__len__(one) == len(items) and all(map(is_, base.__iter__(one), items))
+    )
+    return [*items]
+
+
+def _function(one: types.FunctionType, checks: list[Check]) -> list[Any]:
+    code, defaults, named = one.__code__, one.__defaults__, one.__kwdefaults__
+    checks.append(
+        lambda: (
+            one.__code__ is code and one.__defaults__ is defaults and one.__kwdefaults__ is named
+        )
+    )
+    inner = [*(defaults or ()), named]
+    for cell in one.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if is_a(value, Tracer):
+            return [value]
+        checks.append(lambda cell=cell, value=value: cell.cell_contents is value)
+        inner.append(value)
+    return inner
+
+
+def _state(one: Any, checks: list[Check]) -> list[Any]:
+    """Add the checks of an instance's attributes; return their values."""
+    if is_a(one, (types.FunctionType, types.MethodType)) or is_immutable(type(one)):
+        return []
+    inner: list[Any] = []
+    space = instance_dict(one)
+    if space is not None:
+        read = object.__getattribute__
+        # Of another dictionary, too: ``obj.__dict__ = {...}``.
+        checks.append(lambda: read(one, "__dict__") is space)
+        inner += _mapping(space, checks)
+    for slot in _slots(type(one)):
+        try:
+            value = slot.__get__(one)
+        except AttributeError:
+            continue
+        checks.append(lambda slot=slot, value=value: slot.__get__(one) is value)
+        inner.append(value)
+    return inner
+
+
+def _slots(cls: type) -> list[Any]:
+    return [
+        slot
+        for c in cls.__mro__
+        for name, slot in vars(c).items()
+        if isinstance(slot, types.MemberDescriptorType) and name != "__weakref__"
+        and "__slots__" in vars(c)
+    ]  # fmt: skip
+
+
+def slots_of(obj: Any) -> list[tuple[str, Any]]:
+    """Return names and values of an object's slots."""
+    found = []
+    for slot in _slots(type(obj)):
+        with suppress(AttributeError):
+            found.append((slot.__name__, slot.__get__(obj)))
+    return found
+
+
+def is_immutable(cls: type) -> bool:
+    """Say whether a class of this package promises objects that never change: arrays, treedefs."""
+    return cls.__module__.partition(".")[0] in ("fnarray", "optree")
+
+
+def _memory(one: Any) -> Check | None:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and is_a(one, numpy.ndarray):
+        memory = memory_of(one)
+        if memory is None:
+            raise Unseen
+        return memory
+    if is_a(one, (bytearray, array.array, memoryview)) or is_a(
+        one, (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union)
+    ):
+        kept = bytes(one)
+        return lambda: bytes(one) == kept
+    return None
+
+
+def _advances(one: Any) -> bool:
+    """Say whether an object has a state of its own that nobody can look at."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and is_a(
+        one, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)
+    ):
+        return True
+    return is_a(one, collections.abc.Iterator) or is_a(one, (ctypes._Pointer, types.GeneratorType))

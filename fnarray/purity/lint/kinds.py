@@ -1,0 +1,59 @@
+"""What the text of a name, a binding or a function says of what it stands for."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+
+from .index import FUNCTIONS, Binding, Scope
+
+_NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
+
+
+def external_kind(dotted: str) -> str:
+    """Return what can be said of an outside name from its spelling alone."""
+    head, _, last = dotted.rpartition(".")
+    if not head:
+        return "module"
+    if dotted in ("sys.argv", "sys.path"):
+        return "list"
+    if dotted in ("os.environ", "sys.modules"):
+        return ""
+    if _NUMBERS.match(dotted):
+        return "scalar"
+    if head == "builtins":
+        made = getattr(builtins, last, None)
+        return "class" if isinstance(made, type) else "function" if callable(made) else "scalar"
+    return "class" if last[:1].isupper() and not last.isupper() else ""
+
+
+def is_number(bindings: list[Binding]) -> bool:
+    """Say whether a name is first bound to a number: no placeholder, then, but a variable."""
+    match getattr(bindings[0], "value", None) if bindings else None:
+        case ast.Constant(value=int() | float() | complex()):
+            return True
+        case ast.Call(func=ast.Name(id="float" | "int")) | ast.UnaryOp(operand=ast.Constant()):
+            return True
+        case _:
+            return False
+
+
+def is_final(binding: Binding) -> bool:
+    """Say whether a binding is annotated as final."""
+    note = getattr(binding, "annotation", None)
+    return note is not None and bool(re.search(r"\bFinal\b", ast.unparse(note)))
+
+
+def is_generator(scope: Scope) -> bool:
+    """Say whether a function yields."""
+    if isinstance(scope.node, ast.Lambda):
+        return False
+    stack: list[ast.AST] = list(scope.node.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(node))
+    return False

@@ -1,0 +1,54 @@
+"""What the syntax of a call alone says of its arguments."""
+
+from __future__ import annotations
+
+import ast
+
+from .scopes import Frame
+from .values import Value
+
+_TEXT = (str, bytes)
+
+
+def text_of(node: ast.AST) -> str:
+    """Return the only argument of a call, where it is a string; else ""."""
+    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
+
+
+def seeded(node: ast.AST) -> bool:
+    """Say whether a generator is made with an argument: a seed."""
+    if not isinstance(node, ast.Call):
+        return True
+    given = [*node.args, *(k.value for k in node.keywords)]
+    return bool(given) and not all(isinstance(g, ast.Constant) and g.value is None for g in given)
+
+
+def is_named_text(node: ast.AST, frame: Frame) -> bool:
+    """Say whether ``hash`` is asked of a parameter that is text by its annotation or default."""
+    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if not isinstance(arg, ast.Name):
+        return False
+    spec = frame.function.node.args
+    for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+        if one.arg == arg.id and getattr(one.annotation, "id", "") in ("str", "bytes"):
+            return True
+    positional = [*spec.posonlyargs, *spec.args]
+    places = [
+        *zip(reversed(positional), reversed(spec.defaults), strict=False),
+        *zip(spec.kwonlyargs, spec.kw_defaults, strict=True),
+    ]
+    return any(
+        a.arg == arg.id and isinstance(d, ast.Constant) and isinstance(d.value, _TEXT)
+        for a, d in places
+    )
+
+
+def is_text(node: ast.AST, value: Value) -> bool:
+    """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
+    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    if isinstance(arg, ast.Constant):
+        return isinstance(arg.value, _TEXT)
+    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name):
+        return arg.func.id in ("str", "repr", "format")
+    return isinstance(arg, ast.JoinedStr) or isinstance(value.obj, _TEXT)

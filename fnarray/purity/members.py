@@ -1,0 +1,291 @@
+"""Attributes of live objects, found where Python would find them, by no code of the user's.
+
+Each answer is guarded by what it was found from: the entry of the instance's dictionary or its
+absence, and the descriptor in the class, never what a descriptor makes, which is new at each look.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from typing import Any, Protocol
+
+from .guards import MISSING, Guards, static
+from .objects import attribute_of, canonical, instance_dict, is_a, is_user_file, is_user_module
+from .values import OUTSIDE, Value
+
+_LOOK_UP = vars(type)["__getattribute__"]
+_FINAL = re.compile(r"\bFinal\b")
+#: Descriptors in C, which look at the object alone.
+_PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_PROPERTIES = (property, functools.cached_property)
+#: Of other kinds it does not matter how often they are bound.
+FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
+#: Kinds whose attributes no assignment can change.
+_FIXED = frozenset({"frozen", "tuple", "array", "scalar"})
+
+
+class Describer(Protocol):
+    """What looking up attributes asks of the resolver."""
+
+    guards: Guards
+
+    def describe(
+        self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
+    ) -> Value:
+        """Return the value of a live object."""
+        ...
+
+    def settled(self, value: Value) -> Value:
+        """Guard what an array holds that is bound for good."""
+        ...
+
+    def is_final(self, namespace: dict[str, Any], name: str) -> bool:
+        """Say whether the source of a module, all of which is seen, binds a name once."""
+        ...
+
+
+def is_constant(name: str, notes: Any) -> bool:
+    """Say whether a name is declared a constant: in capitals, or annotated as ``Final``."""
+    if name.isupper() or (name.startswith("__") and name.endswith("__")):
+        return True
+    note = notes.get(name) if is_a(notes, dict) else None
+    return note is not None and bool(_FINAL.search(str(note)))
+
+
+def wrapped_by(obj: Any) -> Any:
+    """Return the function that an object, no plain function, stands for; None if it does not.
+
+    An object of the user's own class stands for itself: its ``__call__`` may do anything.
+    """
+    if is_a(obj, (types.FunctionType, type, types.ModuleType)) or not callable(obj):
+        return None
+    inner = attribute_of(obj, "__wrapped__")
+    if not callable(inner) or attribute_of(obj, "__fnarray_pure__") is True:
+        return None
+    call = static(type(obj), "__call__")
+    own = is_a(call, types.FunctionType) and is_user_file(call.__code__.co_filename)
+    return None if own else inner
+
+
+def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value | None:
+    """Return the attribute of an object; None where nobody knows it."""
+    spelled = f"{value.name}.{name}" if value.name else name
+    if name == "__class__":
+        return resolver.describe(type(obj), type(obj).__name__, "attribute", True)
+    if is_a(obj, types.ModuleType):
+        return _of_module(resolver, obj, name, spelled)
+    if name.startswith("__") and not name.endswith("__"):
+        owner = obj if is_a(obj, type) else type(obj)
+        private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
+        name = next((p for p in private if attribute_of(obj, p, MISSING) is not MISSING), name)
+    if is_a(obj, type):
+        return _of_class(resolver, obj, name, spelled, value)
+    return _of_instance(resolver, obj, name, spelled, value)
+
+
+def _of_module(
+    resolver: Describer, module: types.ModuleType, name: str, spelled: str
+) -> Value | None:
+    space = vars(module)
+    user = is_user_module(module.__name__)
+    if name not in space and ("__getattr__" not in space or user):
+        resolver.guards.add_name(space, name)
+        return None
+    try:
+        # A library that brings names on first use binds them then: before they are guarded.
+        obj = space[name] if name in space else getattr(module, name)
+    except Exception:  # a library's own __getattr__ may raise anything: nothing is known then
+        resolver.guards.add_name(space, name)
+        return None
+    if user or not callable(obj):
+        # The functions of installed packages are what they are.
+        resolver.guards.add_name(space, name)
+    constant = not user or is_constant(name, space.get("__annotations__"))
+    found = resolver.describe(obj, spelled, "global", constant)
+    if not constant and found.kind in FINAL_KINDS:
+        found.constant = resolver.is_final(space, name)
+    found = resolver.settled(found)
+    if not user and found.kind != "module":
+        found.ref = canonical(f"{module.__name__}.{name}")
+    return found
+
+
+def _of_class(
+    resolver: Describer, cls: type, name: str, spelled: str, value: Value
+) -> Value | None:
+    found = static(cls, name)
+    user = is_user_module(cls.__module__)
+    if user:
+        resolver.guards.add_static(cls, name, found)
+    if found is MISSING or static(type(cls), "__getattribute__") is not _LOOK_UP:
+        above = static(type(cls), name)
+        if type(cls) is not type and above is not MISSING:
+            return _bound(resolver, above, type(cls), spelled, value)
+    if found is MISSING:
+        return _opaque(spelled) if _answers_itself(type(cls)) else None
+    if is_a(found, classmethod):
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if is_a(found, (staticmethod, types.FunctionType, property)) or _binds(found):
+        holder = "static" if is_a(found, staticmethod) else "attribute"
+        return resolver.describe(found, spelled, holder, True)
+    if is_a(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
+        return None  # a slot or a named tuple's field: what it reads is in the instance
+    if hasattr(type(found), "__get__"):
+        mine = is_user_module(type(found).__module__) and not _is_harmless(type(found))
+        return _opaque(spelled) if mine else None
+    try:
+        obj = found if user else getattr(cls, name)
+    except AttributeError:
+        return None
+    constant = (
+        not user
+        or is_constant(name, getattr(cls, "__annotations__", None))
+        or name in getattr(cls, "__dataclass_fields__", ())  # the default of a field
+    )
+    made = resolver.settled(resolver.describe(obj, spelled, "attribute", constant))
+    if not user:
+        made.ref = canonical(f"{cls.__module__}.{cls.__qualname__}.{name}")
+    return made
+
+
+def _of_instance(
+    resolver: Describer, obj: Any, name: str, spelled: str, value: Value
+) -> Value | None:
+    cls, guards = type(obj), resolver.guards
+    space = instance_dict(obj)
+    user = is_user_module(cls.__module__)
+    found = static(cls, name)
+    if space is not None and name in space and not is_a(found, property):
+        return _own(resolver, obj, name, space[name], spelled, value)
+    if name == "__dict__" or found is MISSING:
+        if user or is_a(obj, types.FunctionType):
+            guards.add_state(obj, name, MISSING)
+            guards.add_static(cls, name, found)
+        return _opaque(spelled) if user and _answers_itself(cls) else None
+    if user:
+        guards.add_static(cls, name, found)
+        if space is not None and not is_a(found, property):
+            guards.add_state(obj, name, MISSING)
+    made = _bound(resolver, found, cls, spelled, value)
+    if made is not None:
+        return made
+    if user and is_a(found, _PROPERTIES):
+        return _opaque(spelled)
+    if is_a(found, _PLAIN):
+        return _slot(resolver, obj, found, spelled, value)
+    if hasattr(type(found), "__get__"):
+        if not _is_harmless(type(found)) and (user or is_user_module(type(found).__module__)):
+            return _opaque(spelled)  # a descriptor of the user's, or that calls what is
+        try:
+            found = getattr(obj, name)
+        except Exception:  # a library's descriptor may raise anything: nothing is known then
+            return None
+    constant = _is_fixed(value) or is_constant(name, getattr(cls, "__annotations__", None))
+    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+
+
+def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Value) -> Value | None:
+    """Return a method or property that a class holds, bound to an object; None for other things."""
+    if is_a(found, classmethod):
+        value = resolver.describe(cls, cls.__name__, "attribute", True)
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if is_a(found, staticmethod):
+        return resolver.describe(found, spelled, "attribute", True)
+    if is_a(found, types.FunctionType) or _binds(found):
+        return resolver.describe(found, spelled, "attribute", True, bound=value)
+    if is_a(found, functools.partialmethod):
+        bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
+        fields: dict[Any, Value] = {
+            ("item", i): resolver.describe(a, spelled, "", True) for i, a in enumerate(found.args)
+        }
+        fields |= {k: resolver.describe(v, k, "", True) for k, v in found.keywords.items()}
+        return Value("partial", OUTSIDE, name=spelled, bound=bound, fields=fields, constant=True)
+    if is_a(found, types.DynamicClassAttribute):  # as an enumeration's ``value``
+        found = property(found.fget)
+    if is_a(found, _PROPERTIES):
+        made = resolver.describe(found, spelled, "attribute", True, bound=value)
+        return made if made.function is not None else None
+    return None
+
+
+def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Value | None:
+    """Return what the classes after one, in the order of an object's class, have by a name."""
+    made_by = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+    cls = made_by or (value.obj if is_a(value.obj, type) else type(value.obj))
+    if not is_a(cls, type) or owner not in cls.__mro__:
+        return None
+
+    def after() -> tuple[Any, Any]:
+        mro = cls.__mro__
+        for c in mro[mro.index(owner) + 1 :]:
+            if name in vars(c):
+                return c, vars(c)[name]
+        return None, MISSING
+
+    home, found = after()
+    if found is MISSING:
+        return None
+    if is_user_module(home.__module__):
+        resolver.guards.add_contents(cls, f"super().{name}", lambda: after()[1] is found)
+    spelled = f"super().{name}"
+    made = _bound(resolver, found, cls, spelled, value)
+    if made is not None:
+        return made
+    if hasattr(type(found), "__get__"):
+        return None
+    constant = is_constant(name, getattr(home, "__annotations__", None))
+    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
+
+
+def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, value: Value) -> Value:
+    """Return an attribute that the object itself holds."""
+    fixed = _is_fixed(value)
+    made = resolver.describe(inner, spelled, "attribute", fixed or is_a(obj, types.FunctionType))
+    kept = made.constant or made.kind in ("function", "class", "module", "partial")
+    if kept and not value.guarded:
+        resolver.guards.add_state(obj, name, inner)
+    return resolver.settled(made)
+
+
+def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) -> Value | None:
+    try:
+        inner = slot.__get__(obj, type(obj))
+    except AttributeError:
+        return None
+    made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
+    if made.kind in ("function", "class", "module", "partial") or (
+        made.constant and is_a(slot, types.MemberDescriptorType)
+        and is_user_module(type(obj).__module__)
+    ):  # fmt: skip
+        kept = inner
+        resolver.guards.add_contents(obj, spelled, lambda: slot.__get__(obj, type(obj)) is kept)
+    return resolver.settled(made)
+
+
+def _is_fixed(value: Value) -> bool:
+    return value.kind in _FIXED or value.guarded
+
+
+def _opaque(spelled: str) -> Value:
+    """Return what only running the user's code would tell: it is as changeable as its object."""
+    return Value("opaque", OUTSIDE, name=spelled, holder="attribute")
+
+
+def _answers_itself(cls: type) -> bool:
+    """Say whether a class of the user's answers for attributes that it does not have."""
+    return static(cls, "__getattr__") is not MISSING or is_a(
+        static(cls, "__getattribute__"), types.FunctionType
+    )
+
+
+def _is_harmless(descriptor: type) -> bool:
+    """Say whether a descriptor's look-up is in C, or an enumeration's."""
+    look = static(descriptor, "__get__")
+    return not is_a(look, types.FunctionType) or issubclass(descriptor, types.DynamicClassAttribute)
+
+
+def _binds(found: Any) -> bool:
+    """Say whether what a class holds wraps a function, and binds as a method does."""
+    return wrapped_by(found) is not None and hasattr(type(found), "__get__")

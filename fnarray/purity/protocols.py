@@ -1,0 +1,170 @@
+"""The methods that Python calls without being told: of operators, tests, iteration, ``super``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from .machine import Machine
+from .scopes import Frame, parameters
+from .values import OUTSIDE, Value, join
+
+_BINARY = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "Mod": "mod",
+    "FloorDiv": "floordiv", "Pow": "pow", "LShift": "lshift", "RShift": "rshift", "BitAnd": "and",
+    "BitOr": "or", "BitXor": "xor",
+}  # fmt: skip
+_COMPARED = {
+    "Eq": ("__eq__", "__eq__"), "NotEq": ("__ne__", "__ne__"), "Lt": ("__lt__", "__gt__"),
+    "Gt": ("__gt__", "__lt__"), "LtE": ("__le__", "__ge__"), "GtE": ("__ge__", "__le__"),
+}  # fmt: skip
+_UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
+TRUTH = ("__bool__", "__len__")
+TEXT = ("__format__", "__str__", "__repr__")
+ITERATED = ("__iter__", "__next__", "__getitem__")
+INDEX = ("__index__",)
+_NUMBER = ("__float__", "__index__", "__int__", "__complex__", "__round__", "__abs__", "__trunc__")
+_ARRAY = (
+    "__array__", "__array_ufunc__", "__array_function__", "__jax_array__", "__fnarray_array__",
+)  # fmt: skip
+#: What functions of the standard library ask of their arguments.
+_ASKED = {
+    **dict.fromkeys(("float", "int", "complex", "round", "abs", "divmod", "pow", "range"), _NUMBER),
+    **dict.fromkeys(("str", "repr", "format", "ascii"), TEXT),
+    **dict.fromkeys(("bool", "any", "all"), (*TRUTH, *ITERATED)),
+    "len": ("__len__",), "hash": ("__hash__",), "reversed": ("__reversed__", "__len__", *ITERATED),
+    "bytes": ("__bytes__", *ITERATED), "iter": ITERATED, "next": ("__next__",),
+    **dict.fromkeys(
+        ("sum", "min", "max", "sorted"), (*ITERATED, "__add__", "__radd__", "__lt__", "__gt__")
+    ),
+}  # fmt: skip
+
+
+def ask(
+    engine: Machine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
+    args: Sequence[Value] = (),
+) -> Value | None:  # fmt: skip
+    """Run those of some special methods that the class of an object has; return what they give."""
+    found: list[Value] = []
+    for one in value.each():
+        custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
+        if not custom:
+            continue
+        for name in names:
+            method = engine.attribute(one, name, frame, node)
+            if engine.body(method) is not None:
+                given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
+                found.append(engine.call(method, given, {}, frame, node))
+    return join(found)
+
+
+def _wanted(engine: Machine, method: Value) -> int:
+    body = engine.body(method)
+    assert body is not None
+    spec = body[0].node.args
+    return len(spec.posonlyargs) + len(spec.args) - (body[1] is not None)
+
+
+def binary(
+    engine: Machine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
+    *, in_place: bool = False,
+) -> Value | None:  # fmt: skip
+    """Run what ``left + right`` calls."""
+    short = _BINARY[type(op).__name__]
+    first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
+    parts = [
+        ask(engine, left, first, frame, node, [right]),
+        ask(engine, right, (f"__r{short}__",), frame, node, [left]),
+    ]
+    return join(parts)
+
+
+def unary(engine: Machine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Run what ``-value`` or ``not value`` calls."""
+    name = _UNARY.get(type(op).__name__)
+    ask(engine, value, TRUTH if name is None else (name,), frame, node)
+
+
+def compare(
+    engine: Machine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
+) -> None:
+    """Run what ``left < right`` calls."""
+    if isinstance(op, (ast.In, ast.NotIn)):
+        ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
+    elif (names := _COMPARED.get(type(op).__name__)) is not None:
+        ask(engine, left, names[:1], frame, node, [right])
+        ask(engine, right, names[1:], frame, node, [left])
+
+
+def asked_by(engine: Machine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
+    """Run what a function of a library calls of its arguments."""
+    package, _, name = ref.rpartition(".")
+    if package == "builtins":
+        names: tuple[str, ...] = _ASKED.get(name, ITERATED)
+    elif package == "math":
+        names = _NUMBER
+    elif package == "operator":
+        names = (f"__{name.strip('_')}__", f"__r{name.strip('_')}__")
+    elif ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
+        names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
+    else:
+        names = ITERATED
+    for value in args:
+        if any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
+            ask(engine, value, names, frame, node)
+
+
+def assign(
+    engine: Machine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
+) -> None:
+    """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
+    for one in base.each():
+        if one.kind != "instance":
+            continue
+        maker = one.bound if one.level != OUTSIDE else None
+        local = (maker.fields or {}).get(("setter", attr)) if maker is not None else None
+        setter = local.but(bound=one) if local is not None else engine.resolver.setter(one, attr)
+        if setter is not None:
+            engine.call(setter, [value], {}, frame, node)
+    ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
+
+
+# ---- super ---------------------------------------------------------------------------------------
+
+
+def super_of(engine: Machine, args: list[Value], frame: Frame) -> Value:
+    """Return what ``super()``, or ``super(Class, self)``, gives in a method."""
+    home: Any = frame
+    while home.function.frame is not None and not (
+        frame_self(home) and "__class__" not in home.env
+    ):  # a function, or a comprehension, inside of a method
+        home = home.function.frame
+    if len(args) == 2:
+        return Value("super", frame.level, bound=args[1], fields={"class": args[0]})
+    names = parameters(home.function.node)
+    receiver = home.env.get(names[0]) if names else None
+    owner = engine.resolver.lookup(home.function, "__class__")
+    fields = {"class": owner} if owner is not None and owner.kind == "class" else {}
+    return Value("super", frame.level, bound=receiver, fields=fields)
+
+
+def frame_self(frame: Frame) -> bool:
+    """Say whether a function's first parameter is bound to an object: it is a method."""
+    names = parameters(frame.function.node)
+    return bool(names) and (frame.env.get(names[0]) or Value()).kind in ("instance", "frozen")
+
+
+def super_attribute(
+    engine: Machine, one: Value, attr: str, frame: Frame, node: ast.AST
+) -> Value | None:
+    """Return what the classes after one have by a name, bound to the object."""
+    owner, receiver = (one.fields or {}).get("class"), one.bound
+    if owner is None or receiver is None or owner.level != OUTSIDE:
+        return None
+    found = engine.resolver.inherited(owner, receiver, attr)
+    if found is None:
+        return None
+    if found.kind == "property":
+        return engine.call(found.but(kind="function"), [], {}, frame, node)
+    return engine.outer(found, frame, node)

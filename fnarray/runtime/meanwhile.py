@@ -1,0 +1,127 @@
+"""A first call that does not wait: the program is evaluated while it is compiled on a thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from ..config import scoped, scoped_values
+from ..core.fork import settled_before_forks
+from ..core.forms import Inline
+from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from ..core.quiet import quietly
+
+Run = Callable[..., tuple[np.ndarray, ...]]
+
+
+def can_evaluate(graph: Graph) -> bool:
+    """Whether a program may run op by op: it has no effects, which must happen once, and no loops.
+
+    A loop's turns by NumPy soon take longer than its compilation.
+    """
+    return all(
+        can_evaluate(inner.jaxpr)
+        if (inner := _inlined(eqn))
+        else eqn.primitive.quiet and not eqn.primitive.effects
+        for eqn in graph.eqns
+    )
+
+
+def _inlined(eqn: Eqn) -> ClosedGraph | None:
+    """Return the graph that an equation calls."""
+    form = None if eqn.primitive.quiet else eqn.form()
+    return form.graph if isinstance(form, Inline) else None
+
+
+def evaluate(graph: ClosedGraph, args: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Run a program op by op; return fresh arrays, as its compiled form does."""
+    outs = quietly(_evaluated, graph.jaxpr, (*graph.consts, *args))
+    return tuple(
+        np.array(x, aval.dtype, order="C") for x, aval in zip(outs, graph.out_avals, strict=True)
+    )
+
+
+def _evaluated(graph: Graph, args: Sequence[Any]) -> list[Any]:
+    env: dict[Var, Any] = dict(zip((*graph.constvars, *graph.invars), args, strict=True))
+
+    def read(atom: Atom) -> Any:
+        return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
+
+    for eqn in graph.eqns:
+        operands = list(map(read, eqn.invars))
+        if inner := _inlined(eqn):
+            outs = _evaluated(inner.jaxpr, (*inner.consts, *operands))
+        else:
+            outs = eqn.primitive.eval(*operands, **eqn.params)
+            outs = outs if eqn.primitive.multiple_results else (outs,)
+        for var, out in zip(eqn.outvars, outs, strict=True):
+            env[var] = np.asarray(out, var.aval.dtype)
+    return list(map(read, graph.outvars))
+
+
+class Meanwhile:
+    """A program that is evaluated for as long as it is being compiled.
+
+    Attributes
+    ----------
+    run : callable
+        As `Executable.run`; read it at each call. An error of the compilation is raised by the
+        next call; calls after that compile, and wait.
+    """
+
+    def __init__(self, graph: ClosedGraph, load: Callable[[], Run]):
+        self._graph = graph
+        self._load = load
+        self.run: Run = self._evaluate
+        own = scoped_values()
+        # No daemon: LLVM must not be at work when the process ends, so the end waits for it.
+        self._thread = threading.Thread(target=self._compile, args=(own,), name="fnarray compiler")
+        _pending.add(self)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the program is compiled, or cannot be."""
+        self._thread.join()
+
+    def _compile(self, settings: list[tuple[str, Any]]) -> None:
+        try:
+            with ExitStack() as stack:
+                for name, value in settings:
+                    stack.enter_context(scoped(name, value))
+                self.run = self._load()
+        except BaseException as error:  # the caller is elsewhere: the next call raises it
+            self.run = self._failed(error)
+        finally:
+            _pending.discard(self)
+
+    def _failed(self, error: BaseException) -> Run:
+        def run(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+            self.run = self._wait
+            raise error
+
+        return run
+
+    def _wait(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        self.run = self._load()
+        return self.run(*arrays)
+
+    def _evaluate(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        return evaluate(self._graph, arrays)
+
+
+_pending: weakref.WeakSet[Meanwhile] = weakref.WeakSet()
+
+
+def wait() -> None:
+    """Wait for all that is being compiled."""
+    for each in list(_pending):
+        each.wait()
+
+
+# A child has no such thread, and would inherit its locks.
+settled_before_forks(wait)

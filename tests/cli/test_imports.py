@@ -1,0 +1,90 @@
+"""What a process imports, by list and by count: a start is no longer than what it loads.
+
+Nothing is timed here. A module that turns up in vain is found by ``python -X importtime``; one that
+is needed raises the number below, with the reason in the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+#: Never on the way to a result: another compiler, what reads metadata or the network, SciPy.
+NEVER = """
+    numba scipy jax opt_einsum rich cloudpickle threadpoolctl importlib.metadata email socket select
+    ssl http urllib.request platformdirs asyncio subprocess multiprocessing
+"""
+#: Not for a program that an earlier process left: LLVM, tracing's checks, operations' rules, and
+#: what those import.
+WARM = """
+    llvmlite importlib.resources tempfile zipfile lzma bz2 json argparse decimal random sysconfig
+    fnarray.purity.live fnarray.compile.pipeline fnarray.compile.schedule
+    fnarray.compile.cpu.native.kernel fnarray.transforms fnarray.numpy._ufuncs
+    fnarray.numpy._methods
+"""
+IMPORT = "import fnarray.numpy as jnp"
+ARRAY = f"{IMPORT}; x = jnp.ones(3)"
+CALL = """
+import fnarray, fnarray.numpy as jnp
+@fnarray.jit
+def f(x):
+    return jnp.where(x > 0, jnp.tanh(x), 0) + 1
+def main():
+    return f(jnp.ones(3)).block_until_ready()
+"""
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Return what runs a program in a new process: the modules it had beyond NumPy's."""
+
+    def imported(code):
+        (tmp_path / "program.py").write_text(code)
+        main = (
+            "import sys, numpy; before = set(sys.modules); import program\n"
+            "getattr(program, 'main', int)()\n"
+            "found = sorted(set(sys.modules) - before); import json; print(json.dumps(found))"
+        )
+        env = {"PYTHONPATH": str(tmp_path), "FNARRAY_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", main], capture_output=True, text=True, check=False, env=env
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return imported
+
+
+def ours(modules):
+    return [name for name in modules if name.split(".")[0] in ("fnarray", "fnarray_kernels")]
+
+
+def met(modules, words):
+    return [m for m in modules if any(f"{m}.".startswith(f"{w}.") for w in words.split())]
+
+
+def test_import(imported):
+    """The surface alone: a table of names, no array library of ours behind it."""
+    modules = imported(IMPORT)
+    assert not met(modules, NEVER + WARM + " optree ml_dtypes fnarray.ops fnarray.core.array")
+    assert len(ours(modules)) <= 8, ours(modules)
+
+
+def test_an_array(imported):
+    """To make an array takes dtypes, trees, and the few operations that make arrays."""
+    modules = imported(ARRAY)
+    assert not met(modules, NEVER + WARM + " fnarray.compile fnarray.control fnarray.api hashlib")
+    assert len(ours(modules)) <= 38, ours(modules)
+
+
+def test_a_first_call_cold_and_warm(imported):
+    """A call that compiles imports no other compiler; one that finds its program, none at all."""
+    cold = imported(CALL)
+    assert not met(cold, NEVER)
+    assert len(ours(cold)) <= 215, ours(cold)
+    warm = imported(CALL)
+    assert not met(warm, NEVER + WARM)
+    assert len(ours(warm)) <= 80, ours(warm)

@@ -1,0 +1,170 @@
+"""Programs too large, interrupted compilations, processors that LLVM does not know."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fnarray as fa
+from fnarray.compile import pipeline, room
+from fnarray.compile.cache import store
+from fnarray.compile.cpu import build
+from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.processor import processor
+from fnarray.config import config
+from fnarray.errors import FnarrayError, ProgramSizeError
+
+pytestmark = pytest.mark.cpu
+X = np.ones(3, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path):
+    """Start each test with nothing in memory and nothing on disk."""
+    before = config.cache_dir
+    config.update("cache_dir", str(tmp_path))
+    build.forget()
+    pipeline._executables.clear()
+    yield
+    config.update("cache_dir", before)
+
+
+def unrolled(x):
+    def body(c, _):
+        for k in range(100):
+            c = c * 0.5 + k
+        return c, None
+
+    return fa.lax.scan(body, x, None, length=4)[0]
+
+
+def test_a_program_too_large_names_its_largest_part(monkeypatch):
+    """The error says what is large, where it stands, and what to write instead."""
+    monkeypatch.setattr(room, "SMALL", 50)
+    monkeypatch.setattr(room, "available", lambda: 1_000_000)
+    with pytest.raises(ProgramSizeError) as caught:
+        fa.jit(unrolled)(X)
+    text = str(caught.value)
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, FnarrayError)
+    for part in ("the body of the scan at", "200 operations", "test_bad_input.py", "lax.scan"):
+        assert part in text, text
+
+
+def test_a_program_that_fits_is_compiled(monkeypatch):
+    """The memory there is decides, not the size alone; where it is unknown, nothing is refused."""
+    monkeypatch.setattr(room, "SMALL", 50)
+    for free in (10**9, None):
+        monkeypatch.setattr(room, "available", lambda free=free: free)
+        assert fa.jit(lambda x: unrolled(x))(X).shape == (3,)
+
+
+def test_available_memory():
+    """The system says how much there is, and a limit of the process lowers it."""
+    code = (
+        "import resource; from fnarray.compile.room import available; print(available());"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**30, resource.RLIM_INFINITY));"
+        "print(available())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, limited = map(int, done.stdout.split())
+    assert 0 <= limited < 2**30
+    assert first >= limited
+
+
+PEAK = """
+import resource
+import numpy as np, fnarray as fa, fnarray.numpy as fnp
+x = fnp.asarray(np.ones(1000, np.float32))
+fa.jit(lambda x: x + 1)(x)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def f(x):
+    y = x
+    for k in range(1000):
+        y = fnp.tanh(y) * (0.5 + k / 1000) + x
+    return y
+fa.jit(f)(x)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_memory_of_3000_operations(tmp_path):
+    """Compiling them adds less than 300 MB at the peak."""
+    env = {**os.environ, "FNARRAY_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK], env=env, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 300
+
+
+@pytest.mark.parametrize("where", ["_optimised", "address_of", "put"])
+def test_an_interrupted_compilation_leaves_nothing(monkeypatch, tmp_path, where):
+    """Interrupted while LLVM works, before code is loaded, or at its file: the next call works."""
+    owner = store if where == "put" else machine
+    plain, calls = getattr(owner, where), []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return plain(*args)
+
+    kernel._trampoline()
+    monkeypatch.setattr(owner, where, interrupted)
+    f = fa.jit(lambda x: x * 7 - 1)
+    with pytest.raises(KeyboardInterrupt):
+        f(X)
+    assert not [p for p in Path(tmp_path).rglob("*") if p.is_file() and p.suffix == ".tmp"]
+    np.testing.assert_array_equal(f(X), X * 7 - 1)
+    build.forget()
+    np.testing.assert_array_equal(fa.jit(lambda x: x * 7 - 1)(X), X * 7 - 1)
+
+
+class Features(dict):
+    def flatten(self):
+        return ",".join(f"+{name}" for name in self)
+
+
+@pytest.fixture
+def unknown(monkeypatch):
+    """Let LLVM know nothing of the processor but what the test says."""
+
+    def say(name, features):
+        monkeypatch.setattr(machine.llvm, "get_host_cpu_name", lambda: name)
+        monkeypatch.setattr(machine.llvm, "get_host_cpu_features", features)
+        processor.cache_clear()
+        machine._target.cache_clear()
+
+    yield say
+    monkeypatch.undo()
+    processor.cache_clear()
+    machine._target.cache_clear()
+
+
+def no_features():
+    raise RuntimeError("failed")
+
+
+@pytest.mark.parametrize(
+    ("features", "told"),
+    [(no_features, "cannot tell"), (lambda: Features(sse2=True), "features it reports")],
+)
+def test_an_unknown_processor_gets_a_baseline(unknown, features, told, capfd):
+    """Its code runs, LLVM has nothing to complain of, and the report says so."""
+    unknown("generic", features)
+    compiled = fa.jit(lambda x: fa.numpy.exp(x) * 3).lower(X).compile()
+    np.testing.assert_allclose(compiled(X), np.exp(X) * 3, rtol=1e-6)
+    assert told in pipeline.compile_graph(fa.make_jaxpr(lambda x: x + 1)(X)).plan_text
+    assert not machine.wide_vectors()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_known_processor_is_not_told():
+    """The report says nothing where there is nothing to say."""
+    text = pipeline.compile_graph(fa.make_jaxpr(lambda x: x + 1)(X)).plan_text
+    assert ("processor:" in text) == bool(processor().note)

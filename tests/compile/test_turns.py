@@ -1,0 +1,111 @@
+"""Which loops the native compiler orders to be vectorised, and that LLVM can obey."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cpu.build import KernelSource
+from fnarray.compile.cpu.native import kernel, machine
+from tests.compilers.compare import Report, both
+
+SIGNATURE = ("f32[1]", "f32[1]", "f32[1]", "i64")
+LONG = "".join(f"        t{k + 1} = (t{k} * t0)\n" for k in range(1, 50))
+
+#: A body of ``for i in range(SIZE)``, the size, and what its loop is told, as words of metadata.
+BODIES = {
+    "elementwise": ("        out[i] = (x[i] + y[i])\n", "n", {"width", "one"}),
+    "shifted": ("        out[i] = (x[u(i + 1)] + y[0])\n", "n", {"width", "one"}),
+    "strided": ("        out[i] = x[u(2 * i)]\n", "n", set()),
+    "gathered": ("        t0 = y[i]\n        out[i] = x[u(i64(t0))]\n", "n", set()),
+    "scattered": ("        t0 = y[i]\n        out[u(i64(t0))] = x[i]\n", "n", set()),
+    "read elsewhere": ("        out[i] = (x[i] + out[u(i + 1)])\n", "n", set()),
+    "carried": ("        c = (c * x[i])\n        out[i] = c\n", "n", set()),
+    "added up": ("        c = sc.radd(c, x[i])\n", "n", set()),
+    "least so far": ("        c = sc.minimum(c, x[i])\n        out[i] = c\n", "n", set()),
+    "a long sum": (
+        f"        t0 = y[i]\n        t1 = x[i]\n{LONG}        c = sc.radd(c, t50)\n",
+        "n",
+        {"width", "two"},
+    ),
+    "a sum read again": (
+        f"        t0 = y[i]\n        t1 = c\n{LONG}        c = sc.radd(c, t50)\n",
+        "n",
+        set(),
+    ),
+    "few": ("        out[i] = (x[i] + y[i])\n", "10", {"width", "one", "masks"}),
+    "very few": ("        out[i] = (x[i] + y[i])\n", "3", set()),
+}
+WORDS = {
+    "vectorize.width": "width",
+    'interleave.count", i32 1': "one",
+    'interleave.count", i32 2': "two",
+    "vectorize.predicate": "masks",
+}
+
+
+def source(body: str, size: str, head: str = "") -> KernelSource:
+    text = (
+        f"def kernel(x, y, out, n):\n{head}    c = f32(1.0)\n    for i in range({size}):\n{body}"
+        "    out[0] = (out[0] + c)\n"
+    )
+    return KernelSource(text, SIGNATURE)
+
+
+def told(text: str) -> set[str]:
+    """Words of what the loops of a module are told, but that they stay loops."""
+    nodes = dict(re.findall(r"^!(\d+) = (.*)$", text, re.M))
+    loops = re.findall(r"^br .*!llvm\.loop !(\d+)$", text, re.M)
+    hints = {nodes[k] for loop in loops for k in re.findall(r"!(\d+)", nodes[loop]) if k != loop}
+    return {word for key, word in WORDS.items() if any(key in hint for hint in hints)}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_orders(name):
+    """A loop is ordered where its turns are surely independent and lie along memory."""
+    body, size, expected = BODIES[name]
+    assert told(kernel.lower("k", source(body, size), 512)) == expected
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_llvm_obeys(name, capfd):
+    """No order is one that LLVM cannot follow, which it would tell the user."""
+    body, size, _ = BODIES[name]
+    machine.assembly(kernel.lower("k", source(body, size), 512))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_masks_are_for_avx_512_alone():
+    """Elsewhere masked stores are slow, and few turns are written out."""
+    body, size, _ = BODIES["few"]
+    assert "masks" not in told(kernel.lower("k", source(body, size), None))
+
+
+def test_loops_around_loops_stay():
+    """What holds a loop of unknown length is not written out, however few its turns."""
+    body = "        for j in range(n):\n            out[u(n * i + j)] = x[j]\n"
+    text = kernel.lower("k", source(body, "3"), 512)
+    assert len(re.findall(r"!llvm\.loop", text.partition("!0 =")[0])) == 2
+
+
+def test_a_recurrence_of_least_values_stays_a_loop():
+    """In a sequential kernel, where LLVM would write it out with jumps that data decide."""
+    body, size, _ = BODIES["least so far"]
+    flush = "    mode = fk.rounding.flush_subnormal()\n"
+    assert "unroll.disable" in kernel.lower("k", source(body, size, flush), 512)
+    assert "unroll.disable" not in kernel.lower("k", source(BODIES["carried"][0], size, flush), 512)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(set(BODIES) - {"scattered"}))
+def test_same_bits_as_numba(name):
+    """However a loop is vectorised, its elements have Numba's bits; sums may be reordered."""
+    body, size, _ = BODIES[name]
+    report = Report()
+    run = both(report, source(body, size))
+    for n in (1, 15, 16, 17, 100):
+        x = np.linspace(0.5, 1.5, 300, dtype=np.float32)
+        run(x, np.arange(300, dtype=np.float32) / 300, np.ones(300, np.float32), n)
+    assert not report.differences, report.differences[0]

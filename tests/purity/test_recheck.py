@@ -1,0 +1,136 @@
+"""``config.recheck``: a compiled program is traced again, and compared with what it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray import lax
+from fnarray.config import config, effects, scoped
+from fnarray.errors import ReadEffectError
+
+X = jnp.float32(1.5)
+table = {"k": 2.0}
+weights = [np.ones(2, np.float32)]
+
+#: What is changed unseen, with the check of effects off: function, change, what the error says.
+UNSEEN = {
+    "number": (lambda x: x * table["k"], lambda: table.update(k=3.0), "table"),
+    "branch": (
+        lambda x: x + 1 if table["k"] > 2.5 else x * 2, lambda: table.update(k=3.0), "table",
+    ),
+    "array": (lambda x: x * jnp.asarray(weights[0]), lambda: weights[0].fill(5.0), "weights"),
+    "loop": (
+        lambda x: lax.fori_loop(0, 2, lambda i, c: c * table["k"], x),
+        lambda: table.update(k=3.0), "table",
+    ),
+    "inner jit": (
+        (lambda g: lambda x: g(x) + table["k"])(fnarray.jit(lambda x: x * table["k"])),
+        lambda: table.update(k=3.0), "table",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    """Leave what the tests change as it was."""
+    yield
+    table.update(k=2.0)
+    weights[0].fill(1.0)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("how", UNSEEN)
+def test_a_change_is_an_error(how):
+    """The error names the line and the name that changed; nothing is computed."""
+    fun, change, name = UNSEEN[how]
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.jit(fun)
+        first = program(X)
+        np.testing.assert_array_equal(program(X), first)
+        change()
+        with pytest.raises(ReadEffectError, match=rf"Changed since: .*{name}") as caught:
+            program(X)
+    assert "test_recheck.py" in str(caught.value)
+
+
+@pytest.mark.cpu
+def test_sampled_calls():
+    """Calls 2, 4, 8, ... are traced again, and no others."""
+    traces = []
+
+    def f(x):
+        traces.append(1)
+        return x * 2
+
+    with effects("off"), scoped("recheck", "sampled"):
+        program = fnarray.jit(f)
+        at = []
+        for call in range(1, 18):
+            before = len(traces)
+            program(X)
+            if len(traces) > before:
+                at.append(call)
+    assert at == [1, 2, 4, 8, 16]
+
+
+@pytest.mark.cpu
+def test_off_is_the_default_and_traces_once():
+    """Without it a program is not traced again."""
+    traces = []
+
+    def f(x):
+        traces.append(1)
+        return x * 2
+
+    assert config.recheck == "off"
+    with effects("off"):
+        program = fnarray.jit(f)
+        for _ in range(5):
+            program(X)
+    assert len(traces) == 1
+
+
+@pytest.mark.cpu
+def test_what_a_guard_sees_is_traced_again():
+    """A change that is seen is no error: the program is made anew."""
+    held = np.full(1, 2.0, np.float32)
+
+    def f(x):
+        return x * held[0]
+
+    with scoped("recheck", "always"):
+        program = fnarray.jit(f)
+        assert program(X) == 3.0
+        held[0] = 4.0
+        assert program(X) == 6.0
+
+
+@pytest.mark.cpu
+def test_containers_statics_and_structures():
+    """Programs of every signature are compared with their own."""
+
+    def f(tree, n, scale=1.0):
+        return {"sum": (tree["a"] + tree["b"][0]) * n * scale}
+
+    with scoped("recheck", "always"):
+        program = fnarray.jit(f, static_argnums=1)
+        for n in (2, 3, 2, 3):
+            for tree in ({"a": X, "b": [X]}, {"a": jnp.ones(2), "b": [X]}):
+                np.testing.assert_allclose(
+                    program(tree, n)["sum"], (np.asarray(tree["a"]) + 1.5) * n
+                )
+
+
+def test_the_environment():
+    """``FNARRAY_RECHECK`` sets it for a process."""
+    code = "from fnarray.config import config; print(config.recheck)"
+    env = {**os.environ, "FNARRAY_RECHECK": "sampled"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.strip() == "sampled"

@@ -1,0 +1,125 @@
+"""Nothing goes stale: whatever is changed, the next call sees it, or the first was refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.errors import EffectError
+
+from .stale import Row, arrays, containers, names, objects
+
+ROWS: dict[str, Row] = {
+    f"{module.__name__.rpartition('.')[2]}: {name}": row
+    for module in (arrays, containers, names, objects)
+    for name, row in module.ROWS.items()
+}
+X = jnp.float32(1.5)
+
+
+def module_of(row: Row, folder, number: int) -> types.ModuleType:
+    """Import a row's module, from a file as a user's is."""
+    path = folder / f"stale_{number}.py"
+    path.write_text(row.source())
+    made = types.ModuleType(path.stem)
+    made.__file__ = str(path)
+    sys.modules[path.stem] = made
+    exec(compile(path.read_text(), path, "exec"), made.__dict__)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return where the modules of this file are written."""
+    return tmp_path_factory.mktemp("stale")
+
+
+def result(program):
+    """Return what a call gives, or the findings for which it is refused."""
+    try:
+        return np.asarray(program(X))
+    except EffectError as error:
+        return [f.code for f in error.findings]
+
+
+@pytest.mark.cpu
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("name", ROWS)
+def test_a_change_is_seen(name, folder):
+    """The new value, or a finding at the first call or the next: never the old value."""
+    made = module_of(ROWS[name], folder, list(ROWS).index(name))
+    before = result(made.f)
+    program = fnarray.jit(made.f)
+    first = result(program)
+    if isinstance(first, list):
+        assert first
+        return
+    np.testing.assert_allclose(first, before, rtol=1e-6)
+    exec(made.CHANGE, made.__dict__)
+    after = result(made.f)
+    assert not np.array_equal(before, after), "the change changes nothing"
+    seen = result(program)
+    if isinstance(seen, list):
+        assert seen
+    else:
+        np.testing.assert_allclose(seen, after, rtol=1e-6)
+
+
+#: Rows that a process runs before, or after, their change, over one disk cache.
+SAMPLE = [name for name in ROWS if name.startswith("names:")][::6] + [
+    name for name in ROWS if not name.startswith("names:")
+][::24]
+RUN = """
+import sys, runpy, types, json
+import numpy as np
+import fnarray, fnarray.numpy as jnp
+from fnarray.errors import EffectError
+changed, out = sys.argv[1] == "1", {}
+for path in sys.argv[2:]:
+    made = types.ModuleType(path); made.__file__ = path; sys.modules[path] = made
+    exec(compile(open(path).read(), path, "exec"), made.__dict__)
+    if changed:
+        exec(made.CHANGE, made.__dict__)
+    try:
+        x = jnp.float32(1.5)
+        out[path] = [np.asarray(fnarray.jit(made.f)(x)).tolist(), np.asarray(made.f(x)).tolist()]
+    except EffectError:
+        out[path] = "refused"
+print(json.dumps(out))
+"""
+
+
+def test_a_change_is_seen_by_another_process(folder, cache_dir):
+    """The cache on disk is warm from before the change: it gives back no old value."""
+    paths = []
+    for name in SAMPLE:
+        path = folder / f"other_{list(ROWS).index(name)}.py"
+        path.write_text(ROWS[name].source())
+        paths.append(str(path))
+
+    def run(changed):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", RUN, changed, *paths],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    before, after = run("0"), run("1")
+    seen = [path for path in paths if "refused" not in (before[path], after[path])]
+    assert len(seen) >= 10
+    for path in seen:
+        for compiled, plain in (before[path], after[path]):
+            np.testing.assert_allclose(compiled, plain, rtol=1e-6)
+        assert before[path] != after[path]
+
+
+def test_there_are_enough_of_them():
+    """The suite covers all kinds of things that can be captured."""
+    assert len(ROWS) >= 400
