@@ -335,6 +335,27 @@ def test_few_turns_are_a_masked_vector_with_the_same_bits():
     assert not report.differences, report.differences[0]
 
 
+APART = """
+def kernel(x, out, n):
+    for i in range(n):
+        for j in range(6):
+            t0 = vm.tanh(x[u(6 * i + j)])
+            out[u(24 * i + 4 * j + 1)] = t0
+"""
+
+
+def test_few_turns_of_dear_functions_are_masked_wherever_they_store():
+    """Stores apart from each other cost less than functions one by one."""
+    src = source(APART, "f64[1]", "f64[1]", "i64")
+    assert is_masked(kernel.lower("k", src, 512))
+    assert not is_masked(
+        kernel.lower("k", source(APART.replace("vm.tanh", ""), *src.signature), 512)
+    )
+    report = Report()
+    both(report, src)(np.linspace(-3.0, 3.0, 48), np.zeros(192), 8)
+    assert not report.differences, report.differences[0]
+
+
 def test_called_functions_give_the_same_bits():
     """A function written once and called, in vectors and one by one, is the text it replaces."""
     src = source(TWO_FUNCTIONS, "f32[1]", "f32[1]", "i64")

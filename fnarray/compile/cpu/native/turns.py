@@ -56,7 +56,8 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
-        if module.masks and turn.along and not turn.sums and not turn.traps:
+        fast = turn.along or turn.dear
+        if module.masks and fast and not turn.sums and not turn.traps:
             return "masked" if size >= min(module.lanes // 2, FEW) else None
         if size < module.lanes:
             return None
@@ -89,6 +90,8 @@ class _Turn:
         Whether turns may be taken in any order, or together.
     along : bool
         Whether what the turns read and write lies side by side in memory.
+    dear : bool
+        Whether a function is called that takes as long as many loads and stores one by one.
     sums : bool
         Whether the turns add something up, in any order.
     traps : bool
@@ -101,7 +104,7 @@ class _Turn:
     ):
         self.counter = counter
         self.integers = integers
-        self.sums = self.traps = False
+        self.dear = self.sums = self.traps = False
         self.called: set[str] = set()
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
@@ -146,6 +149,7 @@ class _Turn:
             return False  # a function with loops, perhaps
         self.called.add(function.attr)
         self.traps |= bool(_TRAPS[self.integers].search(function.attr))
+        self.dear |= function.value.id == "vm"
         return function.value.id in ("sc", "vm")
 
     def _along(self, place: ast.expr) -> bool:
