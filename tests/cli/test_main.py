@@ -80,13 +80,18 @@ def test_specs(text: str, shape: tuple[int, ...], dtype: str) -> None:
     assert spec.dtype.name == dtype
 
 
-def test_cache_info_and_clear(capsys) -> None:
+def test_cache_info_and_clear(capsys, tmp_path) -> None:
     """``cache info`` counts entries, ``cache clear`` empties the directory."""
-    fnarray.jit(lambda x: x * 3.25)(1.0)
-    assert main(["cache", "info"]) == 0
-    assert "kernels" in capsys.readouterr().out
-    assert main(["cache", "clear"]) == 0
-    assert "kernels    0" in capsys.readouterr().out
+    before = fnarray.config.cache_dir
+    fnarray.config.update("cache_dir", str(tmp_path / "own"))  # tests beside write to theirs
+    try:
+        fnarray.jit(lambda x: x * 3.25)(1.0)
+        assert main(["cache", "info"]) == 0
+        assert "kernels" in capsys.readouterr().out
+        assert main(["cache", "clear"]) == 0
+        assert "kernels    0" in capsys.readouterr().out
+    finally:
+        fnarray.config.update("cache_dir", before)
 
 
 def test_env_runs_as_a_module() -> None:

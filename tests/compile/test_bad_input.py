@@ -14,7 +14,7 @@ import fnarray as fa
 from fnarray.compile import pipeline, room
 from fnarray.compile.cache import store
 from fnarray.compile.cpu import build
-from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.native import load, machine
 from fnarray.compile.cpu.processor import processor
 from fnarray.config import config
 from fnarray.errors import FnarrayError, ProgramSizeError
@@ -105,7 +105,7 @@ def test_memory_of_3000_operations(tmp_path):
 @pytest.mark.parametrize("where", ["_optimised", "address_of", "put"])
 def test_an_interrupted_compilation_leaves_nothing(monkeypatch, tmp_path, where):
     """Interrupted while LLVM works, before code is loaded, or at its file: the next call works."""
-    owner = store if where == "put" else machine
+    owner = {"put": store, "address_of": load}.get(where, machine)
     plain, calls = getattr(owner, where), []
 
     def interrupted(*args):
@@ -114,7 +114,7 @@ def test_an_interrupted_compilation_leaves_nothing(monkeypatch, tmp_path, where)
             raise KeyboardInterrupt
         return plain(*args)
 
-    kernel._trampoline()
+    load._trampoline()
     monkeypatch.setattr(owner, where, interrupted)
     f = fa.jit(lambda x: x * 7 - 1)
     with pytest.raises(KeyboardInterrupt):

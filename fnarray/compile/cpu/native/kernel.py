@@ -52,7 +52,8 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
         lanes = _lanes(src, width)
         uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
         shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
-        module = Module(lanes, width == 512, shares)
+        integers = any(code[0] in "iu" and "[" in code for code in src.signature)
+        module = Module(lanes, width == 512, shares, integers)
         body = Statements(module, text)
         body.kinds = known
         body.returns, body.single = [], True

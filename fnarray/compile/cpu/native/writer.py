@@ -48,6 +48,8 @@ class Module:
         Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
     sharing : frozenset of str
         Functions of `vmath` that are called.
+    integers : bool
+        Whether there are arrays of integers, whose division must not be tried on nothing.
     loops : list of str
         The orders of its loops, as in `turns`.
     words : mapping
@@ -57,6 +59,7 @@ class Module:
     lanes: int = 0
     masks: bool = False
     sharing: frozenset[str] = frozenset()
+    integers: bool = False
     declared: dict[str, tuple[str, tuple[str, ...]]] = field(
         default_factory=dict[str, tuple[str, tuple[str, ...]]]
     )
