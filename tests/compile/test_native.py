@@ -305,7 +305,8 @@ def test_products_in_loops(dtype, terms):
     def chain(first, xs):
         def step(x, y):
             x = fnp.einsum(terms, x, y) + y
-            return x, x
+            a, b, c = fnp.exp(x), fnp.exp(-y), fnp.exp(x * y)  # one function, called
+            return x, a * b + c
 
         return lax.scan(step, first, xs)[1]
 
