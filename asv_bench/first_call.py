@@ -275,6 +275,8 @@ def spawn(module: str, name: str, phases: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "FNARRAY_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu"}
         env.pop("JAX_COMPILATION_CACHE_DIR", None)
+        # JAX is installed with its byte code; without, a first call would compile our sources too.
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [sys.executable, __file__, "--sample", module, name]
         done = subprocess.run(
             [*command, *(["--phases"] if phases else [])],

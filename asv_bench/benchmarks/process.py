@@ -19,9 +19,13 @@ STATUS = Path("/proc/self/status")
 
 
 def environment(cache: str) -> dict[str, str]:
-    """Both modules' disk caches in one folder; JAX's set to keep everything, its best case."""
+    """Both modules' disk caches in one folder; JAX's set to keep everything, its best case.
+
+    Byte code is written, as JAX is installed with its own: a source tree has it from the first
+    process on.
+    """
     return {
-        **os.environ,
+        **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH")))),
         "FNARRAY_CACHE_DIR": f"{cache}/fnarray",
         "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax",

@@ -21,6 +21,11 @@ def _libraries(with_scipy: bool) -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+def look_again() -> None:
+    """Forget which libraries are loaded: one more is."""
+    _libraries.cache_clear()
+
+
 class OneThread:
     """Context in which BLAS keeps to the calling thread; may be entered by several at once."""
 

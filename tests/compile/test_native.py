@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import pickle
 import platform
@@ -15,9 +16,13 @@ import threading
 import numpy as np
 import pytest
 
+import fnarray
+import fnarray.numpy as fnp
+from fnarray import lax
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.build import KernelSource, load
-from fnarray.compile.cpu.native import elf, kernel, machine
+from fnarray.compile.cpu.native import blas, elf, kernel, machine
+from fnarray.compile.cpu.native import load as loading
 from fnarray.compile.cpu.native.elf import Object
 from fnarray.compile.cpu.native.types import Fallback
 from fnarray.config import config
@@ -248,6 +253,146 @@ def test_memory_is_written_or_run_never_both():
         r for span, r in spans if int(span.split("-")[0], 16) <= at < int(span.split("-")[1], 16)
     )
     assert rights == "r-xp"
+
+
+PRODUCT = """
+def kernel(a_, b_, out_, batch, m, k, n):
+    a = flat(a_)
+    b = flat(b_)
+    out = flat(out_)
+    fk.gemm.batched(a, b, out, batch, m, k, n)
+"""
+#: Batch, rows, terms and columns: vectors, matrices, and each of them empty.
+SIZES = (
+    (1, 1, 1, 1), (2, 1, 5, 1), (3, 1, 7, 9), (2, 8, 7, 1), (2, 33, 17, 40), (1, 128, 200, 64),
+    (0, 3, 3, 3), (2, 0, 3, 3), (2, 3, 0, 3), (2, 3, 3, 0), (1, 1, 0, 1),
+)  # fmt: skip
+KINDS = {"f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16"}
+
+
+def numbers(dtype, *shape):
+    """Draw normal numbers, complex ones where the dtype is."""
+    rng = np.random.default_rng(shape)
+    parts = rng.standard_normal((2, *shape)) * [[1], [dtype[0] == "c"]]
+    return (parts[0] + 1j * parts[1]).astype(dtype) if dtype[0] == "c" else parts[0].astype(dtype)
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_products_are_those_of_numba(code):
+    """BLAS is called as Numba calls it: the same routine for vectors and matrices of any size."""
+    report, dtype = Report(), KINDS[code]
+    run = both(report, source(PRODUCT, *[f"{code}[3]"] * 3, *["i64"] * 4))
+    for batch, m, k, n in SIZES:
+        a, b, out = (
+            numbers(dtype, math.prod(shape)).reshape(shape)
+            for shape in ((batch, m, k), (batch, k, n), (batch, m, n))
+        )
+        run(a, b, out, batch, m, k, n)
+        np.testing.assert_allclose(out, a @ b, rtol=2e-4, atol=2e-4)
+    assert not report.fallbacks
+    assert not report.differences, report.differences[0]
+
+
+@pytest.mark.parametrize("dtype", KINDS.values())
+@pytest.mark.parametrize("terms", ["ij,jk->ik", "ji,jk->ik", "ij,kj->ik", "bij,bkj->bik"])
+def test_products_in_loops(dtype, terms):
+    """Operands transposed or in batches, in a scan, are left to nobody, with Numba's bits."""
+    n = 32
+    shape = (2, n, n) if "b" in terms else (n, n)
+    xs = numbers(dtype, 5 * math.prod(shape)).reshape(5, *shape) / n
+    first = numbers(dtype, math.prod(shape)).reshape(shape)
+
+    def chain(first, xs):
+        def step(x, y):
+            x = fnp.einsum(terms, x, y) + y
+            a, b, c = fnp.exp(x), fnp.exp(-y), fnp.exp(x * y)  # one function, called
+            return x, a * b + c
+
+        return lax.scan(step, first, xs)[1]
+
+    build.fallbacks.clear()
+    results = []
+    for compiler in ("native", "numba"):
+        config.update("compiler", compiler)
+        results.append(np.asarray(fnarray.jit(chain)(first, xs)))
+        build.forget()
+    assert not build.fallbacks
+    np.testing.assert_array_equal(*results)
+
+
+def test_products_by_the_way_that_scipy_documents(monkeypatch):
+    """Where SciPy's library has other names, the routines are those of its module, as Numba's."""
+    src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 4)
+    assert blas.address("fnarray_zgemm")
+    assert not blas.address("fnarray_zheev")
+    monkeypatch.setattr(blas, "of_wheel", lambda routine: None)
+    config.update("compiler", "native")
+    call = load(src)
+    for batch, m, k, n in SIZES[:5]:
+        a, b = numbers("c16", batch * m * k), numbers("c16", batch * k * n)
+        a, b, out = a.reshape(batch, m, k), b.reshape(batch, k, n), np.zeros((batch, m, n), "c16")
+        call(a, b, out, batch, m, k, n)
+        np.testing.assert_allclose(out, a @ b)
+
+
+def test_products_without_blas_are_left_to_numba(monkeypatch):
+    """A process without the routines says so; a cached kernel that wants them is refused."""
+    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 4)
+    code = kernel.compile_kernel("k", src)
+    monkeypatch.setattr(blas, "address", lambda symbol: None)
+    monkeypatch.setattr(machine.llvm, "address_of_symbol", lambda symbol: None)
+    with pytest.raises(LookupError, match="fnarray_s"):
+        loading.rebuild("k", src.signature, code)
+    with pytest.raises(Fallback, match="fnarray_s"):
+        kernel.compile_kernel("k", src)
+
+
+def test_products_beyond_the_integers_of_blas_are_refused():
+    """More rows than BLAS can count are an error that says so, before anything is allocated."""
+    shapes = [fnarray.ShapeDtypeStruct(s, np.float32) for s in ((2**31, 8), (4, 8, 8))]
+
+    def chain(x, ys):
+        return lax.scan(lambda x, y: (x @ y, None), x, ys)[0]
+
+    with pytest.raises(fnarray.errors.UnsupportedOnTarget, match="2147483647"):
+        fnarray.jit(chain).lower(*shapes).compile()
+
+
+PROGRAM_OF_PRODUCTS = """
+import sys
+import numpy as np
+import fnarray, fnarray.numpy as fnp
+@fnarray.jit
+def f(x, ys):
+    return fnarray.lax.scan(lambda x, y: (fnp.tanh(x @ y), x @ y.T), x, ys)
+n = 80
+x, ys = np.eye(n, dtype=np.float32), np.full((3, n, n), 0.01, np.float32)
+for _ in range(2):
+    last, rows = f(x, ys)
+want = x
+for y, row in zip(ys, rows):
+    np.testing.assert_allclose(row, want @ y.T, rtol=1e-5)
+    want = np.tanh(want @ y)
+np.testing.assert_allclose(last, want, rtol=1e-5)
+from fnarray.compile.cpu.build import stats
+assert stats[sys.argv[1]] > 0, stats
+assert not {"numba", "scipy.special"} & set(sys.modules)
+from fnarray.threads.onethread import one_thread
+with one_thread:
+    from threadpoolctl import threadpool_info
+    held = {one["filepath"]: one["num_threads"] for one in threadpool_info()}
+assert any("scipy" in path for path in held) and set(held.values()) == {1}, held
+"""
+
+
+def test_products_in_every_process(tmp_path):
+    """Object code with products finds them in another process, held to one thread as NumPy's."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env |= {"FNARRAY_COMPILER": "native", "FNARRAY_CACHE_DIR": str(tmp_path / "cache")}
+    for way in ("compiled", "disk"):
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM_OF_PRODUCTS, way], env=env, check=True, timeout=600
+        )
 
 
 PROGRAM = """

@@ -67,6 +67,10 @@ def run_of(program: Program) -> Run:
         from .target import CPU  # 15 ms: only where several threads work
 
         namespace = CPU.names(CPU.limits)
+    elif "one_thread:" in program.text:
+        from ...threads.onethread import one_thread
+
+        namespace["one_thread"] = one_thread
     for j, (kernel, folds) in enumerate(zip(program.kernels, program.folds, strict=True)):
         namespace[f"kernel{j}"] = build.find(kernel.name, kernel.signature)
         for k, fold in enumerate(folds):

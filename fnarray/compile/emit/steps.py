@@ -12,12 +12,16 @@ import numpy as np
 
 from ...core.forms import Contract, Library, Pieces, Update
 from ...core.graph import Atom, Literal, Var
+from ...errors import UnsupportedOnTarget
 from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Operands, row_major
 from ..target import weighed
 from .values import Storage, Values
+
+#: The largest integer of BLAS.
+_INT = 2**31 - 1
 
 
 class Steps:
@@ -208,6 +212,12 @@ class Steps:
         batch = prod(lhs[a] for a in form.lhs_batch)
         inner = prod(lhs[a] for a in form.lhs_contract)
         rows, columns = (prod(shape) // (batch * inner) for shape in (lhs, rhs))
+        if node.out.aval.dtype.kind in "fc" and max(rows, inner, columns) > _INT:
+            raise UnsupportedOnTarget(
+                f"{node.eqn.primitive} at {node.eqn.source}: BLAS counts rows and columns to "
+                f"{_INT}, got ({rows}, {inner}) @ ({inner}, {columns}) inside of a loop. "
+                "Multiply outside of it, or part by part."
+            )
         work = weighed(rows * inner * columns, node.out.aval.dtype)
         self.values.product = max(self.values.product, work)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]

@@ -33,6 +33,16 @@ SYMBOLS: Final = {
     "fnarray_type_error": id(TypeError),
 }
 
+
+def named(symbol: str) -> int | None:
+    """Return the address of what a name of ours stands for; None for other names."""
+    if symbol in SYMBOLS or not symbol.startswith("fnarray_"):
+        return SYMBOLS.get(symbol)
+    from . import blas  # which few kernels need
+
+    return blas.address(symbol)
+
+
 TRAMPOLINE: Final = f"""
 @fnarray_ndarray = external global i8
 @fnarray_int = external global i8

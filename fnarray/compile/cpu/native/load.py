@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ...cache import store
 from ...cache.key import object_name
 from . import elf
-from .call import NAME, SYMBOLS, TRAMPOLINE, function
+from .call import NAME, TRAMPOLINE, function, named
 
 
 def rebuild(name: str, signature: tuple[str, ...], code: bytes) -> Callable[..., None]:
@@ -35,7 +35,7 @@ def address_of(name: str, code: bytes) -> int:
 
 
 def _find(symbol: str) -> int | None:
-    return SYMBOLS.get(symbol) or elf.in_process(symbol)
+    return named(symbol) or elf.in_process(symbol)
 
 
 @functools.cache

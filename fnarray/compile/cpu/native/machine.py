@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 
 from ....core.fork import holding_through_forks
 from ..processor import processor
-from . import call
+from .call import named
 from .elf import Object
 from .types import Fallback
 
@@ -44,8 +44,6 @@ _target: Final = functools.cache(_machine)
 
 @functools.cache
 def _engine() -> Any:
-    for name, address in call.SYMBOLS.items():
-        llvm.add_symbol(name, address)
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())  # which it then owns
 
 
@@ -105,4 +103,14 @@ def missing(code: bytes) -> list[str]:
     """Return the symbols that object code wants and this process does not have."""
     with lock:
         _engine()  # which makes LLVM look into the process
-    return [x for x in Object(code).wanted() if llvm.address_of_symbol(x) is None]
+        return [x for x in Object(code).wanted() if not _known(x)]
+
+
+def _known(symbol: str) -> bool:
+    """Whether LLVM finds a symbol, which it is told of where it is ours."""
+    if llvm.address_of_symbol(symbol) is not None:
+        return True
+    address = named(symbol)
+    if address is not None:
+        llvm.add_symbol(symbol, address)
+    return address is not None

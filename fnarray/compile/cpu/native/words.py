@@ -166,10 +166,14 @@ def _make(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
 
 
 def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
-    out = args[2]
-    if isinstance(out, Array) and out.dtype.kind in "fc":
-        raise Fallback("BLAS")
-    return to.function(texts[1], args)  # type: ignore[attr-defined]
+    arrays = [a for a in args[:3] if isinstance(a, Array)]
+    if len(arrays) < 3 or arrays[2].dtype.kind not in "fc":
+        return to.function(texts[1], args)  # type: ignore[attr-defined]
+    from . import products  # which few kernels hold
+
+    sizes = [to.cast(n, I64) for n in _numbers(to, args[3:])]
+    products.multiply(to, *arrays, sizes=sizes)
+    return Known(None)
 
 
 def _view(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
