@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..core.parse import parse
 from .scopes import Facts, FunctionNode
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
@@ -31,7 +32,7 @@ def tree_of(code: CodeType, lines: list[str]) -> ast.Module | None:
 def parsed(lines: list[str]) -> ast.Module | None:
     """Return the syntax tree of some lines, or None if they do not parse."""
     try:
-        return ast.parse("".join(lines))
+        return parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
 
@@ -99,7 +100,7 @@ def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
     if block[0][:1] in " \t":
         head = "\n" * (first - 2) + "if 1:\n"
     try:
-        tree: ast.Module | None = ast.parse(head + "".join(block))
+        tree: ast.Module | None = parse(head + "".join(block))
     except (SyntaxError, ValueError):
         tree = tree_of(code, lines)
     if tree is None:

@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from ....core.frozen import frozen
+from ....core.parse import parse
 from .types import Fallback
 
 Suite = tuple[int, ...]
@@ -46,7 +47,7 @@ class Text:
 
 def read_kernel(text: str, names: Mapping[str, Any]) -> Text:
     """Read the text of a kernel."""
-    (function,) = (x for x in ast.parse(text).body if isinstance(x, ast.FunctionDef))
+    (function,) = (x for x in parse(text).body if isinstance(x, ast.FunctionDef))
     return _read(function, names)
 
 
@@ -59,7 +60,7 @@ def read_function(function: Callable[..., Any]) -> Text:
         source = textwrap.dedent(inspect.getsource(function))
     except OSError as error:
         raise Fallback(f"no source of {function.__name__}") from error
-    (node,) = ast.parse(source).body
+    (node,) = parse(source).body
     if not isinstance(node, ast.FunctionDef):
         raise Fallback(f"no source of {function.__name__}")
     cells = function.__closure__ or ()
