@@ -94,7 +94,8 @@ def machine() -> tuple[str, ...]:
 
 def _hashed_compilers() -> str:
     folder = Path(__file__).parents[1] / "cpu"
-    paths = [folder / "jit.py", folder / "namespace.py", *sorted((folder / "native").glob("*.py"))]
+    own = (folder / f"{name}.py" for name in ("jit", "namespace", "processor"))
+    paths = [*own, *sorted((folder / "native").glob("*.py"))]
     return sha256(repr([p.read_bytes() for p in paths]).encode()).hexdigest()
 
 
