@@ -210,7 +210,7 @@ def slice_updates(m):
 PHASES = {
     "simplify": ("fnarray.compile.pipeline:simplified",),
     "schedule": ("fnarray.compile.pipeline:schedule",),
-    "emit": ("fnarray.compile.pipeline:emit",),
+    "emit": ("fnarray.compile.emit.driver:Driver.write",),
     "read": ("fnarray.compile.cpu.native.kernel:lower",),
     "parse": ("llvmlite.binding:parse_assembly",),
     "passes": ("llvmlite.binding.newpassmanagers:ModulePassManager.run",),

@@ -26,7 +26,6 @@ from . import report
 from .cache.key import kernel_name
 from .cpu.processor import processor
 from .cpu.target import CPU
-from .emit.driver import emit
 from .emit.source import Source
 from .ir import Block
 from .room import check_room
@@ -186,7 +185,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     plan = schedule(block, sizes_of(block), target)
     if config.verify:
         check_plan(plan)
-    executable = Executable(closed, plan, (target.write or emit)(plan, target), target)
+    executable = Executable(closed, plan, target.emit(plan), target)
     if key is not None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)

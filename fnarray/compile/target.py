@@ -157,7 +157,7 @@ class Target:
         ``is_step(node) -> bool``: whether the driver takes the node itself, by a library or the
         host, where no kernel can or should.
     emit : callable
-        ``emit(region, plan) -> Kernel``: the text of one kernel.
+        ``emit(plan) -> Source``: the driver and its kernels, as text.
     build : callable
         ``build(source) -> callable``: the machine code of a kernel.
     step : callable
@@ -166,16 +166,13 @@ class Target:
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
-    write : callable, optional
-        ``write(plan, target) -> Source``, where the target writes drivers of its own kind.
     """
 
     name: str
     limits: Limits
     loop_order: Callable[[Node, Reduce | None], Sequence[LoopAxis]]
     is_step: Callable[[Node, Limits], bool]
-    emit: Callable[..., Any]
+    emit: Callable[[Any], Any]
     build: Callable[[Any], Callable[..., None]]
     step: Callable[..., Callable[..., Any]]
     names: Callable[[Limits], dict[str, Any]]
-    write: Callable[..., Any] | None = None

@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dtypes import is_half
 from ...core.forms import Contract, Reduce
 from ...threads.onethread import one_thread
+from ..emit.driver import emit
 from ..ir import Node
 from ..schedule.nests import plain_order
 from ..target import Limits, LoopAxis, Target
@@ -65,7 +66,7 @@ CPU = Target(
     limits=Limits(),
     loop_order=loop_order,
     is_step=is_step,
-    emit=emit_kernel,
+    emit=partial(emit, emit_kernel),
     build=build.load,
     step=step_of,
     names=names,

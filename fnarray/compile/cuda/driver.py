@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from ..emit.driver import Driver
 from ..emit.source import Kernel, Source
 from ..ir import Node
 from ..schedule.plan import Plan, Region
 from ..schedule.select import CONTROL
-from ..target import Target
 from .kernel import Launch, emit_launches
 
 
-def emit(plan: Plan, target: Target) -> Source:
+def emit(plan: Plan) -> Source:
     """Write a plan as text."""
-    return _Driver(plan, target).write()
+    return _Driver(plan, emit_launches).write()
 
 
 class _Driver(Driver):
@@ -26,12 +25,8 @@ class _Driver(Driver):
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
 
     def _kernel(self, number: int, region: Region) -> None:
-        launches = emit_launches(region, self.plan)
-        for var in region.outputs:
-            if var in region.aliases:
-                self.names[var] = self.names[region.aliases[var]]
-            else:
-                self._allocate(var)
+        launches: Sequence[Launch] = self.kernel(region, self.plan)
+        self._make_room(region)
         parts = launches[0].parts
         names = [f"p{len(self.kernels)}_{k}" for k in range(len(parts))]
         for name, (code, length) in zip(names, parts, strict=True):
@@ -48,7 +43,3 @@ class _Driver(Driver):
         grid = launch.grid
         self.lines.append(f"launch(kernel{len(self.kernels)}, {grid.blocks}, {grid.lanes}, {args})")
         self.kernels.append(Kernel(launch.source, launch.arrays, (), (), launch.scalars))
-
-    def _scalar(self, value: Any) -> str:
-        plain = type(value) is int and abs(value) < 1 << 62
-        return repr(value) if plain else self._constant(value)

@@ -23,9 +23,9 @@ from ..cpu.namespace import namespace
 from ..cpu.native import machine
 from ..cpu.native.expressions import Expressions
 from ..cpu.native.reader import Text, read_kernel
-from ..cpu.native.statements import Statements, bind
+from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Scalar, Value, dtype_of
-from ..cpu.native.writer import Again, Module
+from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
 from .words import WORDS, shared_memory
 
@@ -91,29 +91,23 @@ def _lowered(name: str, source: KernelSource, fma: bool) -> str:
     names = {**namespace(), **grid.WORDS}
     text = read_kernel(source.text, names)
     kinds = [dtype_of(code) for code in source.signature]
-    known: dict[str, np.dtype] = {}
-    for _ in range(8):
-        module = Module(words=WORDS)
-        body = GridStatements(module, text)
-        body.fused, body.kinds = fma, known
-        body.returns, body.single = [], True
-        try:
-            bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
-            if body.suite(text.body):
-                body.finish(None)
-        except Again:
-            known = body.kinds
-            continue
-        module.texts.append(_entry(name, text, kinds, body))
-        _define(module)
-        foreign = [x for x in module.declared if not x.startswith("llvm.")]
-        if foreign:
-            raise Fallback(f"the C library's {', '.join(foreign)}")
-        module.texts[:0] = shared_memory(module)
-        # Barriers must not be moved into branches that only some lanes take.
-        spelled = module.text(None).replace("{ nounwind", "{ convergent nounwind")
-        return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
-    raise Fallback("types of variables")
+
+    def begin() -> tuple[GridStatements, list[Value]]:
+        body = GridStatements(Module(words=WORDS), text)
+        body.fused, body.returns, body.single = fma, [], True
+        return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
+
+    body = settled("variables", begin)
+    module = body.module
+    module.texts.append(_entry(name, text, kinds, body))
+    _define(module)
+    foreign = [x for x in module.declared if not x.startswith("llvm.")]
+    if foreign:
+        raise Fallback(f"the C library's {', '.join(foreign)}")
+    module.texts[:0] = shared_memory(module)
+    # Barriers must not be moved into branches that only some lanes take.
+    spelled = module.text(None).replace("{ nounwind", "{ convergent nounwind")
+    return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
 
 
 def _define(module: Module) -> None:

@@ -20,7 +20,7 @@ from ..target import Limits, Target
 from .device import DeviceArray, Gpu
 from .driver import emit
 from .library import is_step
-from .target import LIMITS, loop_order, no_region
+from .target import LIMITS, loop_order
 
 
 def python_kernel(source: KernelSource) -> Callable[..., None]:
@@ -119,9 +119,8 @@ ONE_THREAD = Target(
     limits=LIMITS,
     loop_order=loop_order,
     is_step=is_step,
-    emit=no_region,
+    emit=emit,
     build=python_kernel,
     step=step_of,
     names=lambda limits: {"empty": np.empty, "launch": partial(_launch, 1), **CODES},
-    write=emit,
 )

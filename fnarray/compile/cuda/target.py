@@ -32,11 +32,6 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
     return plain_order(node, fold)
 
 
-def no_region(*_: Any) -> Any:
-    """Refuse to emit a region as one kernel: the driver writes its kernels and launches."""
-    raise NotImplementedError("compile.cuda: a region is written by the driver, as its launches.")
-
-
 def _kernel(source: KernelSource) -> Callable[..., None]:
     return gpu().kernel(source)
 
@@ -70,9 +65,8 @@ CUDA = Target(
     limits=LIMITS,
     loop_order=loop_order,
     is_step=is_step,
-    emit=no_region,
+    emit=emit,
     build=_kernel,
     step=_step,
     names=_names,
-    write=emit,
 )

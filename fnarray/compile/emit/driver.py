@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from ...core.graph import Literal, Var
 from ..ir import Node
 from ..schedule.plan import Plan, Region
-from ..target import Target
 from .source import Kernel, Scratch, Source
 from .values import CODES
 from .workspace import Life, Workspace, lives_of
@@ -17,17 +17,24 @@ from .workspace import Life, Workspace, lives_of
 _DTYPES = {code: np.dtype(name) for name, code in CODES.items()}
 
 
-def emit(plan: Plan, target: Target) -> Source:
-    """Write a plan as text for a target."""
-    return Driver(plan, target).write()
+def emit(kernel: Callable[[Region, Plan], Kernel], plan: Plan) -> Source:
+    """Write a plan as text, each region that is no step as one kernel."""
+    return Driver(plan, kernel).write()
 
 
 class Driver:
-    """Writes the driver of a plan; a target may write launches of its own kind."""
+    """Writes the driver of a plan.
 
-    def __init__(self, plan: Plan, target: Target):
+    Parameters
+    ----------
+    plan : Plan
+    kernel : callable
+        ``kernel(region, plan)``: what a region becomes, by the target.
+    """
+
+    def __init__(self, plan: Plan, kernel: Callable[[Region, Plan], Any]):
         self.plan = plan
-        self.target = target
+        self.kernel = kernel
         self.names: dict[Var, str] = {}
         self.lines: list[str] = []
         self.kernels: list[Kernel] = []
@@ -36,7 +43,7 @@ class Driver:
         self.allocated = 0
         self.lives = lives_of(plan) if plan.limits.workspace else {}
         self.workspace = Workspace()
-        self.kept: list[str] = []
+        self.kept: dict[str, None] = {}
 
     def write(self) -> Source:
         """Return the program."""
@@ -85,7 +92,19 @@ class Driver:
 
     def _keep(self, name: str, life: Life, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.workspace.place(life, shape, dtype)
-        self.kept.append(name)
+        self.kept[name] = None
+
+    def _make_room(self, region: Region) -> None:
+        """Name the outputs of a region, and allocate those that are not written over an input."""
+        for var in region.outputs:
+            if var in region.aliases:
+                self.names[var] = self.names[region.aliases[var]]
+            else:
+                self._allocate(var)
+
+    def _scalar(self, value: Any) -> str:
+        plain = type(value) is int and abs(value) < 1 << 62
+        return repr(value) if plain else self._constant(value)
 
     def _scratch(self, number: int, scratch: Scratch) -> str:
         """Return the name of a working array of one kernel."""
@@ -114,18 +133,11 @@ class Driver:
         self.steps.append(node)
 
     def _kernel(self, number: int, region: Region) -> None:
-        kernel = self.target.emit(region, self.plan)
-        for var in region.outputs:
-            if var in region.aliases:
-                self.names[var] = self.names[region.aliases[var]]
-            else:
-                self._allocate(var)
+        kernel: Kernel = self.kernel(region, self.plan)
+        self._make_room(region)
         called = (*kernel.inputs, *kernel.outputs)
         arrays = [self.names[v] for v in called]
-        scalars = [
-            repr(v) if type(v) is int and abs(v) < 1 << 62 else self._constant(v)
-            for v in kernel.scalars
-        ]
+        scalars = [self._scalar(v) for v in kernel.scalars]
         j = len(self.kernels)
         alone = "with one_thread: " if self._alone(kernel, region) else ""
         if region.span is None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fnarray.compile.emit.bodies import Bodies
+from fnarray.compile.emit.driver import emit
 from fnarray.compile.emit.source import Kernel, KernelSource, Scratch
 from fnarray.compile.emit.values import CODES, Storage, Values
 from fnarray.compile.ir import Node
@@ -40,7 +42,7 @@ def refuse(node: Node, limits: Limits) -> bool:
     return False
 
 
-def emit(region: Region, plan: Plan) -> Kernel:
+def kernel(region: Region, plan: Plan) -> Kernel:
     """Write a region as a C function."""
     assert region.body is not None
     writer = CWriter()
@@ -110,7 +112,7 @@ TOY = Target(
     limits=Limits(library=NEVER, parallel=NEVER, workspace=0),
     loop_order=columns_first,
     is_step=refuse,
-    emit=emit,
+    emit=partial(emit, kernel),
     build=build,
     step=no_step,
     names=names,

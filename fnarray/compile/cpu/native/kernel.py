@@ -14,9 +14,9 @@ from ..namespace import namespace
 from . import machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
-from .statements import Statements, bind
+from .statements import Statements, settled
 from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
-from .writer import Again, Module
+from .writer import Module
 
 
 def compile_kernel(name: str, src: KernelSource) -> bytes:
@@ -47,27 +47,19 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     kinds = [dtype_of(code) for code in src.signature]
     if len(kinds) != len(text.params):
         raise Fallback("a signature of another length")
-    known: dict[str, DType] = {}
-    for _ in range(8):
-        lanes = _lanes(src, width)
-        uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
-        shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
-        integers = any(code[0] in "iu" and "[" in code for code in src.signature)
-        module = Module(lanes, width == 512, shares, integers)
-        body = Statements(module, text)
-        body.kinds = known
-        body.returns, body.single = [], True
-        body.own = True
-        try:
-            bind(body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)])
-            if body.suite(text.body):
-                body.finish(None)
-        except Again:
-            known = body.kinds
-            continue
-        module.texts += _functions(name, text, kinds, body)
-        return module.text(width)
-    raise Fallback("types of variables")
+    lanes = _lanes(src, width)
+    uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
+    shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+    integers = any(code[0] in "iu" and "[" in code for code in src.signature)
+
+    def begin() -> tuple[Statements, list[Value]]:
+        body = Statements(Module(lanes, width == 512, shares, integers), text)
+        body.returns, body.single, body.own = [], True, True
+        return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
+
+    body = settled("variables", begin)
+    body.module.texts += _functions(name, text, kinds, body)
+    return body.module.text(width)
 
 
 def _lanes(src: KernelSource, width: int | None) -> int:

@@ -340,26 +340,48 @@ class Statements(Expressions):
         return values[0] if single else tuple(values)
 
 
-def define(module: Module, function: Callable[..., Any], args: list[Any]) -> tuple[str, Any]:
-    """Write a function for arguments of some kinds; return its name and what it returns."""
-    text = read_function(function)
+def settled(name: str, begin: Callable[[], tuple[Statements, Sequence[Value]]]) -> Statements:
+    """Return a function's body, written anew until the types of its variables are known.
+
+    Parameters
+    ----------
+    name : str
+    begin : callable
+        Returns an empty body, and the values of the function's parameters.
+
+    Raises
+    ------
+    Fallback
+        The types do not settle, or the text holds something that is left to Numba.
+    """
     kinds: dict[str, DType] = {}
     returns: Any = None
     for _ in range(8):
-        body = Statements(module, text)
-        body.kinds, body.returns = kinds, returns
-        params: list[str] = []
-        values = [_param(body, a, params) for a in args]
+        body, values = begin()
+        body.kinds = kinds
+        body.returns = returns or body.returns
         try:
             bind(body, values)
-            if body.suite(text.body):
+            if body.suite(body.text.body):
                 body.finish(None)
         except Again:
             kinds, returns = body.kinds, body.returns
             continue
-        break
-    else:
-        raise Fallback(f"types of {text.name}")
+        return body
+    raise Fallback(f"types of {name}")
+
+
+def define(module: Module, function: Callable[..., Any], args: list[Any]) -> tuple[str, Any]:
+    """Write a function for arguments of some kinds; return its name and what it returns."""
+    text = read_function(function)
+    params: list[str] = []
+
+    def begin() -> tuple[Statements, list[Any]]:
+        body = Statements(module, text)
+        params.clear()
+        return body, [_param(body, a, params) for a in args]
+
+    body = settled(text.name, begin)
     name = f"{text.name}.{len(module.functions)}.{len(module.texts)}"
     kind = result_type(body.returns)
     module.texts.append(
