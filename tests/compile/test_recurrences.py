@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fnarray.compile.cpu.build import KernelSource
-from fnarray.compile.cpu.native import kernel
+from fnarray.compile.cpu.native import kernel, shared
 from tests.compilers.compare import Report, both
 
 pytestmark = pytest.mark.cpu
@@ -77,3 +77,20 @@ def test_turns_that_do_not_meet_are_told(turn):
 def test_turns_that_may_meet_are_not_told(turn):
     """One reads what another writes, two write one element, or an array has two names."""
     assert kernel.lower("k", text_of(turn), 512).count(FREE) == 1  # the last loop
+
+
+def test_functions_used_very_often_are_called():
+    """Or the time to compile a long body has no measure; bits are those of the pasted text."""
+    step = "t0 = vm.exp(t0 * c0)"
+    few, many = (
+        text_of(LINES.join(["t0 = x[i0]", *[step] * n, "q0[i0] = t0 + p0[i0]"]))
+        for n in (shared.MANY - 1, shared.MANY)
+    )
+    assert "vector-function-abi-variant" not in kernel.lower("k", few, 512)
+    assert "vector-function-abi-variant" in kernel.lower("k", many, 512)
+    report = Report()
+    run = both(report, many)
+    numbers = np.random.default_rng(0).uniform(-1.0, 1.0, 100).astype(np.float32)
+    for n in (1, 16, 37):
+        run(numbers, *np.zeros((3, 100), np.float32), n, 2)
+    assert not report.differences, report.differences[0]

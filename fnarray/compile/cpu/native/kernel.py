@@ -51,9 +51,10 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     if len(kinds) != len(text.params):
         raise Fallback("a signature of another length")
     sequential = is_recurrence(src)
-    lanes = 0 if sequential else _lanes(src, width)
-    uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
-    shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+    lanes = _lanes(src, width)
+    least = shared.MANY if sequential else shared.USES
+    uses = Counter[str](_FUNCTION.findall(src.text))
+    shares = frozenset(f for f, n in uses.items() if n >= least)
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
@@ -76,7 +77,7 @@ def is_recurrence(src: KernelSource) -> bool:
 
 
 def _lanes(src: KernelSource, width: int | None) -> int:
-    """Return how many numbers the long loops of a kernel work on at a time; 0 if it has none."""
+    """Return how many numbers the long loops of a kernel work on at a time."""
     wide = any(c.rstrip("]").partition("[")[0] in _WIDE for c in src.signature if c != "i64")
     return (width or 256) // (64 if wide or "64(" in src.text else 32)
 

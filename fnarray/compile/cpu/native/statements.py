@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
-from .turns import apart, order_of, recurrent
+from .turns import apart, order_of, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -201,8 +201,11 @@ class Statements(Expressions):
         if any(isinstance(x, ast.For | ast.While) for s in node.body for x in ast.walk(s)):
             return ""
         slots = self.text.slots
+        free = apart(node, slots, self.text.aliased)
         order = recurrent(node, slots, size)
-        if not apart(node, slots, self.text.aliased):
+        if free and uses(node, self.module.sharing):
+            order = "plain"
+        if not free:
             return self.module.loop(order) if order else ""
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
         # whether they overlap before each loop, and has a second one for where they do.

@@ -106,6 +106,12 @@ def recurrent(loop: ast.For, slots: frozenset[str], size: int | None) -> str | N
     return "single" if any(len(x) > 1 for x in places.values()) else None
 
 
+def uses(loop: ast.For, functions: frozenset[str]) -> bool:
+    """Whether a loop uses one of some functions of `vmath`."""
+    nodes = (x for statement in loop.body for x in ast.walk(statement))
+    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in nodes)
+
+
 def _elements(loop: ast.For) -> Iterator[ast.Subscript]:
     nodes = (x for statement in loop.body for x in ast.walk(statement))
     return (x for x in nodes if isinstance(x, ast.Subscript))

@@ -46,7 +46,7 @@ class Module:
     Attributes
     ----------
     lanes : int
-        How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+        How many numbers its long loops work on at a time.
     masks : bool
         Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
     sharing : frozenset of str
