@@ -36,9 +36,11 @@ class Tree:
         self.functions: dict[tuple[int, int], Any] = {}
         #: Names that a function, or a ``del``, reaches out for.
         self.reached: set[str] = set()
-        for node in ast.walk(tree):
+        nodes: list[ast.AST] = [tree]
+        for node in nodes:  # as `ast.walk` goes, which would look for children once more
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
+                nodes.append(child)
             if isinstance(node, FUNCTIONS):
                 self.functions[node.lineno, node.col_offset] = node
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
