@@ -69,10 +69,10 @@ def is_step(node: Node, limits: Limits) -> bool:
 
 def _better_on_host(form: Library, limits: Limits) -> bool:
     """Whether a library step outside of loops is better left to NumPy or LAPACK."""
-    family = form.op.partition(".")[0]
+    family = form.op.module
     if family == "linalg":
         return form.size > limits.matrix
-    if form.op == "sort.top_k":
+    if form.op.function == "top_k":
         return form.statics[-1] > limits.few or form.size < limits.many
     return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
 
@@ -80,7 +80,7 @@ def _better_on_host(form: Library, limits: Limits) -> bool:
 def is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
-        large = form.op.startswith("linalg.") and form.size > limits.matrix_inside
+        large = form.op.module == "linalg" and form.size > limits.matrix_inside
         return form.kernel and not large
     graphs = (graph.jaxpr for graph in graphs_of(form))
     return all(is_native(eqn.form(), limits) for graph in graphs for eqn in graph.eqns)

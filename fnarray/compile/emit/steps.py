@@ -191,7 +191,7 @@ class Steps:
             self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
             for s in form.statics
         ]
-        self.writer.line(f"fk.{form.op}({', '.join([*arrays, *statics])})")
+        self.writer.line(f"{form.op}({', '.join([*arrays, *statics])})")
         self._read_scalars(node.outs)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:
