@@ -14,7 +14,8 @@ from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..target import Limits
+from ..schedule.work import contraction_flops
+from ..target import Limits, weighed
 from .blas import matmul
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -64,7 +65,12 @@ def is_step(node: Node, limits: Limits) -> bool:
         return not form.kernel or _better_on_host(form, limits)
     if isinstance(form, CONTROL):
         return not is_native(form, limits)
-    return is_library(node, limits)
+    # Smaller products a kernel hands to BLAS itself: two of 32 x 32 cost the driver 8 us of 23.
+    return is_library(node, limits) and _multiplications(node) > limits.serial
+
+
+def _multiplications(node: Node) -> int:
+    return weighed(contraction_flops(node), node.out.aval.dtype)
 
 
 def _better_on_host(form: Library, limits: Limits) -> bool:
