@@ -7,7 +7,7 @@ and launch are the target's own. One folder defines one target; nothing else nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -163,6 +163,8 @@ class Target:
     step : callable
         ``step(node, limits, compiled) -> callable``: what the driver calls for a step;
         ``compiled(graph)`` gives what runs a graph.
+    key : callable
+        ``key() -> tuple``: what a kernel's machine code depends on beside its text.
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
@@ -175,4 +177,5 @@ class Target:
     emit: Callable[[Any], Any]
     build: Callable[[Any], Callable[..., None]]
     step: Callable[..., Callable[..., Any]]
+    key: Callable[[], tuple[Hashable, ...]]
     names: Callable[[Limits], dict[str, Any]]

@@ -423,7 +423,9 @@ def test_limits_change_what_is_emitted() -> None:
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "uint32", "bool"]
 )
-@pytest.mark.parametrize("spelled", ["ij,jk->ik", "ji,kj->ik", "hij,hkj->hik", "i,ij->j", "ij,ij->"])
+@pytest.mark.parametrize(
+    "spelled", ["ij,jk->ik", "ji,kj->ik", "hij,hkj->hik", "i,ij->j", "ij,ij->"]
+)
 def test_products_of_every_dtype(spelled: str, dtype: str) -> None:
     """BLAS is asked for what it knows: a product is the same from the driver and inside a loop."""
     sizes = {"h": 3, "i": 41, "j": 40, "k": 42} if "k" in spelled else {"i": 160, "j": 120}
