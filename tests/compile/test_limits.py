@@ -215,6 +215,28 @@ def product(n: int) -> Case:
     return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
 
 
+def turn(n: int) -> Case:
+    """A loop, a scan and one in another whose turns are n multiplications or a few more."""
+
+    def f(x, w):
+        def step(c, _):
+            for _ in range(8):
+                c = c * w
+            return c, lax.reduce_sum(c, (0,))
+
+        def inner(c, _):
+            return lax.scan(step, c, None, length=1)[0], None
+
+        once = lax.fori_loop(0, 2, lambda i, c: step(c, None)[0], x)
+        return once, lax.scan(step, x, None, length=2)[1], lax.scan(inner, x, None, length=2)[0]
+
+    def want(x, w):
+        turns = [x * w**8, x * w**16]
+        return [turns[1], np.array([t.sum(dtype="f8") for t in turns]), turns[1]]
+
+    return f, want, (numbers(-(-n // 8)), np.float32(1) + numbers(-(-n // 8)) / 64)
+
+
 def product_in_loop(n: int) -> Case:
     """A product with n multiplications or a few more, more than BLAS leaves to one thread."""
     rows = max(-(-n // (256 * 256)), 5)
@@ -303,6 +325,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
+    "turn": turn,
     "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
@@ -313,7 +336,7 @@ EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
-    "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "parallel": (0, 1 << 60), "turns": (1, 10**6), "turn": (0, 1 << 60),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),

@@ -14,7 +14,7 @@ from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..schedule.work import contraction_flops
+from ..schedule.work import contraction_flops, turn_work
 from ..target import Limits, weighed
 from .blas import matmul
 
@@ -64,9 +64,21 @@ def is_step(node: Node, limits: Limits) -> bool:
     if isinstance(form, Library):
         return not form.kernel or _better_on_host(form, limits)
     if isinstance(form, CONTROL):
-        return not is_native(form, limits)
+        return not is_native(form, limits) or _is_heavy(node, limits)
     # Smaller products a kernel hands to BLAS itself: two of 32 x 32 cost the driver 8 us of 23.
     return is_library(node, limits) and _multiplications(node) > limits.serial
+
+
+def _is_heavy(node: Node, limits: Limits) -> bool:
+    """Whether a turn of a loop, or of one inside of it, is worth more than one thread."""
+    form = node.form
+    if isinstance(form, Lanes) or (isinstance(form, Scan) and not form.num_carry):
+        return False  # its lanes or rows are shared out
+    if isinstance(form, While | Scan) and turn_work(node.bodies[-1]) >= limits.turn:
+        return True
+    return any(
+        _is_heavy(n, limits) for b in node.bodies for n in b.nodes if isinstance(n.form, CONTROL)
+    )
 
 
 def _multiplications(node: Node) -> int:
