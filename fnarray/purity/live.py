@@ -14,7 +14,7 @@ from typing import Any
 from .. import errors
 from ..config import config
 from ..core.keep import kept_with
-from .engine import Analysis, analyse
+from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
 from .law import effects_of, is_steady

@@ -33,7 +33,7 @@ from .objects import (
     trusted_packages,
 )
 from .syntax import node_of, tree_of, tree_of_file
-from .values import CHANGING, CONTAINERS, OUTSIDE, Function, Value
+from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value
 
 
 def trust(*packages: str) -> None:
@@ -406,7 +406,7 @@ def behind(obj: Any) -> Any:
 
 
 def _is_present(obj: Any) -> bool:
-    return type(obj).__name__ != "Absent"
+    return obj is not ABSENT
 
 
 def _self_name(method: types.MethodType) -> str:

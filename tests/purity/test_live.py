@@ -257,6 +257,6 @@ def test_engine_needs_only_the_standard_library():
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['numba'] = None\n"
         f"sys.path.append({str(folder)!r})\n"
-        "import purity.engine, purity.rules, purity.findings, purity.known\n"
+        "import purity.engine.analysis, purity.rules, purity.findings, purity.known\n"
     )
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd="/")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ..engine import analyse
+from ..engine.analysis import analyse
 from ..findings import Finding
 from ..law import STAGED, effects_of
 from ..values import Function, Value

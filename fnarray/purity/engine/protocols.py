@@ -1,14 +1,17 @@
-"""The methods that Python calls without being told: of operators, tests, iteration, ``super``."""
+"""The methods that Python calls without being told: of operators, tests, iteration, ``with``."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
-from .machine import Machine
-from .scopes import Frame, parameters
-from .values import OUTSIDE, Value, join
+from .. import rules
+from ..scopes import Frame
+from ..values import OUTSIDE, Value, join
+from .entry import body_of
+from .machine import Engine
+from .ownership import read, use
+from .parts import take_attribute
 
 _BINARY = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "Mod": "mod",
@@ -42,7 +45,7 @@ _ASKED = {
 
 
 def ask(
-    engine: Machine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
+    engine: Engine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
@@ -52,22 +55,22 @@ def ask(
         if not custom:
             continue
         for name in names:
-            method = engine.attribute(one, name, frame, node)
-            if engine.body(method) is not None:
+            method = take_attribute(engine, one, name, frame, node)
+            if body_of(engine, method) is not None:
                 given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
                 found.append(engine.call(method, given, {}, frame, node))
     return join(found)
 
 
-def _wanted(engine: Machine, method: Value) -> int:
-    body = engine.body(method)
+def _wanted(engine: Engine, method: Value) -> int:
+    body = body_of(engine, method)
     assert body is not None
     spec = body[0].node.args
     return len(spec.posonlyargs) + len(spec.args) - (body[1] is not None)
 
 
 def binary(
-    engine: Machine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
+    engine: Engine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
     *, in_place: bool = False,
 ) -> Value | None:  # fmt: skip
     """Run what ``left + right`` calls."""
@@ -80,14 +83,14 @@ def binary(
     return join(parts)
 
 
-def unary(engine: Machine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
+def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
     """Run what ``-value`` or ``not value`` calls."""
     name = _UNARY.get(type(op).__name__)
     ask(engine, value, TRUTH if name is None else (name,), frame, node)
 
 
 def compare(
-    engine: Machine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
+    engine: Engine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
 ) -> None:
     """Run what ``left < right`` calls."""
     if isinstance(op, (ast.In, ast.NotIn)):
@@ -97,7 +100,7 @@ def compare(
         ask(engine, right, names[1:], frame, node, [left])
 
 
-def asked_by(engine: Machine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
+def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
     """Run what a function of a library calls of its arguments."""
     package, _, name = ref.rpartition(".")
     if package == "builtins":
@@ -116,7 +119,7 @@ def asked_by(engine: Machine, ref: str, args: list[Value], frame: Frame, node: a
 
 
 def assign(
-    engine: Machine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
+    engine: Engine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
 ) -> None:
     """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
     for one in base.each():
@@ -130,41 +133,49 @@ def assign(
     ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
 
 
-# ---- super ---------------------------------------------------------------------------------------
+def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> None:
+    """Evaluate an expression of which only the truth counts."""
+    ask(engine, read(engine, node, frame), TRUTH, frame, node)
 
 
-def super_of(engine: Machine, args: list[Value], frame: Frame) -> Value:
-    """Return what ``super()``, or ``super(Class, self)``, gives in a method."""
-    home: Any = frame
-    while home.function.frame is not None and not (
-        frame_self(home) and "__class__" not in home.env
-    ):  # a function, or a comprehension, inside of a method
-        home = home.function.frame
-    if len(args) == 2:
-        return Value("super", frame.level, bound=args[1], fields={"class": args[0]})
-    names = parameters(home.function.node)
-    receiver = home.env.get(names[0]) if names else None
-    owner = engine.resolver.lookup(home.function, "__class__")
-    fields = {"class": owner} if owner is not None and owner.kind == "class" else {}
-    return Value("super", frame.level, bound=receiver, fields=fields)
+def draw(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, *, explicit: bool = False
+) -> None:
+    """Check that an object may be iterated over: drawn from, where it is an iterator."""
+    ask(engine, value, ITERATED, frame, node)
+    for one in value.each():
+        name = one.name or "an iterator"
+        if one.argument and (explicit or one.kind in ("iterator", "generator", "file")):
+            engine.report(rules.ArgumentIterator, frame, node, name)
+        elif one.argument:
+            continue
+        elif one.kind in ("iterator", "generator", "file"):
+            if one.level == OUTSIDE:
+                engine.report(rules.OuterIterator, frame, node, name)
+            elif one.level < frame.level and one.name:
+                engine.report(rules.CallbackLeak, frame, node, name, "drawn from")
+        elif one.level == OUTSIDE and explicit and one.kind in ("", "instance"):
+            engine.report(rules.OuterIterator, frame, node, name)
+        else:
+            use(engine, one, frame, node)
 
 
-def frame_self(frame: Frame) -> bool:
-    """Say whether a function's first parameter is bound to an object: it is a method."""
-    names = parameters(frame.function.node)
-    return bool(names) and (frame.env.get(names[0]) or Value()).kind in ("instance", "frozen")
-
-
-def super_attribute(
-    engine: Machine, one: Value, attr: str, frame: Frame, node: ast.AST
-) -> Value | None:
-    """Return what the classes after one have by a name, bound to the object."""
-    owner, receiver = (one.fields or {}).get("class"), one.bound
-    if owner is None or receiver is None or owner.level != OUTSIDE:
-        return None
-    found = engine.resolver.inherited(owner, receiver, attr)
-    if found is None:
-        return None
-    if found.kind == "property":
-        return engine.call(found.but(kind="function"), [], {}, frame, node)
-    return engine.outer(found, frame, node)
+def manage(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Enter and leave a context manager; return what ``as`` binds."""
+    found: list[Value] = []
+    for one in value.each():
+        if one.kind == "context":
+            found.append((one.fields or {})[None])
+            continue
+        if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+            enter = take_attribute(engine, one, "__enter__", frame, node)
+            seen = body_of(engine, enter) is not None
+            found.append(engine.call(enter, [], {}, frame, node) if seen else one)
+            leave = take_attribute(engine, one, "__exit__", frame, node)
+            if body_of(engine, leave) is not None:
+                engine.call(leave, [engine.unknown(frame.level)] * 3, {}, frame, node)
+            elif one.kind == "file":
+                engine.report(rules.FileAccess, frame, node, one.name)
+        else:
+            found.append(one)
+    return join(found) or value
