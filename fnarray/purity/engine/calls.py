@@ -17,12 +17,11 @@ from ..known import (
     SHALLOW,
     WRAPPING,
     effect_of,
-    is_host_call,
-    tracer_of,
 )
 from ..literals import seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
+from ..transforms import Transform, is_host_call, transform_of
 from ..values import OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
 from .callbacks import call_back, callbacks, excuse, is_callable
@@ -119,9 +118,9 @@ def call_known(
 ) -> Value | None:  # fmt: skip
     """Call a function of which the name says what it does; None for any other."""
     ref = callee.ref
-    tracer = tracer_of(ref)
-    if tracer is not None:
-        return call_transform(engine, tracer, args, keywords, frame, node)
+    transform = transform_of(ref)
+    if transform is not None:
+        return call_transform(engine, transform, args, keywords, frame, node)
     if is_host_call(ref):
         excuse(engine, [*args, *keywords.values()])
         # ``debug.callback(ordered=True)`` is given the function by a second call.
@@ -224,23 +223,22 @@ def gather(
 
 
 def call_transform(
-    engine: Engine, tracer: tuple[str, tuple[int | str, ...], bool], args: list[Value],
-    keywords: dict[str, Value], frame: Frame, node: ast.AST,
+    engine: Engine, transform: Transform, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
 ) -> Value:  # fmt: skip
     """Trace the callbacks of a transform, in a trace of their own."""
-    short, where, now = tracer
-    traced = [
-        args[w] if isinstance(w, int) else keywords[w]
-        for w in where
-        if (isinstance(w, int) and w < len(args)) or w in keywords
-    ]
+    traced: list[Value] = []
+    for position, names in transform.slots:
+        if position is not None and position < len(args):
+            traced.append(args[position])
+        traced += [keywords[name] for name in names if name in keywords]
     for value in traced:
-        trace(engine, value, short, frame, node)
+        trace(engine, value, transform.name, frame, node)
     others = [v for v in (*args, *keywords.values()) if not any(v is t for t in traced)]
     use_all(engine, others, frame, node)
-    if now:
+    if transform.now:
         return engine.unknown(frame.level)
-    return Value("traced", frame.level, name=short, bound=traced[0] if traced else None)
+    return Value("traced", frame.level, name=transform.name, bound=traced[0] if traced else None)
 
 
 def call_unknown(
