@@ -24,6 +24,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, AxisTrace, devices_in_use
+from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
@@ -222,7 +223,7 @@ def pmap(
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
 
-    @functools.wraps(fun)
+    @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         statics: Any = ()
         dyn, axes = args, in_axes
@@ -415,7 +416,7 @@ def shard_map(
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
-    @functools.wraps(f)
+    @named_as(f)
     def mapped(*args: Any) -> Any:
         grid = current_mesh() if mesh is None else mesh
         if grid is None:

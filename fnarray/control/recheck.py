@@ -6,13 +6,13 @@ nothing in the long run, ``"always"`` at every call after the first.
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from ..config import config
+from ..core.callables import is_a, unwrapped
 from ..errors import ReadEffectError
 from .again import difference
 from .signature import Signature, fun_text
@@ -80,9 +80,9 @@ class _Watched:
         from ..purity.contents import contents_of
 
         self.names: dict[str, tuple[Callable[[], Any], Any, Any]] = {}
-        plain = inspect.unwrap(fun)
-        plain = getattr(plain, "__func__", plain)
-        if not isinstance(plain, types.FunctionType):
+        plain = unwrapped(fun)
+        plain = plain.__func__ if is_a(plain, types.MethodType) else plain
+        if not is_a(plain, types.FunctionType):
             return
         space, code = plain.__globals__, plain.__code__
         for name in _names(code):

@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.callables import said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
 from .bindings import belongs, bound_once, bound_once_around
@@ -294,7 +295,7 @@ class LiveResolver:
 
     def _fill_partial(self, value: Value, held: Any) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
-        made = getattr(held.func, "__name__", value.name)
+        made = said_of(held.func, "__name__") or value.name
         value.bound = self.describe(held.func, made, value.holder, True)
         value.fields = {
             ("item", i): self.settled(self.describe(a, value.name, "", True))
