@@ -285,7 +285,7 @@ class Jitted:
 
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
-        return TracedFunction(t, self._donated)
+        return TracedFunction(t, self._donated, self.__wrapped__)
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments, or stand-ins: the first half of compiling ahead."""
