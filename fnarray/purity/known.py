@@ -87,7 +87,7 @@ EFFECTS: Final[dict[str, str]] = {
             "subprocess", "socket", "select", "ssl", "urllib.request", "http.client", "requests",
             "httpx", "smtplib", "ftplib", "threading.Thread", "threading.Timer", "threading.Event",
             "multiprocessing", "concurrent.futures", "asyncio.run", "asyncio.sleep", "signal",
-            "atexit", "gc.collect", "webbrowser", "ctypes", "queue.Queue",
+            "atexit", "gc.collect", "webbrowser", "ctypes",
             "warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings",
             "numpy.seterr", "numpy.set_printoptions", "builtins.exit", "builtins.quit",
         ),
@@ -143,7 +143,10 @@ RESULTS: Final[dict[str, str]] = {
     ),
     "csv.reader": "iterator",
     **dict.fromkeys(("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary"), "dict"),
-    **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "contextvars.ContextVar"), "container"),
+    **dict.fromkeys(
+        ("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "queue.SimpleQueue",
+         "contextvars.ContextVar"), "container"
+    ),
     **dict.fromkeys(
         (
             "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
@@ -224,10 +227,29 @@ MUTATORS: Final[dict[str, tuple[int, int, bool]]] = {
     "seek": (1, 2, False),
     "read": (0, 1, False),
     "readline": (0, 1, False),
+    "put": (1, 3, True),
+    "put_nowait": (1, 1, True),
+    "get_nowait": (0, 0, False),
+    "set": (1, 1, False),
+    "reset": (1, 1, True),
 }
 #: Of these, what a plain name of unknown kind may answer to without harm.
 QUIET_ON_UNKNOWN: Final = frozenset(
-    {"read", "readline", "seek", "write", "writelines", "truncate", "rotate", "subtract"}
+    {
+        "read",
+        "readline",
+        "seek",
+        "write",
+        "writelines",
+        "truncate",
+        "rotate",
+        "subtract",
+        "put",
+        "put_nowait",
+        "get_nowait",
+        "set",
+        "reset",
+    }
 )
 #: Methods that write into a NumPy array.
 ARRAY_MUTATORS: Final = frozenset(

@@ -18,6 +18,7 @@ import mmap
 import numbers
 import os
 import pathlib
+import queue
 import random
 import re
 import sys
@@ -39,7 +40,7 @@ _FROZEN = (
     datetime.tzinfo, pathlib.PurePath, re.Pattern, numbers.Number, types.GenericAlias,
     types.UnionType, typing.TypeVar, types.CodeType, property,
 )  # fmt: skip
-_HOLDERS = (types.SimpleNamespace, argparse.Namespace, threading.local, contextvars.ContextVar)
+_HOLDERS = (types.SimpleNamespace, argparse.Namespace, threading.local)
 _FUNCTIONS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
@@ -164,6 +165,7 @@ _BASES: tuple[tuple[Any, str], ...] = (
     ((dict, collections.abc.MutableMapping), "dict"),
     ((set, collections.abc.MutableSet), "set"),
     ((io.StringIO, io.BytesIO, array.array, memoryview), "container"),
+    ((contextvars.ContextVar, queue.Queue, queue.SimpleQueue), "container"),
     (io.IOBase, "file"),
     ((logging.Logger, logging.LoggerAdapter), "logger"),
     (random.Random, "rng"),

@@ -80,7 +80,8 @@ class Value:
     function
         Its body, for a function defined in code under analysis.
     bound
-        The receiver, when it is a method taken from an object, or what it is a partial of.
+        The receiver, when it is a method taken from an object, or what it is a partial of; what a
+        container made in the trace is a copy of.
     fields
         Contents and attributes, shared by all names of one object: by attribute name, by
         ``("item", constant)``, and under None whatever may be an element.

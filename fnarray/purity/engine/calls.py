@@ -22,7 +22,7 @@ from ..literals import seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
-from ..values import OUTSIDE, Fields, Function, Value, join, numbered
+from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
 from .callbacks import call_back, callbacks, excuse, is_callable
 from .entry import bind_arguments, body_of, construct, enter, trace
@@ -103,7 +103,8 @@ def call(
         return engine.unknown(level)
     bound = bind_arguments(engine, function, receiver, args, keywords, level)
     name = f"{label}({function.name})" if label else function.name
-    path = frame.path if callee.kind == "property" else (*frame.path, name)
+    said = callee.kind == "property" or name == frame.path[-1]
+    path = frame.path if said else (*frame.path, name)
     result = enter(engine, function, bound, level, path)
     if callee.keeps:
         keep(engine, callee, [result, *(args or []), *keywords.values()], frame, node)
@@ -132,7 +133,7 @@ def call_known(
         use_all(engine, args[1:], frame, node)
         return engine.unknown(frame.level)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
-        mutate(engine, args[0], frame, node, ref.rpartition(".")[2], attribute=True)
+        mutate(engine, args[0], frame, node, text_of(node, 1) or "<computed>", attribute=True)
         return engine.unknown(frame.level)
     if ref == "warnings.catch_warnings":
         return Value("catching", frame.level)
@@ -219,7 +220,8 @@ def gather(
         return join([engine.unknown(frame.level), *parts]) or inner
     if ref == "builtins.sum":
         return engine.unknown(frame.level)
-    return Value(kind, frame.level, fields={None: inner} if kind else None)
+    source = args[0] if kind in CONTAINERS and len(args) == 1 else None
+    return Value(kind, frame.level, fields={None: inner} if kind else None, bound=source)
 
 
 def call_transform(

@@ -13,7 +13,7 @@ from .calls import call_expr
 from .entry import define
 from .machine import Engine
 from .ownership import hold, read, use
-from .parts import from_outside, take_attribute, take_element, take_item
+from .parts import from_outside, take_attribute, take_element, take_item, take_slice
 from .protocols import ask_truth, draw
 from .stores import bind_target, store
 
@@ -65,7 +65,9 @@ def _starred(engine: Engine, node: ast.Starred, frame: Frame) -> Value:
 
 
 def _if_exp(engine: Engine, node: ast.IfExp, frame: Frame) -> Value:
-    ask_truth(engine, node.test, frame)
+    truth = ask_truth(engine, node.test, frame)
+    if truth is not None:
+        return engine.expr(node.body if truth else node.orelse, frame)
     parts = engine.expr(node.body, frame), engine.expr(node.orelse, frame)
     return join(parts) or engine.unknown(frame.level)
 
@@ -91,6 +93,8 @@ def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
 def _unary_op(engine: Engine, node: ast.UnaryOp, frame: Frame) -> Value:
     value = read(engine, node.operand, frame)
     protocols.unary(engine, node.op, value, frame, node)
+    if isinstance(node.op, ast.Not) and protocols.is_truth(value):
+        return Value("scalar", frame.level, obj=not value.obj)
     return engine.unknown(frame.level)
 
 
@@ -205,6 +209,8 @@ def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:
 def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     base = engine.expr(node.value, frame)
     at = read(engine, node.slice, frame)
+    if isinstance(node.slice, ast.Slice):
+        return take_slice(engine, base, frame, node)
     protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
     found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
     if found is not None:

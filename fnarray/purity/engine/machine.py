@@ -59,6 +59,8 @@ class Engine:
         self.found: dict[tuple[str, str, int, int, str], Finding] = {}
         self.entered: dict[int, Function] = {}
         self.excused: set[int] = set()
+        #: Calls of methods whose receiver is bound to what they return: ``top, s = s.pop()``.
+        self.threaded: set[int] = set()
         self.memo: dict[tuple[Any, ...], Value | None] = {}
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
@@ -113,10 +115,20 @@ class Engine:
         self.found[key] = finding
 
     def findings(self) -> list[Finding]:
-        """Return what was found, in order of place; a write hides the read of the same line."""
+        """Return what was found, in order of place.
+
+        A write hides the read of the same line, and of the reads of a name on a line one is said.
+        """
         written = {(f.file, f.line, key[4]) for key, f in self.found.items() if f.code[3] in "14"}
         kept = [
             f for key, f in self.found.items()
             if not (f.code in _READS and (f.file, f.line, key[4]) in written)
         ]  # fmt: skip
-        return sorted(kept, key=lambda f: (f.file, f.line, f.column, f.code))
+        kept.sort(key=lambda f: (f.file, f.line, f.column, f.code))
+        causes: set[tuple[object, ...]] = set()
+        for finding in tuple(kept):
+            cause = finding.file, finding.line, finding.code, finding.message
+            if finding.code in _READS and cause in causes:
+                kept.remove(finding)
+            causes.add(cause)
+        return kept

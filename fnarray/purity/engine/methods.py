@@ -7,7 +7,7 @@ import ast
 from .. import rules
 from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN
 from ..scopes import Frame
-from ..values import CONTAINERS, DRAWN, OUTSIDE, Value, join, numbered
+from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import callbacks
 from .entry import trace
 from .machine import Engine
@@ -51,7 +51,7 @@ def call_method(
             mutate(engine, base, frame, node, name)
         else:
             use(engine, base, frame, node)
-    elif changes(base, name, args, keywords, used):
+    elif id(node) not in engine.threaded and changes(base, name, args, keywords, used):
         mutate(engine, base, frame, node, name)
         for value in args if name in _TAKES_ALL else ():
             if any(v.kind in DRAWN for v in value.each()):
@@ -104,6 +104,7 @@ def result_of_method(
         key, part = engine.unknown(frame.level), take_element(engine, base, frame)
         pair = Value("tuple", frame.level, fields=numbered([key, part]))
         return Value("frozen", frame.level, fields={None: pair})
-    if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray"):
-        return Value(base.kind, frame.level, fields={None: take_element(engine, base, frame)})
+    if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray" or base.argument):
+        fields: Fields = {None: take_element(engine, base, frame)}
+        return Value(base.kind, frame.level, fields=fields, bound=base)
     return engine.unknown(frame.level)

@@ -8,8 +8,9 @@ from typing import Any
 from ..known import EFFECT_OBJECTS, effect_of
 from ..rules import RULES
 from ..scopes import Frame, parameters
-from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Value, join
+from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join
 from .machine import Engine
+from .ownership import use
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
@@ -33,6 +34,22 @@ def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> V
 def take_item(engine: Engine, value: Value, frame: Frame, index: Any = None) -> Value:
     """Return the element at a constant index, or any element."""
     return join([_item_of_one(engine, v, frame, index) for v in value.each()]) or value
+
+
+def take_slice(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return ``value[a:b]``: a new list or text, but a view of an array."""
+    made: list[Value | None] = []
+    for one in value.each():
+        found = engine.resolver.is_custom(one) if one.level == OUTSIDE else one.kind == "instance"
+        if found or one.kind in ("ndarray", "element", "array", "member"):
+            made.append(_item_of_one(engine, one, frame, None))
+            continue
+        if one.kind in CONTAINERS:
+            use(engine, one, frame, node)
+        kind = one.kind if one.kind in ("list", "tuple", "deque", "bytearray") else ""
+        fields: Fields = {None: _item_of_one(engine, one, frame, None) or engine.unknown(one.level)}
+        made.append(Value(kind, frame.level, name=one.name, bound=one, fields=fields))
+    return join(made) or engine.unknown(frame.level)
 
 
 def take_element(engine: Engine, value: Value, frame: Frame) -> Value:

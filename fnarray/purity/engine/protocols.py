@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from .. import rules
@@ -133,9 +134,42 @@ def assign(
     ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
 
 
-def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> None:
-    """Evaluate an expression of which only the truth counts."""
-    ask(engine, read(engine, node, frame), TRUTH, frame, node)
+def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> bool | None:
+    """Evaluate an expression of which only the truth counts; return it where it is known."""
+    value = read(engine, node, frame)
+    ask(engine, value, TRUTH, frame, node)
+    return value.obj if is_truth(value) else says_tracing(node, frame)
+
+
+def is_truth(value: Value) -> bool:
+    """Say whether a value is known to be True, or False, while tracing."""
+    return value.level != OUTSIDE and (value.obj is True or value.obj is False)
+
+
+#: What functions and variables are called that tell whether a trace is in progress: it is.
+_TRACING = re.compile(r"_*(?:(?:is|in|under)_)?(?:tracing|traced|tracer)\Z")
+
+
+def says_tracing(node: ast.expr, frame: Frame) -> bool | None:
+    """Return the truth of ``tracing`` and ``not is_tracing()``; None of other tests.
+
+    A variable must be the function's own: what others hold is what they hold.
+    """
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            found = says_tracing(inner, frame)
+            return None if found is None else not found
+        case ast.BoolOp(op=op, values=values):
+            decides = isinstance(op, ast.Or)
+            parts = [says_tracing(v, frame) for v in values]
+            return decides if decides in parts else None
+        case ast.Name(id=name):
+            own = name in frame.facts.bound or frame.owner(name) is not None
+            return True if own and _TRACING.match(name) else None
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return True if _TRACING.match(name) else None
+        case _:
+            return None
 
 
 def draw(

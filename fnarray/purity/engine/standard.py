@@ -43,6 +43,14 @@ def _type(engine: Engine, call: Call) -> Value | None:
     return take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
 
 
+def _isinstance(engine: Engine, call: Call) -> Value | None:
+    """``isinstance(x, Tracer)`` is true of what is traced."""
+    if len(call.args) != 2 or not call.args[1].ref.endswith(".Tracer"):
+        return None
+    traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
+    return Value("scalar", call.level, obj=True) if traced else None
+
+
 def _attrgetter(engine: Engine, call: Call) -> Value | None:
     path = text_of(call.node)
     return Value("getter", call.level, name=path) if path else None
@@ -56,7 +64,7 @@ def _copy(engine: Engine, call: Call) -> Value | None:
     deep = call.ref == "copy.deepcopy"
     inner = engine.unknown(call.level) if deep else take_element(engine, one, call.frame)
     known = one.kind in CONTAINERS or one.kind == "ndarray"
-    return Value(one.kind if known else "", call.level, fields={None: inner})
+    return Value(one.kind if known else "", call.level, fields={None: inner}, bound=one)
 
 
 def _next(engine: Engine, call: Call) -> Value | None:
@@ -125,6 +133,7 @@ def _cache(engine: Engine, call: Call) -> Value:
 #: By qualified name; a handler that returns None leaves the call to what holds for all others.
 HANDLERS: Final[dict[str, Handler]] = {
     "builtins.type": _type,
+    "builtins.isinstance": _isinstance,
     "operator.attrgetter": _attrgetter,
     "copy.copy": _copy,
     "copy.deepcopy": _copy,

@@ -17,6 +17,8 @@ from .parts import take_attribute, take_element, take_item
 from .protocols import ask_truth, draw, manage
 from .stores import bind, is_outer_name, store
 
+_COPIES = CONTAINERS | {""}
+
 
 def block(engine: Engine, body: list[ast.stmt], frame: Frame) -> bool:
     """Run statements in order; say whether control can leave at the end."""
@@ -49,10 +51,22 @@ def merged(envs: list[dict[str, Value]]) -> dict[str, Value]:
         if all(env.get(name) is first for env in envs):
             value: Value | None = first
         else:
-            value = join(env.get(name) for env in envs)
+            value = join(_owned([env.get(name) for env in envs]))
         if value is not None:
             out[name] = value
     return out
+
+
+def _owned(values: list[Value | None]) -> list[Value | None]:
+    """Return the possibilities for a name, without an object of which another one is a copy.
+
+    ``if copy: d = d.copy()``: who asked for no copy has agreed to the change.
+    """
+    copied = [v.bound for v in values if v is not None and v.level != OUTSIDE and v.kind in _COPIES]
+    copied = [c for c in copied if c is not None and not c.others]
+    if not copied:
+        return values
+    return [v for v in values if v is None or v.others or not any(v.same(c) for c in copied)]
 
 
 def loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Any) -> None:
@@ -88,9 +102,20 @@ def _return(engine: Engine, node: ast.Return, frame: Frame) -> bool:
 
 
 def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
+    if _is_threaded(node):
+        engine.threaded.add(id(node.value))
     value = engine.expr(node.value, frame)
     for target in node.targets:
         store(engine, target, value, frame)
+
+
+def _is_threaded(node: ast.Assign) -> bool:
+    """Say whether ``top, s = s.pop()``: no list is bound to what it pops, so it is none."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call(func=ast.Attribute() as f)):
+            return ast.dump(f.value) in (ast.dump(p).replace("Store()", "Load()") for p in parts)
+        case _:
+            return False
 
 
 def _ann_assign(engine: Engine, node: ast.AnnAssign, frame: Frame) -> None:
@@ -132,7 +157,9 @@ def _delete(engine: Engine, node: ast.Delete, frame: Frame) -> None:
 
 
 def _if(engine: Engine, node: ast.If, frame: Frame) -> bool:
-    ask_truth(engine, node.test, frame)
+    truth = ask_truth(engine, node.test, frame)
+    if truth is not None:
+        return engine.block(node.body if truth else node.orelse, frame)
     return either(engine, frame, node.body, node.orelse)
 
 

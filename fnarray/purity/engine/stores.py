@@ -63,6 +63,8 @@ def store(
         method = "__delitem__" if deleted else "__setitem__"
         protocols.ask(engine, base, (method,), frame, target, [index, value])
         for one in base.each():
+            if one.argument and not one.kind and _is_ref(one, key):
+                continue
             array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
             if array and not deleted and (one.level == frame.level or not one.level):
                 shown = ast.unparse(key)
@@ -70,7 +72,21 @@ def store(
                 text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
                 engine.report(rules.ArrayItemWrite, frame, target, one.name, text)
             else:
-                mutate(engine, one, frame, target, what)
+                _write_item(engine, one, key, frame, target, what)
+
+
+def _write_item(
+    engine: Engine, one: Value, key: ast.expr, frame: Frame, node: ast.AST, what: str
+) -> None:
+    """Report ``d[key] = v``; of ``globals()`` and ``vars(obj)``, as what it binds."""
+    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    owner, dot, last = one.name.rpartition(".")
+    if one.name == "globals()" and text and one.level == OUTSIDE:
+        engine.report(rules.GlobalWrite, frame, node, text)
+    elif last == "__dict__" and dot and text:
+        mutate(engine, one.but(name=owner), frame, node, text, attribute=True)
+    else:
+        mutate(engine, one, frame, node, what)
 
 
 def put(engine: Engine, base: Value, key: Any, value: Value) -> None:
@@ -91,6 +107,12 @@ def bind_target(engine: Engine, target: ast.expr, value: Value, frame: Frame) ->
         bind_target(engine, target.value, engine.unknown(frame.level), frame)
     else:
         store(engine, target, value, frame)
+
+
+def _is_ref(value: Value, key: ast.expr) -> bool:
+    """Say whether ``x_ref[...] = v`` writes a mutable reference, which is there to be written."""
+    whole = isinstance(key, ast.Constant) and key.value is ...
+    return whole or value.name.rpartition(".")[2].endswith(("_ref", "_refs"))
 
 
 def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:
