@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ..engine import analyse
+from ..engine.analysis import analyse
 from ..findings import Finding
-from ..law import STAGED, effects_of
+from ..law import effects_of
 from ..values import Function, Value
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import Finder, TracedSite
 
-# Staged transforms, and those that do not say what will trace their function.
-_KEPT = STAGED | {"custom_jvp", "custom_vjp", "custom_gradient"}
+# Those that do not say what will trace their function, and so may be kept.
+_CUSTOM = frozenset({"custom_jvp", "custom_vjp", "custom_gradient"})
 
 
 class Effects:
@@ -65,7 +65,8 @@ class Effects:
             analysis = analyse(function, self.resolver, (traced.label,))
             self.entered.update(f.node for f in analysis.entered)
             found += analysis.findings
-        staged = traced.transform.name in _KEPT
+        kind = traced.transform
+        staged = kind.staged or kind.setter or kind.name in _CUSTOM
         return [_in_characters(f) for f in effects_of(found, staged)]
 
     def function(self, traced: TracedSite) -> Function:
