@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 from .source import SourceFile
 
@@ -152,6 +154,11 @@ class Module:
     def path(self) -> str:
         """The file's path as given."""
         return self.source.path
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that the file lies in."""
+        return str(Path(self.source.path).parent)
 
     def absolute(self, module: str | None, level: int) -> str:
         """Return the dotted name that ``from ...module import`` means here."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
@@ -18,8 +18,7 @@ _DEPTH = 24
 _BUILTINS = frozenset(dir(builtins))
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """Something outside the project, known by its dotted name only (``math.pi``)."""
 
     name: str
@@ -43,6 +42,10 @@ class Project:
         self._spelled: dict[str, Module | None] = {}
         self._offered: dict[str, SourceFile] = {}
         self._following: set[str] = set()
+        self._followed: dict[tuple[str, str], Target] = {}
+        self._closed: dict[str, bool] = {}
+        self._bound: dict[int, Target] = {}
+        self._bases: dict[Scope, tuple[Target | None, ...]] = {}
         for source in sources:
             self.add(source)
 
@@ -91,18 +94,20 @@ class Project:
 
     def is_closed(self, dotted: str) -> bool:
         """Say whether a name is known, or trusted, without looking into its files."""
-        return dotted.partition(".")[0] in FRAMEWORKS or any(
-            f"{dotted}.".startswith(f"{name}.") for name in self.settings.trusted
-        )
+        known = self._closed.get(dotted)
+        if known is None:
+            known = self._closed[dotted] = dotted.partition(".")[0] in FRAMEWORKS or any(
+                f"{dotted}.".startswith(f"{name}.") for name in self.settings.trusted
+            )
+        return known
 
     def module(self, dotted: str, importer: Module) -> Module | None:
         """Return the project's module of that name as seen from a file, or None."""
         if not dotted or self.is_closed(dotted):
             return None
-        folder = Path(importer.path).parent
-        key = (dotted, str(folder))
+        key = (dotted, importer.folder)
         if key not in self._found:
-            self._found[key] = self._load(dotted, folder)
+            self._found[key] = self._load(dotted, Path(importer.folder))
         return self._found[key]
 
     def _load(self, dotted: str, folder: Path) -> Module | None:
@@ -132,11 +137,18 @@ class Project:
             return External(dotted)
         if dotted in self._following:  # modules that import from each other in a circle
             return None
+        key = (dotted, importer.folder)
+        if key in self._followed:
+            return self._followed[key]
         self._following.add(dotted)
         try:
-            return self._follow(dotted, importer, depth)
+            found = self._follow(dotted, importer, depth)
         finally:
             self._following.discard(dotted)
+        # Inside of another search a circle may have hidden something.
+        if found is not None and not self._following:
+            self._followed[key] = found
+        return found
 
     def _follow(self, dotted: str, importer: Module, depth: int) -> Target | None:
         parts = dotted.split(".")
@@ -202,29 +214,39 @@ class Project:
                         return found
         return None
 
-    def bases(self, owner: Scope) -> Iterator[Target | None]:
-        """Yield what the bases of a class are."""
-        if isinstance(owner.node, ast.ClassDef) and owner.parent is not None:
-            for base in owner.node.bases:
-                yield self.resolve(base, owner.parent, _DEPTH // 2)
+    def bases(self, owner: Scope) -> tuple[Target | None, ...]:
+        """Return what the bases of a class are."""
+        known = self._bases.get(owner)
+        if known is None:
+            known = ()
+            if isinstance(owner.node, ast.ClassDef) and owner.parent is not None:
+                bases, outer = owner.node.bases, owner.parent
+                known = tuple(self.resolve(base, outer, _DEPTH // 2) for base in bases)
+            if not self._following:
+                self._bases[owner] = known
+        return known
 
     def bound(self, bindings: list[Binding], scope: Scope, depth: int = _DEPTH) -> Target | None:
         """Return what a name with these bindings stands for; the last definition counts."""
         if depth <= 0:
             return None
+        known = self._bound.get(id(bindings))  # a list lives as long as its scope
+        if known is not None:
+            return known
+        found: Target | None = None
         for binding in reversed(bindings):
             match binding:
                 case Defined():
-                    return binding.scope
+                    found = binding.scope
                 case Import():
-                    target = self.follow(binding.target, scope.module, depth - 1)
-                    if target is not None:
-                        return target
+                    found = self.follow(binding.target, scope.module, depth - 1)
                 case Assigned(value=ast.expr() as value, exact=True):
-                    target = self.resolve(value, scope, depth - 1)
-                    if target is not None:
-                        return target
-        return None
+                    found = self.resolve(value, scope, depth - 1)
+            if found is not None:
+                break
+        if found is not None and not self._following:
+            self._bound[id(bindings)] = found
+        return found
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = _DEPTH) -> Target | None:
         """Return the function, class, module or outside name that an expression stands for."""
