@@ -26,6 +26,7 @@ class Effects:
         self.resolver = StaticResolver(finder)
         self.roots = {t.scope for t in traced}
         self.entered: set[ast.AST] = set()
+        self._seen: dict[tuple[object, ...], list[Finding]] = {}
 
     def run(
         self, traced: Iterable[TracedSite], survive: Callable[[TracedSite], object]
@@ -59,14 +60,27 @@ class Effects:
 
     def check(self, traced: TracedSite) -> list[Finding]:
         """Return the findings in one traced function, its decorators, and what they call."""
+        # What a function does is the same under jit and under grad; what of it matters is not.
+        decorated = traced.site in getattr(traced.scope.node, "decorator_list", ())
+        key = (traced.scope, traced.bound, traced.fixed, decorated, traced.partial and traced.site)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = self.analysed(traced)
+        staged = traced.transform.name in _KEPT
+        return [
+            _in_characters(replace(f, path=(traced.label, *f.path[1:])))
+            for f in effects_of(found, staged)
+        ]
+
+    def analysed(self, traced: TracedSite) -> list[Finding]:
+        """Return what a traced function does, in whatever way it is traced."""
         found: list[Finding] = []
         self.resolver.budget = BUDGET
         for function in (self.function(traced), *self.wrappers(traced.scope)):
             analysis = analyse(function, self.resolver, (traced.label,))
             self.entered.update(f.node for f in analysis.entered)
             found += analysis.findings
-        staged = traced.transform.name in _KEPT
-        return [_in_characters(f) for f in effects_of(found, staged)]
+        return found
 
     def function(self, traced: TracedSite) -> Function:
         """Return the record of a traced function, with what is fixed about its parameters."""
