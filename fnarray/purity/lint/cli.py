@@ -32,7 +32,10 @@ from .report import REPORTERS, Report
 from .report.text import plural, statistics
 from .source import SourceFile, from_bytes, read
 
-EXIT = "exit status: 0 nothing found, 1 findings, 2 unusable arguments or a failure of the linter"
+EXIT = (
+    "exit status: 0 nothing found, 1 findings, 2 unusable arguments, "
+    "3 the linter itself failed on some file (FNA005)"
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--statistics", action="store_true", help="count findings per rule")
     how.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     how.add_argument("--quiet", "-q", action="store_true", help="say nothing but findings")
+    how.add_argument("--verbose", "-v", action="store_true", help="print what led to FNA005")
     how.add_argument("--exit-zero", action="store_true", help="exit 0 despite findings")
     keep = top.add_argument_group("living with findings")
     keep.add_argument("--add-ignore", action="store_true",
@@ -167,15 +171,16 @@ def _run(args: argparse.Namespace) -> int:
     finally:
         if collecting:
             gc.enable()
-    for crash in result.crashes:
-        _err(f"fnarray lint: internal error: {crash}")
+    if args.verbose:
+        for crash in result.crashes:
+            _err(f"fnarray lint: internal error: {crash}")
     path = args.baseline or (settings.root / settings.baseline if settings.baseline else None)
     if args.write_baseline is not None:
         target = args.write_baseline if args.write_baseline.name else path
         target = target or settings.root / "fnarray-baseline.json"
         count = base.write(target, result.findings, settings.root)
         _say(args, f"Wrote {plural(count, 'finding')} to {target}.")
-        return 2 if result.crashes else 0
+        return 3 if result.crashes else 0
     if path is not None and not args.no_baseline and (path.exists() or args.baseline):
         result.findings, gone = base.subtract(result.findings, base.read(path), settings.root)
         looked = {relative(s.path, settings.root) for s in sources}
@@ -192,7 +197,7 @@ def _run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     _write(args, settings, report)
     if result.crashes:
-        return 2
+        return 3
     return 1 if result.findings and not args.exit_zero else 0
 
 

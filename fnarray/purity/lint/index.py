@@ -51,7 +51,7 @@ class Scope:
     """A module, class or function body, and the names it binds.
 
     ``writes`` are the names that inner functions rebind through ``global`` or ``nonlocal``;
-    ``frozen`` those of arrays made read-only.
+    ``frozen`` those of arrays made read-only; ``holds`` says that functions stand inside.
     """
 
     node: ast.Module | ast.ClassDef | Function
@@ -64,6 +64,7 @@ class Scope:
     loop: ast.AST | None = None
     returns: list[ast.expr] = field(default_factory=list)
     sets: dict[str, list[Assigned]] | None = None
+    holds: bool = False
 
     @property
     def in_loop(self) -> bool:
@@ -350,6 +351,9 @@ class _Walk:
 
     def function(self, node: Function, scope: Scope, loop: ast.AST | None) -> None:
         inner = Scope(node, self.module, scope, loop=loop)
+        outer: Scope | None = scope
+        while outer is not None and not outer.holds:
+            outer.holds, outer = True, outer.parent
         self.module.scopes[node] = inner
         self.module.functions.append(inner)
         args = node.args

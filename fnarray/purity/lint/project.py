@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -30,32 +31,28 @@ Target = External | Scope
 class Project:
     """The modules under analysis, and those they import, read as they are needed."""
 
-    def __init__(self, sources: Iterable[SourceFile], settings: Settings) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.modules: dict[str, Module] = {}
-        self.extra: dict[str, SourceFile] = {}
-        self.linted: list[Module] = []
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._roots: dict[Path, Path] = {}
         self._exists: dict[Path, bool] = {}
-        self._spelled: dict[str, Module | None] = {}
         self._offered: dict[str, SourceFile] = {}
         self._following: set[str] = set()
         self._followed: dict[tuple[str, str], Target] = {}
         self._closed: dict[str, bool] = {}
         self._bound: dict[int, Target] = {}
         self._bases: dict[Scope, tuple[Target | None, ...]] = {}
-        for source in sources:
-            self.add(source)
 
-    def add(self, source: SourceFile) -> None:
-        """Take a source in as one to be linted."""
-        self.linted.append(self._add(source))
+    def take(self, source: SourceFile) -> Module:
+        """Return the module of a source, which an import may have led to already."""
+        known = self._paths.get(os.path.realpath(source.path))
+        return known if known is not None and known.source is source else self._add(source)
 
     def offer(self, sources: Iterable[SourceFile]) -> None:
         """Keep sources at hand for imports that lead to them, so that none is read twice."""
-        self._offered = {str(Path(source.path).resolve()): source for source in sources}
+        self._offered = {os.path.realpath(source.path): source for source in sources}
 
     def _add(self, source: SourceFile) -> Module:
         path = Path(source.path)
@@ -69,12 +66,6 @@ class Project:
         module = Module(name, source, is_package)
         self._paths[str(path.resolve())] = module
         return module
-
-    def at(self, path: str) -> Module | None:
-        """Return the module of a file, by the path its findings carry."""
-        if path not in self._spelled:
-            self._spelled[path] = self._paths.get(str(Path(path).resolve()))
-        return self._spelled[path]
 
     def import_root(self, folder: Path) -> Path:
         """Return the folder that ``import`` starts from for files in ``folder``."""
@@ -120,10 +111,7 @@ class Project:
                     real = str(path.resolve())
                     if real not in self._paths:
                         self._paths[real] = None
-                        source = self._offered.get(real)
-                        if source is None:
-                            source = read(path)
-                            self.extra[source.path] = source
+                        source = self._offered.get(real) or read(path)
                         if source.tree is not None:
                             self._add(source)
                     return self._paths[real]
