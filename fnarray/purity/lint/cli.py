@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from .config import (
     load,
     relative,
 )
-from .linter import Result, lint
+from .jobs import outcomes
+from .linter import Result, conclude
 from .pages import page, summary
 from .report import REPORTERS, Report
 from .report.text import plural, statistics
@@ -79,6 +81,10 @@ def parser() -> argparse.ArgumentParser:
     keep.add_argument("--no-baseline", action="store_true", help="report what is in it, too")
     keep.add_argument("--write-baseline", nargs="?", type=Path, const=Path(), metavar="FILE",
                       help="write all findings into the baseline")  # fmt: skip
+    fast = top.add_argument_group("speed")
+    fast.add_argument("--jobs", "-j", type=_positive, metavar="N",
+                      help="processes to use, instead of one for each core")  # fmt: skip
+    fast.add_argument("--no-cache", action="store_true", help="take nothing from earlier runs")
     top.add_argument("--verify", action="store_true",
                      help="also run each file, tracing twice (runs code!)")  # fmt: skip
     return top
@@ -120,6 +126,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _err(f"fnarray lint: {error}")
         return 2
+    except Exception as error:  # of the linter itself, and of no file: those are findings
+        _err(f"fnarray lint: internal error: {type(error).__name__}: {error}")
+        if args.verbose:
+            traceback.print_exc()
+        return 3
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -167,7 +178,10 @@ def _run(args: argparse.Namespace) -> int:
     gc.disable()
     try:
         sources = sources_of(args, settings)
-        result = lint(sources, settings, _verified(sources, settings) if args.verify else None)
+        cached = not args.no_cache and "-" not in args.paths
+        found = outcomes(sources, settings, jobs=args.jobs, cached=cached)
+        seen = _verified(sources, settings) if args.verify else None
+        result = conclude(sources, found, settings, seen)
     finally:
         if collecting:
             gc.enable()

@@ -131,7 +131,10 @@ class CallSite:
 
 @dataclass(eq=False)
 class Module:
-    """One file: its dotted name, scopes, calls, and functions with decorators."""
+    """One file: its dotted name, scopes, calls, and functions with decorators.
+
+    ``asked`` are the modules that its names were looked for in, by dotted name.
+    """
 
     name: str
     source: SourceFile
@@ -143,6 +146,7 @@ class Module:
     stars: list[str] = field(default_factory=list)
     kept: set[ast.AST] = field(default_factory=set)
     kept_names: set[str] = field(default_factory=set)
+    asked: dict[str, Module | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tree = self.source.tree or ast.Module([], [])

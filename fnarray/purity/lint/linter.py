@@ -113,12 +113,14 @@ def conclude(
 class Examiner:
     """Examines files of one project, each on its own, so that their order is all the same."""
 
-    def __init__(self, given: Iterable[SourceFile], settings: Settings) -> None:
+    def __init__(
+        self, given: Iterable[SourceFile], settings: Settings, spelled: Iterable[str] = ()
+    ) -> None:
         self.settings = settings
         self.marks = _MARKS + tuple(t.partition(".")[0] for t in settings.transforms)
         self.project = Project(settings)
         # The other files are known by name, so that an import finds the text already read.
-        self.project.offer(given)
+        self.project.offer(given, spelled)
         self.finder = Finder(self.project)
 
     def examine(self, source: SourceFile) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,22 +37,35 @@ class Project:
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._roots: dict[Path, Path] = {}
-        self._exists: dict[Path, bool] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._offered: dict[str, SourceFile] = {}
+        self._spelled: dict[str, str] = {}
         self._following: set[str] = set()
         self._followed: dict[tuple[str, str], Target] = {}
         self._closed: dict[str, bool] = {}
         self._bound: dict[int, Target] = {}
         self._bases: dict[Scope, tuple[Target | None, ...]] = {}
 
+    def source(self, path: str) -> SourceFile:
+        """Return a file that is to be examined, which an import may have led to already."""
+        real = os.path.realpath(path)
+        known = self._paths.get(real)
+        if known is not None:
+            return known.source
+        return self._offered.setdefault(real, read(path))
+
     def take(self, source: SourceFile) -> Module:
         """Return the module of a source, which an import may have led to already."""
         known = self._paths.get(os.path.realpath(source.path))
         return known if known is not None and known.source is source else self._add(source)
 
-    def offer(self, sources: Iterable[SourceFile]) -> None:
-        """Keep sources at hand for imports that lead to them, so that none is read twice."""
+    def offer(self, sources: Iterable[SourceFile], spelled: Iterable[str] = ()) -> None:
+        """Keep sources at hand for imports that lead to them, so that none is read twice.
+
+        Files not read yet are ``spelled``: findings in them carry the path as it was given.
+        """
         self._offered = {os.path.realpath(source.path): source for source in sources}
+        self._spelled = {os.path.realpath(path): path for path in spelled}
 
     def _add(self, source: SourceFile) -> Module:
         path = Path(source.path)
@@ -77,11 +90,14 @@ class Project:
             self._roots[folder] = known
         return known
 
-    def _is_file(self, path: Path) -> bool:
-        known = self._exists.get(path)
-        if known is None:
-            known = self._exists[path] = path.is_file()
-        return known
+    def _is_file(self, path: str) -> bool:
+        folder, _, name = path.rpartition(os.sep)
+        if folder not in self._names:
+            try:
+                self._names[folder] = frozenset(p.name for p in Path(folder).iterdir())
+            except OSError:
+                self._names[folder] = frozenset()
+        return name in self._names[folder] and Path(path).is_file()
 
     def is_closed(self, dotted: str) -> bool:
         """Say whether a name is known, or trusted, without looking into its files."""
@@ -92,30 +108,44 @@ class Project:
             )
         return known
 
+    def loaded(self) -> Iterator[Module]:
+        """Yield every module that was opened."""
+        return (module for module in self._paths.values() if module is not None)
+
     def module(self, dotted: str, importer: Module) -> Module | None:
         """Return the project's module of that name as seen from a file, or None."""
         if not dotted or self.is_closed(dotted):
             return None
+        if dotted in importer.asked:
+            return importer.asked[dotted]
         key = (dotted, importer.folder)
         if key not in self._found:
             self._found[key] = self._load(dotted, Path(importer.folder))
-        return self._found[key]
+        found = importer.asked[dotted] = self._found[key]
+        return found
 
-    def _load(self, dotted: str, folder: Path) -> Module | None:
-        relative = Path(*dotted.split("."))
+    def locate(self, dotted: str, folder: Path) -> Path | None:
+        """Return the file that a dotted name means in a folder's files, if it is the project's."""
+        relative = dotted.replace(".", os.sep)
         roots = [self.import_root(folder), folder]
         roots += [self.settings.root / src for src in self.settings.src]
         for root in dict.fromkeys(roots):
-            for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
-                if self._is_file(path) and "site-packages" not in path.parts[len(root.parts) :]:
-                    real = str(path.resolve())
-                    if real not in self._paths:
-                        self._paths[real] = None
-                        source = self._offered.get(real) or read(path)
-                        if source.tree is not None:
-                            self._add(source)
-                    return self._paths[real]
+            for name in (f"{relative}{os.sep}__init__.py", f"{relative}.py"):
+                if "site-packages" not in relative and self._is_file(f"{root}{os.sep}{name}"):
+                    return root / name
         return None
+
+    def _load(self, dotted: str, folder: Path) -> Module | None:
+        path = self.locate(dotted, folder)
+        if path is None:
+            return None
+        real = os.path.realpath(path)
+        if real not in self._paths:
+            self._paths[real] = None
+            source = self._offered.get(real) or read(self._spelled.get(real, path))
+            if source.tree is not None:
+                self._add(source)
+        return self._paths[real]
 
     # --- names ---
 
@@ -125,7 +155,7 @@ class Project:
             return External(dotted)
         if dotted in self._following:  # modules that import from each other in a circle
             return None
-        key = (dotted, importer.folder)
+        key = (dotted, importer.path)
         if key in self._followed:
             return self._followed[key]
         self._following.add(dotted)
