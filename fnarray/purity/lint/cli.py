@@ -16,7 +16,7 @@ from typing import TextIO
 from ..findings import Finding
 from ..rules import RULES, rule
 from . import baseline as base
-from . import discover, notebook, suppress
+from . import discover
 from .config import (
     FORMATS,
     STDIN,
@@ -29,7 +29,6 @@ from .config import (
 )
 from .jobs import outcomes
 from .linter import Result, conclude
-from .pages import page, summary
 from .report import REPORTERS, Report
 from .report.text import plural, statistics
 from .source import SourceFile, from_bytes, read
@@ -255,6 +254,8 @@ def _say(args: argparse.Namespace, text: str) -> None:
 
 def _add_ignores(args: argparse.Namespace, result: Result) -> int:
     """Silence each finding by a comment; return 1 when some file could not be changed."""
+    from . import notebook, suppress
+
     wanted: dict[str, list[tuple[int, str]]] = {}
     left = 0
     for finding in result.findings:
@@ -281,6 +282,8 @@ def _add_ignores(args: argparse.Namespace, result: Result) -> int:
 
 def explain(argv: Sequence[str] | None = None) -> int:
     """``fnarray rule CODE``: why a rule exists, with a bad and a good example."""
+    from .pages import page, summary
+
     top = argparse.ArgumentParser(prog="fnarray rule", description="Explain rules.")
     top.add_argument("codes", nargs="*", metavar="CODE", help="code or name; none: list them all")
     top.add_argument("--all", action="store_true", help="list all rules")
