@@ -57,3 +57,14 @@ def test_faults_outside_of_files(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("fnarray.purity.lint.cli.settings_of", lambda args: 1 / 0)
     assert main([]) == 3
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_range_of_an_imported_number(tmp_path, monkeypatch, capsys):
+    """The length of a loop may be a name of a sibling module: what that is decides nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sizes.py").write_text("N = 3\n")
+    (tmp_path / "main.py").write_text(
+        "import jax\nfrom sizes import N\n\n@jax.jit\ndef f(x):\n"
+        "    for _ in range(N):\n        x = x + 1\n    return x\n"
+    )
+    assert main(["--no-cache"]) == 0, capsys.readouterr().out

@@ -80,6 +80,10 @@ def parser() -> argparse.ArgumentParser:
     keep.add_argument("--no-baseline", action="store_true", help="report what is in it, too")
     keep.add_argument("--write-baseline", nargs="?", type=Path, const=Path(), metavar="FILE",
                       help="write all findings into the baseline")  # fmt: skip
+    mend = top.add_argument_group("repairs")
+    mend.add_argument("--fix", action="store_true", help="make the repairs that take no decision")
+    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and stop")
+    mend.add_argument("--explain", action="append", metavar="CODE", help="explain a rule and stop")
     fast = top.add_argument_group("speed")
     fast.add_argument("--jobs", "-j", type=_positive, metavar="N",
                       help="processes to use, instead of one for each core")  # fmt: skip
@@ -167,6 +171,8 @@ def sources_of(args: argparse.Namespace, settings: Settings) -> list[SourceFile]
 
 def _run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
+    if args.explain:
+        return explain(args.explain)
     settings = settings_of(args)
     if args.show_files:
         for path in discover.files([p for p in args.paths if p != "-"], settings):
@@ -202,6 +208,8 @@ def _run(args: argparse.Namespace) -> int:
             are = "is" if stale == 1 else "are"
             gone_now = f"{plural(stale, 'finding')} of {path} {are} gone"
             _say(args, f"{gone_now}; --write-baseline renews it.")
+    if args.fix or args.diff:
+        return _repair(args, result, sources, settings)
     if args.add_ignore:
         return _add_ignores(args, result)
     report = Report(
@@ -250,6 +258,26 @@ def _color(args: argparse.Namespace) -> bool:
 def _say(args: argparse.Namespace, text: str) -> None:
     if not args.quiet:
         _err(text)
+
+
+def _repair(
+    args: argparse.Namespace, result: Result, sources: list[SourceFile], settings: Settings
+) -> int:
+    """Show what repairs change, or make them and report what is left."""
+    from .fix import repaired
+    from .suppress import write_back
+
+    changed = repaired(result.findings, sources, settings)
+    if args.diff:
+        for one in changed:
+            sys.stdout.write(one.diff())
+        return 1 if changed and not args.exit_zero else 0
+    for one in changed:
+        write_back(one.source, one.lines)
+    fixed = plural(sum(one.fixed for one in changed), "repair")
+    _say(args, f"Made {fixed} in {plural(len(changed), 'file')}.")
+    args.fix = False
+    return _run(args)
 
 
 def _add_ignores(args: argparse.Namespace, result: Result) -> int:
