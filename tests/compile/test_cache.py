@@ -21,6 +21,7 @@ from fnarray.compile.cache import key as keys
 from fnarray.compile.cpu import key as cpu_key
 from fnarray.compile.cpu.key import kernel_name
 from fnarray.config import config
+from fnarray.core import store as core_store
 from fnarray.errors import CacheWarning
 
 KEY = "k_0123456789abcdef"
@@ -242,7 +243,7 @@ def test_leftovers_of_killed_writers_are_swept(root):
     for name, seconds in (("old", 7200), ("new", 1)):
         (root / f".fnarray-tmp-{name}").write_bytes(b"half")
         os.utime(root / f".fnarray-tmp-{name}", (time.time() - seconds,) * 2)
-    store._written.pop(root, None)
+    core_store._written.pop(root, None)
     store.put(KEY, b"payload")
     assert {path.name for path in root.iterdir()} == {f"{KEY}.bin", ".fnarray-tmp-new"}
 
