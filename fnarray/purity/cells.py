@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from .bindings import FUNCTIONS, Tree
+from .nodes import walk
 from .scopes import facts_of, walk_body
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -31,7 +32,7 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
         around = parents.get(around)
     if around is None:
         return ""
-    for other in ast.walk(around):
+    for other in walk(around) if name in places.reached else ():
         if not isinstance(other, FUNCTIONS) or other in (around, inner):
             continue
         if name in facts_of(other).nonlocals and _stores(other, name):
@@ -46,14 +47,14 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
 
 
 def _names(target: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(target) if isinstance(n, ast.Name)}
 
 
 def _assigns(loop: ast.While, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
         for statement in loop.body
-        for n in ast.walk(statement)
+        for n in walk(statement)
     )
 
 
@@ -106,7 +107,7 @@ def _outlives(inner: Any, loop: Any, around: Any, parents: dict[ast.AST, ast.AST
             ):
                 return True
         uses = [
-            n for n in ast.walk(around)
+            n for n in walk(around)
             if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         ]  # fmt: skip
         if any(n.lineno > (loop.end_lineno or 0) for n in uses):  # type: ignore[attr-defined]
