@@ -25,8 +25,8 @@ class LintRule:
 
     ``watches`` are the functions and objects that break it, by dotted name, or the beginning of one
     up to a dot; ``spares`` those under such a name that do no harm. To call one is the effect, or,
-    ``on_sight``, to name it. ``message`` and ``repair`` are formatted with ``name``, the offender as
-    the user spells it, and ``what``, the operation; ``bad`` and ``good`` are whole programs, the
+    ``on_sight``, to name it. ``message`` and ``repair`` are formatted with ``name``, the offender
+    as the user spells it, and ``what``, the operation; ``bad`` and ``good`` are whole programs, the
     first fires and the second is silent.
     """
 
