@@ -96,6 +96,8 @@ def abstract(x: Any) -> ShapedArray:
     kind = type(x)
     if kind is float or kind is bool or (kind is int and -_SMALL < x < _SMALL):
         return _number(kind, config.enable_x64)
+    if kind is np.ndarray:
+        return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
     weak = bool(getattr(x, "weak_type", False))

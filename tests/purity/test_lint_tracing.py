@@ -37,9 +37,8 @@ def found(text: str, prefix: str = "FNA6") -> list[tuple[str, int]]:
 
 def traced(text: str) -> set[tuple[str, str]]:
     """Return ``(transform, function)`` of everything a program traces."""
-    project = Project((), Settings())
-    project.add(parse("a.py", HEAD + textwrap.dedent(text)))
-    (module,) = project.linted
+    project = Project(Settings())
+    module = project.take(parse("a.py", HEAD + textwrap.dedent(text)))
     return {(t.transform.name, t.scope.name) for t in Finder(project).find(module)}
 
 
