@@ -20,6 +20,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.frozen import frozen
+from ..core.ref import Ref
 from ..core.source import UNKNOWN, Source
 
 __all__: list[str] = []
@@ -95,6 +96,8 @@ def abstract(x: Any) -> ShapedArray:
         return _number(kind, config.enable_x64)
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
+    if kind is Ref:
+        return x.aval
     weak = bool(getattr(x, "weak_type", False))
     return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak)
 

@@ -9,6 +9,7 @@ with the values of their arguments, so that a helper may change what its caller 
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +126,8 @@ class Engine(Statements, Expressions, Calls):
     ) -> None:
         """Report a change in place, unless the trace in progress made the object itself."""
         for one in value.each():
+            if one.kind == "ref":  # its value goes in and comes out, wherever it is from
+                continue
             name = one.name or "a value"
             if one.kind == "member" and not one.argument and one.level == OUTSIDE:
                 name = one.name
@@ -233,7 +236,7 @@ class Engine(Statements, Expressions, Calls):
         """Return what stands for an argument of a traced function."""
         args = function.node.args
         if args.vararg is not None and args.vararg.arg == name:
-            item = Value("", level, argument=True, name=name)
+            item = Value(_named_kind(name), level, argument=True, name=name)
             return Value("tuple", level, name=name, fields={None: item})
         if args.kwarg is not None and args.kwarg.arg == name:
             item = Value("", level, argument=True, name=name)
@@ -256,7 +259,7 @@ class Engine(Statements, Expressions, Calls):
                 note = note.value if isinstance(note, ast.Subscript) else note
                 last = note.attr if isinstance(note, ast.Attribute) else getattr(note, "id", "")
                 return _ANNOTATED.get(last, "")
-        return ""
+        return _named_kind(name)
 
 
 #: Immutable, but what they hold need not be.
@@ -266,7 +269,17 @@ _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
     "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
     "Iterator": "iterator", "Generator": "", "RandomState": "rng", "TextIO": "file", "IO": "file",
+    "Ref": "ref", "AbstractRef": "ref",
 }  # fmt: skip
+
+
+#: What users call Refs. An array of such a name refuses to be written, too: when it is traced.
+_REF = re.compile(r"(?:^|_)refs?\d*(?:_|$)")
+
+
+def _named_kind(name: str) -> str:
+    """Return the kind that a parameter's name promises."""
+    return "ref" if _REF.search(name) else ""
 
 
 def _base(value: Value) -> Value:

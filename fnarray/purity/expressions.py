@@ -275,6 +275,8 @@ class Expressions:
         return self.part(value, frame)
 
     def _part(self: Any, one: Value, frame: Frame, index: Any) -> Value | None:
+        if one.kind == "ref":
+            return one
         if one.fields is not None and one.level != OUTSIDE and not one.argument:
             if index is not None and ("item", index) in one.fields:
                 return one.fields["item", index]
@@ -317,6 +319,8 @@ class Expressions:
         return found or self.unknown(frame.level)
 
     def _attribute(self: Any, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
+        if one.kind == "ref":
+            return one
         name = f"{one.name}.{attr}" if one.name else attr
         if one.kind == "super":
             found = protocols.super_attribute(self, one, attr, frame, node)

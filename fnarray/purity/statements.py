@@ -329,6 +329,8 @@ class Statements:
             method = "__delitem__" if deleted else "__setitem__"
             protocols.ask(self, base, (method,), frame, target, [index, value])
             for one in base.each():
+                if one.kind == "ref":
+                    continue
                 array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
                 if array and not deleted and (one.level == frame.level or not one.level):
                     shown = ast.unparse(key)
