@@ -79,10 +79,11 @@ def while_loop(
     carried = Signature(spec, tuple(map(aval_of, init)))
     test = traced(cond_fun, carried, user="while_loop cond_fun")
     _check_test(cond_fun, test)
-    return _bind(test, body, init)
+    return bind_while(test, body, init)
 
 
-def _bind(test: Traced, body: Traced, init: list[Any]) -> Any:
+def bind_while(test: Traced, body: Traced, init: list[Any]) -> Any:
+    """Bind the primitive for a traced condition and body; return the result in its structure."""
     if test.written:
         raise ValueError(
             f"lax.while_loop: cond_fun {test.name} writes to a Ref. Write in the body: how often "
@@ -191,7 +192,7 @@ def fori_loop(
     body, init = _settled(body_fun, start, _turn_to(body_fun))
     carried = Signature(spec_of_call(*start), tuple(map(aval_of, init)))
     test = traced(_before, carried, user="fori_loop")
-    return _bind(test, body, init)[2]
+    return bind_while(test, body, init)[2]
 
 
 def _turn(body_fun: Callable[..., Any]) -> Callable[..., Any]:
