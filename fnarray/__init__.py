@@ -30,6 +30,7 @@ if _TYPE_CHECKING:
         dtypes,
         errors,
         experimental,
+        export,
         flatten_util,
         lax,
         nn,
@@ -155,7 +156,7 @@ _HOMES = {
 }
 _MODULES = """
     ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
-    flatten_util lax nn numpy ops purity random ref scipy sharding stages test_util tree
+    export flatten_util lax nn numpy ops purity random ref scipy sharding stages test_util tree
     tree_util typing
 """
 
