@@ -18,6 +18,7 @@ from .source import Source, user_source
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(\*\*|==|>=|<=|\.\.\.|.))")
 #: A product of atoms: names, or `_Call`, with their powers; sorted.
 Monomial = tuple[tuple[Any, int], ...]
+Terms = Mapping[Monomial, int]
 
 
 class SymbolicScope:
@@ -116,7 +117,7 @@ class Dim:
 
     __slots__ = ("scope", "terms")
 
-    def __init__(self, terms: Mapping[Monomial, int], scope: SymbolicScope):
+    def __init__(self, terms: Terms, scope: SymbolicScope):
         self.terms = dict(terms)
         self.scope = scope
 
@@ -126,12 +127,12 @@ class Dim:
         return scope.equal.get(name, Dim({((name, 1),): 1}, scope))
 
     @staticmethod
-    def made(terms: Mapping[Monomial, int], scope: SymbolicScope) -> Any:
+    def made(terms: Terms, scope: SymbolicScope) -> Any:
         """Return a polynomial, as an int where it is constant."""
         terms = {m: c for m, c in terms.items() if c}
         return terms.get((), 0) if set(terms) <= {()} else Dim(terms, scope)
 
-    def _with(self, other: Any, combine: Callable[[dict, dict], Mapping[Monomial, int]]) -> Any:
+    def _with(self, other: Any, combine: Callable[[Terms, Terms], Terms]) -> Any:
         if isinstance(other, Dim):
             if other.scope is not self.scope:
                 raise ValueError(
@@ -144,7 +145,7 @@ class Dim:
         return NotImplemented
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: {m: a.get(m, 0) + b.get(m, 0) for m in {**a, **b}})
+        return self._with(other, _sum)
 
     def __mul__(self, other: Any) -> Any:
         return self._with(other, _product)
@@ -216,7 +217,11 @@ class Dim:
     __repr__ = __str__
 
 
-def _product(a: Mapping[Monomial, int], b: Mapping[Monomial, int]) -> dict[Monomial, int]:
+def _sum(a: Terms, b: Terms) -> Terms:
+    return {m: a.get(m, 0) + b.get(m, 0) for m in {**a, **b}}
+
+
+def _product(a: Terms, b: Terms) -> dict[Monomial, int]:
     out: dict[Monomial, int] = {}
     for m, c in a.items():
         for n, d in b.items():
@@ -241,7 +246,7 @@ def _called(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
     return Dim({((_Call(name, (a, b)), 1),): 1}, scope)
 
 
-def _text(terms: Mapping[Monomial, int]) -> str:
+def _text(terms: Terms) -> str:
     def order(item: tuple[Monomial, int]) -> Any:
         return -sum(p for _, p in item[0]), str(item[0])
 
@@ -268,7 +273,10 @@ def _names(e: Any) -> set[str]:
 
 def names_of(shapes: Iterable[Sequence[Any]]) -> list[str]:
     """Return the names in some shapes, sorted."""
-    return sorted(set().union(*(_names(d) for shape in shapes for d in shape)))
+    found: set[str] = set()
+    for shape in shapes:
+        found = found.union(*map(_names, shape))
+    return sorted(found)
 
 
 def value(e: Any, sizes: Mapping[str, int]) -> int:
