@@ -449,9 +449,9 @@ def free_ref(ref: Ref) -> None:
     freeze(ref)
 
 
-def get(ref: Ref, idx: Any = (), **options: Any) -> Array:
-    """Return ``ref[idx]``."""
-    return ref[idx]
+def get(ref: Ref, idx: Any = None) -> Array:
+    """Return ``ref[idx]``; all of it for None."""
+    return ref[... if idx is None else idx]
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:
