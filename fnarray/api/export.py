@@ -354,6 +354,11 @@ def export(
         names = names_of(x.shape for x, s in zip(leaves, symbolic, strict=True) if s)
         sizes = choices(names, scope)
         ts = [_traced(fun_jit, args, kwargs, leaves, c) for c in sizes]
+        if ts[0].written_refs is not None:
+            raise NotImplementedError(
+                f"export: {fun_name(fun_jit)} takes Refs, which belong to this process. Pass their "
+                "values, and return the new ones."
+            )
         return _exported(ts, sizes, leaves, tree.PyTreeDef(spec), chosen, scope, fun_jit)
 
     return export_for

@@ -202,6 +202,11 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
+            if t.written_refs is not None:
+                raise NotImplementedError(
+                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
+                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                )
             run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)

@@ -356,6 +356,9 @@ def test_bad_input():
     np.testing.assert_allclose(exported.call(X), np.sin(X), rtol=1e-6)
     with pytest.raises(NotImplementedError, match="callback"):
         exported.serialize()
+    ref = fnarray.new_ref(1.0)
+    with pytest.raises(NotImplementedError, match="takes Refs"):
+        export.export(fnarray.jit(lambda: ref[...]))()
     exported = export.export(fnarray.jit(jnp.sin))(X)
     with pytest.raises(ValueError, match=r"Shape mismatch for args\[0\].shape\[0\]"):
         exported.call(X[:3])

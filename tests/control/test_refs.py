@@ -415,6 +415,26 @@ def test_writing_an_array_stays_an_error():
         fnarray.jit(lambda x_ref: x_ref.__setitem__(0, 1.0))(X)
 
 
+class _Counter:
+    """An object with a state."""
+
+    def __init__(self):
+        self.n = fnarray.new_ref(0)
+
+    def count(self):
+        self.n[...] += 1
+        return self.n[...]
+
+
+def test_an_object_may_hold_refs():
+    """A method that writes to a Ref of its object is staged; another Ref in its place is seen."""
+    counter = _Counter()
+    count = fnarray.jit(counter.count)
+    assert [int(count()), int(count()), int(counter.count())] == [1, 2, 3]
+    counter.n = fnarray.new_ref(10)
+    assert int(count()) == 11
+
+
 def test_refs_are_refused_where_no_value_can_be_handed_in():
     """A function that is traced for its graph alone says that it takes no Refs."""
     ref = _made(fnarray)
