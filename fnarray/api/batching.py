@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from ..control.refs import refs_given
 from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
 from ..core.trace import Tracer, state
 from ..ops.kit.calls import moveaxis
@@ -70,7 +70,7 @@ def vmap(
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         check_axes("vmap", what, axes)
 
-    @functools.wraps(fun)
+    @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
         arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
