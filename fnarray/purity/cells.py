@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .bindings import Tree
+from .bindings import FUNCTIONS, Tree
 from .nodes import walk
 from .scopes import facts_of, walk_body
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _KEEPS = frozenset({"append", "add", "insert", "extend", "setdefault", "appendleft"})
 
@@ -28,13 +27,13 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
     while around is not None:
         if isinstance(around, _COMPREHENSIONS) and _binds(around, name):
             return "its loop rebinds" if _kept(inner, around, parents) else ""
-        if isinstance(around, _FUNCTIONS) and name in facts_of(around).bound:
+        if isinstance(around, FUNCTIONS) and name in facts_of(around).bound:
             break
         around = parents.get(around)
     if around is None:
         return ""
     for other in walk(around) if name in places.reached else ():
-        if not isinstance(other, _FUNCTIONS) or other in (around, inner):
+        if not isinstance(other, FUNCTIONS) or other in (around, inner):
             continue
         if name in facts_of(other).nonlocals and _stores(other, name):
             return "another function rebinds"

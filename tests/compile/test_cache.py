@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from fnarray.compile.cache import KernelSource, kernel_name, programs, store
+from fnarray.compile.cache import KernelSource, programs, store
 from fnarray.compile.cache import key as keys
+from fnarray.compile.cpu import key as cpu_key
+from fnarray.compile.cpu.key import kernel_name
 from fnarray.config import config
 from fnarray.core import store as core_store
 from fnarray.errors import CacheWarning
@@ -294,7 +296,7 @@ def test_unpicklable_record_is_an_error():
 def test_name_depends_on_everything(monkeypatch):
     """Text, types, versions, kernels, CPU and Numba's settings each change the name."""
     base = KernelSource("def kernel(x): ...", ("f32[1]",))
-    clear = (keys.machine, keys.environment, keys._hashed_environment)
+    clear = (keys.machine, cpu_key._standing)
 
     def name(src=base):
         for function in clear:
@@ -326,7 +328,7 @@ def test_importing_the_cache_leaves_numba_alone():
     """Names and entries cost no compiler: neither the import nor a lookup imports Numba."""
     code = (
         "import sys; from fnarray.compile.cpu import build; from fnarray.compile.cache import *; "
-        "kernel_name(KernelSource('', ())); programs.get('x'); store.info(); "
+        "build.kernel_name(KernelSource('', ())); programs.get('x'); store.info(); "
         "assert not {'numba', 'jax', 'scipy'} & set(sys.modules)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from ..engine import analyse
+from ..engine.analysis import analyse
 from ..findings import Finding
-from ..law import STAGED, effects_of
+from ..law import effects_of
 from ..values import Function, Value
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import Finder, TracedSite
 
-# Staged transforms, and those that do not say what will trace their function.
-_KEPT = STAGED | {"custom_jvp", "custom_vjp", "custom_gradient"}
+# Those that do not say what will trace their function, and so may be kept.
+_CUSTOM = frozenset({"custom_jvp", "custom_vjp", "custom_gradient"})
 
 
 #: A function by its file, line and column.
@@ -57,7 +57,8 @@ class Effects:
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = self.analysed(traced)
-        staged = traced.transform.name in _KEPT
+        kind = traced.transform
+        staged = kind.staged or kind.setter or kind.name in _CUSTOM
         return [
             _in_characters(replace(f, path=(traced.label, *f.path[1:])))
             for f in effects_of(found, staged)

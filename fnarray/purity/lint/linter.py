@@ -193,7 +193,7 @@ def _distinct(found: Iterable[TracedSite]) -> Iterator[TracedSite]:
     seen = set()
     for traced in found:
         kind = traced.transform
-        key = (traced.scope, kind.abstract, kind.callback, traced.bound, traced.fixed)
+        key = (traced.scope, kind.abstract, kind.body, traced.bound, traced.fixed)
         if key not in seen:
             seen.add(key)
             yield traced

@@ -182,7 +182,8 @@ def _outcome(row: list[Any]) -> Outcome:
 
 
 def _finding(row: list[Any]) -> Finding:
-    return Finding(*row[:-1], tuple(row[-1]))
+    *fields, path = row
+    return Finding(*fields, path=tuple(path))
 
 
 def _keys(rows: list[Any]) -> list[tuple[str, int, int]]:
