@@ -205,12 +205,15 @@ class Library:
     kernel : bool
         Whether the kernels' package has it for these dtypes. Loops that hold a step without a
         kernel run step by step from Python.
+    flops : int
+        Operations, for reports; 0 stands for one for each element of the result.
     """
 
     op: str
     statics: tuple[Any, ...] = ()
     size: int = 0
     kernel: bool = True
+    flops: int = 0
 
 
 #: What only the primitive's ``eval`` computes.
