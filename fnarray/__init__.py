@@ -24,11 +24,13 @@ if _TYPE_CHECKING:
     from . import (  # noqa: F401
         ad_checkpoint,
         checkpoint_policies,
+        custom_batching,
         custom_derivatives,
         debug,
         dlpack,
         dtypes,
         errors,
+        example_libraries,
         experimental,
         flatten_util,
         lax,
@@ -147,9 +149,9 @@ _HOMES = {
     ".runtime.mesh": "make_mesh",
 }
 _MODULES = """
-    ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
-    flatten_util lax nn numpy ops purity random scipy sharding stages test_util tree tree_util
-    typing
+    ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors
+    example_libraries experimental flatten_util lax nn numpy ops purity random scipy sharding stages
+    test_util tree tree_util typing
 """
 
 __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)
