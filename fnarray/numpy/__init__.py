@@ -61,6 +61,9 @@ _HOMES = {
         isscalar issubdtype iterable nan ndarray ndim newaxis number object_ pi printoptions
         promote_types result_type set_printoptions shape signedinteger single size uint
         uint16 uint32 uint64 uint8 unsignedinteger
+        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
+        float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int4
+        uint1 uint2 uint4
     """,
     "._einsum": "einsum einsum_path",
     "._floating": "copysign frexp heaviside ldexp modf nan_to_num nextafter spacing",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.contraction import contracted
-from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While
+from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
@@ -83,7 +83,7 @@ def is_native(form: Any, limits: Limits) -> bool:
         large = form.op.startswith("linalg.") and form.size > limits.matrix_inside
         return form.kernel and not large
     graphs = (graph.jaxpr for graph in graphs_of(form))
-    return all(is_native(eqn.form(), limits) for graph in graphs for eqn in graph.eqns)
+    return all(is_native(form_of(eqn), limits) for graph in graphs for eqn in graph.eqns)
 
 
 def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:

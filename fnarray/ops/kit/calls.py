@@ -18,7 +18,6 @@ import numpy as np
 from ...core.array import Array, ArrayImpl, asarray, aval_of
 from ...core.avals import ShapedArray
 from ...core.dtypes import int32, is_complex, python_scalar_dtypes
-from ...core.quiet import quietly
 from ...core.trace import bind
 from .registry import registry
 
@@ -208,7 +207,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Array:
     dtype = np.dtype(dtype)
     prim = registry["convert_element_type"]
     if type(x) in python_scalar_dtypes:
-        data = quietly(prim.eval, np.asarray(x), new_dtype=dtype, weak_type=weak_type)
+        data = prim.eval(np.asarray(x), new_dtype=dtype, weak_type=weak_type)
         return ArrayImpl(np.asarray(data), ShapedArray((), dtype, weak_type))
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
