@@ -169,8 +169,7 @@ def as_dtype(spec: Any) -> DType:
     """
     if isinstance(spec, DType):
         return cast("DType", spec)
-    held = getattr(spec, "dtype", None)
-    if isinstance(held, DType):
+    if isinstance(held := getattr(spec, "dtype", None), DType):
         return cast("DType", held)
     try:
         return np.dtype(spec)
@@ -465,8 +464,7 @@ _STANDARD: Final[dict[_Node, tuple[_Node, ...]]] = {
     complex: (complex64,),
     complex64: (complex128,),
     complex128: (),
-    # Nothing promotes these to others: what is meant is to be said.
-    **dict.fromkeys(SMALL, ()),
+    **dict.fromkeys(SMALL, ()),  # to nothing: what is meant is to be said
 }
 _STRICT: Final[dict[_Node, tuple[_Node, ...]]] = {
     **dict.fromkeys((*ALL, *SMALL), ()),

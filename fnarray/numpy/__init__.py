@@ -14,6 +14,8 @@ if _TYPE_CHECKING:
     # ruff: noqa: F403 - the modules say in __all__ what is public
     from . import fft as fft
     from . import linalg as linalg
+    from ._array_api import __array_api_version__ as __array_api_version__
+    from ._array_api import __array_namespace_info__ as __array_namespace_info__
     from ._complex_parts import *
     from ._creation import *
     from ._cumulative import *
@@ -47,6 +49,7 @@ if _TYPE_CHECKING:
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
+    "._array_api": "__array_api_version__ __array_namespace_info__",
     "._complex_parts": "conj conjugate imag real",
     "._creation": """
         array asarray astype copy empty empty_like from_dlpack frombuffer fromfile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -255,3 +256,19 @@ def test_flat_indices_may_be_of_a_narrow_dtype():
     (got,) = jnp.unravel_index(i, (1000,))
     np.testing.assert_array_equal(got, [1, 998, 3])
     assert jnp.unravel_index(i, (10, 10))[0].dtype == np.int8
+
+
+def test_the_namespace_tells_the_standard_about_itself():
+    """Devices, dtypes and capabilities are there, as in JAX."""
+    info, theirs = jnp.__array_namespace_info__(), jax.numpy.__array_namespace_info__()
+    assert jnp.__array_api_version__ == jax.numpy.__array_api_version__
+    assert info.capabilities() == theirs.capabilities()
+    assert info.default_dtypes() == theirs.default_dtypes()
+    assert info.dtypes() == theirs.dtypes()
+    kinds = ("signed integer", "bool")
+    assert info.dtypes(kind=kinds) == theirs.dtypes(kind=kinds)
+    assert info.devices()[0] is None
+    assert info.default_device() is None
+    x = jnp.ones(3)
+    assert x.platform() == "cpu"
+    assert x.unsafe_buffer_pointer() == np.asarray(x).ctypes.data
