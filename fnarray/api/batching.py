@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from ..control.admission import admit
 from ..control.signature import argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.callables import named_as
 from ..core.trace import Tracer
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
@@ -68,7 +68,7 @@ def vmap(
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         check_axes("vmap", what, axes)
 
-    @functools.wraps(fun)
+    @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
         arrays = checked_arrays("vmap", fun, leaves, args, kwargs)

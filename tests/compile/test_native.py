@@ -510,17 +510,3 @@ def test_called_functions_give_the_same_bits():
     for n in (0, 1, 15, 16, 17, 1000):
         run(np.linspace(-3, 3, 1000, dtype=np.float32), np.zeros(1000, np.float32), n)
     assert not report.differences, report.differences[0]
-
-
-def test_many_loops_in_a_turn_are_compiled_without_tests_for_overlap():
-    """A sequential kernel of many loops is told that its arrays lie apart; a short one is not."""
-
-    def text(loops):
-        body = "".join(
-            f"    for i{k} in range(n):\n        out[i{k}] = x[i{k}]\n" for k in range(loops)
-        )
-        return f"def k_1(x, out, n):\n    mode = fk.rounding.flush_subnormal()\n{body}"
-
-    for loops, apart in ((3, False), (40, True)):
-        src = source(text(loops), "f32[1]", "f32[1]", "i64")
-        assert ("noalias" in kernel.lower("k_1", src, 512)) is apart
