@@ -14,7 +14,7 @@ from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..schedule.work import contraction_flops, turn_work
+from ..schedule.work import products_of, turn_work
 from ..target import Limits, weighed
 from .blas import matmul
 
@@ -82,7 +82,7 @@ def _is_heavy(node: Node, limits: Limits) -> bool:
 
 
 def _multiplications(node: Node) -> int:
-    return weighed(contraction_flops(node), node.out.aval.dtype)
+    return weighed(products_of(node), node.out.aval.dtype)
 
 
 def _better_on_host(form: Library, limits: Limits) -> bool:

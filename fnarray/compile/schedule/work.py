@@ -77,7 +77,7 @@ def flops_of(node: Node) -> int:
         return iterations(node) * (max(within, 1) + computed)
     if isinstance(form, Library) and form.flops:
         return form.flops
-    if isinstance(form, Pieces) or _moves(node):
+    if isinstance(form, Pieces | Iota | Reindex):
         return 0
     return within or iterations(node)
 
