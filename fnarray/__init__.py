@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
         ad_checkpoint,
+        api_util,
         checkpoint_policies,
         custom_derivatives,
         debug,
@@ -30,7 +31,9 @@ if _TYPE_CHECKING:
         dtypes,
         errors,
         experimental,
+        extend,
         flatten_util,
+        interpreters,
         lax,
         nn,
         numpy,
@@ -147,9 +150,9 @@ _HOMES = {
     ".runtime.mesh": "make_mesh",
 }
 _MODULES = """
-    ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
-    flatten_util lax nn numpy ops purity random scipy sharding stages test_util tree tree_util
-    typing
+    ad_checkpoint api_util checkpoint_policies custom_derivatives debug dlpack dtypes errors
+    experimental extend flatten_util interpreters lax nn numpy ops purity random scipy sharding
+    stages test_util tree tree_util typing
 """
 
 __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)

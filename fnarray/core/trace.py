@@ -427,6 +427,10 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     return wrap(outs, avals, prim)
 
 
+# The record of an operation stands below; that it can be applied is known from here on.
+Primitive.bind = bind  # type: ignore[method-assign]
+
+
 def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
     if type(x) is Literal:

@@ -101,7 +101,9 @@ class BatchTrace(Trace):
                 return BatchTracer(self, out) if differs else out
             outs = prim.rule("batch")(self.axis, values, batched, **params)
         if not prim.multiple_results:
-            return BatchTracer(self, outs)
+            # A rule may say that its result is the same for all examples.
+            pair: tuple[Any, bool] = outs if isinstance(outs, tuple) else (outs, True)
+            return BatchTracer(self, pair[0]) if pair[1] else pair[0]
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
