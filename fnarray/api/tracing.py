@@ -12,7 +12,7 @@ from ..control.tracing import trace, traced
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
-from ..core.trace import no_trace, tracing
+from ..core.trace import EagerTrace, tracing
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -108,8 +108,11 @@ def named_scope(name: str) -> Iterator[None]:
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate at once, inside a traced function too; operands must not be tracers."""
-    with no_trace():
+    """Evaluate operations of known values at once, inside a traced function too.
+
+    Those of which an operand is a tracer are traced as ever.
+    """
+    with tracing(EagerTrace("ensure_compile_time_eval")):
         yield
 
 

@@ -27,7 +27,14 @@ def home(name: str) -> str | None:
     """Return the module of fnarray that a module of JAX is, or None where there is none."""
     top, _, rest = name.partition(".")
     places = [f"{_OWN}.{name}"]
-    if top == "jax" and rest.partition(".")[0] in sys.modules[_FNARRAY].__all__:
+    first = rest.partition(".")[0]
+    fnarray = sys.modules[_FNARRAY]
+    # The settings are an object, and a module of the same name.
+    if (
+        top == "jax"
+        and first in fnarray.__all__
+        and isinstance(getattr(fnarray, first), ModuleType)
+    ):
         places.append(f"{_FNARRAY}.{rest}")
     for place in places:
         try:

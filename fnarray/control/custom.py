@@ -14,7 +14,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.dtypes import float0
 from ..core.source import PACKAGE, located
-from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
+from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
@@ -31,9 +31,13 @@ SymbolicZero = Zero
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Return the zero tangent of a value: symbolic, or as an array."""
-    zero = zero_of(as_array(val))
-    return zero if symbolic_zeros else instantiate(zero)
+    """Return the zero tangents of the leaves of a tree: symbolic, or as arrays."""
+
+    def zero_of(x: Any) -> Any:
+        zero = Zero(tangent_aval(aval_of(x)))
+        return zero if symbolic_zeros else instantiate(zero)
+
+    return tree.map(zero_of, val)
 
 
 # ---- calls ---------------------------------------------------------------------------------------

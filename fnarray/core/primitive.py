@@ -129,7 +129,7 @@ class Primitive:
         self.print_name = print_name or name
         self.print_params = print_params
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """Apply the operation: `core.trace` says how."""
         raise RuntimeError("fnarray is only partly imported: import fnarray first")
 

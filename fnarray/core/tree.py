@@ -315,7 +315,9 @@ def reduce_associative(
     return row[0]
 
 
-def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
+def transpose(
+    outer: PyTreeDef, inner: PyTreeDef | None, tree: Any, is_leaf: IsLeaf = None
+) -> Any:
     """Turn an `outer` tree of `inner` trees into an `inner` tree of `outer` trees.
 
     Parameters
@@ -326,15 +328,17 @@ def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
         Structure at each of its leaves; None takes that of the first.
     tree
         The tree to transpose.
+    is_leaf
+        As in `flatten`.
 
     Raises
     ------
     TypeError
         `tree` does not have the structure ``outer.compose(inner)``.
     """
-    found, treedef = flatten(tree)
+    found, treedef = flatten(tree, is_leaf)
     if inner is None:
-        inner = structure(outer.flatten_up_to(tree)[0])
+        inner = structure(outer.flatten_up_to(tree)[0], is_leaf)
     expected = outer.compose(inner)
     if treedef != expected:
         raise TypeError(f"tree.transpose: the tree must have structure {expected}, got {treedef}.")

@@ -111,21 +111,21 @@ class Primitive(_Primitive):
 
     # ---- what stages ask ----
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """Apply it: as its author says, or as the trace in progress does."""
         if state.trace is None:
             return self.impl(*args, **params)
         return bind(self, *args, **params)
 
-    def _aval(self, *avals: ShapedArray, **params: Any) -> Any:
+    def _aval(self, /, *avals: ShapedArray, **params: Any) -> Any:
         outs = self.abstract_eval(*avals, **params)
         return tuple(map(as_aval, outs)) if self.multiple_results else as_aval(outs)
 
-    def _eval(self, *xs: Any, **params: Any) -> Any:
+    def _eval(self, /, *xs: Any, **params: Any) -> Any:
         outs = self.impl(*map(asarray, xs), **params)
         return [asarray(o)._data for o in outs] if self.multiple_results else asarray(outs)._data
 
-    def _form(self, ins: Sequence[Any], outs: Sequence[Any], **params: Any) -> Inline:
+    def _form(self, ins: Sequence[Any], outs: Sequence[Any], /, **params: Any) -> Inline:
         fun = self.lowering
         assert fun is not None
 

@@ -49,7 +49,7 @@ def zeros_like_aval(aval: Any) -> Any:
 
 
 def _transposing(rule: Rule, prim: Primitive) -> Rule:
-    def transpose(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+    def transpose(ct: Any, /, *operands: Any, **params: Any) -> list[Any]:
         found = rule(ct, *operands, **params)
         if found is Zero:  # the class stands for zeros of all operands
             found = [Zero(tangent_aval(x.aval)) if is_undefined(x) else None for x in operands]
@@ -86,14 +86,14 @@ def deflinear2(prim: Primitive, transpose: Rule) -> None:
 
 def deflinear(prim: Primitive, transpose: Rule) -> None:
     """Declare that a primitive of one operand is linear: ``transpose(ct, **params)``."""
-    deflinear2(prim, lambda ct, *_, **params: transpose(ct, **params))
+    deflinear2(prim, lambda ct, /, *_, **params: transpose(ct, **params))
 
 
 def defjvp(prim: Primitive, *rules: Rule | None) -> None:
     """Declare partial derivatives: ``rule(tangent, *operands, **params)``, None for zero."""
 
     def of(rule: Rule | None) -> Rule | None:
-        return rule and (lambda g, out, *xs, **params: rule(g, *xs, **params))
+        return rule and (lambda g, out, /, *xs, **params: rule(g, *xs, **params))
 
     defjvp2(prim, *map(of, rules))
 
@@ -110,7 +110,7 @@ def defbilinear(prim: Primitive, lhs: Rule, rhs: Rule) -> None:
     ``rhs(ct, x, y, **params)`` that of the second.
     """
 
-    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Sequence[Any]:
+    def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Sequence[Any]:
         if is_undefined(x):
             return [lhs(ct, x, y, **params), None]
         return [None, rhs(ct, x, y, **params)]

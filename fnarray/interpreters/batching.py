@@ -47,7 +47,7 @@ def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
 
 
 def _fancy(rule: Rule, prim: Primitive) -> Rule:
-    def batch(axis: Axis, xs: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
+    def batch(axis: Axis, xs: Sequence[Any], batched: Sequence[bool], /, **params: Any) -> Any:
         dims = [0 if b else not_mapped for b in batched]
         outs, at = rule(AxisData(axis.name, int(axis)), list(xs), dims, **params)
         if not prim.multiple_results:
@@ -61,18 +61,18 @@ def _fancy(rule: Rule, prim: Primitive) -> Rule:
 
 def _with_axis(rule: Rule, prim: Primitive) -> Rule:
     return _fancy(
-        lambda axis, xs, dims, **params: rule(axis.size, axis.name, None, xs, dims, **params), prim
+        lambda axis, xs, dims, /, **params: rule(axis.size, axis.name, None, xs, dims, **params), prim
     )
 
 
 def _plain(rule: Rule, prim: Primitive) -> Rule:
-    return _fancy(lambda axis, xs, dims, **params: rule(xs, dims, **params), prim)
+    return _fancy(lambda axis, xs, dims, /, **params: rule(xs, dims, **params), prim)
 
 
 def _read(rule: Rule, prim: Primitive) -> Rule:
     """Return a rule of fnarray's as JAX has them: ``rule(xs, dims, **params) -> (outs, dims)``."""
 
-    def batcher(xs: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batcher(xs: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
         mapped = [d is not None for d in dims]
         (size,) = {x.shape[d] for x, d in zip(xs, dims, strict=True) if d is not None}
         front = [moveaxis(x, d, 0) if m else x for x, d, m in zip(xs, dims, mapped, strict=True)]
@@ -92,18 +92,18 @@ primitive_batchers = Rules("batch", _plain, _read)
 axis_primitive_batchers = Rules(
     "batch",
     _with_axis,
-    lambda rule, prim: lambda size, name, kind, *rest, **ps: _read(rule, prim)(*rest, **ps),
+    lambda rule, prim: lambda size, name, kind, /, *rest, **ps: _read(rule, prim)(*rest, **ps),
 )
 #: ``rule(axis_data, xs, dims, **params) -> (out, dim)``.
 fancy_primitive_batchers = Rules(
-    "batch", _fancy, lambda rule, prim: lambda axis, *rest, **ps: _read(rule, prim)(*rest, **ps)
+    "batch", _fancy, lambda rule, prim: lambda axis, /, *rest, **ps: _read(rule, prim)(*rest, **ps)
 )
 
 
 def defvectorized(prim: Primitive) -> None:
     """Declare that a primitive of one operand treats leading axes alike."""
 
-    def rule(xs: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def rule(xs: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
         return prim.bind(*xs, **params), dims[0]
 
     primitive_batchers[prim] = rule
@@ -125,7 +125,7 @@ def defreducer(prim: Primitive, ident: Any = None) -> None:
     primitive_batchers[prim] = rule
 
 
-def broadcast_batcher(prim: Primitive, xs: Any, dims: Any, **params: Any) -> Any:
+def broadcast_batcher(prim: Primitive, xs: Any, dims: Any, /, **params: Any) -> Any:
     """Batch a primitive that is elementwise in all its operands."""
     mapped = tuple(d is not None for d in dims)
     front = [moveaxis(x, d, 0) if m else x for x, d, m in zip(xs, dims, mapped, strict=True)]

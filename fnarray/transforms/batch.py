@@ -8,7 +8,7 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.axes import axes_named
 from ..core.primitive import Primitive
@@ -102,8 +102,8 @@ class BatchTrace(Trace):
             outs = prim.rule("batch")(self.axis, values, batched, **params)
         if not prim.multiple_results:
             # A rule may say that its result is the same for all examples.
-            pair: tuple[Any, bool] = outs if isinstance(outs, tuple) else (outs, True)
-            return BatchTracer(self, pair[0]) if pair[1] else pair[0]
+            out, differs = cast("Any", outs) if type(outs) is tuple else (outs, True)
+            return BatchTracer(self, out) if differs else out
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:

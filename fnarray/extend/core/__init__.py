@@ -6,6 +6,7 @@ from ...core.graph import Literal as Literal
 from ...core.graph import Var as Var
 from ...errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ...errors import JaxprTypeError as JaxprTypeError
+from .. import _aliases as _aliases
 from .._graphs import ClosedJaxpr as ClosedJaxpr
 from .._graphs import DebugInfo as DebugInfo
 from .._graphs import DropVar as DropVar
