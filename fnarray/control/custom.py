@@ -453,6 +453,9 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
 class _VJPCall(_CustomCall):
     """One call of a ``custom_vjp`` function."""
 
@@ -470,12 +473,17 @@ class _VJPCall(_CustomCall):
         outs, spec = tree.flatten_spec(out)
         outs = [result(x, k, out, fwd) for k, x in enumerate(outs)]
         self.check_primals("VJP fwd", fwd, outs, spec)
-        residuals, res_spec = tree.flatten_spec(held)
-        residuals = [result(x, k, held, fwd) for k, x in enumerate(residuals)]
+        kept, res_spec = tree.flatten_spec(held)
+        # Python's numbers stay what they are: the way back may branch on them.
+        numbers = {k: x for k, x in enumerate(kept) if type(x) in _NUMBERS}
+        residuals = [result(x, k, held, fwd) for k, x in enumerate(kept) if k not in numbers]
         avals = [as_array(x).aval for x in primals]
 
         def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            return self.back(res_spec.unflatten(residuals), spec, cts, avals)
+            given = iter(residuals)
+            places = range(res_spec.num_leaves)
+            whole = [numbers[k] if k in numbers else next(given) for k in places]
+            return self.back(res_spec.unflatten(whole), spec, cts, avals)
 
         return outs, residuals, back
 

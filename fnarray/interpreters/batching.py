@@ -61,7 +61,8 @@ def _fancy(rule: Rule, prim: Primitive) -> Rule:
 
 def _with_axis(rule: Rule, prim: Primitive) -> Rule:
     return _fancy(
-        lambda axis, xs, dims, /, **params: rule(axis.size, axis.name, None, xs, dims, **params), prim
+        lambda axis, xs, dims, /, **params: rule(axis.size, axis.name, None, xs, dims, **params),
+        prim,
     )
 
 

@@ -26,6 +26,7 @@ from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
+from ..ops.kit.moves import moving
 from ._promote import as_operand, broadcast_to
 
 __all__ = [
@@ -56,6 +57,7 @@ _SCALARS = (bool, int, float, complex)
 # ---- from Python values ------------------------------------------------------------------------
 
 
+@moving
 def array(
     object: Any,
     dtype: DTypeLike = None,
@@ -190,6 +192,7 @@ def _weakest(dtypes: set[tuple[np.dtype, bool]]) -> list[Any]:
     return [kind]
 
 
+@moving
 def asarray(
     a: Any,
     dtype: DTypeLike = None,
@@ -215,6 +218,7 @@ def asarray(
     return array(a, dtype, bool(copy), order)
 
 
+@moving
 def copy(a: Any, order: str | None = None) -> Array:
     """Return a copy of an array."""
     return lax.copy(as_array(as_operand("copy", a)))

@@ -54,9 +54,7 @@ def scanned(optimizer, steps=50):
             updates, state = optimizer.update(grads, state, params)
             return (optax.apply_updates(params, updates), state), value
 
-        (params, _), values = jax.lax.scan(
-            step, (params, optimizer.init(params)), length=steps
-        )
+        (params, _), values = jax.lax.scan(step, (params, optimizer.init(params)), length=steps)
         return params, values
 
     return run(params)
