@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
-from .api.tracing import typeof
 from .core import tree
+from .core.array import aval_of
 from .core.avals import ShapedArray, ShapeDtypeStruct
 from .extend._graphs import DebugInfo, debug_info
 from .extend.linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
@@ -80,7 +80,7 @@ def shaped_abstractify(x: Any) -> ShapedArray:
         return x
     if isinstance(x, ShapeDtypeStruct):
         return ShapedArray(x.shape, x.dtype, x.weak_type)
-    return typeof(x)
+    return aval_of(x)
 
 
 def flatten_axes(

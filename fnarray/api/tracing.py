@@ -13,6 +13,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.trace import EagerTrace, tracing
+from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -116,7 +117,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
         yield
 
 
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: Any) -> ShapedArray | OverlayAval:
     """Return what tracing knows of a value: shape, dtype and weak type.
 
     Raises
@@ -124,4 +125,4 @@ def typeof(x: Any) -> ShapedArray:
     TypeError
         ``x`` is no array and no number.
     """
-    return aval_of(x)
+    return x.kind if isinstance(x, Overlay) else aval_of(x)

@@ -580,26 +580,3 @@ def test_linear_solve_needs_its_transpose():
     with pytest.raises(TypeError, match="transpose_solve required"):
         fnarray.grad(total)(O3)
     np.testing.assert_allclose(np.asarray(fnarray.grad(partial(total, symmetric=True))(O3)), 0.5)
-
-
-def test_numbers_among_residuals():
-    """Python's numbers reach the way back as they are, under every transform: it may branch."""
-
-    def bwd(residuals, ct):
-        double, times, x = residuals
-        return (ct * (2.0 if double else 1.0) * times * fnarray.lax.cos(x),)
-
-    @fnarray.custom_vjp
-    def f(x):
-        return fnarray.lax.sin(x)
-
-    f.defvjp(lambda x: (fnarray.lax.sin(x), (True, 3, x)), bwd)
-    x, want = np.float32(0.5), 6 * np.cos(np.float32(0.5))
-
-    def scanned(x):
-        return fnarray.lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
-
-    for g in (f, fnarray.jit(f), fnarray.checkpoint(f), scanned):
-        np.testing.assert_allclose(fnarray.grad(g)(x), want, rtol=1e-6)
-        np.testing.assert_allclose(fnarray.jit(fnarray.grad(g))(x), want, rtol=1e-6)
-    np.testing.assert_allclose(fnarray.vmap(fnarray.grad(f))(np.array([x, x])), want, rtol=1e-6)

@@ -60,6 +60,7 @@ def test_keys_are_leaves_of_trees():
     assert treedef.unflatten(leaves)["key"] is key
     assert fnarray.tree.structure(key).num_leaves == 1
     assert fnarray.tree_util.tree_leaves_with_path(tree)[0][1] is key
+    assert str(fnarray.typeof(fnarray.random.split(key, 3))) == "key<fry>[3]"
     again = fnarray.jit(lambda leaves: treedef.unflatten(leaves))(leaves)
     assert bool(again["key"] == key)
     rows = fnarray.tree.transpose(fnarray.tree.structure([0, 0]), None, [tree, tree])

@@ -22,6 +22,7 @@ from fnarray.core.trace import bind, within
 from fnarray.errors import ConcretizationTypeError as ConcretizationTypeError
 from fnarray.extend.core import Jaxpr as Jaxpr
 from fnarray.extend.core import Literal, Var
+from fnarray.ops.kit.moves import OverlayAval
 
 Value = Any
 Atom = Var | Literal
@@ -34,6 +35,7 @@ class AbstractValue(ABC):  # noqa: B024 - only a place to register
 
 
 AbstractValue.register(ShapedArray)
+AbstractValue.register(OverlayAval)
 
 
 def eval_jaxpr(

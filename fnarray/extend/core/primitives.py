@@ -12,12 +12,12 @@ _OTHER = {
     "add_jaxvals_p": "add_any",
     "closed_call_p": "jit",
     "call_p": "jit",
-    "remat_p": "checkpoint",
+    "remat_p": "remat2",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OTHER and _OTHER[name] in _registry:
+    if name in _OTHER:
         return _registry[_OTHER[name]]
     if not name.endswith("_p"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import prod
 from typing import Any, TypeVar, cast
 
 from ...core import tree
 from ...core.array import Array
+from ...core.frozen import frozen
 from ...core.trace import bind
 from .calls import reshape
 from .registry import registry
@@ -15,10 +17,40 @@ from .registry import registry
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@frozen
+class OverlayAval:
+    """Shape and dtype of an array over words, as `typeof` gives them."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """``key<fry>[3]``."""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    __str__ = str_short
+
+
 class Overlay(Array):
     """An array each of whose elements is a row of another, its words."""
 
     __slots__ = ("_base",)
+
+    @property
+    def kind(self) -> OverlayAval:
+        """What is known of it without its words."""
+        return OverlayAval(self.shape, self.dtype)
 
     @classmethod
     def of(cls, words: Any) -> Any:
