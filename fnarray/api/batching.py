@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..control.admission import admit
-from ..control.signature import argument_paths, fun_name, fun_text
+from ..control.signature import argument_paths, fun_name, fun_text, wraps
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.tangents import chosen
 from ..core.trace import Tracer
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
@@ -68,11 +68,12 @@ def vmap(
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         check_axes("vmap", what, axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
-        arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
+        # What is the same for all examples may be anything.
+        arrays = checked_arrays("vmap", fun, leaves, args, kwargs, axes)
         if any(a is not None and a < 0 for a in axes):
             axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
@@ -82,9 +83,13 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any]] = []
+        others = [not isinstance(x, Array) for x in batches]
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = spec.unflatten(xs)
+            given = iter(xs)
+            a, k = spec.unflatten(
+                [x if other else next(given) for x, other in zip(batches, others, strict=True)]
+            )
             with admit(fun, "vmap"):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
@@ -94,7 +99,10 @@ def vmap(
                     _check_result(fun, x)
             return outs
 
-        outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        mine = [not other for other in others]
+        outs, flags = batch(
+            flat, axis, chosen(mine, batches), chosen(mine, batched), f"vmap({fun_name(fun)})"
+        )
         ((out, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
@@ -134,14 +142,25 @@ def check_axes(what: str, name: str, axes: Any) -> None:
 
 
 def checked_arrays(
-    what: str, fun: Callable[..., Any], leaves: Sequence[Any], args: tuple, kwargs: dict
+    what: str,
+    fun: Callable[..., Any],
+    leaves: Sequence[Any],
+    args: tuple,
+    kwargs: dict,
+    axes: Sequence[int | None] | None = None,
 ) -> list[Any]:
-    """Return arguments as arrays; raise `TypeError` naming one that is none."""
+    """Return arguments as arrays; raise `TypeError` naming one that is none.
+
+    Where there are ``axes``, those that have None stay what they are if they are none.
+    """
     out = []
     for k, x in enumerate(leaves):
         try:
             out.append(as_array(x))
         except TypeError as error:
+            if axes is not None and axes[k] is None:
+                out.append(x)
+                continue
             path = argument_paths(fun, args, kwargs)[k]
             raise TypeError(
                 f"{what}: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, not a "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..control.signature import wraps
 from ..core import tree
 from ..core.dtypes import float0
 from ..ops.kit.calls import convert, full, moveaxis, reshape
@@ -44,7 +44,7 @@ def jacfwd(
     check_callable("jacfwd", fun)
     argnums = checked_argnums("jacfwd", argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         places, some = selected("jacfwd", fun, argnums, args)
         chosen = partial_in(fun, places, args, kwargs)
@@ -84,7 +84,7 @@ def jacrev(
     check_callable("jacrev", fun)
     argnums = checked_argnums("jacrev", argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         places, some = selected("jacrev", fun, argnums, args)
         leaves, arg_spec = _arrays("jacrev", some)

@@ -17,6 +17,7 @@ from ..control.signature import (
     fun_name,
     fun_text,
     unhashable,
+    wraps,
 )
 from ..control.spmd import evaluate, shard_map_p
 from ..control.tracing import Traced, cells_of, traced
@@ -222,7 +223,7 @@ def pmap(
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         statics: Any = ()
         dyn, axes = args, in_axes
@@ -415,7 +416,7 @@ def shard_map(
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: Any) -> Any:
         grid = current_mesh() if mesh is None else mesh
         if grid is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..control.signature import fun_name
+from ..control.signature import fun_name, wraps
 from ..control.tracing import trace, traced
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
@@ -52,7 +51,7 @@ def make_jaxpr(
     # Signatures are jit's; the trace is its own, and the graph holds what it captured.
     jitted = jit(fun, static_argnums=static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
         _, signature = jitted._signature_of(args, kwargs)
         with tracing(AxisTrace("make_jaxpr", tuple((name, size) for name, size in axis_env or ()))):

@@ -8,7 +8,6 @@ Derivatives*, ch. 12).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from typing import Any
 
 from ..core import tree
@@ -34,6 +33,7 @@ from .signature import (
     positional,
     unhashable,
     with_statics,
+    wraps,
 )
 from .tracing import trace, traced
 

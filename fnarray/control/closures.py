@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from ..core.trace import Tracer, bind, trace_graph
 from .admission import admit
 from .custom import custom_vjp
 from .custom_args import result
-from .signature import abstract, fun_name, fun_text
+from .signature import abstract, fun_name, fun_text, wraps
 
 __all__: list[str] = []
 
@@ -44,7 +43,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     hoist = [isinstance(c, Tracer) and differentiable(c.dtype) for c in consts]
     hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def converted(*args_and_hoisted: Any) -> Any:
         n = len(args_and_hoisted) - len(hoisted)
         args, given = args_and_hoisted[:n], iter(args_and_hoisted[n:])
@@ -104,7 +103,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_vjp
-    @functools.wraps(fun)
+    @wraps(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
 

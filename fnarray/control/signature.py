@@ -6,6 +6,8 @@ compiled for is known by its `Signature`.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -28,6 +30,19 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 _SMALL = 2**31
 
 # ---- functions -----------------------------------------------------------------------------------
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Give a function the name and documentation of another, where that has such."""
+
+    def named(wrapper: Any) -> Any:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            # A callable object may answer to these names with something else.
+            with contextlib.suppress(AttributeError, TypeError):
+                setattr(wrapper, name, getattr(fun, name))
+        return functools.update_wrapper(wrapper, fun, ())
+
+    return named
 
 
 def fun_name(fun: Callable[..., Any]) -> str:

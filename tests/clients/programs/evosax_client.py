@@ -5,7 +5,7 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from evosax.algorithms import CMA_ES, PSO, DifferentialEvolution, OpenES, SimpleES
+from evosax.algorithms import CMA_ES, PSO, DifferentialEvolution, Open_ES, SimpleES
 
 
 def fitness(x):
@@ -26,7 +26,7 @@ def main():
     found = {}
     key = jax.random.key(0)
     solution = jnp.zeros(3)
-    for kind in (SimpleES, OpenES, CMA_ES):
+    for kind in (SimpleES, Open_ES, CMA_ES):
         strategy = kind(population_size=8, solution=solution)
         params = strategy.default_params
         state = strategy.init(key, solution, params)

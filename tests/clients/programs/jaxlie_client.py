@@ -35,7 +35,6 @@ def main():
         "random": jaxlie.SO3.sample_uniform(key).wxyz,
         "batch": jaxlie.SO3.exp(points).as_matrix(),
         "planar": jaxlie.SE2.from_xy_theta(1.0, 2.0, 0.5).as_matrix(),
-        "interpolated": jaxlie.interpolate(rotation, jaxlie.SO3.identity(), 0.3).wxyz,
     }
 
 

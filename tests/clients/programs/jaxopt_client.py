@@ -22,7 +22,7 @@ def main():
     def least(w, penalty):
         return jnp.mean((x @ w - y) ** 2)
 
-    gradient = jaxopt.GradientDescent(ridge, maxiter=50)
+    gradient = jaxopt.GradientDescent(ridge, maxiter=200, tol=1e-5)
     projected = jaxopt.ProjectedGradient(
         least, projection=jaxopt.projection.projection_non_negative, maxiter=50
     )

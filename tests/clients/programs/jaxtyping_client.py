@@ -1,5 +1,6 @@
 """jaxtyping: shapes and dtypes of arguments checked while functions run and are traced."""
 
+# ruff: noqa: F722 - shapes are strings
 import sys
 
 import jax

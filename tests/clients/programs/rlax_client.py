@@ -18,7 +18,7 @@ def main():
 
     def learn(carry, key):
         q, s = carry
-        explore, pick = jax.random.split(key)
+        explore, _ = jax.random.split(key)
         a = rlax.epsilon_greedy(0.3).sample(explore, q[s])
         s1 = jnp.clip(s + 2 * a - 1, 0, 4)
         r = (s1 == 4).astype(jnp.float32)
