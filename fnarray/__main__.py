@@ -6,11 +6,7 @@ Linting needs neither NumPy nor Numba, so everything else is imported by the com
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
-import importlib.util
-import platform
 import re
-import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -50,6 +46,8 @@ def load_function(target: str) -> Any:
     ValueError
         When the file or the function is not there.
     """
+    import importlib.util
+
     path, _, name = target.rpartition(":")
     if not path or not Path(path).is_file():
         raise ValueError(f"{target!r}: write FILE:FUNC, FILE a Python file that exists.")
@@ -141,6 +139,8 @@ def cache(args: argparse.Namespace) -> int:
 
 def _build(script: str, target: str) -> int:
     """Run a script, and build all that it compiles for a GPU that need not be here."""
+    import runpy
+
     from .compile.cuda.lower import check_capability
     from .errors import UnsupportedOnTarget
     from .runtime.dispatch import built_for, executable_on_gpu, watchers
@@ -185,6 +185,9 @@ def _gpus() -> str:
 
 def env(args: argparse.Namespace) -> int:
     """Print versions, processor and settings: what a bug report needs."""
+    import importlib.metadata
+    import platform
+
     from .compile.cpu.launch import threads
     from .config import SETTINGS, config
     from .threads.cores import available_cores

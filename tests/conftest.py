@@ -31,10 +31,12 @@ NULL = """
     api/test_custom_surface.py api/test_transformed_jaxprs.py architecture compile/test_cache.py
     compile/test_writer.py control/test_errors.py core ops/test_derivatives_contract.py
     ops/test_derivatives_numpy.py ops/test_derivatives_shape.py purity/test_guards.py
-    purity/test_lint_cli.py purity/test_lint_corpus.py purity/test_lint_formats.py
+    purity/test_lint_cache.py purity/test_lint_cli.py purity/test_lint_corpus.py
+    purity/test_lint_faults.py purity/test_lint_formats.py
     purity/test_lint_programs.py purity/test_lint_resolve.py purity/test_lint_tracing.py
     purity/test_lint_verify.py purity/test_live.py purity/test_live_corpus.py
-    purity/test_live_leaks.py purity/test_live_transforms.py purity/test_rules.py
+    purity/test_live_leaks.py purity/test_live_transforms.py purity/test_messages.py
+    purity/test_rules.py
     surface/test_numpy_methods.py
 """
 _PLACES = [Path(__file__).parent / name for name in NULL.split()]

@@ -203,6 +203,28 @@ def levels(kr):
     return (slice(1, None), slice(None, -1)) if kr == 0 else (slice(None, -1), slice(None, -1))
 
 
+def side_triads(axis, n):
+    """Yield the number of each triad of the faces in x or y, and where its points lie."""
+    for kr in range(2):
+        cells, faces = levels(kr)
+        for ip in range(2):
+            at = [slice(1, -2) if a == axis else slice(2, -2) for a in range(2)]
+            beside = list(at)
+            beside[axis] = slice(1 + ip, n - 2 + ip)
+            yield (ip, kr), (*at, cells), (*beside, cells), (*beside, faces)
+
+
+def upper_triads(axis, shape):
+    """Yield the number of each triad of the faces in z, and where its points lie."""
+    for kr in range(2):
+        cells = slice(kr, shape[2] - 1 + kr)
+        for ip in range(2):
+            here = (slice(2, -2), slice(2, -2), cells)
+            beside = list(here)
+            beside[axis] = slice(1 + ip, shape[axis] - 3 + ip)
+            yield (ip, kr), (*here[:2], slice(None, -1)), here, tuple(beside)
+
+
 @program(**SIZES, grad=True)
 def isoneutral_mixing(m, nx, ny, nz):
     """Diffusion of temperature and salinity along neutral surfaces, about 600 operations."""
@@ -213,21 +235,13 @@ def isoneutral_mixing(m, nx, ny, nz):
         (sx, sz), (tx, tz) = gradients
         own = np.zeros_like(mask)
         triads = np.zeros((*mask.shape, 2, 2), mask.dtype)
-        n = mask.shape[axis]
-        for kr in range(2):
-            cells, faces = levels(kr)
-            for ip in range(2):
-                at = [slice(1, -2) if a == axis else slice(2, -2) for a in range(2)]
-                beside = list(at)
-                beside[axis] = slice(1 + ip, n - 2 + ip)
-                at, beside = (*at, cells), (*beside, cells)
-                above = (*beside[:2], faces)
-                across = rho_t[beside] * tx[at] + rho_s[beside] * sx[at]
-                upward = rho_t[beside] * tz[above] + rho_s[beside] * sz[above]
-                slope, taper = slope_and_taper(np, across, upward)
-                inside = mask[at] * mask[beside]
-                own = own.at[at].add(0.25 * K_ISO * taper * inside)
-                triads = triads.at[(*at, ip, kr)].set(0.25 * K_ISO * taper * slope * inside)
+        for triad, at, beside, above in side_triads(axis, mask.shape[axis]):
+            across = rho_t[beside] * tx[at] + rho_s[beside] * sx[at]
+            upward = rho_t[beside] * tz[above] + rho_s[beside] * sz[above]
+            slope, taper = slope_and_taper(np, across, upward)
+            inside = mask[at] * mask[beside]
+            own = own.at[at].add(0.25 * K_ISO * taper * inside)
+            triads = triads.at[(*at, *triad)].set(0.25 * K_ISO * taper * slope * inside)
         return own, triads
 
     def upper_faces(axis, gradients, rho_s, rho_t, mask):
@@ -235,46 +249,26 @@ def isoneutral_mixing(m, nx, ny, nz):
         (sx, sz), (tx, tz) = gradients
         own = np.zeros_like(mask)
         triads = np.zeros((*mask.shape, 2, 2), mask.dtype)
-        n = mask.shape[axis]
-        for kr in range(2):
-            cells = slice(kr, mask.shape[2] - 1 + kr)
-            for ip in range(2):
-                at = (slice(2, -2), slice(2, -2), slice(None, -1))
-                here = (*at[:2], cells)
-                beside = [slice(2, -2), slice(2, -2), cells]
-                beside[axis] = slice(1 + ip, n - 3 + ip)
-                beside = tuple(beside)
-                across = rho_t[here] * tx[beside] + rho_s[here] * sx[beside]
-                upward = rho_t[here] * tz[at] + rho_s[here] * sz[at]
-                slope, taper = slope_and_taper(np, across, upward)
-                inside = mask[at] * mask[here]
-                own = own.at[at].add(0.25 * K_ISO * taper * slope * slope * inside)
-                triads = triads.at[(*at, ip, kr)].set(0.25 * K_ISO * taper * slope * inside)
+        for triad, at, here, beside in upper_triads(axis, mask.shape):
+            across = rho_t[here] * tx[beside] + rho_s[here] * sx[beside]
+            upward = rho_t[here] * tz[at] + rho_s[here] * sz[at]
+            slope, taper = slope_and_taper(np, across, upward)
+            inside = mask[at] * mask[here]
+            own = own.at[at].add(0.25 * K_ISO * taper * slope * slope * inside)
+            triads = triads.at[(*at, *triad)].set(0.25 * K_ISO * taper * slope * inside)
         return own, triads
 
     def side_flux(axis, own, triads, gradient, upward):
         """Flux of a tracer through the faces in x or y."""
         flux = own * gradient
-        n = own.shape[axis]
-        for kr in range(2):
-            cells, faces = levels(kr)
-            for ip in range(2):
-                at = [slice(1, -2) if a == axis else slice(2, -2) for a in range(2)]
-                beside = list(at)
-                beside[axis] = slice(1 + ip, n - 2 + ip)
-                at, above = (*at, cells), (*beside, faces)
-                flux = flux.at[at].add(triads[(*at, ip, kr)] * upward[above])
+        for triad, at, _, above in side_triads(axis, own.shape[axis]):
+            flux = flux.at[at].add(triads[(*at, *triad)] * upward[above])
         return flux
 
     def upper_flux(flux, axis, triads, gradient):
         """Add the flux of a tracer through the faces in z that gradients in x or y cause."""
-        n = flux.shape[axis]
-        for kr in range(2):
-            for ip in range(2):
-                at = (slice(2, -2), slice(2, -2), slice(None, -1))
-                beside = [slice(2, -2), slice(2, -2), slice(kr, flux.shape[2] - 1 + kr)]
-                beside[axis] = slice(1 + ip, n - 3 + ip)
-                flux = flux.at[at].add(triads[(*at, ip, kr)] * gradient[tuple(beside)])
+        for triad, at, _, beside in upper_triads(axis, flux.shape):
+            flux = flux.at[at].add(triads[(*at, *triad)] * gradient[beside])
         return flux
 
     def run(temperature, salinity, pressure, mask, dx, dy, dz, dt):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..control.admission import admit
-from ..control.signature import argument_paths, fun_name, fun_text, wraps
+from ..control.signature import argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.callables import named_as
 from ..core.tangents import chosen
 from ..core.trace import Tracer
 from ..ops.kit.calls import moveaxis
@@ -68,7 +69,7 @@ def vmap(
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         check_axes("vmap", what, axes)
 
-    @wraps(fun)
+    @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))

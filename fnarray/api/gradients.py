@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..control.signature import fun_name, fun_text, wraps
+from ..control.signature import fun_name, fun_text
+from ..core.callables import named_as
 from ..core.tangents import differentiable
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array
@@ -64,7 +65,7 @@ def value_and_grad(
     check_callable("value_and_grad", fun)
     argnums = checked_argnums("value_and_grad", argnums)
 
-    @wraps(fun)
+    @named_as(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         return _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs)
 
@@ -87,7 +88,7 @@ def grad(
     check_callable("grad", fun)
     argnums = checked_argnums("grad", argnums)
 
-    @wraps(fun)
+    @named_as(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, g = _value_and_grad(
             "grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs
@@ -149,7 +150,7 @@ def partial_in(
     if places == (0,) and len(args) == 1 and not kwargs:
         return fun
 
-    @wraps(fun)
+    @named_as(fun)
     def chosen(*some: Any) -> Any:
         full = list(args)
         for i, x in zip(places, some, strict=True):

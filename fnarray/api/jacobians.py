@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..control.signature import wraps
 from ..core import tree
+from ..core.callables import named_as
 from ..core.dtypes import float0
 from ..ops.kit.calls import convert, full, moveaxis, reshape
 from ..ops.kit.canonical import as_array
@@ -44,7 +44,7 @@ def jacfwd(
     check_callable("jacfwd", fun)
     argnums = checked_argnums("jacfwd", argnums)
 
-    @wraps(fun)
+    @named_as(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         places, some = selected("jacfwd", fun, argnums, args)
         chosen = partial_in(fun, places, args, kwargs)
@@ -84,7 +84,7 @@ def jacrev(
     check_callable("jacrev", fun)
     argnums = checked_argnums("jacrev", argnums)
 
-    @wraps(fun)
+    @named_as(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         places, some = selected("jacrev", fun, argnums, args)
         leaves, arg_spec = _arrays("jacrev", some)

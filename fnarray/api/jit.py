@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
@@ -30,6 +29,7 @@ from ..control.tracing import Traced, traced
 from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
+from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
 from ..core.trace import bind, state
@@ -100,7 +100,7 @@ class Jitted:
         effects: Effects | None,
         options: dict[str, Any],
     ):
-        functools.update_wrapper(self, fun)
+        take_name(self, fun)
         self.__wrapped__ = fun
         self._statics = statics
         self._donated = donated
@@ -285,7 +285,7 @@ class Jitted:
 
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
-        return TracedFunction(t, self._donated)
+        return TracedFunction(t, self._donated, self.__wrapped__)
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments, or stand-ins: the first half of compiling ahead."""
@@ -405,7 +405,7 @@ def jit(
         raise TypeError(f"jit: expected a callable value, got {fun!r} of type {type(fun)}.")
     if effects is not None:
         SETTINGS["effects"].check(effects, "jit")
-    if inspect.isgeneratorfunction(fun):
+    if is_generator_function(fun):
         admit(fun, "jit", effects)
         raise TypeError(f"jit: {fun_text(fun)} is a generator function; return a value instead.")
     if backend is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..config import config
 from ..control.signature import (
@@ -17,14 +17,14 @@ from ..control.signature import (
     fun_name,
     fun_text,
     unhashable,
-    wraps,
 )
 from ..control.spmd import evaluate, shard_map_p
-from ..control.tracing import Traced, cells_of, traced
+from ..control.tracing import Traced, cells_of, trace, traced
 from ..core import tree
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, AxisTrace, devices_in_use
+from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
@@ -42,6 +42,9 @@ from ..runtime.mesh import (
     current_mesh,
 )
 from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
+
+if TYPE_CHECKING:
+    from ..control.recheck import Recheck
 
 Names = tuple[Hashable, ...]
 #: Name of the mapped axis where the user gives none.
@@ -63,6 +66,9 @@ class _Layout:
         What one shard gets of each leaf.
     results : tuple, optional
         The function as it was traced last, where its results go, and their names of axes.
+    program : _SpmdCall, optional
+    recheck : Recheck, optional
+        Compares the function with what was traced, before each call, where ``config`` asks.
     """
 
     axes: Axes
@@ -72,6 +78,7 @@ class _Layout:
     mesh: Mesh
     results: tuple[Traced, tuple[Any, ...], tuple[Names, ...]] | None = None
     program: _SpmdCall | None = None
+    recheck: Recheck | None = None
 
 
 @dataclass(slots=True)
@@ -87,15 +94,20 @@ class _SpmdCall:
     held : tuple of numpy.ndarray
         Buffers of what the function captured.
     results : tuple of (ShapedArray, NamedSharding or None)
+    recheck : Recheck or None
+        As of the layout.
     """
 
     traced: Traced
     params: dict[str, Any]
     held: tuple[Any, ...]
     results: tuple[tuple[ShapedArray, NamedSharding | None], ...]
+    recheck: Recheck | None
 
     def __call__(self, leaves: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
         """Run on arguments' leaves; return the result."""
+        if self.recheck is not None:
+            self.recheck()
         outs = quietly(evaluate, *self.held, *map(buffer_of, leaves, avals), **self.params)
         return self.traced.out_spec.unflatten(
             [
@@ -134,8 +146,11 @@ def _run(
     traced, params, results, places
     """
     name = f"{what}({fun_name(fun)})"
+    signature = signature._replace(in_avals=layout.blocks)
     with tracing(AxisTrace(name, layout.axes)):
-        t = traced(fun, signature._replace(in_avals=layout.blocks), user=what)
+        t = traced(fun, signature, user=what)
+    if config.recheck != "off" and state.trace is None:
+        _recheck(what, fun, signature, layout, t)
     known = layout.results
     if known is None or known[0] is not t:
         # One assignment: another thread may be here with a trace of its own.
@@ -149,6 +164,21 @@ def _run(
         "name": name,
     }
     return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+
+
+def _recheck(
+    what: str, fun: Callable[..., Any], signature: Signature, layout: _Layout, t: Traced
+) -> None:
+    """Compare a function with what was traced of it, as often as ``config.recheck`` asks."""
+    from ..control.recheck import Recheck
+
+    def again() -> Traced:
+        with tracing(AxisTrace(what, layout.axes)):
+            return trace(fun, signature, user=what)
+
+    if layout.recheck is None or layout.recheck.traced is not t:
+        layout.recheck = Recheck(fun, t, again)
+    layout.recheck()
 
 
 def _check_devices(what: str, wanted: int, available: int) -> None:
@@ -223,7 +253,7 @@ def pmap(
     static = StaticSpec(argnums(static_broadcasted_argnums))
     name = UNNAMED if axis_name is None else axis_name
 
-    @wraps(fun)
+    @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         statics: Any = ()
         dyn, axes = args, in_axes
@@ -273,7 +303,8 @@ def _program(
     mapped = NamedSharding(layout.mesh, PartitionSpec(*(n for n, _ in layout.axes)))
     avals = shard_map_p.aval(**params)
     results = tuple((a, mapped if p == 0 else None) for a, p in zip(avals, places, strict=True))
-    return _SpmdCall(t, params, tuple(buffer_of(c, c.aval) for c in t.consts), results)
+    held = tuple(buffer_of(c, c.aval) for c in t.consts)
+    return _SpmdCall(t, params, held, results, layout.recheck)
 
 
 def _check_options(fun: Any, in_axes: Any, out_axes: Any, backend: str | None) -> None:
@@ -416,7 +447,7 @@ def shard_map(
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
-    @wraps(f)
+    @named_as(f)
     def mapped(*args: Any) -> Any:
         grid = current_mesh() if mesh is None else mesh
         if grid is None:

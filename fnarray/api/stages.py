@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, overload, runtime_checkable
 
+from ..config import config
 from ..control.signature import abstract
 from ..control.tracing import Traced as _Traced
 from ..core import tree
@@ -75,8 +76,9 @@ class MemoryStats:
 class _Stage:
     """What all stages tell of their signature."""
 
-    def __init__(self, traced: _Traced, donated: tuple[int, ...] = ()):
+    def __init__(self, traced: _Traced, donated: tuple[int, ...], fun: Callable[..., Any]):
         self._traced = traced
+        self._fun = fun
         self._in_spec, self._avals, _ = traced.signature
         self._donated = donated
 
@@ -127,7 +129,7 @@ class _Stage:
         return self._traced.out_spec.unflatten(structs)
 
     def _as(self, stage: type) -> Any:
-        return stage(self._traced, self._donated)
+        return stage(self._traced, self._donated, self._fun)
 
 
 class TracedFunction(_Stage):
@@ -224,7 +226,7 @@ class CompiledAhead(_Stage):
     """
 
     def __init__(self, lowered: Lowered, target: str):
-        super().__init__(lowered._traced, lowered._donated)
+        super().__init__(lowered._traced, lowered._donated, lowered._fun)
         self.target = target
         self._lowered = lowered
         self.kernels = built_for(lowered._on_gpu, target)
@@ -256,6 +258,10 @@ class Compiled(Lowered):
         super().__init__(*args)
         t = self._traced
         self._run: Callable[..., Any] = caller(t.closed, t.consts, t.out_spec)
+        if config.recheck != "off":
+            from ..control.recheck import rechecked
+
+            self._run = rechecked(self._run, self._fun, t.signature, t)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the signature; static arguments are left out.
@@ -265,7 +271,8 @@ class Compiled(Lowered):
         TypeError
             The arguments have another structure, shape or dtype, or are tracers.
         ReadEffectError
-            A constant, array or function that the program holds has been rebound since.
+            A constant, array or function that the program holds has been rebound since; or the
+            function has become another one, and ``config.recheck`` asks.
         """
         guards = self._traced.guards
         if not guards.holds():

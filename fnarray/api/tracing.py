@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..control.signature import fun_name, wraps
+from ..control.signature import fun_name
 from ..control.tracing import trace, traced
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
-from ..core.trace import EagerTrace, tracing
-from ..ops.kit.moves import Overlay, OverlayAval
+from ..core.callables import is_a, named_as
+from ..core.trace import tracing
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -51,7 +51,7 @@ def make_jaxpr(
     # Signatures are jit's; the trace is its own, and the graph holds what it captured.
     jitted = jit(fun, static_argnums=static_argnums)
 
-    @wraps(fun)
+    @named_as(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
         _, signature = jitted._signature_of(args, kwargs)
         with tracing(AxisTrace("make_jaxpr", tuple((name, size) for name, size in axis_env or ()))):
@@ -77,7 +77,7 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     pytree of ShapeDtypeStruct
     """
-    if isinstance(fun, Jitted):
+    if is_a(fun, Jitted):
         return fun.eval_shape(*args, **kwargs)
     _, signature = jit(fun)._signature_of(args, kwargs)
     t = traced(fun, signature, user="eval_shape")

@@ -113,7 +113,7 @@ class Executable:
         """The kernels' names and sources."""
         out: list[KernelInfo] = []
         for kernel in self.source.kernels:
-            name = kernel_name(kernel.source)
+            name = kernel_name(kernel.source, self.target.key())
             out.append(KernelInfo(name, kernel.source.text.replace("def kernel(", f"def {name}(")))
         return tuple(out)
 

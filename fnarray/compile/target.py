@@ -7,7 +7,7 @@ and launch are the target's own. One folder defines one target; nothing else nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,9 @@ class Limits:
         pool costs about 20 us, which two threads save of 40, the time of a million units.
     turns : int
         Turns that a ``while`` is taken to have.
+    turn : int
+        Work of a turn from which the driver turns a loop, its kernels in chunks and its products
+        shared out; a kernel turns it on one thread. 0.3 ms, of which the driver takes some 0.05.
     kernel : int
         A kernel is closed once it holds this many operations: LLVM's time grows faster than its
         function does (300 operations and their gradient in one kernel took 15 s to compile).
@@ -117,6 +120,7 @@ class Limits:
     streams: int = 24
     parallel: int = 1 << 20
     turns: int = 16
+    turn: int = 1 << 23
     kernel: int = 100
     grain: int = 64
     chunks: int = 8
@@ -163,6 +167,8 @@ class Target:
     step : callable
         ``step(node, limits, compiled) -> callable``: what the driver calls for a step;
         ``compiled(graph)`` gives what runs a graph.
+    key : callable
+        ``key() -> tuple``: what a kernel's machine code depends on beside its text.
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
@@ -175,4 +181,5 @@ class Target:
     emit: Callable[[Any], Any]
     build: Callable[[Any], Callable[..., None]]
     step: Callable[..., Callable[..., Any]]
+    key: Callable[[], tuple[Hashable, ...]]
     names: Callable[[Limits], dict[str, Any]]

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ..config import config
+from ..core.callables import is_a
 from ..core.keep import kept_with
 from ..core.source import PACKAGE
 from ..purity.guards import Guards, static
@@ -149,11 +150,11 @@ def _code_of(fun: Any) -> types.CodeType | None:
     from ..purity.members import wrapped_by
 
     for _ in range(50):
-        if isinstance(fun, types.FunctionType):
+        if is_a(fun, types.FunctionType):
             return fun.__code__
-        if isinstance(fun, partial):
+        if is_a(fun, partial):
             fun = fun.func
-        elif isinstance(fun, types.MethodType):
+        elif is_a(fun, types.MethodType):
             fun = fun.__func__
         elif (inner := wrapped_by(fun)) is not None:
             fun = inner

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core import tree
+from ..core.callables import named_as
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Var
 from ..core.primitive import Primitive
@@ -33,7 +34,6 @@ from .signature import (
     positional,
     unhashable,
     with_statics,
-    wraps,
 )
 from .tracing import trace, traced
 
@@ -121,7 +121,7 @@ def _checkpointed(
     order = positional(fun) if names else []
     spec = StaticSpec((*nums, *(order.index(k) for k in names if k in order)), names)
 
-    @wraps(fun)
+    @named_as(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
         if any(not -n <= i < n for i in nums):
@@ -139,7 +139,7 @@ def _checkpointed(
             raise
         if unhashable(statics):
             # Traced anew at each call: there is nothing to know the values by.
-            whole = wraps(fun)(lambda *a, **k: _with(fun, a, k, statics))
+            whole = named_as(fun)(lambda *a, **k: _with(fun, a, k, statics))
             t = trace(fun, signature._replace(statics=()), user="checkpoint", call=whole)
         else:
             t = traced(fun, signature, user="checkpoint")

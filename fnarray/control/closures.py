@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import tree
+from ..core.callables import named_as
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.surgery import closed_over_nothing
 from ..core.tangents import differentiable, tangent_aval
@@ -14,7 +15,7 @@ from ..core.trace import Tracer, bind, trace_graph
 from .admission import admit
 from .custom import custom_vjp
 from .custom_args import result
-from .signature import abstract, fun_name, fun_text, wraps
+from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
 
@@ -43,7 +44,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     hoist = [isinstance(c, Tracer) and differentiable(c.dtype) for c in consts]
     hoisted = [c for c, h in zip(consts, hoist, strict=True) if h]
 
-    @wraps(fun)
+    @named_as(fun)
     def converted(*args_and_hoisted: Any) -> Any:
         n = len(args_and_hoisted) - len(hoisted)
         args, given = args_and_hoisted[:n], iter(args_and_hoisted[n:])
@@ -103,7 +104,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_vjp
-    @wraps(fun)
+    @named_as(fun)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, cast
+from typing import Any
 
 from ..core import tree
 from ..core.array import Array, aval_of
+from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
 from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
@@ -58,17 +59,19 @@ class _Custom:
             raise TypeError(
                 f"{self.kind}: Expected a callable value, got {fun!r} of type {type(fun)}."
             )
-        functools.update_wrapper(cast(Any, self), fun)
+        take_name(self, fun)
         self.__wrapped__ = self.fun = fun
         try:
-            self._signature = inspect.signature(fun)
+            self._signature = signature_of(fun)
         except (ValueError, TypeError):
             self._signature = None
         self.nondiff_argnums = self._nondiff(nondiff_argnums, nondiff_argnames)
         self.symbolic_zeros = False
         # The package's own functions are pure, and need no look.
-        code = getattr(inspect.unwrap(fun), "__code__", None)
-        self.ours = code is not None and code.co_filename.startswith(PACKAGE)
+        inner = unwrapped(fun)
+        self.ours = is_a(inner, types.FunctionType) and inner.__code__.co_filename.startswith(
+            PACKAGE
+        )
 
     def admitted(self, fun: Callable[..., Any]) -> Any:
         """Check the function or a rule; enter the result while it runs."""

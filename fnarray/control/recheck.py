@@ -6,19 +6,70 @@ nothing in the long run, ``"always"`` at every call after the first.
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..config import config
+from ..config import config, effects
+from ..core.callables import is_a, unwrapped
 from ..errors import ReadEffectError
 from .again import difference
 from .signature import Signature, fun_text
 from .tracing import Traced, trace, traced_anew
 
 __all__: list[str] = []
+
+
+class Recheck:
+    """Compares a function with the program that was made of it; called before each run.
+
+    Parameters
+    ----------
+    fun : callable
+        What the program was made from.
+    t : Traced
+        As it was traced then.
+    again : callable
+        Traces it now.
+    """
+
+    __slots__ = ("_again", "_always", "_calls", "_fun", "_watched", "traced")
+
+    def __init__(self, fun: Callable[..., Any], t: Traced, again: Callable[[], Traced]) -> None:
+        self.traced = t
+        self._fun = fun
+        self._again = again
+        self._always = config.recheck == "always"
+        self._watched = _Watched(fun)
+        self._calls = 0
+
+    def __call__(self) -> None:
+        """Count a call, and compare where ``config.recheck`` asks.
+
+        Raises
+        ------
+        ReadEffectError
+            The function has become another one.
+        """
+        self._calls += 1
+        if self._calls > 1 and (self._always or self._calls & (self._calls - 1) == 0):
+            self._compare()
+
+    def _compare(self) -> None:
+        # Its effects were judged when the program was made, as was asked there.
+        with effects("off"), traced_anew():
+            again = self._again()
+        found = difference(self.traced.graph, again.graph)
+        if found:
+            changed = self._watched.changed()
+            names = f"\n  Changed since: {', '.join(changed)}." if changed else ""
+            raise ReadEffectError(
+                f"{fun_text(self._fun)} was traced again at call {self._calls}, as config.recheck "
+                f"asks, and is no longer the program that was compiled: {found}{names}\n  The "
+                "function reads something that changed, and that no guard sees. Pass it as an "
+                "argument."
+            )
 
 
 def rechecked(
@@ -30,47 +81,20 @@ def rechecked(
     ----------
     run : callable
         The program.
-    fun : callable
-        What it was made from.
+    fun, t
+        As of `Recheck`.
     signature : Signature
-        For which.
-    t : Traced
-        As it was traced then.
-
-    Raises
-    ------
-    ReadEffectError
-        By the result, when it is called and the function has become another one.
+        For which it was traced.
     """
     if config.recheck == "off":
         return run
-    always = config.recheck == "always"
-    watched, calls = _Watched(fun), 0
+    compare = Recheck(fun, t, lambda: trace(fun, signature))
 
     def checked(*buffers: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls > 1 and (always or calls & (calls - 1) == 0):
-            _compare(fun, signature, t, watched, calls)
+        compare()
         return run(*buffers)
 
     return checked
-
-
-def _compare(
-    fun: Callable[..., Any], signature: Signature, t: Traced, watched: _Watched, calls: int
-) -> None:
-    with traced_anew():
-        again = trace(fun, signature)
-    found = difference(t.graph, again.graph)
-    if found:
-        changed = watched.changed()
-        names = f"\n  Changed since: {', '.join(changed)}." if changed else ""
-        raise ReadEffectError(
-            f"{fun_text(fun)} was traced again at call {calls}, as config.recheck asks, and is no "
-            f"longer the program that was compiled: {found}{names}\n  The function reads something "
-            "that changed, and that no guard sees. Pass it as an argument."
-        )
 
 
 class _Watched:
@@ -80,9 +104,9 @@ class _Watched:
         from ..purity.contents import contents_of
 
         self.names: dict[str, tuple[Callable[[], Any], Any, Any]] = {}
-        plain = inspect.unwrap(fun)
-        plain = getattr(plain, "__func__", plain)
-        if not isinstance(plain, types.FunctionType):
+        plain = unwrapped(fun)
+        plain = plain.__func__ if is_a(plain, types.MethodType) else plain
+        if not is_a(plain, types.FunctionType):
             return
         space, code = plain.__globals__, plain.__code__
         for name in _names(code):

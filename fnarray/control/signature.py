@@ -6,9 +6,8 @@ compiled for is known by its `Signature`.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from operator import index
@@ -20,6 +19,7 @@ from ..config import config
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
+from ..core.callables import is_a, said_of, signature_of, unwrapped
 from ..core.dtypes import canonicalize_dtype
 from ..core.frozen import frozen
 from ..core.source import UNKNOWN, Source
@@ -32,34 +32,22 @@ _SMALL = 2**31
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def wraps(fun: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Give a function the name and documentation of another, where that has such."""
-
-    def named(wrapper: Any) -> Any:
-        for name in functools.WRAPPER_ASSIGNMENTS:
-            # A callable object may answer to these names with something else.
-            with contextlib.suppress(AttributeError, TypeError):
-                setattr(wrapper, name, getattr(fun, name))
-        return functools.update_wrapper(wrapper, fun, ())
-
-    return named
-
-
 def fun_name(fun: Callable[..., Any]) -> str:
     """Return a function's name; that of what it wraps for a partial."""
-    while isinstance(fun, partial) and not hasattr(fun, "__name__"):
+    while is_a(fun, partial) and "__name__" not in vars(fun):
         fun = fun.func
-    return getattr(fun, "__name__", "<unnamed function>")
+    name = said_of(fun, "__name__")
+    return name if is_a(name, str) else "<unnamed function>"
 
 
 def fun_source(fun: Callable[..., Any]) -> Source:
     """Return where a function begins, under the name it goes by."""
-    inner = inspect.unwrap(fun)
-    while isinstance(inner, partial):
-        inner = inspect.unwrap(inner.func)
-    code = getattr(inner, "__code__", None)
-    if code is None:
+    inner = unwrapped(fun)
+    while is_a(inner, partial):
+        inner = unwrapped(inner.func)
+    if not is_a(inner, (types.FunctionType, types.MethodType)):
         return Source(UNKNOWN.file, UNKNOWN.line, fun_name(fun))
+    code = inner.__code__
     return Source(code.co_filename, code.co_firstlineno, fun_name(fun))
 
 
@@ -72,7 +60,7 @@ def fun_text(fun: Callable[..., Any]) -> str:
 def parameters_of(fun: Callable[..., Any]) -> dict[str, inspect.Parameter] | None:
     """Return a function's parameters by name, or None where it does not tell them."""
     try:
-        return dict(inspect.signature(fun).parameters)
+        return dict(signature_of(fun).parameters)
     except (ValueError, TypeError):
         return None
 
@@ -108,6 +96,8 @@ def abstract(x: Any) -> ShapedArray:
     kind = type(x)
     if kind is float or kind is bool or (kind is int and -_SMALL < x < _SMALL):
         return _number(kind, config.enable_x64)
+    if kind is np.ndarray:
+        return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
     weak = bool(getattr(x, "weak_type", False))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import types
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
+from ..core.callables import is_a
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.keep import Kept, kept_with
@@ -104,13 +106,14 @@ class Traced:
 def cells_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
     """Return captured arrays and numbers; a closure whose variable is rebound is traced again."""
     out = []
-    for cell in getattr(fun, "__closure__", None) or ():
+    plain = fun.__func__ if is_a(fun, types.MethodType) else fun
+    for cell in (plain.__closure__ or ()) if is_a(plain, types.FunctionType) else ():
         try:
             value = cell.cell_contents
         except ValueError:  # not assigned yet
             continue
         # Other objects are left out: a cache that held a function would keep it alive.
-        out.append(value if isinstance(value, Array | int | float | complex) else None)
+        out.append(value if is_a(value, (Array, int, float, complex)) else None)
     return tuple(out)
 
 

@@ -12,6 +12,7 @@ from ..errors import UnexpectedTracerError
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
+from .quiet import quietly
 
 if TYPE_CHECKING:
 
@@ -416,8 +417,7 @@ def native(data: np.ndarray, dtype: np.dtype, *, copy: bool = False) -> np.ndarr
     if type(data) is not np.ndarray:
         data = np.asarray(data)
     if data.dtype != dtype or not data.dtype.isnative:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.ascontiguousarray(data.astype(dtype)).reshape(data.shape)
+        return quietly(data.astype, dtype, "C")
     if copy or not (data.flags.c_contiguous and data.flags.aligned):
         return np.array(data, order="C", copy=True, subok=False)
     return data

@@ -186,6 +186,20 @@ class Overlay:
 
 
 @frozen
+class KernelRef:
+    """A function of the kernels' package: ``fnarray_kernels.module.function``.
+
+    That each stands for something, for every dtype, is a test: the kernels are above this floor.
+    """
+
+    module: str
+    function: str
+
+    def __str__(self) -> str:
+        return f"fk.{self.module}.{self.function}"
+
+
+@frozen
 class Library:
     """A whole-array step that a target's library provides.
 
@@ -194,10 +208,10 @@ class Library:
 
     Parameters
     ----------
-    op : str
-        What to compute: ``"linalg.cholesky"``. Where there is a kernel, its name in the kernels'
-        package, called ``op(*ins, *outs, *statics)`` with every array flattened to rank 1 in C
-        order (a rank-0 array has length 1).
+    op : KernelRef
+        What to compute: ``KernelRef("linalg", "cholesky")``. Where there is a kernel, it is called
+        ``op(*ins, *outs, *statics)`` with every array flattened to rank 1 in C order (a rank-0
+        array has length 1).
     statics : tuple of int, float, bool
         Further arguments of the kernel.
     size : int
@@ -207,14 +221,14 @@ class Library:
         kernel run step by step from Python.
     """
 
-    op: str
+    op: KernelRef
     statics: tuple[Any, ...] = ()
     size: int = 0
     kernel: bool = True
 
 
 #: What only the primitive's ``eval`` computes.
-HOST = Library("host", kernel=False)
+HOST = Library(KernelRef("host", "eval"), kernel=False)
 
 
 @frozen

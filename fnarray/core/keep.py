@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 _ATTRIBUTE = "__fnarray__"
 #: For callables that take no attributes, or whose attributes are theirs alone.
-_table: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()
+_methods: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()
+_objects: dict[int, tuple[weakref.ref[Any], Kept]] = {}
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
@@ -69,11 +70,30 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
         if found is None or not found.belongs_to(fun):
             found = space[_ATTRIBUTE] = Kept(fun)
         return found
+    if type(fun) is types.MethodType:  # equal ones are of one object, by identity
+        found = _methods.get(fun)
+        return _methods.setdefault(fun, Kept()) if found is None else found
+    return _kept_with_object(fun)
+
+
+def _kept_with_object(fun: Any) -> Kept:
+    """Return what is kept with a callable object: by identity, as its ``__eq__`` is the user's."""
+    number = id(fun)
+    found = _objects.get(number)
+    if found is not None and found[0]() is fun:
+        return found[1]
     try:
-        found = _table.get(fun)
-        return _table.setdefault(fun, Kept()) if found is None else found
+        ref = weakref.ref(fun, lambda gone: _forget_object(number, gone))
     except TypeError:
         return Kept()
+    _objects[number] = ref, (kept := Kept())
+    return kept
+
+
+def _forget_object(number: int, gone: Any) -> None:
+    found = _objects.get(number)
+    if found is not None and found[0] is gone:
+        del _objects[number]
 
 
 _forgotten: list[Callable[[], object]] = []

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.avals import ShapedArray
 from ..core.contraction import matmul, narrow, working_dtype
 from ..core.dtypes import is_complex, is_float, is_integer
-from ..core.forms import HOST, Library
+from ..core.forms import HOST, KernelRef, Library
 from ..core.tangents import Undefined, is_undefined
 from ..core.trace import bind
 from .conv_layout import (
@@ -280,7 +280,7 @@ def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
         *_three(window["base_dilation"], 1),
         *_three(window["window_dilation"], 1),
     )
-    return Library("conv.direct", statics, out.size)
+    return Library(KernelRef("conv", "direct"), statics, out.size)
 
 
 # --- derivatives and batches --------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32
-from ..core.forms import HOST, Library
+from ..core.forms import HOST, KernelRef, Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import batch_matmul as matmul
@@ -361,7 +361,9 @@ def _permutation(pivots: np.ndarray, *, permutation_size: int) -> np.ndarray:
 def _permutation_call(ins: Any, outs: Any, *, permutation_size: int) -> Library:
     (pivots,) = ins
     size = pivots.shape[-1]
-    return Library("linalg.permutation", (count(pivots.shape[:-1]), size, permutation_size))
+    return Library(
+        KernelRef("linalg", "permutation"), (count(pivots.shape[:-1]), size, permutation_size)
+    )
 
 
 lu_pivots_to_permutation_p = kernel_call(

@@ -10,7 +10,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex
-from ..core.forms import Library
+from ..core.forms import KernelRef, Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import batch_matmul as matmul
@@ -421,7 +421,7 @@ def _tridiagonal_eval(*operands: np.ndarray, perturb_singular: bool) -> np.ndarr
 def _tridiagonal_call(ins: Any, outs: Any, *, perturb_singular: bool) -> Library:
     shape = ins[3].shape
     # Elimination along a diagonal leaves LAPACK nothing to block: the kernel is as fast.
-    return Library("linalg.tridiagonal_solve", (count(shape[:-2]), *shape[-2:]))
+    return Library(KernelRef("linalg", "tridiagonal_solve"), (count(shape[:-2]), *shape[-2:]))
 
 
 def _columns(d: Any, like: Any) -> Any:

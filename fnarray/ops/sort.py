@@ -17,7 +17,7 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_, float32, int32, is_complex, is_float
-from ..core.forms import HOST, Library
+from ..core.forms import HOST, KernelRef, Library
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import bind
@@ -173,7 +173,7 @@ def _sort_call(ins: Any, outs: Any, *, dimension: int, is_stable: bool, num_keys
     comparable = all(not is_complex(a.dtype) and a.dtype not in HALVES for a in ins[:num_keys])
     native = comparable and len(ins) <= _NATIVE_OPERANDS and ins[0].size
     statics = (*_rows(ins[0].shape, dimension), num_keys)
-    return Library(f"sort.sort_{len(ins)}", statics, ins[0].size, bool(native))
+    return Library(KernelRef("sort", f"sort_{len(ins)}"), statics, ins[0].size, bool(native))
 
 
 sort_p = kernel_call(
@@ -285,7 +285,7 @@ def _top_k_call(ins: Any, outs: Any, *, axis: int, k: int) -> Library:
     (x,) = ins
     native = x.dtype.kind in "iuf" and x.dtype not in HALVES and x.size and k
     statics = (*_rows(x.shape, axis), k)
-    return Library("sort.top_k", statics, x.size, bool(native))
+    return Library(KernelRef("sort", "top_k"), statics, x.size, bool(native))
 
 
 top_k_p = kernel_call(

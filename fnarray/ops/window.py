@@ -11,7 +11,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float32
-from ..core.forms import Library, Operand, Reduce
+from ..core.forms import KernelRef, Library, Operand, Reduce
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive, RuleOf
 from ..core.trace import bind
@@ -410,7 +410,7 @@ def _select_call(name: str, ins: Any, prim: Primitive, params: dict[str, Any]) -
     plain = all(a.dtype not in HALVES for a in ins) and prim.name in ("ge", "le")
     native = plain and ins[1].size and ins[1].ndim
     statics = _native_statics(ins[1], prim, params) if native else ()
-    return Library(f"window.{name}", statics, ins[1].size, bool(native))
+    return Library(KernelRef("window", name), statics, ins[1].size, bool(native))
 
 
 def _scatter_call(ins: Any, outs: Any, *, select_prim: Primitive, **params: Any) -> Library:

@@ -12,6 +12,7 @@ import ast
 from collections import Counter
 from typing import Any
 
+from .nodes import children, walk
 from .scopes import parameters
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -36,9 +37,11 @@ class Tree:
         self.functions: dict[tuple[int, int], Any] = {}
         #: Names that a function, or a ``del``, reaches out for.
         self.reached: set[str] = set()
-        for node in ast.walk(tree):
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
+        nodes: list[ast.AST] = [tree]
+        for node in nodes:  # it grows on the way
+            below = children(node)
+            self.parents.update(dict.fromkeys(below, node))
+            nodes += below
             if isinstance(node, FUNCTIONS):
                 self.functions[node.lineno, node.col_offset] = node
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -71,7 +74,7 @@ def bindings(body: list[ast.stmt]) -> Counter[str]:
             stack += [(d, times) for d in getattr(node, "decorator_list", ())]
             continue
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            walrus = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+            walrus = (n for n in walk(node) if isinstance(n, ast.NamedExpr))
             found.update({n.target.id: 2 for n in walrus})
             continue
         elif isinstance(node, ast.AnnAssign) and node.value is None:
@@ -80,8 +83,17 @@ def bindings(body: list[ast.stmt]) -> Counter[str]:
             found[name] += 2  # ``except ... as``, which deletes it, and patterns
         if isinstance(node, (*_LOOPS, ast.AugAssign)):
             times = 2
-        stack += [(child, times) for child in ast.iter_child_nodes(node)]
+        stack += [(child, times) for child in children(node)]
     return found
+
+
+def _bindings_in(function: Any) -> Counter[str]:
+    """Return how often a function binds each name, parameters aside; kept on its node."""
+    kept = getattr(function, "_bindings", None)
+    if kept is None:
+        body = function.body if isinstance(function.body, list) else []
+        kept = function._bindings = bindings(body)
+    return kept
 
 
 def bound_once(tree: ast.Module, name: str) -> bool:
@@ -97,8 +109,7 @@ def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, An
     around = places.parents.get(inner) if inner is not None else None
     while around is not None:
         if isinstance(around, FUNCTIONS):
-            body = around.body if isinstance(around.body, list) else []
-            if name in parameters(around) or bindings(body)[name]:
+            if name in parameters(around) or _bindings_in(around)[name]:
                 return around, inner
             inner = around
         around = places.parents.get(around)
@@ -111,8 +122,7 @@ def bound_once_around(tree: ast.Module, line: int, column: int, name: str) -> bo
     if found is None:
         return False
     around = found[0]
-    body = around.body if isinstance(around.body, list) else []
-    times = bindings(body)[name] + (name in parameters(around))
+    times = _bindings_in(around)[name] + (name in parameters(around))
     return times == 1 and name not in Tree.of(tree).reached
 
 
@@ -140,11 +150,11 @@ def _is_made_by(around: Any, name: str) -> bool:
         return False
     values = [
         n.value
-        for n in ast.walk(around)
+        for n in walk(around)
         if isinstance(n, (ast.Assign, ast.AnnAssign))
         and any(isinstance(t, ast.Name) and t.id == name for t in _targets(n))
     ]
-    if len(values) != bindings(around.body)[name]:
+    if len(values) != _bindings_in(around)[name]:
         return False  # in a loop, in place, or by unpacking
     return all(v is not None and (isinstance(v, _MADE) or _is_call_of(v, _MAKERS)) for v in values)
 
@@ -171,7 +181,7 @@ def _occurrences(around: Any, name: str) -> list[ast.Name]:
         elif isinstance(node, FUNCTIONS) and name in parameters(node):
             stack += [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
             continue
-        stack += ast.iter_child_nodes(node)
+        stack += children(node)
     return found
 
 
@@ -191,7 +201,7 @@ def _is_harmless(
         # The traced function itself: what it does with the container, the analysis follows.
         return isinstance(parent, (ast.Call, ast.keyword))
     made = closure
-    looped = any(isinstance(n, _LOOPS) and any(m is made for m in ast.walk(n)) for n in chain)
+    looped = any(isinstance(n, _LOOPS) and any(m is made for m in walk(n)) for n in chain)
     before = not inner and not looped and (node.end_lineno or 0) < made.lineno
     return before and _writes(node, parent, parents)
 

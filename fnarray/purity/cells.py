@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .bindings import FUNCTIONS, Tree
+from .nodes import walk
 from .scopes import facts_of, walk_body
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _KEEPS = frozenset({"append", "add", "insert", "extend", "setdefault", "appendleft"})
 
@@ -18,21 +19,21 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
     A loop rebinds its variable; that matters only when the closure outlives the iteration, which
     it does when it is kept in a container, returned, or used after the loop.
     """
-    parents = _parents(tree)
-    inner = _function_at(tree, line, column)
+    places = Tree.of(tree)
+    parents, inner = places.parents, places.functions.get((line, column))
     if inner is None:
         return ""
     around = parents.get(inner)
     while around is not None:
         if isinstance(around, _COMPREHENSIONS) and _binds(around, name):
             return "its loop rebinds" if _kept(inner, around, parents) else ""
-        if isinstance(around, _FUNCTIONS) and name in facts_of(around).bound:
+        if isinstance(around, FUNCTIONS) and name in facts_of(around).bound:
             break
         around = parents.get(around)
     if around is None:
         return ""
-    for other in ast.walk(around):
-        if not isinstance(other, _FUNCTIONS) or other in (around, inner):
+    for other in walk(around) if name in places.reached else ():
+        if not isinstance(other, FUNCTIONS) or other in (around, inner):
             continue
         if name in facts_of(other).nonlocals and _stores(other, name):
             return "another function rebinds"
@@ -45,30 +46,15 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
     return ""
 
 
-def _parents(tree: Any) -> dict[ast.AST, ast.AST]:
-    kept = getattr(tree, "_parents", None)
-    if kept is None:
-        kept = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        tree._parents = kept
-    return kept
-
-
-def _function_at(tree: ast.Module, line: int, column: int) -> Any:
-    for node in ast.walk(tree):
-        if isinstance(node, _FUNCTIONS) and (node.lineno, node.col_offset) == (line, column):
-            return node
-    return None
-
-
 def _names(target: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(target) if isinstance(n, ast.Name)}
 
 
 def _assigns(loop: ast.While, name: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
         for statement in loop.body
-        for n in ast.walk(statement)
+        for n in walk(statement)
     )
 
 
@@ -121,7 +107,7 @@ def _outlives(inner: Any, loop: Any, around: Any, parents: dict[ast.AST, ast.AST
             ):
                 return True
         uses = [
-            n for n in ast.walk(around)
+            n for n in walk(around)
             if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
         ]  # fmt: skip
         if any(n.lineno > (loop.end_lineno or 0) for n in uses):  # type: ignore[attr-defined]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import builtins
 from typing import Final
 
-#: Packages whose array functions and transforms have the names below.
-ARRAY_PACKAGES: Final = ("fnarray", "jax")
-
 #: Qualified name, or the beginning of one up to a dot, and the code of the rule it breaks.
 #: The longest match wins; "" declares an exception.
 EFFECTS: Final[dict[str, str]] = {
@@ -90,7 +87,7 @@ EFFECTS: Final[dict[str, str]] = {
             "subprocess", "socket", "select", "ssl", "urllib.request", "http.client", "requests",
             "httpx", "smtplib", "ftplib", "threading.Thread", "threading.Timer", "threading.Event",
             "multiprocessing", "concurrent.futures", "asyncio.run", "asyncio.sleep", "signal",
-            "atexit", "gc.collect", "webbrowser", "ctypes", "queue.Queue",
+            "atexit", "gc.collect", "webbrowser", "ctypes",
             "warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings",
             "numpy.seterr", "numpy.set_printoptions", "builtins.exit", "builtins.quit",
         ),
@@ -146,7 +143,10 @@ RESULTS: Final[dict[str, str]] = {
     ),
     "csv.reader": "iterator",
     **dict.fromkeys(("weakref.WeakValueDictionary", "weakref.WeakKeyDictionary"), "dict"),
-    **dict.fromkeys(("queue.Queue", "queue.LifoQueue", "contextvars.ContextVar"), "container"),
+    **dict.fromkeys(
+        ("queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "queue.SimpleQueue",
+         "contextvars.ContextVar"), "container"
+    ),
     **dict.fromkeys(
         (
             "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
@@ -227,10 +227,29 @@ MUTATORS: Final[dict[str, tuple[int, int, bool]]] = {
     "seek": (1, 2, False),
     "read": (0, 1, False),
     "readline": (0, 1, False),
+    "put": (1, 3, True),
+    "put_nowait": (1, 1, True),
+    "get_nowait": (0, 0, False),
+    "set": (1, 1, False),
+    "reset": (1, 1, True),
 }
 #: Of these, what a plain name of unknown kind may answer to without harm.
 QUIET_ON_UNKNOWN: Final = frozenset(
-    {"read", "readline", "seek", "write", "writelines", "truncate", "rotate", "subtract"}
+    {
+        "read",
+        "readline",
+        "seek",
+        "write",
+        "writelines",
+        "truncate",
+        "rotate",
+        "subtract",
+        "put",
+        "put_nowait",
+        "get_nowait",
+        "set",
+        "reset",
+    }
 )
 #: Methods that write into a NumPy array.
 ARRAY_MUTATORS: Final = frozenset(
@@ -263,8 +282,6 @@ MUTATING_FUNCTIONS_ATTR: Final = frozenset(
     {"builtins.setattr", "builtins.delattr", "builtins.object.__setattr__",
      "builtins.object.__delattr__"}
 )  # fmt: skip
-#: Positional index at which NumPy's function takes ``out``: only the keyword is looked at.
-OUT_PACKAGES: Final = ("numpy", "scipy", "builtins", "operator", "itertools")
 #: Where functions of NumPy take ``out`` by position.
 OUT_AT: Final[dict[str, int]] = {
     **dict.fromkeys(
@@ -321,84 +338,3 @@ SHALLOW: Final = frozenset(
     | {"copy.copy", "collections.OrderedDict", "collections.deque", "collections.defaultdict",
        "types.MappingProxyType", "itertools.chain"}
 )  # fmt: skip
-
-#: Transforms that trace the given positional arguments (and keywords), or give back a function that
-#: does. "now" says that the call itself traces; otherwise the result is to be called.
-TRACERS: Final[dict[str, tuple[tuple[int | str, ...], bool]]] = {
-    **dict.fromkeys(
-        (
-            "jit",
-            "pjit",
-            "grad",
-            "value_and_grad",
-            "jacfwd",
-            "jacrev",
-            "jacobian",
-            "hessian",
-            "vmap",
-            "pmap",
-            "checkpoint",
-            "remat",
-            "custom_jvp",
-            "custom_vjp",
-            "custom_gradient",
-            "make_jaxpr",
-            "named_call",
-            "xmap",
-            "shard_map",
-            "custom_vmap",
-            "eval_shape_of",
-            "fwd_and_bwd",
-            "linear_transpose_of",
-            "custom_batching",
-            "defjvp",
-            "defvjp",
-            "defjvps",
-            "def_vmap",
-        ),
-        ((0, "f", "fun", "func"), False),
-    ),
-    "defvjp": ((0, 1, "fwd", "bwd"), False),
-    **dict.fromkeys(
-        ("jvp", "vjp", "linearize", "linear_transpose", "eval_shape"),
-        ((0, "f", "fun"), True),
-    ),
-    "cond": ((1, 2, "true_fun", "false_fun"), True),
-    "switch": ((1, "branches"), True),
-    "while_loop": ((0, 1, "cond_fun", "body_fun"), True),
-    "fori_loop": ((2, "body_fun"), True),
-    "scan": ((0, "f"), True),
-    "map": ((0, "f"), True),
-    "associative_scan": ((0, "fn"), True),
-    "custom_root": ((0, 2, 3, "f", "solve", "tangent_solve"), True),
-    "custom_linear_solve": ((0, 2, 3, "matvec", "solve", "transpose_solve"), True),
-    "platform_dependent": (("default", "cpu", "cuda", "tpu"), True),
-}
-#: The transforms of the table that are loops, branches: their callbacks are traced on their own.
-HOST_CALLS: Final = frozenset(
-    {"breakpoint", "callback", "debug_breakpoint", "debug_callback", "io_callback", "pure_callback"}
-)
-#: Names of the table that mean something else outside of these modules.
-_IN_LAX: Final = frozenset({"map", "scan", "cond", "switch", "while_loop", "fori_loop"})
-
-
-def tracer_of(ref: str) -> tuple[str, tuple[int | str, ...], bool] | None:
-    """Return short name, traced arguments, and whether at once, of a transform's qualified name."""
-    package, _, rest = ref.partition(".")
-    if package not in ARRAY_PACKAGES:
-        return None
-    short = rest.rpartition(".")[2]
-    found = TRACERS.get(short)
-    if found is None or ".tree" in ref or (short in _IN_LAX and not _is_control(rest)):
-        return None
-    return short, *found
-
-
-def _is_control(rest: str) -> bool:
-    return any(part in rest for part in ("lax", "control", "_src.lax"))
-
-
-def is_host_call(ref: str) -> bool:
-    """Say whether the name is one of ``debug.callback``, ``pure_callback``, ``io_callback``."""
-    package, _, rest = ref.partition(".")
-    return package in ARRAY_PACKAGES and rest.rpartition(".")[2] in HOST_CALLS

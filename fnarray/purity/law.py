@@ -9,13 +9,13 @@ from iterators, input and output are effects in both: they happen while tracing,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from .transforms import STAGED as STAGED
 
 if TYPE_CHECKING:
     from .findings import Finding
 
-#: Transforms that keep what they traced. All that runs inside of one is staged as well.
-STAGED: Final = frozenset({"jit", "pjit", "pmap", "make_jaxpr"})
 _READS = "FNA2"
 
 

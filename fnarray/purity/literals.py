@@ -10,9 +10,9 @@ from .values import Value
 _TEXT = (str, bytes)
 
 
-def text_of(node: ast.AST) -> str:
-    """Return the only argument of a call, where it is a string; else ""."""
-    arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
+def text_of(node: ast.AST, at: int = 0) -> str:
+    """Return an argument of a call, by its position, where it is a string; else ""."""
+    arg = node.args[at] if isinstance(node, ast.Call) and len(node.args) > at else None
     return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
 
 

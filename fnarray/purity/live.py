@@ -14,12 +14,12 @@ from typing import Any
 from .. import errors
 from ..config import config
 from ..core.keep import kept_with
-from .engine import Analysis, analyse
+from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
 from .law import effects_of, is_steady
 from .lint.suppress import Suppressions
-from .objects import attribute_of, is_user_file, kind_of
+from .objects import attribute_of, is_a, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
 from .rules import RULES
@@ -83,7 +83,7 @@ class Verdict:
 
 def name_of_callable(fun: Any) -> str:
     """Return the name of a function, or of an object's class; no code of the user's runs."""
-    if isinstance(fun, (types.FunctionType, type)):
+    if is_a(fun, (types.FunctionType, type)):
         return fun.__name__
     name = attribute_of(fun, "__name__")
     return name if isinstance(name, str) else type(fun).__name__

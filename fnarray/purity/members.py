@@ -11,6 +11,7 @@ import re
 import types
 from typing import Any, Protocol
 
+from ..core.callables import answers_itself
 from .guards import MISSING, Guards, static
 from .objects import attribute_of, canonical, instance_dict, is_a, is_user_file, is_user_module
 from .values import OUTSIDE, Value
@@ -124,13 +125,13 @@ def _of_class(
         if type(cls) is not type and above is not MISSING:
             return _bound(resolver, above, type(cls), spelled, value)
     if found is MISSING:
-        return _opaque(spelled) if _answers_itself(type(cls)) else None
+        return _opaque(spelled) if answers_itself(type(cls)) else None
     if is_a(found, classmethod):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
     if is_a(found, (staticmethod, types.FunctionType, property)) or _binds(found):
         holder = "static" if is_a(found, staticmethod) else "attribute"
         return resolver.describe(found, spelled, holder, True)
-    if is_a(found, types.MemberDescriptorType) or name in getattr(cls, "_fields", ()):
+    if is_a(found, types.MemberDescriptorType) or name in (_declared(cls, "_fields") or ()):
         return None  # a slot or a named tuple's field: what it reads is in the instance
     if hasattr(type(found), "__get__"):
         mine = is_user_module(type(found).__module__) and not _is_harmless(type(found))
@@ -141,8 +142,8 @@ def _of_class(
         return None
     constant = (
         not user
-        or is_constant(name, getattr(cls, "__annotations__", None))
-        or name in getattr(cls, "__dataclass_fields__", ())  # the default of a field
+        or is_constant(name, _declared(cls, "__annotations__"))
+        or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
     )
     made = resolver.settled(resolver.describe(obj, spelled, "attribute", constant))
     if not user:
@@ -163,7 +164,7 @@ def _of_instance(
         if user or is_a(obj, types.FunctionType):
             guards.add_state(obj, name, MISSING)
             guards.add_static(cls, name, found)
-        return _opaque(spelled) if user and _answers_itself(cls) else None
+        return _opaque(spelled) if user and answers_itself(cls) else None
     if user:
         guards.add_static(cls, name, found)
         if space is not None and not is_a(found, property):
@@ -182,7 +183,7 @@ def _of_instance(
             found = getattr(obj, name)
         except Exception:  # a library's descriptor may raise anything: nothing is known then
             return None
-    constant = _is_fixed(value) or is_constant(name, getattr(cls, "__annotations__", None))
+    constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
@@ -235,7 +236,7 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
         return made
     if hasattr(type(found), "__get__"):
         return None
-    constant = is_constant(name, getattr(home, "__annotations__", None))
+    constant = is_constant(name, _declared(home, "__annotations__"))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
@@ -273,11 +274,10 @@ def _opaque(spelled: str) -> Value:
     return Value("opaque", OUTSIDE, name=spelled, holder="attribute")
 
 
-def _answers_itself(cls: type) -> bool:
-    """Say whether a class of the user's answers for attributes that it does not have."""
-    return static(cls, "__getattr__") is not MISSING or is_a(
-        static(cls, "__getattribute__"), types.FunctionType
-    )
+def _declared(cls: type, name: str) -> Any:
+    """Return what a class says of itself, by a special name; None where it does not."""
+    found = static(cls, name)
+    return None if found is MISSING else found
 
 
 def _is_harmless(descriptor: type) -> bool:

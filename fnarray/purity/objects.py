@@ -7,7 +7,6 @@ import array
 import collections
 import collections.abc
 import contextvars
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -19,6 +18,7 @@ import mmap
 import numbers
 import os
 import pathlib
+import queue
 import random
 import re
 import sys
@@ -26,7 +26,12 @@ import sysconfig
 import threading
 import types
 import typing
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
+
+from ..core.callables import attribute_of as attribute_of
+from ..core.callables import instance_dict as instance_dict
+from ..core.callables import is_a as is_a
+from .guards import MISSING, static
 
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 _FROZEN = (
@@ -35,7 +40,7 @@ _FROZEN = (
     datetime.tzinfo, pathlib.PurePath, re.Pattern, numbers.Number, types.GenericAlias,
     types.UnionType, typing.TypeVar, types.CodeType, property,
 )  # fmt: skip
-_HOLDERS = (types.SimpleNamespace, argparse.Namespace, threading.local, contextvars.ContextVar)
+_HOLDERS = (types.SimpleNamespace, argparse.Namespace, threading.local)
 _FUNCTIONS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
@@ -99,33 +104,6 @@ def _is_builtin(module: Any) -> bool:
     return getattr(getattr(module, "__spec__", None), "origin", None) == "built-in"
 
 
-T = TypeVar("T")
-
-
-def is_a(obj: Any, classes: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
-    """As ``isinstance``, by the real class: asking for ``__class__`` may run the user's code."""
-    return issubclass(type(obj), classes)
-
-
-def attribute_of(obj: Any, name: str, default: Any = None) -> Any:
-    """Return what an object, or its class, binds a name to; no descriptor runs."""
-    space = instance_dict(obj)
-    if space is not None and name in space:
-        return space[name]
-    for cls in type(obj).__mro__:
-        if name in vars(cls):
-            return vars(cls)[name]
-    return default
-
-
-def instance_dict(obj: Any) -> dict[str, Any] | None:
-    """Return the dictionary of an object's attributes, by no code of the user's."""
-    try:
-        return object.__getattribute__(obj, "__dict__")
-    except AttributeError:
-        return None
-
-
 def kind_of(obj: Any) -> str:
     """Return the engine's word for an object.
 
@@ -187,6 +165,7 @@ _BASES: tuple[tuple[Any, str], ...] = (
     ((dict, collections.abc.MutableMapping), "dict"),
     ((set, collections.abc.MutableSet), "set"),
     ((io.StringIO, io.BytesIO, array.array, memoryview), "container"),
+    ((contextvars.ContextVar, queue.Queue, queue.SimpleQueue), "container"),
     (io.IOBase, "file"),
     ((logging.Logger, logging.LoggerAdapter), "logger"),
     (random.Random, "rng"),
@@ -243,12 +222,12 @@ def flags_of(array: Any) -> Any:
 
 def is_frozen(cls: type) -> bool:
     """Say whether instances of a class cannot be assigned to."""
-    params = getattr(cls, "__dataclass_params__", None)
-    if params is not None and dataclasses.is_dataclass(cls):
+    params = static(cls, "__dataclass_params__")
+    if params is not MISSING:
         return bool(params.frozen)
     if issubclass(cls, (tuple, str, bytes, int, float, frozenset)):
         return True
-    assign = cls.__setattr__
+    assign = static(cls, "__setattr__")
     if assign is object.__setattr__:
         # A class in the user's code with no slots and no dictionary has nothing to assign.
         return False

@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.callables import said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
 from .bindings import belongs, bound_once, bound_once_around
@@ -33,7 +34,7 @@ from .objects import (
     trusted_packages,
 )
 from .syntax import node_of, tree_of, tree_of_file
-from .values import CHANGING, CONTAINERS, OUTSIDE, Function, Value
+from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value
 
 
 def trust(*packages: str) -> None:
@@ -294,7 +295,7 @@ class LiveResolver:
 
     def _fill_partial(self, value: Value, held: Any) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
-        made = getattr(held.func, "__name__", value.name)
+        made = said_of(held.func, "__name__") or value.name
         value.bound = self.describe(held.func, made, value.holder, True)
         value.fields = {
             ("item", i): self.settled(self.describe(a, value.name, "", True))
@@ -406,7 +407,7 @@ def behind(obj: Any) -> Any:
 
 
 def _is_present(obj: Any) -> bool:
-    return type(obj).__name__ != "Absent"
+    return obj is not ABSENT
 
 
 def _self_name(method: types.MethodType) -> str:

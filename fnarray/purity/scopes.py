@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 from .values import Function, Value
 
@@ -90,7 +90,7 @@ def walk_body(node: FunctionNode) -> Iterator[ast.AST]:
             # As ast.iter_child_nodes, in a third of the time: this is most of a first check.
             for field in one.__dict__.values():
                 if isinstance(field, list):
-                    stack += [x for x in field if isinstance(x, ast.AST)]
+                    stack += [x for x in cast("list[Any]", field) if isinstance(x, ast.AST)]
                 elif isinstance(field, ast.AST) and type(field) not in _LEAVES:
                     stack.append(field)
 

@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..core.parse import parse
+from .bindings import Tree
 from .scopes import Facts, FunctionNode
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
@@ -119,7 +120,7 @@ def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
         return None
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     best: tuple[int, FunctionNode | None] = (1 << 60, None)
-    for node in ast.walk(tree):
+    for node in Tree.of(tree).functions.values():
         if isinstance(node, ast.Lambda):
             body, args = node.body, node.args
             start, end = (

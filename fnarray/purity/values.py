@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 #: Level of objects made before any trace: captured, global, or an attribute of such.
 OUTSIDE = 0
-ABSENT: Any = type("Absent", (), {"__repr__": lambda _: "ABSENT"})()
 
 #: Containers that can change in place.
 CONTAINERS = frozenset({"list", "dict", "set", "bytearray", "deque", "container"})
@@ -18,6 +17,15 @@ DRAWN = frozenset({"iterator", "generator", "file", "rng"})
 CHANGING = CONTAINERS | DRAWN | {"ndarray"}
 #: Immutable values without identity: numbers, text, None, tuples of them.
 SCALARS = frozenset({"scalar"})
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+#: Stands for an object that is not at hand.
+ABSENT: Any = _Absent()
 
 
 class Function:
@@ -72,7 +80,8 @@ class Value:
     function
         Its body, for a function defined in code under analysis.
     bound
-        The receiver, when it is a method taken from an object, or what it is a partial of.
+        The receiver, when it is a method taken from an object, or what it is a partial of; what a
+        container made in the trace is a copy of.
     fields
         Contents and attributes, shared by all names of one object: by attribute name, by
         ``("item", constant)``, and under None whatever may be an element.
@@ -202,6 +211,15 @@ def join(values: Iterable[Value | None]) -> Value | None:
     # What is known matters more than what is not: an unknown local can do no harm.
     kept.sort(key=lambda v: (v.level, not v.argument, not v.kind))
     return kept[0].but(others=tuple(kept[1:6]))
+
+
+#: Contents and attributes of an object: see `Value`.
+Fields = dict[Any, Value]
+
+
+def numbered(values: Iterable[Value]) -> Fields:
+    """Return values as the fields of a tuple."""
+    return {("item", i): v for i, v in enumerate(values)}
 
 
 class Resolver(Protocol):

@@ -15,7 +15,7 @@ from ..config import config
 from ..core.array import Array, ArrayImpl, asarray, aval_of, native
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
-from ..core.graph import ClosedGraph, Literal, Var
+from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.source import Source
 
@@ -175,16 +175,11 @@ def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str
         return None
     if collective_axes(graph.jaxpr):  # the other shards would not come again
         return None
-    env: dict[Var, Any] = dict(zip(graph.jaxpr.invars, args, strict=True))
+    from .stepwise import stepwise
+
     with np.errstate(all="ignore"):
-        for eqn in graph.eqns:
-            if not eqn.outvars:  # it acted when the program ran
-                continue
-            ins = [np.asarray(a.val) if type(a) is Literal else env[a] for a in eqn.invars]
-            outs = eqn.primitive.eval(*ins, **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else (outs,)
-            for var, out in zip(eqn.outvars, outs, strict=True):
-                env[var] = np.asarray(out, var.aval.dtype)
-                if what := _offence(env[var]):
+        for eqn, outs in stepwise(graph, args):
+            for out in outs:
+                if what := _offence(out):
                     return eqn.source, eqn.primitive, what
     return None

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..config import scoped, scoped_values
 from ..core.fork import settled_before_forks
-from ..core.forms import Inline
-from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from ..core.graph import ClosedGraph, Graph
 from ..core.quiet import quietly
+from .stepwise import called_graph, stepwise
 
 Run = Callable[..., tuple[np.ndarray, ...]]
 
@@ -26,42 +26,27 @@ def can_evaluate(graph: Graph) -> bool:
     """
     return all(
         can_evaluate(inner.jaxpr)
-        if (inner := _inlined(eqn))
+        if (inner := called_graph(eqn))
         else eqn.primitive.quiet and not eqn.primitive.effects
         for eqn in graph.eqns
     )
 
 
-def _inlined(eqn: Eqn) -> ClosedGraph | None:
-    """Return the graph that an equation calls."""
-    form = None if eqn.primitive.quiet else eqn.form()
-    return form.graph if isinstance(form, Inline) else None
-
-
 def evaluate(graph: ClosedGraph, args: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Run a program op by op; return fresh arrays, as its compiled form does."""
-    outs = quietly(_evaluated, graph.jaxpr, (*graph.consts, *args))
+    outs = quietly(_results, graph, args)
     return tuple(
         np.array(x, aval.dtype, order="C") for x, aval in zip(outs, graph.out_avals, strict=True)
     )
 
 
-def _evaluated(graph: Graph, args: Sequence[Any]) -> list[Any]:
-    env: dict[Var, Any] = dict(zip((*graph.constvars, *graph.invars), args, strict=True))
-
-    def read(atom: Atom) -> Any:
-        return np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else env[atom]
-
-    for eqn in graph.eqns:
-        operands = list(map(read, eqn.invars))
-        if inner := _inlined(eqn):
-            outs = _evaluated(inner.jaxpr, (*inner.consts, *operands))
-        else:
-            outs = eqn.primitive.eval(*operands, **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else (outs,)
-        for var, out in zip(eqn.outvars, outs, strict=True):
-            env[var] = np.asarray(out, var.aval.dtype)
-    return list(map(read, graph.outvars))
+def _results(graph: ClosedGraph, args: Sequence[np.ndarray]) -> list[np.ndarray]:
+    steps = stepwise(graph, args)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value
 
 
 class Meanwhile:

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from fnarray.compile.cache import KernelSource, kernel_name, programs, store
+from fnarray.compile.cache import KernelSource, programs, store
 from fnarray.compile.cache import key as keys
+from fnarray.compile.cpu import key as cpu_key
+from fnarray.compile.cpu.key import kernel_name
 from fnarray.config import config
+from fnarray.core import store as core_store
 from fnarray.errors import CacheWarning
 
 KEY = "k_0123456789abcdef"
@@ -240,7 +243,7 @@ def test_leftovers_of_killed_writers_are_swept(root):
     for name, seconds in (("old", 7200), ("new", 1)):
         (root / f".fnarray-tmp-{name}").write_bytes(b"half")
         os.utime(root / f".fnarray-tmp-{name}", (time.time() - seconds,) * 2)
-    store._written.pop(root, None)
+    core_store._written.pop(root, None)
     store.put(KEY, b"payload")
     assert {path.name for path in root.iterdir()} == {f"{KEY}.bin", ".fnarray-tmp-new"}
 
@@ -293,7 +296,7 @@ def test_unpicklable_record_is_an_error():
 def test_name_depends_on_everything(monkeypatch):
     """Text, types, versions, kernels, CPU and Numba's settings each change the name."""
     base = KernelSource("def kernel(x): ...", ("f32[1]",))
-    clear = (keys.machine, keys.environment, keys._hashed_environment)
+    clear = (keys.machine, cpu_key._standing)
 
     def name(src=base):
         for function in clear:
@@ -325,7 +328,7 @@ def test_importing_the_cache_leaves_numba_alone():
     """Names and entries cost no compiler: neither the import nor a lookup imports Numba."""
     code = (
         "import sys; from fnarray.compile.cpu import build; from fnarray.compile.cache import *; "
-        "kernel_name(KernelSource('', ())); programs.get('x'); store.info(); "
+        "build.kernel_name(KernelSource('', ())); programs.get('x'); store.info(); "
         "assert not {'numba', 'jax', 'scipy'} & set(sys.modules)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.compile.cpu.target import CPU
 from fnarray.compile.target import Limits
@@ -214,6 +215,28 @@ def product(n: int) -> Case:
     return lambda a, b: lax.dot(a, b), lambda a, b: [a @ b], (numbers(rows, 64), numbers(64, 64))
 
 
+def turn(n: int) -> Case:
+    """A loop, a scan and one in another whose turns are n multiplications or a few more."""
+
+    def f(x, w):
+        def step(c, _):
+            for _ in range(8):
+                c = c * w
+            return c, lax.reduce_sum(c, (0,))
+
+        def inner(c, _):
+            return lax.scan(step, c, None, length=1)[0], None
+
+        once = lax.fori_loop(0, 2, lambda i, c: step(c, None)[0], x)
+        return once, lax.scan(step, x, None, length=2)[1], lax.scan(inner, x, None, length=2)[0]
+
+    def want(x, w):
+        turns = [x * w**8, x * w**16]
+        return [turns[1], np.array([t.sum(dtype="f8") for t in turns]), turns[1]]
+
+    return f, want, (numbers(-(-n // 8)), np.float32(1) + numbers(-(-n // 8)) / 64)
+
+
 def product_in_loop(n: int) -> Case:
     """A product with n multiplications or a few more, more than BLAS leaves to one thread."""
     rows = max(-(-n // (256 * 256)), 5)
@@ -302,6 +325,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
+    "turn": turn,
     "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
@@ -312,7 +336,7 @@ EXTREMES = {
     "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
-    "parallel": (0, 1 << 60), "turns": (1, 10**6),
+    "parallel": (0, 1 << 60), "turns": (1, 10**6), "turn": (0, 1 << 60),
     "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
@@ -417,3 +441,32 @@ def test_limits_change_what_is_emitted() -> None:
             same.append(name)
     # These act when a program runs, not when it is written.
     assert same == ["turns", "grain", "chunks", "serial", "share"]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "uint32", "bool"]
+)
+@pytest.mark.parametrize(
+    "spelled", ["ij,jk->ik", "ji,kj->ik", "hij,hkj->hik", "i,ij->j", "ij,ij->"]
+)
+def test_products_of_every_dtype(spelled: str, dtype: str) -> None:
+    """BLAS is asked for what it knows: a product is the same from the driver and inside a loop."""
+    sizes = {"h": 3, "i": 41, "j": 40, "k": 42} if "k" in spelled else {"i": 160, "j": 120}
+    lhs, rhs = spelled.split("->")[0].split(",")
+    draw = np.random.default_rng(len(spelled)).integers
+    x = draw(-1, 2, (2, *(sizes[a] for a in lhs)))
+    y = draw(-1, 2, tuple(sizes[a] for a in rhs))
+    if dtype == "bool":
+        x, y = x == 1, y == 1
+    a, b = (fnp.asarray(v).astype(dtype) for v in (x, y))
+    want = np.asarray([np.einsum(spelled, part, y) for part in x]).astype(a.dtype)
+
+    def product(x):
+        return fnp.einsum(spelled, x, b)
+
+    outside = fnarray.jit(lambda x: [product(x[0]), product(x[1])])(a)
+    inside = fnarray.jit(lambda x: lax.map(product, x))(a)
+    in_scan = fnarray.jit(lambda x: lax.scan(lambda c, row: (c + 1, product(row)), 0, x)[1])(a)
+    for got in (fnp.stack(outside), inside, in_scan):
+        assert got.dtype == a.dtype
+        assert (np.asarray(got) == want).all()

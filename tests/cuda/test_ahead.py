@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fnarray.__main__ import main
-from fnarray.compile.cache import store
+from fnarray.compile.cache import key, store
+from fnarray.compile.cache.key import KernelSource
 from fnarray.compile.cuda import build
 
 SCRIPT = """
@@ -31,6 +32,22 @@ def test_a_scripts_programs_are_built(tmp_path, capsys) -> None:
     assert "2 programs, 3 kernels for sm_90, 0 programs refused" in capsys.readouterr().out
     assert store.info().kernels >= before + 2
     assert build._binaries
+
+
+def test_names_are_the_same_on_another_machine(monkeypatch) -> None:
+    """A name has nothing of this processor, Python or linker; it has the compiler's text."""
+    source = KernelSource("def kernel(x): ...", ("f32[1]",))
+    name = build.name_of(source, "sm_90")
+    assert build.name_of(source, "sm_80") != name
+    with monkeypatch.context() as patch:
+        patch.setattr(key, "machine", lambda: ("another",))
+        patch.setattr(build.toolkit, "linker", lambda: "another 1.0")
+        build.key.cache_clear()
+        assert build.name_of(source, "sm_90") == name
+        patch.setattr(build, "hashed", lambda paths: "edited")
+        build.key.cache_clear()
+        assert build.name_of(source, "sm_90") != name
+    build.key.cache_clear()
 
 
 @pytest.mark.parametrize(

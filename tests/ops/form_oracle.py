@@ -154,8 +154,8 @@ def _contract(form, ins, outs):
 
 
 def _library(form, ins, outs):
-    module, _, name = form.op.partition(".")
-    kernel = getattr(importlib.import_module(f"fnarray_kernels.{module}"), name)
+    module = importlib.import_module(f"fnarray_kernels.{form.op.module}")
+    kernel = getattr(module, form.op.function)
     flat = [np.ascontiguousarray(x).reshape(-1) for x in ins]
     results = [np.zeros(max(o.size, 1), o.dtype) for o in outs]
     bits = [x.view("u2") if is_half(x.dtype) else x for x in (*flat, *results)]

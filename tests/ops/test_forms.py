@@ -128,7 +128,7 @@ def test_every_reference_to_a_kernel_resolves() -> None:
             for eqn in equations(graph) if graph is not None else ():
                 form = eqn.form()
                 if isinstance(form, forms.Library) and form.kernel:
-                    paths = {f"fk.{form.op}"}
+                    paths = {str(form.op)}
                 else:
                     paths = set()
                     for text in expressions(form):

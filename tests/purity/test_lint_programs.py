@@ -147,7 +147,7 @@ def f(x):
     words.append(x)  # FNA103
     here.read_text()  # FNA312
     Path("b").read_text()  # FNA312
-    tasks.put(x)  # FNA316
+    tasks.put(x)  # FNA103
     alive["x"] = x  # FNA103
     return x * context.get() if kind is Kind.SUM else x  # FNA201
 @jax.jit

@@ -77,10 +77,10 @@ def probe(x):
 @pytest.fixture(scope="module")
 def resolver():
     """A resolver over the program, with the function whose names are looked up."""
-    project = Project((), Settings())
-    project.add(parse("a.py", PROGRAM))
+    project = Project(Settings())
+    module = project.take(parse("a.py", PROGRAM))
     found = StaticResolver(Finder(project))
-    scope = project.linted[0].scope.names["probe"][0].scope
+    scope = module.scope.names["probe"][0].scope
     return found, found.function(scope)
 
 
@@ -172,10 +172,10 @@ def test_across_files(tmp_path: Path):
     main.write_text(
         "import pkg\nimport pkg.state as st\nfrom pkg import shared\ndef probe(): ...\n"
     )
-    project = Project((), Settings(root=tmp_path))
-    project.add(read(main))
+    project = Project(Settings(root=tmp_path))
+    module = project.take(read(main))
     found = StaticResolver(Finder(project))
-    function = found.function(project.linted[0].scope.names["probe"][0].scope)
+    function = found.function(module.scope.names["probe"][0].scope)
     assert found.lookup(function, "shared").kind == "dict"
     assert found.attribute(found.lookup(function, "pkg"), "shared").kind == "dict"
     module = found.lookup(function, "st")

@@ -257,6 +257,84 @@ def test_engine_needs_only_the_standard_library():
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['numba'] = None\n"
         f"sys.path.append({str(folder)!r})\n"
-        "import purity.engine, purity.rules, purity.findings, purity.known\n"
+        "import purity.engine.analysis, purity.rules, purity.findings, purity.known\n"
     )
     subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd="/")
+
+
+# ---- objects that answer for themselves ----------------------------------------------------------
+
+EVIL = """
+def refuse(what):
+    asked.append(what)
+    raise KeyError(what)
+
+asked = []
+
+class Attribute:
+    def __getattr__(self, name): refuse(name)
+    def __call__(self, x): return x * 2
+
+class Look:
+    def __getattribute__(self, name): refuse(name)
+    def __call__(self, x): return x * 2
+
+class Class:
+    @property
+    def __class__(self): refuse("__class__")
+    def __call__(self, x): return x * 2
+
+class Key:
+    def __hash__(self): refuse("hash")
+    def __eq__(self, other): refuse("eq")
+    def __call__(self, x): return x * 2
+
+class Meta(type):
+    def __getattr__(cls, name): refuse(name)
+
+class OfMeta(metaclass=Meta):
+    def __call__(self, x): return x * 2
+
+class Descriptor:
+    def __get__(self, obj, cls=None): refuse("descriptor")
+
+class Described:
+    __name__ = __wrapped__ = __signature__ = Descriptor()
+    def __call__(self, x): return x * 2
+
+class Shown:
+    def __repr__(self): refuse("repr")
+    def __bool__(self): refuse("bool")
+    def __len__(self): refuse("len")
+    def __call__(self, x): return x * 2
+"""
+APPLIED = {
+    "jit": fnarray.jit,
+    "jit of a partial": lambda f: fnarray.jit(functools.partial(f)),
+    "closure": lambda f: fnarray.jit(lambda x: f(x)),
+    "lower": lambda f: lambda x: fnarray.jit(f).lower(x),
+    "make_jaxpr": fnarray.make_jaxpr,
+    "grad": fnarray.grad,
+    "jvp": lambda f: lambda x: fnarray.jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: fnarray.vjp(f, x),
+    "vmap": lambda f: lambda x: fnarray.vmap(f)(x[None]),
+    "checkpoint": fnarray.checkpoint,
+    "eval_shape": lambda f: lambda x: fnarray.eval_shape(f, x),
+    "fori_loop": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, c: f(c), x),
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, f, x),
+    "check": lambda f: lambda x: check(f),
+}
+
+
+@pytest.mark.parametrize("how", APPLIED)
+@pytest.mark.parametrize(
+    "name", ["Attribute", "Look", "Class", "Key", "OfMeta", "Described", "Shown"]
+)
+def test_nothing_of_the_users_runs(name, how, tmp_path):
+    """Of an object only ``__call__`` is run: it is never asked for an attribute, or compared."""
+    path = tmp_path / "evil.py"
+    path.write_text(EVIL)
+    space = {"__name__": "evil", "__file__": str(path)}
+    exec(compile(EVIL, path, "exec"), space)
+    APPLIED[how](space[name]())(jnp.float32(2.0))
+    assert space["asked"] == []

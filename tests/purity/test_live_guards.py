@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
+from fnarray.control import tracing
 from fnarray.control.admission import admit
 from fnarray.purity.live import verify
 
@@ -267,3 +269,63 @@ def test_objects_are_not_kept_alive_by_guards():
     gc.collect()
     assert gone() is None
     assert not guards.holds()
+
+
+# ---- what a bound method is made of --------------------------------------------------------------
+
+
+class _Base:
+    def __call__(self, x):
+        return x * 2.0
+
+    def scaled(self, x, k):
+        return x * k
+
+
+class _Bound(_Base):
+    twice = functools.partialmethod(_Base.scaled, k=2.0)
+
+    def __call__(self, x):
+        return super().__call__(x) + 1.0
+
+    def by_super(self, x):
+        return super().__call__(x)
+
+    @functools.lru_cache  # noqa: B019 - what is tested
+    def size(self):
+        return 3.0
+
+    def by_cache(self, x):
+        return x * self.size()
+
+    def by_partial(self, x):
+        return self.twice(x)
+
+    def by_value(self, x):
+        method = self.scaled
+        return fnarray.tree.map(lambda leaf: method(leaf, 2.0), x)
+
+
+BOUND = _Bound()
+CALLS = {
+    "object": lambda: BOUND,
+    "super": lambda: BOUND.by_super,
+    "lru_cache": lambda: BOUND.by_cache,
+    "partialmethod": lambda: BOUND.twice,
+    "called partialmethod": lambda: BOUND.by_partial,
+    "method as a value": lambda: BOUND.by_value,
+    "closure over the object": lambda: lambda x: BOUND(x),
+    "closure over a method": lambda: (lambda m: lambda x: m(x))(BOUND.by_super),
+}
+
+
+@pytest.mark.parametrize("how", CALLS)
+def test_bound_methods_are_traced_once(how, monkeypatch):
+    """A method is made anew at each access; guarded is what it is made of."""
+    traces = []
+    run = tracing._run
+    monkeypatch.setattr(tracing, "_run", lambda *a: traces.append(1) or run(*a))
+    program = fnarray.jit(CALLS[how]())
+    for _ in range(4):
+        program(jnp.float32(1.5))
+    assert len(traces) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
@@ -203,3 +204,52 @@ def test_equal_traces():
     with check_determinism(True):
         fnarray.jit(pure)(X)
         fnarray.make_jaxpr(pure)(X)
+
+
+# ---- copies are no leaks -------------------------------------------------------------------------
+
+
+class Holder:
+    def __init__(self, w):
+        self.w = w
+
+
+def copied_argument(tree):
+    mine = copy.deepcopy(tree)
+    mine["a"].append(mine["b"])
+    mine["b"] = mine["a"][0] * 2
+    return mine["b"] + tree["b"]
+
+
+def copied_object(tree):
+    mine = copy.deepcopy(Holder(tree))
+    mine.w["b"] = mine.w["b"] * 2
+    return mine.w["b"] + tree["b"]
+
+
+def copied_in_a_loop(tree):
+    def step(carry, _):
+        mine = copy.deepcopy(carry)
+        mine["b"] = mine["b"] * 2
+        return mine, None
+
+    return lax.scan(step, tree, None, length=1)[0]["b"] + tree["b"]
+
+
+def copied_from_outside_the_gradient(tree):
+    def loss(y):
+        mine = copy.deepcopy(tree)
+        mine["b"] = mine["b"] * y
+        return mine["b"]
+
+    return fnarray.grad(loss)(X) * 2 + tree["b"]
+
+
+@pytest.mark.parametrize(
+    "fun", [copied_argument, copied_object, copied_in_a_loop, copied_from_outside_the_gradient]
+)
+def test_a_copy_is_no_leak(fun):
+    """``copy.deepcopy`` of a tree of tracers is the trace's own, and may be changed."""
+    tree = {"a": [X], "b": X}
+    assert float(fnarray.jit(fun)(tree)) == 3 * float(X)
+    assert float(fun(tree)) == 3 * float(X)

@@ -134,3 +134,81 @@ def test_the_environment():
     env = {**os.environ, "FNARRAY_RECHECK": "sampled"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.stdout.strip() == "sampled"
+
+
+# ---- compiled ahead of time, and mapped over devices ---------------------------------------------
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("how", UNSEEN)
+def test_a_program_compiled_ahead_is_compared(how):
+    """``jit(f).lower(x).compile()`` never traces again, and says so once it should have."""
+    fun, change, name = UNSEEN[how]
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.jit(fun).lower(X).compile()
+        first = program(X)
+        np.testing.assert_array_equal(program(X), first)
+        change()
+        with pytest.raises(ReadEffectError, match=rf"Changed since: .*{name}"):
+            program(X)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("in_axes", [0, 1])
+def test_pmap_is_compared(in_axes):
+    """On the short way to a program that is known, and where axes are moved."""
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.pmap(lambda x: x * table["k"], in_axes=in_axes)
+        rows = jnp.ones((1, 1))
+        for _ in range(3):
+            np.testing.assert_array_equal(program(rows), 2.0)
+        table.update(k=3.0)
+        with pytest.raises(ReadEffectError, match=r"Changed since: .*table"):
+            program(rows)
+
+
+@pytest.mark.cpu
+def test_shard_map_is_compared():
+    """As `pmap` is."""
+    spec = fnarray.sharding.PartitionSpec("i")
+    mesh = fnarray.make_mesh((1,), ("i",))
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.shard_map(
+            lambda x: x * table["k"], mesh=mesh, in_specs=spec, out_specs=spec
+        )
+        np.testing.assert_array_equal(program(jnp.ones(2)), 2.0)
+        table.update(k=3.0)
+        with pytest.raises(ReadEffectError, match=r"Changed since: .*table"):
+            program(jnp.ones(2))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("make", [fnarray.jit, fnarray.pmap], ids=["jit", "pmap"])
+def test_sampled_calls_of_mapped_functions(make):
+    """Calls 2, 4, 8, ... are traced again, and no others."""
+    traces = []
+
+    def f(x):
+        traces.append(1)
+        return x * 2
+
+    with effects("off"), scoped("recheck", "sampled"):
+        program, at = make(f), []
+        for call in range(1, 10):
+            before = len(traces)
+            program(jnp.ones((1, 2)))
+            if len(traces) > before:
+                at.append(call)
+    assert at == [1, 2, 4, 8]
+
+
+@pytest.mark.cpu
+def test_a_function_is_rechecked_as_it_was_checked():
+    """``jit(f, effects="off")`` is compared where the setting is another: no effect is found."""
+    with scoped("recheck", "always"):
+        program = fnarray.jit(lambda x: x * table["k"], effects="off")
+        for _ in range(3):
+            assert program(X) == 3.0
+        ahead = program.lower(X).compile()
+        for _ in range(3):
+            assert ahead(X) == 3.0

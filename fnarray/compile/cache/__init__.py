@@ -5,6 +5,5 @@ from __future__ import annotations
 from . import index as programs
 from . import store as store
 from .key import KernelSource as KernelSource
-from .key import kernel_name as kernel_name
 
-__all__ = ["KernelSource", "kernel_name", "programs", "store"]
+__all__ = ["KernelSource", "programs", "store"]

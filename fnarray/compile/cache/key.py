@@ -10,7 +10,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,14 +18,12 @@ from typing import Any, Final
 
 import numpy
 
-from ...config import config
 from ..emit.source import KernelSource
 
 __all__ = [
-    "OPTIONS",
     "KernelSource",
-    "environment",
     "fingerprint",
+    "hashed",
     "kernel_name",
     "machine",
     "object_name",
@@ -35,25 +33,31 @@ __all__ = [
     "versions",
 ]
 
-TARGET: Final = "cpu"
-# The default error model keeps loops with a division from vectorising.
-OPTIONS: Final = (
-    ("boundscheck", False),
-    ("error_model", "numpy"),
-    ("fastmath", False),
-    ("no_cfunc_wrapper", True),
-    ("nogil", True),
-    ("nopython", True),
-)
+Key = tuple[Hashable, ...]
 # Settings of Numba that never reach the machine code of a serial kernel.
 _HARMLESS: Final = frozenset(
     {"NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"}
 )
 
 
-def kernel_name(src: KernelSource) -> str:
-    """Name a kernel ``k_<16 hex digits>`` by all that its machine code depends on."""
-    return "k_" + _digest(_code(src.text), src.signature, config.compiler)[:16]
+def kernel_name(src: KernelSource, key: Key) -> str:
+    """Name a kernel ``k_<16 hex digits>`` by all that its machine code depends on.
+
+    Parameters
+    ----------
+    src : KernelSource
+    key : tuple
+        What the code depends on beside the text: `Target.key`.
+    """
+    digest = _begun(key).copy()
+    # The repr of nested tuples of strings and plain values is injective; joining text is not.
+    digest.update(repr((_code(src.text), src.signature)).encode())
+    return "k_" + digest.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=64)
+def _begun(key: Key) -> Any:
+    return sha256(repr(key).encode())
 
 
 def _code(text: str) -> str:
@@ -63,22 +67,12 @@ def _code(text: str) -> str:
 
 def program_name(key: str, sources: str) -> str:
     """Name a program ``p_<32 hex digits>``; any change to the package gives a new name."""
-    return "p_" + sha256(repr((TARGET, OPTIONS, machine(), key, sources)).encode()).hexdigest()[:32]
+    return "p_" + sha256(repr((machine(), key, sources)).encode()).hexdigest()[:32]
 
 
 def object_name(text: str) -> str:
     """Name object code that is compiled of LLVM text, whatever the kernels are."""
     return "k_" + sha256(repr((machine(), text)).encode()).hexdigest()[:16]
-
-
-@functools.cache
-def environment() -> tuple[str, ...]:
-    """Everything outside the text that can change the code: versions, kernels, CPU, settings."""
-    return (
-        *machine(),
-        "kernels " + fingerprint("fnarray_kernels"),
-        "compilers " + _hashed_compilers(),
-    )
 
 
 @functools.cache
@@ -92,10 +86,8 @@ def machine() -> tuple[str, ...]:
     )
 
 
-def _hashed_compilers() -> str:
-    folder = Path(__file__).parents[1] / "cpu"
-    own = (folder / f"{name}.py" for name in ("jit", "namespace", "processor"))
-    paths = [*own, *sorted((folder / "native").glob("*.py"))]
+def hashed(paths: Iterable[Path]) -> str:
+    """Hash the contents of files, in order."""
     return sha256(repr([p.read_bytes() for p in paths]).encode()).hexdigest()
 
 
@@ -204,15 +196,3 @@ def _below(folder: str) -> Iterator[str]:
                 yield entry.path
             elif entry.name != "__pycache__" and entry.is_dir():
                 yield from _below(entry.path)
-
-
-def _digest(*parts: object) -> str:
-    # The repr of nested tuples of strings and plain values is injective; joining text is not.
-    digest = _hashed_environment().copy()
-    digest.update(repr(parts).encode())
-    return digest.hexdigest()
-
-
-@functools.cache
-def _hashed_environment() -> Any:
-    return sha256(repr((TARGET, OPTIONS, environment())).encode())

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...config import config
 from ..cache import store
-from ..cache.key import KernelSource, kernel_name
+from ..cache.key import KernelSource
+from .key import kernel_name
 from .namespace import disabled, python_function, spell
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from numba.core.runtime.nrt import rtsys
 import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba of the kernels
 
 from ...core.fork import holding_through_forks
-from ..cache.key import OPTIONS
+from .key import OPTIONS
 from .namespace import namespace
 from .native.machine import wide_vectors
 

@@ -14,7 +14,8 @@ from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..target import Limits
+from ..schedule.work import contraction_flops, turn_work
+from ..target import Limits, weighed
 from .blas import matmul
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -63,16 +64,33 @@ def is_step(node: Node, limits: Limits) -> bool:
     if isinstance(form, Library):
         return not form.kernel or _better_on_host(form, limits)
     if isinstance(form, CONTROL):
-        return not is_native(form, limits)
-    return is_library(node, limits)
+        return not is_native(form, limits) or _is_heavy(node, limits)
+    # Smaller products a kernel hands to BLAS itself: two of 32 x 32 cost the driver 8 us of 23.
+    return is_library(node, limits) and _multiplications(node) > limits.serial
+
+
+def _is_heavy(node: Node, limits: Limits) -> bool:
+    """Whether a turn of a loop, or of one inside of it, is worth more than one thread."""
+    form = node.form
+    if isinstance(form, Lanes) or (isinstance(form, Scan) and not form.num_carry):
+        return False  # its lanes or rows are shared out
+    if isinstance(form, While | Scan) and turn_work(node.bodies[-1]) >= limits.turn:
+        return True
+    return any(
+        _is_heavy(n, limits) for b in node.bodies for n in b.nodes if isinstance(n.form, CONTROL)
+    )
+
+
+def _multiplications(node: Node) -> int:
+    return weighed(contraction_flops(node), node.out.aval.dtype)
 
 
 def _better_on_host(form: Library, limits: Limits) -> bool:
     """Whether a library step outside of loops is better left to NumPy or LAPACK."""
-    family = form.op.partition(".")[0]
+    family = form.op.module
     if family == "linalg":
         return form.size > limits.matrix
-    if form.op == "sort.top_k":
+    if form.op.function == "top_k":
         return form.statics[-1] > limits.few or form.size < limits.many
     return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
 
@@ -80,7 +98,7 @@ def _better_on_host(form: Library, limits: Limits) -> bool:
 def is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
-        large = form.op.startswith("linalg.") and form.size > limits.matrix_inside
+        large = form.op.module == "linalg" and form.size > limits.matrix_inside
         return form.kernel and not large
     graphs = (graph.jaxpr for graph in graphs_of(form))
     return all(is_native(eqn.form(), limits) for graph in graphs for eqn in graph.eqns)

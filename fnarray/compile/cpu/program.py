@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.forms import Contract
-from ..cache.key import kernel_name
 from ..emit.source import Source
 from . import build
+from .key import kernel_name
 from .namespace import CODES
 from .workspace import taken
 

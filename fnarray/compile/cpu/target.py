@@ -17,6 +17,7 @@ from ..schedule.nests import plain_order
 from ..target import Limits, LoopAxis, Target
 from . import build
 from .kernel import emit_kernel
+from .key import key
 from .launch import launch
 from .library import is_step, step_of
 from .workspace import taken
@@ -69,5 +70,6 @@ CPU = Target(
     emit=partial(emit, emit_kernel),
     build=build.load,
     step=step_of,
+    key=key,
     names=names,
 )

@@ -5,15 +5,17 @@ Nothing here asks for a GPU: kernels are built for a capability, on any machine.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
+import sys
 from dataclasses import asdict, dataclass
-from hashlib import sha256
+from pathlib import Path
 from typing import Final
 
 from ...config import config
 from ..cache import store
-from ..cache.key import KernelSource, kernel_name
+from ..cache.key import KernelSource, fingerprint, hashed, kernel_name, version
 from ..cpu.namespace import spell
 from . import toolkit
 from .lower import check_capability, lower, ptx
@@ -45,10 +47,26 @@ class Binary:
     cost: toolkit.Cost | None
 
 
+@functools.cache
+def key() -> tuple[str, ...]:
+    """Return what a kernel's code depends on beside its text, its capability and its rounding.
+
+    Nothing here is of this machine, or of its Python: kernels are built on one and run on another.
+    """
+    here = Path(__file__).parent
+    compilers = (here, here.parent / "cpu" / "native")
+    return (
+        "cuda",
+        f"fnarray {sys.modules['fnarray'].__version__}",
+        f"llvmlite {version('llvmlite')}",
+        fingerprint("fnarray_kernels"),
+        hashed(path for folder in compilers for path in sorted(folder.glob("*.py"))),
+    )
+
+
 def name_of(source: KernelSource, capability: str) -> str:
-    """Return the name of a kernel for a capability, by all that its code depends on."""
-    parts = kernel_name(source), capability, toolkit.linker(), config.cuda_fma
-    return "k_" + sha256(repr(parts).encode()).hexdigest()[:16]
+    """Return the name of a kernel for a capability."""
+    return kernel_name(source, (*key(), capability, config.cuda_fma))
 
 
 def build(source: KernelSource, capability: str) -> Binary:
@@ -66,7 +84,7 @@ def build(source: KernelSource, capability: str) -> Binary:
     if found is None:
         payload = store.get(name)
         found = None if payload is None else _read(name, capability, payload)
-        if found is None:
+        if found is None or (found.kind == "ptx" and toolkit.linker()):  # made where none was
             found = _made(name, source, capability)
             store.put(name, _written(found))
             store.put_source(name, spell(name, source))

@@ -36,7 +36,7 @@ def is_step(node: Node, limits: Limits) -> bool:
 def _is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
-        return form.kernel and form.op.partition(".")[0] not in _HEAP
+        return form.kernel and form.op.module not in _HEAP
     eqns = [eqn for g in graphs_of(form) for eqn in g.jaxpr.eqns]
     return all(_is_small(e, limits) and _is_native(e.form(), limits) for e in eqns)
 

@@ -17,6 +17,7 @@ from ..cpu.library import step_of
 from ..cpu.namespace import CODES, python_function, spell
 from ..emit.source import KernelSource
 from ..target import Limits, Target
+from .build import key
 from .device import DeviceArray, Gpu
 from .driver import emit
 from .library import is_step
@@ -122,5 +123,6 @@ ONE_THREAD = Target(
     emit=emit,
     build=python_kernel,
     step=step_of,
+    key=key,
     names=lambda limits: {"empty": np.empty, "launch": partial(_launch, 1), **CODES},
 )

@@ -26,11 +26,10 @@ _LINEAR: Final = "linear_recurrence"
 
 def runs_here(form: Library) -> bool:
     """Whether a library step is one of these, and its kernel is worth running."""
-    family, _, name = form.op.partition(".")
-    if family != "cumulative" or not form.kernel:
+    if form.op.module != "cumulative" or not form.kernel:
         return False
     outer, n, inner = form.statics[:3]
-    return n > 0 and (name != _LINEAR or n < LONG or outer * inner >= LANES)
+    return n > 0 and (form.op.function != _LINEAR or n < LONG or outer * inner >= LANES)
 
 
 class Running:
@@ -41,7 +40,7 @@ class Running:
         self.writer = values.writer
         self.node = node
         form: Library = node.form
-        self.name = form.op.partition(".")[2]
+        self.name = form.op.function
         self.outer, self.n, self.inner, self.reverse = form.statics
         self.ins = [self._stored(a) for a in node.ins]
         self.out = values.storage[node.out]

@@ -16,6 +16,7 @@ from ..ir import Node
 from ..schedule.nests import plain_order
 from ..schedule.select import CONTROL
 from ..target import Limits, LoopAxis, Target
+from .build import key
 from .device import DeviceArray, gpu
 from .driver import emit
 from .library import is_step
@@ -68,5 +69,6 @@ CUDA = Target(
     emit=emit,
     build=_kernel,
     step=_step,
+    key=key,
     names=_names,
 )

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.avals import ShapedArray
 from ...core.forms import Contract, Library, Pieces, Update
 from ...core.graph import Atom, Literal, Var
 from ...errors import UnsupportedOnTarget
 from ..ir import Node
 from ..schedule.access import Indices
-from ..schedule.nests import Step
+from ..schedule.nests import Step, register_name
 from ..schedule.plan import Body, Operands, row_major
 from ..target import weighed
 from .values import Storage, Values
@@ -191,7 +192,7 @@ class Steps:
             self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
             for s in form.statics
         ]
-        self.writer.line(f"fk.{form.op}({', '.join([*arrays, *statics])})")
+        self.writer.line(f"{form.op}({', '.join([*arrays, *statics])})")
         self._read_scalars(node.outs)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:
@@ -205,8 +206,10 @@ class Steps:
     def _product(self, node: Node, form: Contract, operands: Operands) -> None:
         """Library the matrix product kernel on operands brought to (batch, row, column) order."""
         lhs, rhs = (a.aval.shape for a in node.ins)
+        out = node.out.aval
+        wide = np.dtype(register_name(out.dtype))
         arrays = [
-            self._array(a, stored=stored) if order is None else self._reordered(a, order, node.out)
+            self._array(a, stored=stored) if order is None else self._reordered(a, order, wide)
             for a, stored, order in zip(node.ins, operands.stored, operands.orders, strict=True)
         ]
         batch = prod(lhs[a] for a in form.lhs_batch)
@@ -221,16 +224,22 @@ class Steps:
         work = weighed(rows * inner * columns, node.out.aval.dtype)
         self.values.product = max(self.values.product, work)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
-        arrays.append(self._array(node.out, stored=False))
+        sums = None if wide == out.dtype else self.values.new_scratch(Var(out.update(dtype=wide)))
+        arrays.append(sums.name if sums else self._array(node.out, stored=False))
         self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")
+        if sums:
+            with ExitStack() as stack:
+                idx = self.values.loops(stack, out.shape)
+                element = self.values.fetch(sums.name, sums.offset(idx), wide)
+                self._put(self.values.storage[node.out], idx, element, out.dtype)
         self._read_scalars((node.out,))
 
-    def _reordered(self, atom: Atom, axes: tuple[int, ...], out: Var) -> str:
-        """Write an operand to an array with its axes in another order, in the result's dtype."""
+    def _reordered(self, atom: Atom, axes: tuple[int, ...], dtype: np.dtype) -> str:
+        """Write an operand to an array with its axes in another order, in another dtype."""
         shape = tuple(atom.aval.shape[a] for a in axes)
-        store = self.values.new_scratch(Var(out.aval.update(shape=shape)))
+        store = self.values.new_scratch(Var(ShapedArray(shape, dtype)))
         with ExitStack() as stack:
             idx = self.values.loops(stack, shape)
             source = tuple(idx[axes.index(a)] for a in range(len(axes)))
-            self._put(store, idx, self.values.value(atom, source), out.aval.dtype)
+            self._put(store, idx, self.values.value(atom, source), dtype)
         return store.name

@@ -11,7 +11,7 @@ from ...core.graph import Atom, Literal, Var
 from ..ir import Block, Node
 from ..simplify import COPY
 from .memory import Places, reads_memory
-from .nests import Selection, Step
+from .nests import Selection, Step, register_name
 from .order import Order, ordered
 from .plan import (
     Arm,
@@ -84,9 +84,9 @@ class Flows:
             (*form.lhs_batch, *rows, *form.lhs_contract),
             (*form.rhs_batch, *form.rhs_contract, *columns),
         )
-        dtype = step.node.out.aval.dtype
+        dtype = register_name(step.node.out.aval.dtype)
         orders = tuple(
-            None if axes == tuple(range(x.aval.ndim)) and x.aval.dtype == dtype else axes
+            None if axes == tuple(range(x.aval.ndim)) and x.aval.dtype.name == dtype else axes
             for x, axes in zip((lhs, rhs), wanted, strict=True)
         )
         return Operands(tuple(not self.places.holds(a) for a in (lhs, rhs)), orders)

@@ -16,21 +16,20 @@ from ...core.graph import Var
 from ...core.symbolic import leaves
 from ..target import Limits
 from .access import Indices
-from .nests import Nest, counter_var
+from .nests import Nest, Selection, counter_var
 from .order import Order, is_overlay
 from .plan import Item, Reason, Tree
-from .select import Note, Statement
+from .select import Note
+from .work import operations_of, work_of
 
 
-def fused(
-    order: Order, unrolled: frozenset[Statement], limits: Limits, note: Note
-) -> tuple[Item, ...]:
+def fused(order: Order, selection: Selection, limits: Limits, note: Note) -> tuple[Item, ...]:
     """Merge each run of consecutive nests into trees; what is written out stays apart."""
-    fusion = _Fusion(order, limits, note)
+    fusion = _Fusion(order, selection, limits, note)
     items: list[Item] = []
     run: list[Nest] = []
     for s in order.statements:
-        if isinstance(s, Nest) and s not in unrolled:
+        if isinstance(s, Nest) and s not in selection.unrolled:
             run.append(s)
             continue
         items.extend(fusion.merge(run, 0))
@@ -58,7 +57,8 @@ class _Group:
 class _Fusion:
     """The one rule, over the nests of one block."""
 
-    def __init__(self, order: Order, limits: Limits, note: Note):
+    def __init__(self, order: Order, selection: Selection, limits: Limits, note: Note):
+        self.inlined = selection.inlined
         self.limits = limits
         self.note = note
         #: For a nest that writes over a value that is dead afterwards: that value.
@@ -116,10 +116,20 @@ class _Fusion:
         """Whether nests that share loop ``k`` alone are left with short loops.
 
         On their own each may run as one long loop. A value for each turn is no hindrance: what
-        reads it cannot run as one loop anyway.
+        reads it cannot run as one loop anyway. But if it is dear its own loop runs as vectors:
+        Jacobians of six sines in 20,000 lanes took 3.0 ms together, 1.0 apart.
         """
-        inside = {_inside(m, k) for m in (nest, *group.members) if _inside(m, k) or is_overlay(m)}
-        return len(inside) > 1 and min(map(prod, inside)) < self.limits.row
+        members = (nest, *group.members)
+        inside = {_inside(m, k) for m in members if _inside(m, k) or is_overlay(m)}
+        if not inside or min(map(prod, inside)) >= self.limits.row:
+            return False
+        long = group.extent >= self.limits.row
+        return len(inside) > 1 or (
+            long and any(not _inside(m, k) and self._is_dear(m) for m in members)
+        )
+
+    def _is_dear(self, nest: Nest) -> bool:
+        return work_of(operations_of(nest.node, self.inlined)) >= self.limits.dear
 
     def _apart(self, nest: Nest, item: _Group | Nest, k: int) -> str:
         """Return why a nest cannot join a loop, or nothing where it can."""

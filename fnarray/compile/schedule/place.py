@@ -25,7 +25,7 @@ def body_of(
     targets : mapping
         Where results must lie, by whoever runs the body.
     """
-    items = fused(order, selection.unrolled, places.target.limits, places.note)
+    items = fused(order, selection, places.target.limits, places.note)
     return placed(selection, order, items, targets, places)
 
 

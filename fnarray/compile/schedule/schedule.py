@@ -42,7 +42,7 @@ def schedule(block: Block, sizes: frozenset[int], target: Target) -> Plan:
             break
         target = replace(target, limits=replace(target.limits, registers=touched - 1))
     order = ordered(selection)
-    items = fused(order, selection.unrolled, target.limits, reasons.append)
+    items = fused(order, selection, target.limits, reasons.append)
     regions = partitioned(selection, order, items, target, reasons.append)
     return Plan(block, regions, sizes, target.limits, tuple(reasons))
 

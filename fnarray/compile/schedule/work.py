@@ -18,6 +18,8 @@ from ..target import Limits
 from .nests import Nest
 from .plan import Tree
 
+#: Reading an element and writing it elsewhere, neither in a near cache.
+_COPY: Final = 8
 #: An operation on one number alone, in a loop whose turns wait for each other.
 _SCALAR: Final = 8
 
@@ -56,11 +58,13 @@ def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:
 
 def work_of(nodes: Iterable[Node]) -> int:
     """Estimate the work of one element of each node; moving elements costs nothing."""
-    return sum(n.form.cost if isinstance(n.form, Map) else 1 for n in nodes if not _moves(n))
+    return sum(map(_cost, nodes))
 
 
-def _moves(node: Node) -> bool:
-    return isinstance(node.form, Iota | Reindex)
+def _cost(node: Node) -> int:
+    if isinstance(node.form, Iota | Reindex):
+        return 0
+    return node.form.cost if isinstance(node.form, Map) else 1
 
 
 def tree_work(tree: Tree, inlined: Mapping[Var, Node]) -> int:
@@ -71,7 +75,26 @@ def tree_work(tree: Tree, inlined: Mapping[Var, Node]) -> int:
 def _nest_work(nest: Nest, inlined: Mapping[Var, Node]) -> int:
     streams = 1 + sum(map(len, nest.reads.values()))
     words = max(nest.node.out.aval.dtype.itemsize // 4, 1)
-    return iterations(nest.node) * (work_of(operations_of(nest.node, inlined)) + streams) * words
+    turns = iterations(nest.node)
+    # What does not change with every turn is computed before the loop: edges of bins, a mean.
+    steps = sum(min(turns, iterations(n)) * _cost(n) for n in operations_of(nest.node, inlined))
+    return (steps + turns * streams) * words
+
+
+def turn_work(block: Block) -> int:
+    """Estimate the work of a loop's turn that threads can share, less what copying would cost.
+
+    A kernel updates arrays that it carries in place; the driver's turns begin with a copy of them.
+    """
+    total = 0
+    for node in block.nodes:
+        form = node.form
+        words = max(node.out.aval.dtype.itemsize // 4, 1) if node.outs else 0
+        if isinstance(form, Update | Overlay):
+            total -= _COPY * node.out.aval.size * words
+        elif isinstance(form, Map | Reduce | Contract):
+            total += iterations(node) * _cost(node) * words
+    return total
 
 
 def row_work(block: Block, limits: Limits) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.avals import ShapedArray
 from ...core.dtypes import bfloat16, float16
-from ...core.forms import Library
+from ...core.forms import KernelRef, Library
 from ...threads.onethread import one_thread
 from . import calls
 from .calls import (
@@ -160,7 +160,7 @@ def per_matrix(
 
 def native(function: str, size: int, statics: Sequence[Any]) -> Library:
     """Return how matrices of a size lower: to a kernel or to LAPACK, as the target likes."""
-    return Library(f"linalg.{function}", tuple(statics), size)
+    return Library(KernelRef("linalg", function), tuple(statics), size)
 
 
 def count(batch: tuple[int, ...]) -> int:

@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TextIO
 from ..findings import Finding
 from ..rules import RULES, rule
 from . import baseline as base
-from . import discover, notebook, suppress
+from . import discover
 from .config import (
     FORMATS,
     STDIN,
@@ -26,13 +27,16 @@ from .config import (
     load,
     relative,
 )
-from .linter import Result, lint
-from .pages import page, summary
+from .jobs import outcomes
+from .linter import Result, conclude
 from .report import REPORTERS, Report
 from .report.text import plural, statistics
 from .source import SourceFile, from_bytes, read
 
-EXIT = "exit status: 0 nothing found, 1 findings, 2 unusable arguments or a failure of the linter"
+EXIT = (
+    "exit status: 0 nothing found, 1 findings, 2 unusable arguments, "
+    "3 the linter itself failed on some file (FNA005)"
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--statistics", action="store_true", help="count findings per rule")
     how.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     how.add_argument("--quiet", "-q", action="store_true", help="say nothing but findings")
+    how.add_argument("--verbose", "-v", action="store_true", help="print what led to FNA005")
     how.add_argument("--exit-zero", action="store_true", help="exit 0 despite findings")
     keep = top.add_argument_group("living with findings")
     keep.add_argument("--add-ignore", action="store_true",
@@ -75,6 +80,14 @@ def parser() -> argparse.ArgumentParser:
     keep.add_argument("--no-baseline", action="store_true", help="report what is in it, too")
     keep.add_argument("--write-baseline", nargs="?", type=Path, const=Path(), metavar="FILE",
                       help="write all findings into the baseline")  # fmt: skip
+    mend = top.add_argument_group("repairs")
+    mend.add_argument("--fix", action="store_true", help="make the repairs that take no decision")
+    mend.add_argument("--diff", action="store_true", help="show what --fix would change, and stop")
+    mend.add_argument("--explain", action="append", metavar="CODE", help="explain a rule and stop")
+    fast = top.add_argument_group("speed")
+    fast.add_argument("--jobs", "-j", type=_positive, metavar="N",
+                      help="processes to use, instead of one for each core")  # fmt: skip
+    fast.add_argument("--no-cache", action="store_true", help="take nothing from earlier runs")
     top.add_argument("--verify", action="store_true",
                      help="also run each file, tracing twice (runs code!)")  # fmt: skip
     return top
@@ -116,6 +129,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _err(f"fnarray lint: {error}")
         return 2
+    except Exception as error:  # of the linter itself, and of no file: those are findings
+        _err(f"fnarray lint: internal error: {type(error).__name__}: {error}")
+        if args.verbose:
+            traceback.print_exc()
+        return 3
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -153,6 +171,8 @@ def sources_of(args: argparse.Namespace, settings: Settings) -> list[SourceFile]
 
 def _run(args: argparse.Namespace) -> int:
     start = time.perf_counter()
+    if args.explain:
+        return explain(args.explain)
     settings = settings_of(args)
     if args.show_files:
         for path in discover.files([p for p in args.paths if p != "-"], settings):
@@ -163,19 +183,23 @@ def _run(args: argparse.Namespace) -> int:
     gc.disable()
     try:
         sources = sources_of(args, settings)
-        result = lint(sources, settings, _verified(sources, settings) if args.verify else None)
+        cached = not args.no_cache and "-" not in args.paths
+        found = outcomes(sources, settings, jobs=args.jobs, cached=cached)
+        seen = _verified(sources, settings) if args.verify else None
+        result = conclude(sources, found, settings, seen)
     finally:
         if collecting:
             gc.enable()
-    for crash in result.crashes:
-        _err(f"fnarray lint: internal error: {crash}")
+    if args.verbose:
+        for crash in result.crashes:
+            _err(f"fnarray lint: internal error: {crash}")
     path = args.baseline or (settings.root / settings.baseline if settings.baseline else None)
     if args.write_baseline is not None:
         target = args.write_baseline if args.write_baseline.name else path
         target = target or settings.root / "fnarray-baseline.json"
         count = base.write(target, result.findings, settings.root)
         _say(args, f"Wrote {plural(count, 'finding')} to {target}.")
-        return 2 if result.crashes else 0
+        return 3 if result.crashes else 0
     if path is not None and not args.no_baseline and (path.exists() or args.baseline):
         result.findings, gone = base.subtract(result.findings, base.read(path), settings.root)
         looked = {relative(s.path, settings.root) for s in sources}
@@ -184,6 +208,8 @@ def _run(args: argparse.Namespace) -> int:
             are = "is" if stale == 1 else "are"
             gone_now = f"{plural(stale, 'finding')} of {path} {are} gone"
             _say(args, f"{gone_now}; --write-baseline renews it.")
+    if args.fix or args.diff:
+        return _repair(args, result, sources, settings)
     if args.add_ignore:
         return _add_ignores(args, result)
     report = Report(
@@ -192,7 +218,7 @@ def _run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     _write(args, settings, report)
     if result.crashes:
-        return 2
+        return 3
     return 1 if result.findings and not args.exit_zero else 0
 
 
@@ -234,8 +260,30 @@ def _say(args: argparse.Namespace, text: str) -> None:
         _err(text)
 
 
+def _repair(
+    args: argparse.Namespace, result: Result, sources: list[SourceFile], settings: Settings
+) -> int:
+    """Show what repairs change, or make them and report what is left."""
+    from .fix import repaired
+    from .suppress import write_back
+
+    changed = repaired(result.findings, sources, settings)
+    if args.diff:
+        for one in changed:
+            sys.stdout.write(one.diff())
+        return 1 if changed and not args.exit_zero else 0
+    for one in changed:
+        write_back(one.source, one.lines)
+    fixed = plural(sum(one.fixed for one in changed), "repair")
+    _say(args, f"Made {fixed} in {plural(len(changed), 'file')}.")
+    args.fix = False
+    return _run(args)
+
+
 def _add_ignores(args: argparse.Namespace, result: Result) -> int:
     """Silence each finding by a comment; return 1 when some file could not be changed."""
+    from . import notebook, suppress
+
     wanted: dict[str, list[tuple[int, str]]] = {}
     left = 0
     for finding in result.findings:
@@ -262,6 +310,8 @@ def _add_ignores(args: argparse.Namespace, result: Result) -> int:
 
 def explain(argv: Sequence[str] | None = None) -> int:
     """``fnarray rule CODE``: why a rule exists, with a bad and a good example."""
+    from .pages import page, summary
+
     top = argparse.ArgumentParser(prog="fnarray rule", description="Explain rules.")
     top.add_argument("codes", nargs="*", metavar="CODE", help="code or name; none: list them all")
     top.add_argument("--all", action="store_true", help="list all rules")

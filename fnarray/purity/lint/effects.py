@@ -3,49 +3,41 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ..engine import analyse
+from ..engine.analysis import analyse
 from ..findings import Finding
-from ..law import STAGED, effects_of
+from ..law import effects_of
 from ..values import Function, Value
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import Finder, TracedSite
 
-# Staged transforms, and those that do not say what will trace their function.
-_KEPT = STAGED | {"custom_jvp", "custom_vjp", "custom_gradient"}
+# Those that do not say what will trace their function, and so may be kept.
+_CUSTOM = frozenset({"custom_jvp", "custom_vjp", "custom_gradient"})
+
+
+#: A function by its file, line and column.
+FunctionKey = tuple[str, int, int]
+
+
+def key_of(scope: Scope) -> FunctionKey:
+    """Return what names a function in any process, whoever parsed its file."""
+    node = scope.node
+    return scope.module.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 class Effects:
-    """Runs the analysis over all traced functions of a project."""
+    """Runs the analysis over the traced functions of a file.
 
-    def __init__(self, finder: Finder, traced: Iterable[TracedSite]) -> None:
+    ``entered`` are the functions that it came through and that have functions inside of them.
+    """
+
+    def __init__(self, finder: Finder) -> None:
         self.resolver = StaticResolver(finder)
-        self.roots = {t.scope for t in traced}
-        self.entered: set[ast.AST] = set()
-
-    def run(
-        self, traced: Iterable[TracedSite], survive: Callable[[TracedSite], object]
-    ) -> Iterator[Finding]:
-        """Yield the findings of all functions.
-
-        A callback inside a function that is analysed anyway is judged there, where it is known
-        who owns what; the others come last, on their own.
-        """
-        alone, inner = [], []
-        for one in traced:
-            (inner if self.enclosing(one.scope) else alone).append(one)
-        for one in (*alone, *inner):
-            around = self.enclosing(one.scope)
-            if any(s in self.roots or s.node in self.entered for s in around):
-                continue
-            found: list[Finding] = []
-            with survive(one):  # type: ignore[attr-defined]
-                found = self.check(one)
-            yield from found
+        self.entered: set[FunctionKey] = set()
+        self._seen: dict[tuple[object, ...], list[Finding]] = {}
 
     def enclosing(self, scope: Scope) -> list[Scope]:
         """Return the functions around a function, innermost first."""
@@ -59,14 +51,31 @@ class Effects:
 
     def check(self, traced: TracedSite) -> list[Finding]:
         """Return the findings in one traced function, its decorators, and what they call."""
+        # What a function does is the same under jit and under grad; what of it matters is not.
+        decorated = traced.site in getattr(traced.scope.node, "decorator_list", ())
+        key = (traced.scope, traced.bound, traced.fixed, decorated, traced.partial and traced.site)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = self.analysed(traced)
+        kind = traced.transform
+        staged = kind.staged or kind.setter or kind.name in _CUSTOM
+        return [
+            _in_characters(replace(f, path=(traced.label, *f.path[1:])))
+            for f in effects_of(found, staged)
+        ]
+
+    def analysed(self, traced: TracedSite) -> list[Finding]:
+        """Return what a traced function does, in whatever way it is traced."""
         found: list[Finding] = []
         self.resolver.budget = BUDGET
         for function in (self.function(traced), *self.wrappers(traced.scope)):
             analysis = analyse(function, self.resolver, (traced.label,))
-            self.entered.update(f.node for f in analysis.entered)
+            for entered in analysis.entered:
+                scope = entered.module.module.scopes.get(entered.node)
+                if scope is not None and scope.holds:
+                    self.entered.add(key_of(scope))
             found += analysis.findings
-        staged = traced.transform.name in _KEPT
-        return [_in_characters(f) for f in effects_of(found, staged)]
+        return found
 
     def function(self, traced: TracedSite) -> Function:
         """Return the record of a traced function, with what is fixed about its parameters."""

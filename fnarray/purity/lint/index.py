@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 from .source import SourceFile
 
@@ -49,7 +51,7 @@ class Scope:
     """A module, class or function body, and the names it binds.
 
     ``writes`` are the names that inner functions rebind through ``global`` or ``nonlocal``;
-    ``frozen`` those of arrays made read-only.
+    ``frozen`` those of arrays made read-only; ``holds`` says that functions stand inside.
     """
 
     node: ast.Module | ast.ClassDef | Function
@@ -62,6 +64,7 @@ class Scope:
     loop: ast.AST | None = None
     returns: list[ast.expr] = field(default_factory=list)
     sets: dict[str, list[Assigned]] | None = None
+    holds: bool = False
 
     @property
     def in_loop(self) -> bool:
@@ -128,7 +131,10 @@ class CallSite:
 
 @dataclass(eq=False)
 class Module:
-    """One file: its dotted name, scopes, calls, and functions with decorators."""
+    """One file: its dotted name, scopes, calls, and functions with decorators.
+
+    ``asked`` are the modules that its names were looked for in, by dotted name.
+    """
 
     name: str
     source: SourceFile
@@ -140,6 +146,7 @@ class Module:
     stars: list[str] = field(default_factory=list)
     kept: set[ast.AST] = field(default_factory=set)
     kept_names: set[str] = field(default_factory=set)
+    asked: dict[str, Module | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tree = self.source.tree or ast.Module([], [])
@@ -152,6 +159,11 @@ class Module:
     def path(self) -> str:
         """The file's path as given."""
         return self.source.path
+
+    @cached_property
+    def folder(self) -> str:
+        """The folder that the file lies in."""
+        return str(Path(self.source.path).parent)
 
     def absolute(self, module: str | None, level: int) -> str:
         """Return the dotted name that ``from ...module import`` means here."""
@@ -343,6 +355,9 @@ class _Walk:
 
     def function(self, node: Function, scope: Scope, loop: ast.AST | None) -> None:
         inner = Scope(node, self.module, scope, loop=loop)
+        outer: Scope | None = scope
+        while outer is not None and not outer.holds:
+            outer.holds, outer = True, outer.parent
         self.module.scopes[node] = inner
         self.module.functions.append(inner)
         args = node.args

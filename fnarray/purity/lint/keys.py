@@ -202,6 +202,11 @@ def _spelling(node: ast.expr | None) -> str | None:
             return None
 
 
+def drawn_key(project: Project, scope: Scope, call: ast.Call) -> str | None:
+    """Return how the key that a call draws from is spelled, if the call draws."""
+    return _Keys(project, scope).key(call)
+
+
 def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}

@@ -1,33 +1,55 @@
-"""From sources to findings: the order of the work, and what silences a finding."""
+"""From sources to findings: each file is examined with what it imports, then all are compared."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import traceback
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..findings import Finding, Place
 from ..known import EFFECTS
-from ..rules import RULES, rule
+from ..rules import RULES
 from .config import Settings
-from .effects import Effects
-from .index import Module
+from .effects import Effects, FunctionKey, key_of
+from .index import Scope
 from .keys import reused
 from .pitfalls import pitfalls
 from .project import Project
-from .source import SourceFile
-from .suppress import Suppressions
+from .selection import select
+from .source import SourceFile, read
 from .traced import Finder, TracedSite
 from .uses import jit_in_loop, unhashable
 
 #: A file that says none of these traces nothing; it is opened only as somebody's helper.
 _MARKS = ("jax", "fnarray")
-_IMPORT = re.compile(r"\s*(?:import|from)\s+(jax|fnarray)\b")
-_LIBRARY = re.compile(r"\bfnarray(?=\.\w)")
 #: Helpers call helpers, and expressions nest: the interpreter's own limit is soon reached.
 _RECURSION = 12_000
+
+
+@dataclass
+class Inner:
+    """What was found in a traced function that stands inside others, if none of them is traced."""
+
+    around: list[FunctionKey]
+    found: list[Finding]
+    entered: list[FunctionKey]
+
+
+@dataclass
+class Outcome:
+    """What one file and those that it imports give; nothing is selected, nothing silenced.
+
+    ``crashes`` are the tracebacks of failures of the linter itself, which are findings besides.
+    """
+
+    path: str
+    found: list[Finding] = field(default_factory=list)
+    inner: list[Inner] = field(default_factory=list)
+    traced: list[FunctionKey] = field(default_factory=list)
+    entered: list[FunctionKey] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -54,13 +76,96 @@ def lint(
     seen
         What was found in another way (by running the files), to be selected from with the rest.
     """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _RECURSION))
-    try:
-        with _declared(settings.impure):
-            return _lint(list(sources), settings, seen)
-    finally:
-        sys.setrecursionlimit(limit)
+    given = list(sources)
+    examiner = Examiner(given, settings)
+    return conclude(given, [examiner.examine(source) for source in given], settings, seen)
+
+
+def conclude(
+    given: list[SourceFile],
+    outcomes: Iterable[Outcome],
+    settings: Settings,
+    seen: Iterable[Finding] | None = None,
+) -> Result:
+    """Put together what the files gave, in their order.
+
+    A callback inside a function that another file traces, or calls from what it traces, is judged
+    there, where it is known who owns what.
+    """
+    outcomes = list(outcomes)
+    raw = [finding for outcome in outcomes for finding in outcome.found]
+    settled = {key for outcome in outcomes for key in (*outcome.traced, *outcome.entered)}
+    for inner in (inner for outcome in outcomes for inner in outcome.inner):
+        if settled.isdisjoint(inner.around):
+            raw += inner.found
+            settled.update(inner.entered)
+    places = {(f.file, f.code, f.line) for f in raw}
+    raw += [f for f in seen or () if (f.file, f.code, f.line) not in places]
+    known = {source.path: source for source in given}
+    for file in {finding.file for finding in raw} - known.keys():
+        known[file] = read(file)
+    findings = select(raw, given, known, settings, ran=seen is not None)
+    traced = {key for outcome in outcomes for key in outcome.traced}
+    crashes = [crash for outcome in outcomes for crash in outcome.crashes]
+    return Result(findings, known, len(traced), crashes)
+
+
+class Examiner:
+    """Examines files of one project, each on its own, so that their order is all the same."""
+
+    def __init__(
+        self, given: Iterable[SourceFile], settings: Settings, spelled: Iterable[str] = ()
+    ) -> None:
+        self.settings = settings
+        self.marks = _MARKS + tuple(t.partition(".")[0] for t in settings.transforms)
+        self.project = Project(settings)
+        # The other files are known by name, so that an import finds the text already read.
+        self.project.offer(given, spelled)
+        self.finder = Finder(self.project)
+
+    def examine(self, source: SourceFile) -> Outcome:
+        """Return what a file gives."""
+        outcome = Outcome(source.path)
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _RECURSION))
+        try:
+            with _declared(self.settings.impure), _surviving(outcome, source):
+                if source.problem is not None:
+                    outcome.found.append(_fault(source))
+                if source.tree is not None and any(mark in source.text for mark in self.marks):
+                    self._look(source, outcome)
+        finally:
+            sys.setrecursionlimit(limit)
+        return outcome
+
+    def _look(self, source: SourceFile, outcome: Outcome) -> None:
+        module = self.project.take(source)
+        sites = list(self.finder.find(module))
+        roots = _by_node(sites)
+        outcome.traced = [key_of(t.scope) for t in roots.values()]
+        with _surviving(outcome, source):
+            outcome.found += jit_in_loop(self.finder, module)
+            outcome.found += unhashable(self.finder, module, sites)
+            outcome.found += reused(self.project, module)
+        alone, inner = [], []
+        effects = Effects(self.finder)
+        for traced in _distinct(sites):
+            with _surviving(outcome, source, traced):
+                outcome.found += pitfalls(self.project, traced, roots)
+            (inner if effects.enclosing(traced.scope) else alone).append(traced)
+        for traced in alone:
+            with _surviving(outcome, source, traced):
+                outcome.found += effects.check(traced)
+        settled = {*outcome.traced, *effects.entered}
+        outcome.entered = sorted(effects.entered)
+        for traced in inner:
+            around = [key_of(scope) for scope in effects.enclosing(traced.scope)]
+            if settled.isdisjoint(around):
+                with _surviving(outcome, source, traced):
+                    found = effects.check(traced)
+                    new = effects.entered - settled
+                    settled |= new
+                    outcome.inner.append(Inner(around, found, sorted(new)))
 
 
 @contextmanager
@@ -73,45 +178,6 @@ def _declared(names: Iterable[str]) -> Iterator[None]:
     finally:
         for name in new:
             del EFFECTS[name]
-
-
-def _lint(given: list[SourceFile], settings: Settings, seen: Iterable[Finding] | None) -> Result:
-    marks = _MARKS + tuple(t.partition(".")[0] for t in settings.transforms)
-    relevant = [s for s in given if any(m in line for line in s.lines for m in marks)]
-    crashes: list[str] = []
-    raw: list[Finding] = [_fault(s) for s in given if s.problem is not None]
-    project = Project((), settings)
-    for source in relevant:
-        if source.tree is not None:
-            with _Survive(crashes, source.path):
-                project.add(source)
-    # The other files are known by name, so that an import finds the text already read.
-    project.offer(s for s in given if s.tree is not None)
-    finder = Finder(project)
-    per_module: list[tuple[Module, list[TracedSite]]] = []
-    for module in project.linted:
-        with _Survive(crashes, module.path):
-            per_module.append((module, list(finder.find(module))))
-    everything = [t for _, found in per_module for t in found]
-    roots = _by_node(everything)
-    for module, found in per_module:
-        with _Survive(crashes, module.path):
-            raw += jit_in_loop(finder, module)
-            raw += unhashable(finder, module, found)
-            raw += reused(project, module)
-        for traced in _distinct(found):
-            with _Survive(crashes, f"{module.path}: {traced.label}"):
-                raw += pitfalls(project, traced, roots)
-    effects = Effects(finder, everything)
-    raw += effects.run(
-        _distinct(everything),
-        lambda traced: _Survive(crashes, f"{traced.scope.module.path}: {traced.label}"),
-    )
-    known = {s.path: s for s in given} | project.extra
-    places = {(f.file, f.code, f.line) for f in raw}
-    raw += [f for f in seen or () if (f.file, f.code, f.line) not in places]
-    findings = _select(raw, given, known, settings, ran=seen is not None)
-    return Result(findings, known, len(roots), crashes)
 
 
 def _by_node(found: Iterable[TracedSite]) -> dict:
@@ -127,7 +193,7 @@ def _distinct(found: Iterable[TracedSite]) -> Iterator[TracedSite]:
     seen = set()
     for traced in found:
         kind = traced.transform
-        key = (traced.scope, kind.abstract, kind.callback, traced.bound, traced.fixed)
+        key = (traced.scope, kind.abstract, kind.body, traced.bound, traced.fixed)
         if key not in seen:
             seen.add(key)
             yield traced
@@ -141,119 +207,24 @@ def _fault(source: SourceFile) -> Finding:
     return RULES["FNA001"].at(where, what=problem.message, source=text)
 
 
-def _select(
-    raw: Iterable[Finding],
-    given: list[SourceFile],
-    known: dict[str, SourceFile],
-    settings: Settings,
-    *,
-    ran: bool,
-) -> list[Finding]:
-    """Return what configuration and comments leave, each place and code once, in order."""
-    order = {source.path: i for i, source in enumerate(given)}
-    silencers: dict[str, Suppressions] = {}
-    kept: dict[tuple[str, str, int, int], Finding] = {}
-
-    def silencer(path: str) -> Suppressions:
-        if path not in silencers:
-            source = known.get(path)
-            silencers[path] = Suppressions.of(source.lines) if source else Suppressions()
-        return silencers[path]
-
-    on = _switch(settings)
-    for finding in raw:
-        if not on(finding):
-            continue
-        if silencer(finding.file).covers(finding.code, finding.name, finding.line):
-            continue
-        key = (finding.file, finding.code, finding.line, finding.column)
-        kept.setdefault(key, finding)
-    for source in given:
-        comments = silencer(source.path)
-        kept |= {
-            (f.file, f.code, f.line, f.column): f
-            for f in _upkeep(source, comments, settings, ran)
-            if on(f) and not comments.covers(f.code, f.name, f.line)
-        }
-    spoken = _spoken(known, given)
-    return sorted(
-        map(spoken, kept.values()),
-        key=lambda f: (order.get(f.file, len(order)), f.file, f.line, f.column, f.code),
-    )
+@contextmanager
+def _surviving(
+    outcome: Outcome, source: SourceFile, traced: TracedSite | None = None
+) -> Iterator[None]:
+    """Make a finding of a failure of the linter: it must not hide what is found elsewhere."""
+    try:
+        yield
+    except Exception as error:
+        label = f" in {traced.label}" if traced is not None else ""
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        if not outcome.crashes:  # one is enough to find the cause
+            scope = traced.scope if traced is not None else None
+            outcome.found.append(_failure(source, scope, f"{what}{label}"))
+        outcome.crashes.append(f"{source.path}{label}\n{traceback.format_exc()}")
 
 
-def _switch(settings: Settings) -> Callable[[Finding], bool]:
-    def on(finding: Finding) -> bool:
-        return settings.enabled(finding.code, finding.name) and not settings.ignored_in(
-            finding.file, finding.code, finding.name
-        )
-
-    return on
-
-
-def _spoken(known: dict[str, SourceFile], given: list[SourceFile]) -> Callable[[Finding], Finding]:
-    """Return what words repairs for the library that a file, or else the project, imports."""
-    uses = {source.path: _imported(source) for source in given}
-    project = frozenset().union(*uses.values())
-
-    def spoken(finding: Finding) -> Finding:
-        if finding.file not in uses:
-            source = known.get(finding.file)
-            uses[finding.file] = _imported(source) if source else project
-        if "jax" not in project or "fnarray" in (uses[finding.file] or project):
-            return finding
-        return replace(finding, repair=_LIBRARY.sub("jax", finding.repair))
-
-    return spoken
-
-
-def _imported(source: SourceFile) -> frozenset[str]:
-    return frozenset(m[1] for line in source.lines if (m := _IMPORT.match(line)))
-
-
-def _upkeep(
-    source: SourceFile, comments: Suppressions, settings: Settings, ran: bool
-) -> Iterator[Finding]:
-    """Yield the suppression comments that suppress nothing, or name nothing."""
-    unused, unknown = RULES["FNA002"], RULES["FNA003"]
-
-    def at(comment: object, of: type, name: str) -> Finding:
-        line, start, end = comment.line, comment.column + 1, comment.end_column + 1  # type: ignore
-        where = Place(source.path, line, start, line, end)
-        return of.at(where, name=name, source=source.line(line))  # type: ignore[attr-defined]
-
-    for comment in comments.blanket():
-        yield at(comment, unknown, "")
-    for comment, entry in comments.unused():
-        try:
-            named = rule(entry)
-        except KeyError:
-            yield at(comment, unknown, entry)
-            continue
-        on = settings.enabled(named.code, named.name) and (ran or named.code != "FNA004")
-        if on and named is not unused and not settings.ignored_in(
-            source.path, named.code, named.name
-        ):  # fmt: skip
-            yield at(comment, unused, entry)
-
-
-class _Survive:
-    """One function that the linter cannot cope with must not hide the findings of the others."""
-
-    def __init__(self, crashes: list[str], where: str) -> None:
-        self.crashes, self.where = crashes, where
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> bool:
-        if error is None or not isinstance(error, Exception):
-            return False
-        import traceback
-
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        self.crashes.append(
-            f"{self.where}: {type(error).__name__}: {error} "
-            f"(in {last.name}, {last.filename}:{last.lineno})"
-        )
-        return True
+def _failure(source: SourceFile, scope: Scope | None, what: str) -> Finding:
+    here = scope is not None and scope.module.source is source
+    line = getattr(scope.node, "lineno", 1) if here and scope is not None else 1
+    where = Place(source.path, line, 1, line, len(source.line(line)) + 1)
+    return RULES["FNA005"].at(where, what=what, source=source.line(line))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
@@ -18,8 +19,7 @@ _DEPTH = 24
 _BUILTINS = frozenset(dir(builtins))
 
 
-@dataclass(frozen=True, slots=True)
-class External:
+class External(NamedTuple):
     """Something outside the project, known by its dotted name only (``math.pi``)."""
 
     name: str
@@ -31,28 +31,41 @@ Target = External | Scope
 class Project:
     """The modules under analysis, and those they import, read as they are needed."""
 
-    def __init__(self, sources: Iterable[SourceFile], settings: Settings) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.modules: dict[str, Module] = {}
-        self.extra: dict[str, SourceFile] = {}
-        self.linted: list[Module] = []
         self._paths: dict[str, Module | None] = {}
         self._found: dict[tuple[str, str], Module | None] = {}
         self._roots: dict[Path, Path] = {}
-        self._exists: dict[Path, bool] = {}
-        self._spelled: dict[str, Module | None] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._offered: dict[str, SourceFile] = {}
+        self._spelled: dict[str, str] = {}
         self._following: set[str] = set()
-        for source in sources:
-            self.add(source)
+        self._followed: dict[tuple[str, str], Target] = {}
+        self._closed: dict[str, bool] = {}
+        self._bound: dict[int, Target] = {}
+        self._bases: dict[Scope, tuple[Target | None, ...]] = {}
 
-    def add(self, source: SourceFile) -> None:
-        """Take a source in as one to be linted."""
-        self.linted.append(self._add(source))
+    def source(self, path: str) -> SourceFile:
+        """Return a file that is to be examined, which an import may have led to already."""
+        real = os.path.realpath(path)
+        known = self._paths.get(real)
+        if known is not None:
+            return known.source
+        return self._offered.setdefault(real, read(path))
 
-    def offer(self, sources: Iterable[SourceFile]) -> None:
-        """Keep sources at hand for imports that lead to them, so that none is read twice."""
-        self._offered = {str(Path(source.path).resolve()): source for source in sources}
+    def take(self, source: SourceFile) -> Module:
+        """Return the module of a source, which an import may have led to already."""
+        known = self._paths.get(os.path.realpath(source.path))
+        return known if known is not None and known.source is source else self._add(source)
+
+    def offer(self, sources: Iterable[SourceFile], spelled: Iterable[str] = ()) -> None:
+        """Keep sources at hand for imports that lead to them, so that none is read twice.
+
+        Files not read yet are ``spelled``: findings in them carry the path as it was given.
+        """
+        self._offered = {os.path.realpath(source.path): source for source in sources}
+        self._spelled = {os.path.realpath(path): path for path in spelled}
 
     def _add(self, source: SourceFile) -> Module:
         path = Path(source.path)
@@ -67,12 +80,6 @@ class Project:
         self._paths[str(path.resolve())] = module
         return module
 
-    def at(self, path: str) -> Module | None:
-        """Return the module of a file, by the path its findings carry."""
-        if path not in self._spelled:
-            self._spelled[path] = self._paths.get(str(Path(path).resolve()))
-        return self._spelled[path]
-
     def import_root(self, folder: Path) -> Path:
         """Return the folder that ``import`` starts from for files in ``folder``."""
         known = self._roots.get(folder)
@@ -83,46 +90,62 @@ class Project:
             self._roots[folder] = known
         return known
 
-    def _is_file(self, path: Path) -> bool:
-        known = self._exists.get(path)
-        if known is None:
-            known = self._exists[path] = path.is_file()
-        return known
+    def _is_file(self, path: str) -> bool:
+        folder, _, name = path.rpartition(os.sep)
+        if folder not in self._names:
+            try:
+                self._names[folder] = frozenset(p.name for p in Path(folder).iterdir())
+            except OSError:
+                self._names[folder] = frozenset()
+        return name in self._names[folder] and Path(path).is_file()
 
     def is_closed(self, dotted: str) -> bool:
         """Say whether a name is known, or trusted, without looking into its files."""
-        return dotted.partition(".")[0] in FRAMEWORKS or any(
-            f"{dotted}.".startswith(f"{name}.") for name in self.settings.trusted
-        )
+        known = self._closed.get(dotted)
+        if known is None:
+            known = self._closed[dotted] = dotted.partition(".")[0] in FRAMEWORKS or any(
+                f"{dotted}.".startswith(f"{name}.") for name in self.settings.trusted
+            )
+        return known
+
+    def loaded(self) -> Iterator[Module]:
+        """Yield every module that was opened."""
+        return (module for module in self._paths.values() if module is not None)
 
     def module(self, dotted: str, importer: Module) -> Module | None:
         """Return the project's module of that name as seen from a file, or None."""
         if not dotted or self.is_closed(dotted):
             return None
-        folder = Path(importer.path).parent
-        key = (dotted, str(folder))
+        if dotted in importer.asked:
+            return importer.asked[dotted]
+        key = (dotted, importer.folder)
         if key not in self._found:
-            self._found[key] = self._load(dotted, folder)
-        return self._found[key]
+            self._found[key] = self._load(dotted, Path(importer.folder))
+        found = importer.asked[dotted] = self._found[key]
+        return found
 
-    def _load(self, dotted: str, folder: Path) -> Module | None:
-        relative = Path(*dotted.split("."))
+    def locate(self, dotted: str, folder: Path) -> Path | None:
+        """Return the file that a dotted name means in a folder's files, if it is the project's."""
+        relative = dotted.replace(".", os.sep)
         roots = [self.import_root(folder), folder]
         roots += [self.settings.root / src for src in self.settings.src]
         for root in dict.fromkeys(roots):
-            for path in (root / relative / "__init__.py", (root / relative).with_suffix(".py")):
-                if self._is_file(path) and "site-packages" not in path.parts[len(root.parts) :]:
-                    real = str(path.resolve())
-                    if real not in self._paths:
-                        self._paths[real] = None
-                        source = self._offered.get(real)
-                        if source is None:
-                            source = read(path)
-                            self.extra[source.path] = source
-                        if source.tree is not None:
-                            self._add(source)
-                    return self._paths[real]
+            for name in (f"{relative}{os.sep}__init__.py", f"{relative}.py"):
+                if "site-packages" not in relative and self._is_file(f"{root}{os.sep}{name}"):
+                    return root / name
         return None
+
+    def _load(self, dotted: str, folder: Path) -> Module | None:
+        path = self.locate(dotted, folder)
+        if path is None:
+            return None
+        real = os.path.realpath(path)
+        if real not in self._paths:
+            self._paths[real] = None
+            source = self._offered.get(real) or read(self._spelled.get(real, path))
+            if source.tree is not None:
+                self._add(source)
+        return self._paths[real]
 
     # --- names ---
 
@@ -132,11 +155,18 @@ class Project:
             return External(dotted)
         if dotted in self._following:  # modules that import from each other in a circle
             return None
+        key = (dotted, importer.path)
+        if key in self._followed:
+            return self._followed[key]
         self._following.add(dotted)
         try:
-            return self._follow(dotted, importer, depth)
+            found = self._follow(dotted, importer, depth)
         finally:
             self._following.discard(dotted)
+        # Inside of another search a circle may have hidden something.
+        if found is not None and not self._following:
+            self._followed[key] = found
+        return found
 
     def _follow(self, dotted: str, importer: Module, depth: int) -> Target | None:
         parts = dotted.split(".")
@@ -202,29 +232,39 @@ class Project:
                         return found
         return None
 
-    def bases(self, owner: Scope) -> Iterator[Target | None]:
-        """Yield what the bases of a class are."""
-        if isinstance(owner.node, ast.ClassDef) and owner.parent is not None:
-            for base in owner.node.bases:
-                yield self.resolve(base, owner.parent, _DEPTH // 2)
+    def bases(self, owner: Scope) -> tuple[Target | None, ...]:
+        """Return what the bases of a class are."""
+        known = self._bases.get(owner)
+        if known is None:
+            known = ()
+            if isinstance(owner.node, ast.ClassDef) and owner.parent is not None:
+                bases, outer = owner.node.bases, owner.parent
+                known = tuple(self.resolve(base, outer, _DEPTH // 2) for base in bases)
+            if not self._following:
+                self._bases[owner] = known
+        return known
 
     def bound(self, bindings: list[Binding], scope: Scope, depth: int = _DEPTH) -> Target | None:
         """Return what a name with these bindings stands for; the last definition counts."""
         if depth <= 0:
             return None
+        known = self._bound.get(id(bindings))  # a list lives as long as its scope
+        if known is not None:
+            return known
+        found: Target | None = None
         for binding in reversed(bindings):
             match binding:
                 case Defined():
-                    return binding.scope
+                    found = binding.scope
                 case Import():
-                    target = self.follow(binding.target, scope.module, depth - 1)
-                    if target is not None:
-                        return target
+                    found = self.follow(binding.target, scope.module, depth - 1)
                 case Assigned(value=ast.expr() as value, exact=True):
-                    target = self.resolve(value, scope, depth - 1)
-                    if target is not None:
-                        return target
-        return None
+                    found = self.resolve(value, scope, depth - 1)
+            if found is not None:
+                break
+        if found is not None and not self._following:
+            self._bound[id(bindings)] = found
+        return found
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = _DEPTH) -> Target | None:
         """Return the function, class, module or outside name that an expression stands for."""

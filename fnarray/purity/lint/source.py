@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
 import re
 import tokenize
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 # IPython's lines that are no Python: magics, shell escapes, help.
@@ -28,20 +30,54 @@ class Problem:
     column: int = 1
 
 
-@dataclass(slots=True)
 class SourceFile:
-    """One file: its lines and tree, or the problem that kept it from having one.
+    """One file: its text, and, when they are asked for, its lines and its tree.
 
-    ``cells`` is, for a notebook, the first line of each code cell in the joined text, with the
-    cell's number counted from one as a notebook shows it.
+    ``problem`` says why there is no tree, or not a whole one. ``cells`` is, for a notebook, the
+    first line of each code cell in the joined text, with the cell's number counted from one as a
+    notebook shows it. ``digest`` stands for the bytes of a file that was read.
     """
 
-    path: str
-    lines: list[str]
-    tree: ast.Module | None = None
-    problem: Problem | None = None
-    cells: list[tuple[int, int]] = field(default_factory=list)
-    encoding: str = "utf-8"
+    def __init__(
+        self,
+        path: str,
+        text: str,
+        *,
+        encoding: str = "utf-8",
+        digest: str = "",
+        problem: Problem | None = None,
+    ) -> None:
+        self.path = path
+        self.text = text
+        self.encoding = encoding
+        self.digest = digest
+        self.cells: list[tuple[int, int]] = []
+        if problem is not None:
+            self.parsed = None, problem
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends."""
+        # Only these end a line for the parser; str.splitlines would also split at form feeds.
+        lines = self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if not lines[-1]:
+            lines.pop()
+        return lines
+
+    @cached_property
+    def parsed(self) -> tuple[ast.Module | None, Problem | None]:
+        """The tree, or what kept the text from having one."""
+        return _parsed(self.path, self.lines)
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree, if there is one."""
+        return self.parsed[0]
+
+    @property
+    def problem(self) -> Problem | None:
+        """What is wrong with the file, if anything."""
+        return self.parsed[1]
 
     def line(self, number: int) -> str:
         """Return a source line by its number, or the empty string past the end."""
@@ -53,6 +89,19 @@ class SourceFile:
             return None
         start, number = self.cells[max(bisect_right(self.cells, (line, 1 << 30)) - 1, 0)]
         return number, line - start + 1
+
+
+def _parsed(path: str, lines: list[str]) -> tuple[ast.Module | None, Problem | None]:
+    text = "\n".join(lines) + "\n"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.removeprefix("\ufeff"), path), None
+    except SyntaxError as error:
+        where = error.lineno or 1, max(error.offset or 1, 1)
+        return None, Problem(error.msg or "invalid syntax", *where)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return None, Problem(str(error) or type(error).__name__)
 
 
 def decode(raw: bytes) -> tuple[str, str]:
@@ -72,50 +121,34 @@ def decode(raw: bytes) -> tuple[str, str]:
 
 
 def read(path: Path | str) -> SourceFile:
-    """Read and parse a file; a problem is recorded, never raised."""
+    """Read a file; a problem is recorded, never raised."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        return SourceFile(
-            str(path), [], problem=Problem(f"the file cannot be read ({error.strerror})")
-        )
+        problem = Problem(f"the file cannot be read ({error.strerror})")
+        return SourceFile(str(path), "", problem=problem)
     return from_bytes(str(path), raw)
 
 
 def from_bytes(path: str, raw: bytes) -> SourceFile:
-    """Parse a file's contents; notebooks are told by their suffix."""
+    """Return a file's contents; notebooks are told by their suffix."""
     text, encoding = decode(raw)
+    digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    source = SourceFile(path, text, encoding=encoding, digest=digest)
     if path.endswith(".ipynb"):
-        return _notebook(path, text)
-    source = parse(path, text)
-    source.encoding = encoding
+        _unpack(source)
     return source
 
 
 def parse(path: str, text: str) -> SourceFile:
-    """Parse Python text."""
-    # Only these end a line for the parser; str.splitlines would also split at form feeds.
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if lines and not lines[-1]:
-        lines.pop()
-    source = SourceFile(path, lines)
-    joined = "\n".join(lines) + "\n"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            source.tree = ast.parse(joined.removeprefix("\ufeff"), path)
-    except SyntaxError as error:
-        source.problem = Problem(
-            error.msg or "invalid syntax", error.lineno or 1, max(error.offset or 1, 1)
-        )
-    except (ValueError, RecursionError, MemoryError) as error:
-        source.problem = Problem(str(error) or type(error).__name__)
-    return source
+    """Return Python text as a file."""
+    return SourceFile(path, text)
 
 
-def _notebook(path: str, text: str) -> SourceFile:
+def _unpack(source: SourceFile) -> None:
+    """Join the code cells of a notebook into one text, and parse what of them is Python."""
     try:
-        book = json.loads(text)
+        book = json.loads(source.text)
         cells = book.get("cells")
         if cells is None:  # format 3 nests cells in worksheets and calls their text input
             cells = [c for sheet in book["worksheets"] for c in sheet["cells"]]
@@ -126,9 +159,11 @@ def _notebook(path: str, text: str) -> SourceFile:
             if c.get("cell_type") == "code"
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return SourceFile(path, [], problem=Problem(f"no notebook ({error})"))
+        source.lines, source.parsed = [], (None, Problem(f"no notebook ({error})"))
+        return
     if str(language).lower() != "python":
-        return SourceFile(path, [], tree=ast.Module([], []))
+        source.lines, source.parsed = [], (ast.Module([], []), None)
+        return
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
     good: list[str] = []
@@ -137,19 +172,17 @@ def _notebook(path: str, text: str) -> SourceFile:
         starts.append((len(lines) + 1, number))
         original = cell.replace("\r\n", "\n").split("\n")
         python = _without_magics(original)
-        alone = parse(path, "\n".join(python))
-        if alone.problem is not None:  # one broken cell must not hide the others
+        _, wrong = _parsed(source.path, python)
+        if wrong is not None:  # one broken cell must not hide the others
             if problem is None:
-                problem = Problem(
-                    alone.problem.message, len(lines) + alone.problem.line, alone.problem.column
-                )
+                problem = Problem(wrong.message, len(lines) + wrong.line, wrong.column)
             python = [""] * len(original)
         lines += original
         good += python
-    source = parse(path, "\n".join(good))
+    tree, wrong = _parsed(source.path, good)
     source.lines, source.cells = lines, starts
-    source.problem = source.problem or problem
-    return source
+    source.text = "\n".join(lines)
+    source.parsed = tree, wrong or problem
 
 
 def _joined(source: str | list[str]) -> str:

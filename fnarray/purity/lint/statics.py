@@ -551,7 +551,7 @@ class StaticResolver:
             ("jax.random.", "fnarray.random.")
         ):
             kind = "array"
-        elif dotted in self.finder.table and node.args:
+        elif node.args and self.finder.named(dotted) is not None:
             return self.of(node.args[0], scope, name)
         if external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)

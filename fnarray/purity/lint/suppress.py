@@ -153,23 +153,21 @@ def add_ignores(lines: list[str], wanted: Iterable[tuple[int, str]]) -> list[str
 
 
 def rewrite(source: SourceFile, wanted: Iterable[tuple[int, str]]) -> bool:
-    """Write the comments into a file; say whether its meaning stayed the same and it was written.
+    """Write the comments into a file; say whether that left its meaning, and was done."""
+    lines = add_ignores(source.lines, wanted)
+    if not same_tree(source, "\n".join(lines)):
+        return False
+    write_back(source, lines)
+    return True
 
-    Line endings, encoding and the last newline are kept.
-    """
+
+def write_back(source: SourceFile, lines: list[str]) -> None:
+    """Write a file's lines anew; line endings, encoding and the last newline are kept."""
     path = Path(source.path)
     raw = path.read_bytes()
-    lines = add_ignores(source.lines, wanted)
-    text = "\n".join(lines)
-    if not same_tree(source, text):
-        return False
-    if b"\r\n" in raw:
-        text = text.replace("\n", "\r\n")
-        text += "\r\n" * raw.endswith(b"\n")
-    else:
-        text += "\n" * raw.endswith(b"\n")
+    end = "\r\n" if b"\r\n" in raw else "\n"
+    text = end.join(lines) + end * raw.endswith(b"\n")
     path.write_bytes(text.encode(source.encoding))
-    return True
 
 
 def same_tree(source: SourceFile, text: str) -> bool:

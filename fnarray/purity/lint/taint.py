@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import cast
 
+from ..transforms import ARRAY_PACKAGES, is_control
 from ._words import words
 from .project import External, Project
 
@@ -41,10 +42,10 @@ _SAME_TREE = words("stop_gradient optimization_barrier device_put map tree_map c
 _ARITHMETIC = frozenset({"abs", "round", "sum", "pow", "divmod"})
 _ARRAY_PACKAGES = tuple(
     f"{package}.{module}."
-    for package in ("jax", "fnarray")
+    for package in ARRAY_PACKAGES
     for module in ("numpy", "nn", "scipy", "random")
 )
-_FRAMEWORK = ("jax.", "fnarray.")
+_FRAMEWORK = tuple(f"{package}." for package in ARRAY_PACKAGES)
 
 
 class Taint:
@@ -129,9 +130,8 @@ class Taint:
 
     def is_control(self, func: ast.expr) -> bool:
         """Say whether a function is a loop or branch of the frameworks."""
-        last = getattr(func, "attr", getattr(func, "id", ""))
-        target = self.callee(func) if last in _CONTROL else None
-        return target is not None and target.startswith(_FRAMEWORK) and ".lax." in target
+        target = self.callee(func)
+        return target is not None and is_control(target)
 
     def callee(self, func: ast.expr) -> str | None:
         """Return the dotted name of a function outside the project."""
@@ -141,7 +141,6 @@ class Taint:
         return target.name if isinstance(target, External) else None
 
 
-_CONTROL = words("cond switch while_loop fori_loop scan map custom_root associative_scan")
 _STATIC_KEYWORDS = words("dtype shape axis axes length size num name")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
 from .index import FUNCTIONS, Module, Scope
 from .project import External, Project
-from .transforms import CALLBACKS, PARTIALS, RULE_SETTERS, TRANSFORMS, Transform
 
 _DEPTH = 8
 
@@ -50,20 +50,22 @@ class Finder:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        extra = project.settings.transforms
-        jit = TRANSFORMS["jax.jit"]
-        self.table = TRANSFORMS | dict.fromkeys(extra, jit)
-        self.last = {name.rpartition(".")[2] for name in self.table}
+        self.declared = frozenset(project.settings.transforms)
+        self.last = last_names() | {name.rpartition(".")[2] for name in self.declared}
+
+    def named(self, dotted: str) -> Transform | None:
+        """Return the transform of a dotted name, those that the settings declare among them."""
+        return JIT if dotted in self.declared else transform_of(dotted)
 
     def transform(self, node: ast.expr, scope: Scope) -> Transform | None:
         """Return the transform that an expression names, through any alias."""
         target = self.project.resolve(node, scope)
         if isinstance(target, External):
-            return self.table.get(target.name)
+            return self.named(target.name)
         if isinstance(target, Scope) and target.name in self.last:
             # A project that defines its own filter_jit, say, is linted by its public name.
             package = target.module.name.partition(".")[0]
-            return self.table.get(f"{package}.{target.name}")
+            return self.named(f"{package}.{target.name}")
         return None
 
     def applied(self, node: ast.expr, scope: Scope) -> Use | None:
@@ -102,38 +104,33 @@ class Finder:
                 use = self.applied(decorator, scope.parent)
                 if use is not None:
                     yield self._traced(scope, use, self._is_method(scope), decorated=True)
-                elif self._is_rule_setter(decorator):
-                    yield TracedSite(scope, TRANSFORMS["jax.custom_jvp"], decorator)
+                elif isinstance(decorator, ast.Attribute) and decorator.attr in SETTERS:
+                    yield TracedSite(scope, SETTERS[decorator.attr], decorator)
         for site in module.calls:
             yield from self._call(site.node, site.scope)
 
     def _call(self, call: ast.Call, scope: Scope) -> Iterator[TracedSite]:
         func = call.func
-        if isinstance(func, ast.Attribute) and func.attr in RULE_SETTERS:
-            yield from self._slots(call, scope, TRANSFORMS["jax.custom_jvp"],
-                                   RULE_SETTERS[func.attr])  # fmt: skip
+        if isinstance(func, ast.Attribute) and func.attr in SETTERS:
+            yield from self._slots(call, scope, SETTERS[func.attr])
             return
         if isinstance(func, (ast.Name, ast.Attribute)):
             found = self.transform(func, scope)
             if found is not None:
-                yield from self._slots(call, scope, found, found.slots)
+                yield from self._slots(call, scope, found)
         elif isinstance(func, ast.Call):  # partial(jit, static_argnums=0)(f), jit(...)(f)
             use = self.applied(func, scope)
             if use is not None and call.args:
                 for target, bound, names, part in self.functions(call.args[0], scope):
                     yield self._traced(target, use, bound, names, part)
 
-    def _slots(
-        self, call: ast.Call, scope: Scope, found: Transform, slots: tuple[tuple[int, str], ...]
-    ) -> Iterator[TracedSite]:
+    def _slots(self, call: ast.Call, scope: Scope, found: Transform) -> Iterator[TracedSite]:
         use = Use(found, call, tuple(call.keywords), scope)
         starred = any(isinstance(a, ast.Starred) for a in call.args)
-        for position, keyword in slots:
-            node = next((k.value for k in call.keywords if k.arg == keyword), None)
-            if node is None and not starred and position < len(call.args):
+        for position, names in found.slots:
+            node = next((k.value for k in call.keywords if k.arg in names), None)
+            if node is None and not starred and position is not None and position < len(call.args):
                 node = call.args[position]
-            if node is None and keyword == "fun":
-                node = next((k.value for k in call.keywords if k.arg in ("f", "func")), None)
             if node is None:
                 continue
             many = found.several and isinstance(node, (ast.List, ast.Tuple))
@@ -243,7 +240,7 @@ class Finder:
         target = self.project.resolve(node.func, scope)
         if isinstance(target, External):
             # jit(grad(f)): the inner call is a site of its own; the outer one adds its kind.
-            found = self.table.get(target.name)
+            found = self.named(target.name)
             wraps = target.name in ("functools.wraps", "functools.lru_cache")
             if found is not None and found.decorates and node.args and not wraps:
                 yield from self.functions(node.args[0], scope, depth - 1)
@@ -279,14 +276,6 @@ class Finder:
             return False
         decorators = getattr(scope.node, "decorator_list", [])
         return not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
-
-    def _is_rule_setter(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Attribute) and node.attr in RULE_SETTERS
-
-    def is_callback(self, call: ast.Call, scope: Scope) -> bool:
-        """Say whether a call hands functions to the host: ``debug.callback`` and its kin."""
-        target = self.project.resolve(call.func, scope)
-        return isinstance(target, External) and target.name in CALLBACKS
 
 
 def static_names(target: Scope, keywords: tuple[ast.keyword, ...], bound: int) -> frozenset[str]:

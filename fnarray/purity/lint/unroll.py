@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from .index import Assigned
 from .taint import Taint
 
 
@@ -27,7 +28,8 @@ def _integer(taint: Taint, node: ast.expr | None) -> int | None:
         found = taint.scope.lookup(node.id)  # type: ignore[attr-defined]
         if found is None or len(found[1]) != 1:
             return None
-        node = getattr(found[1][0], "value", None) if found[1][0].exact else None  # type: ignore
+        first = found[1][0]
+        node = first.value if isinstance(first, Assigned) and first.exact else None
     if node is None:
         return None
     try:

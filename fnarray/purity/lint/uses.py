@@ -12,7 +12,6 @@ from .place import place_of
 from .project import External
 from .traced import Finder, TracedSite, static_names
 
-_COMPILED = frozenset({"jit", "pjit", "pmap"})
 _UNHASHABLE = {ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
                ast.DictComp: "dict", ast.SetComp: "set"}  # fmt: skip
 _MAKERS = {f"builtins.{n}": n for n in ("list", "dict", "set", "bytearray")} | {
@@ -31,7 +30,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
         if not isinstance(site.node.func, (ast.Name, ast.Attribute)):
             continue
         found = finder.transform(site.node.func, site.scope)
-        if found is None or found.name not in _COMPILED:
+        if found is None or not found.compiled:
             continue
         if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site):
             yield rule.at(
@@ -51,7 +50,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
             continue
         for decorator in scope.node.decorator_list:
             use = finder.applied(decorator, scope.parent)
-            if use is not None and use.transform.name in _COMPILED:
+            if use is not None and use.transform.compiled:
                 yield rule.at(
                     place_of(module.source, decorator),
                     name=use.transform.name,
@@ -104,7 +103,7 @@ def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iter
         names = static_names(one.scope, keywords, 0 if _decorates(one) else one.bound)
         named = any(k.arg in ("static_argnums", "static_argnames") for k in keywords)
         sure = all(k.arg is not None and _known(k.value) for k in keywords if _is_static(k))
-        if one.transform.name not in _COMPILED or not names or not named or not sure:
+        if not one.transform.compiled or not names or not named or not sure:
             continue
         if _decorates(one):
             static[one.scope] = names

@@ -26,6 +26,7 @@ from .reads import MutableArray as MutableArray
 from .reads import MutableAttribute as MutableAttribute
 from .reads import MutableRead as MutableRead
 from .reads import ReboundCell as ReboundCell
+from .tool import InternalError as InternalError
 from .tool import SyntaxFault as SyntaxFault
 from .tool import TraceDiffers as TraceDiffers
 from .tool import UnknownCode as UnknownCode

@@ -72,3 +72,18 @@ def step(x, key):
 
 step(1.0, random.key(0))
 """
+
+
+class InternalError(LintRule):
+    """The linter itself failed in a file; the exit status is 3."""
+
+    code = "FNA005"
+    name = "internal-error"
+    message = "could not be checked to the end, by a fault of the linter: {what}"
+    repair = "Report it, with what `fnarray lint --verbose` prints; all the rest was checked."
+    why = """
+A fault in the checking of one function must not hide what is found in the others, nor pass for a
+file without findings.
+"""
+    bad = "def f(x):\n    return x\n"
+    good = "def f(x):\n    return x\n"

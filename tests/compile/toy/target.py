@@ -115,5 +115,6 @@ TOY = Target(
     emit=partial(emit, kernel),
     build=build,
     step=no_step,
+    key=lambda: ("toy",),
     names=names,
 )

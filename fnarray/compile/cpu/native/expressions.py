@@ -179,9 +179,12 @@ class Expressions(Writer):
             raise Fallback("an item of a mixed tuple")
         dtype = items[0].dtype
         table = Array(dtype, self.place(f"[{len(items)} x {memory(dtype)}]"))
+        before, self.access = self.access, ""  # all turns meet here
         for k, x in enumerate(items):
             self.store(x, self.element(table, self.constant(k)))
-        return self.load(dtype, self.element(table, index))
+        found = self.load(dtype, self.element(table, index))
+        self.access = before
+        return found
 
     # -- operators ---------------------------------------------------------------------------
 
@@ -408,7 +411,7 @@ class Expressions(Writer):
         two += end
         # What a branch decides LLVM knows about the values in it: where x is not above 0, the upper
         # bound in exp(x) is not tested (selu: 425 to 369 us). In sequential loops a choice is best.
-        if not self.module.lanes and is_pure(node.body) and is_pure(node.orelse):
+        if self.module.sequential and is_pure(node.body) and is_pure(node.orelse):
             self.lines += one + two
             return self._select(test, a, b)
         return self.join(test, (one, a), (two, b))

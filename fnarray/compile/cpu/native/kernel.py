@@ -29,7 +29,10 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     """
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
-    code = machine.compiled(lower(name, src, 512 if machine.wide_vectors() else None))
+    text = lower(name, src, 512 if machine.wide_vectors() else None)
+    # Loops of few turns are written out before they could be vectorised; what comes of them is
+    # vectorised too (forward probabilities of 8 states: 160 to 57 us).
+    code = machine.compiled(text, scalar=is_recurrence(src))
     if missing := machine.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
@@ -47,13 +50,17 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     kinds = [dtype_of(code) for code in src.signature]
     if len(kinds) != len(text.params):
         raise Fallback("a signature of another length")
+    sequential = is_recurrence(src)
     lanes = _lanes(src, width)
-    uses = Counter[str](_FUNCTION.findall(src.text) if lanes else ())
-    shares = frozenset(f for f, n in uses.items() if n >= shared.USES)
+    least = shared.MANY if sequential else shared.USES
+    uses = Counter[str](_FUNCTION.findall(src.text))
+    shares = frozenset(f for f, n in uses.items() if n >= least)
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
-        body = Statements(Module(lanes, width == 512, shares, integers), text)
+        body = Statements(
+            Module(lanes, width == 512, shares, integers, sequential=sequential), text
+        )
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 
@@ -62,13 +69,15 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     return body.module.text(width)
 
 
+def is_recurrence(src: KernelSource) -> bool:
+    """Whether a kernel is a sequential loop around short ones."""
+    # One with a product in it has long loops beside that; nothing is read ahead across the call.
+    # An LSTM's gradient took LLVM 689 ms without an order and 286 with, a call 88 and 77.
+    return "flush_subnormal" in src.text and "fk.gemm." not in src.text
+
+
 def _lanes(src: KernelSource, width: int | None) -> int:
-    """Return how many numbers the long loops of a kernel work on at a time; 0 if it has none."""
-    # A sequential loop with a product in it has long loops beside that; nothing is read ahead
-    # across the call. An LSTM's gradient took LLVM 689 ms without an order and 286 with, a call 88
-    # and 77.
-    if "flush_subnormal" in src.text and "fk.gemm." not in src.text:
-        return 0
+    """Return how many numbers the long loops of a kernel work on at a time."""
     wide = any(c.rstrip("]").partition("[")[0] in _WIDE for c in src.signature if c != "i64")
     return (width or 256) // (64 if wide or "64(" in src.text else 32)
 
@@ -93,9 +102,6 @@ def _functions(
     entry: list[str] = []
     params: list[str] = []
     operands: list[str] = []
-    # In sequential loops LLVM would read ahead all that the next turn needs, and spill it (38
-    # arrays of a gradient: 459 us in place of 408). Others would test whether arrays overlap.
-    pointer = "ptr noalias" if body.module.lanes else "ptr"
     for k, (param, (dtype, rank)) in enumerate(zip(text.params, kinds, strict=True)):
         entry.append(f"%{param}.at = getelementptr i64, ptr %frame, i64 {k}")
         kind = "ptr" if rank is not None else "i64"
@@ -109,7 +115,7 @@ def _functions(
             f"%{param}.data = getelementptr i8, ptr %{param}.word, i64 {DATA}",
             f"%{param} = load ptr, ptr %{param}.data",
         )
-        params.append(f"{pointer} %{param}")
+        params.append(f"ptr noalias %{param}")
         operands.append(f"ptr %{param}")
         if f"%{param}.size" in lines:
             entry += _size(param, rank)

@@ -47,15 +47,21 @@ def _engine() -> Any:
     return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())  # which it then owns
 
 
-def compiled(text: str) -> bytes:
-    """Return the object code of LLVM text."""
+def compiled(text: str, scalar: bool = False) -> bytes:
+    """Return the object code of LLVM text.
+
+    Parameters
+    ----------
+    scalar : bool
+        Whether operations outside of loops are vectorised as well.
+    """
     with lock:
-        return _compiled(text)
+        return _compiled(text, scalar)
 
 
-def _compiled(text: str) -> bytes:
+def _compiled(text: str, scalar: bool) -> bytes:
     # Functions of their own, so that what LLVM made is disposed of under the lock as well.
-    return _target().emit_object(_optimised(text))
+    return _target().emit_object(_optimised(text, scalar))
 
 
 def assembly(text: str) -> str:
@@ -64,14 +70,14 @@ def assembly(text: str) -> str:
         return _target().emit_assembly(_optimised(text))
 
 
-def _optimised(text: str) -> Any:
+def _optimised(text: str, scalar: bool = False) -> Any:
     try:
         module = llvm.parse_assembly(text)
     except RuntimeError as error:  # a mistake of ours, which costs the user a fallback
         raise Fallback(f"text that LLVM refuses: {error}") from error
     options = llvm.create_pipeline_tuning_options(3)
     options.loop_vectorization = True
-    options.slp_vectorization = False
+    options.slp_vectorization = scalar
     builder = llvm.create_pass_builder(_target(), options)
     builder.getModulePassManager().run(module, builder)
     return module

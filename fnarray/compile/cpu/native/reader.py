@@ -33,6 +33,8 @@ class Text:
     body : list of statements
     slots : frozenset of str
         Names that need a place in memory.
+    aliased : frozenset of str
+        Names whose value another name is given, as it is.
     globals : mapping
         What the other names stand for.
     """
@@ -42,6 +44,7 @@ class Text:
     rest: str | None
     body: list[ast.stmt]
     slots: frozenset[str]
+    aliased: frozenset[str]
     globals: Mapping[str, Any]
 
 
@@ -75,7 +78,8 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
     params = tuple(a.arg for a in args.args)
     rest = args.vararg.arg if args.vararg else None
     slots = _slots(function.body, {*params, rest} if rest else set(params))
-    return Text(function.name, params, rest, function.body, slots, names)
+    aliased = _aliased(function) - slots
+    return Text(function.name, params, rest, function.body, slots, aliased, names)
 
 
 def _slots(body: list[ast.stmt], params: set[str]) -> frozenset[str]:
@@ -106,6 +110,12 @@ def _slots(body: list[ast.stmt], params: set[str]) -> frozenset[str]:
     walk(body, ())
     slots.update(n for n, s in read if n in home and s[: len(home[n])] != home[n])
     return frozenset(slots)
+
+
+def _aliased(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that are assigned to others."""
+    values = [x.value for x in ast.walk(function) if isinstance(x, ast.Assign)]
+    return frozenset(x.id for x in values if isinstance(x, ast.Name))
 
 
 def _names_of(statement: ast.stmt) -> Iterator[tuple[str, bool]]:

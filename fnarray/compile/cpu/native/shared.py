@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: From so many uses of one function in a kernel on it is called: three calls in place of three
 #: texts ran 5 % longer (Black and Scholes' formula) to 20 % (sin, cos and log together).
 USES = 3
+#: And in a recurrence, whose loops may be shorter than one vector (30 numbers, each 16 tanh: 101 us
+#: where pasted, 249 where called). A body of 250 tanh took LLVM 6.6 s, and takes 0.3.
+MANY = 100
 #: Shorter texts are pasted always.
 LINES = 12
 

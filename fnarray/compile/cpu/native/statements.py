@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
-from .turns import chooses, order_of
+from .turns import apart, order_of, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -178,25 +178,44 @@ class Statements(Expressions):
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
-        before = self._stay
+        before, size = self._stay, _size(start, stop)
+        order = ""
+        if self.own and self.module.sequential:
+            order = self._recurrent(node, size if step is None else None)
         if self.suite(node.body):
             self.go(following)
+        self.access = ""
         self._depth -= 1
         self._loops.pop()
         self.begin(following)
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
-        if self.own:
-            self.lines[-1] += self._order(node, start, stop, step, inside=self._stay > before)
+        if self.own and not self.module.sequential:
+            order = self._order(node, size, step, inside=self._stay > before)
+        self.lines[-1] += order
         self.begin(end)
 
-    def _order(self, node: ast.For, start: str, stop: str, step: str | None, inside: bool) -> str:
+    def _recurrent(self, node: ast.For, size: int | None) -> str:
+        """Return what marks the end of a loop of a recurrence."""
+        if any(isinstance(x, ast.For | ast.While) for s in node.body for x in ast.walk(s)):
+            return ""
+        slots = self.text.slots
+        free = apart(node, slots, self.text.aliased)
+        order = recurrent(node, slots, size)
+        if free and uses(node, self.module.sharing):
+            order = "plain"
+        if not free:
+            return self.module.loop(order) if order else ""
+        # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
+        # whether they overlap before each loop, and has a second one for where they do.
+        group = self.module.say("distinct !{}", anew=True)
+        self.access = f", !llvm.access.group {group}"
+        return self.module.loop(order or "free", group)
+
+    def _order(self, node: ast.For, size: int | None, step: str | None, inside: bool) -> str:
         """Return what marks the end of a loop; ``inside`` where it holds one that stays a loop."""
-        size = int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
-        if not self.module.lanes:
-            order = "loop" if size is None and chooses(node, self.text.slots) else None
-        elif inside:  # written out around another loop, its vectors and its rest are, as often
+        if inside:  # written out around another loop, its vectors and its rest are, as often
             order = "loop"
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
@@ -457,6 +476,10 @@ def _parts(body: Statements, value: Any) -> list[Scalar]:
     if not all(isinstance(x, Scalar) for x in out):
         raise Fallback("a function that returns an array")
     return out
+
+
+def _size(start: str, stop: str) -> int | None:
+    return int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
 
 
 def _loaded(target: ast.Name) -> ast.Name:

@@ -33,6 +33,9 @@ ORDERS = {
     "sums": ("vectorize.width", "two", "unroll.disable"),
     "masked": ("vectorize.width", "one", "unroll.disable", "vectorize.predicate.enable"),
     "loop": ("unroll.disable",),
+    "scalar": ("vectorize.never", "unroll.disable"),
+    "single": ("one",),
+    "free": (),
 }
 
 
@@ -43,15 +46,17 @@ class Module:
     Attributes
     ----------
     lanes : int
-        How many numbers its long loops work on at a time; 0 leaves all loops to LLVM.
+        How many numbers its long loops work on at a time.
     masks : bool
         Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
     sharing : frozenset of str
         Functions of `vmath` that are called.
     integers : bool
         Whether there are arrays of integers, whose division must not be tried on nothing.
-    loops : list of str
-        The orders of its loops, as in `turns`.
+    sequential : bool
+        Whether it is a recurrence: loops over few elements, often.
+    metadata : list of str
+        What is said of its loops.
     words : mapping
         Rules of another machine's own for calls: function to rule, before all others.
     """
@@ -69,30 +74,32 @@ class Module:
     shared: dict[Any, tuple[str, int]] = field(default_factory=dict[Any, tuple[str, int]])
     used: list[str] = field(default_factory=list[str])
     attributes: list[str] = field(default_factory=list[str])
-    loops: list[str] = field(default_factory=list[str])
+    sequential: bool = False
+    metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
 
-    def loop(self, order: str) -> str:
-        """Return what marks the end of a loop that is vectorised by order."""
-        self.loops.append(order)
-        return f", !llvm.loop !{len(self.loops) - 1}"
-
-    def _metadata(self) -> list[str]:
+    def loop(self, order: str, group: str = "") -> str:
+        """Return what marks the end of a loop that is given an order, as in `turns`."""
         hints = {
             "vectorize.width": f'"llvm.loop.vectorize.width", i32 {self.lanes}',
+            "vectorize.never": '"llvm.loop.vectorize.width", i32 1',
             "one": '"llvm.loop.interleave.count", i32 1',
             "two": '"llvm.loop.interleave.count", i32 2',
             "unroll.disable": '"llvm.loop.unroll.disable"',
             "vectorize.predicate.enable": '"llvm.loop.vectorize.predicate.enable", i1 true',
         }
-        place = {name: k for k, name in enumerate(hints, len(self.loops))}
-        return [
-            *(
-                f"!{k} = distinct !{{!{k}, {', '.join(f'!{place[x]}' for x in ORDERS[order])}}}"
-                for k, order in enumerate(self.loops)
-            ),
-            *(f"!{place[name]} = !{{!{hint}}}" for name, hint in hints.items() if self.loops),
-        ]
+        told = [self.say(f"!{{!{hints[name]}}}") for name in ORDERS[order]]
+        if group:
+            told.append(self.say(f'!{{!"llvm.loop.parallel_accesses", {group}}}'))
+        own = f"!{len(self.metadata)}"  # which makes it another than that of any other loop
+        return ", !llvm.loop " + self.say(f"distinct !{{{', '.join([own, *told])}}}", anew=True)
+
+    def say(self, node: str, *, anew: bool = False) -> str:
+        """Return the number of some metadata."""
+        if anew or node not in self.metadata:
+            self.metadata.append(node)
+            return f"!{len(self.metadata) - 1}"
+        return f"!{self.metadata.index(node)}"
 
     def text(self, width: int | None) -> str:
         """Return the module, its functions marked with the width to vectorise to."""
@@ -118,7 +125,8 @@ class Module:
             f"attributes #1 = {{ nounwind noinline{wide} }}",
             *(f"attributes #{k} = {{ {a} }}" for k, a in enumerate(self.attributes, 2)),
         ]
-        return "\n".join([*out, *self.texts, *attributes, *self._metadata()]) + "\n"
+        told = [f"!{k} = {node}" for k, node in enumerate(self.metadata)]
+        return "\n".join([*out, *self.texts, *attributes, *told]) + "\n"
 
 
 class Again(Exception):
@@ -134,6 +142,8 @@ class Writer:
         self.allocas: list[str] = []
         self.slots: dict[str, tuple[Any, Any]] = {}
         self.kinds: dict[str, DType] = {}
+        #: What marks reads and writes of arrays in a loop whose turns do not meet in memory.
+        self.access = ""
         self._count = 0
 
     # -- instructions ------------------------------------------------------------------------
@@ -246,8 +256,9 @@ class Writer:
         if dtype.kind == "c":
             p = LLVM[part(dtype)]
             high = self.new(f"getelementptr inbounds {p}, ptr {address}, i64 1")
-            return Scalar(dtype, tuple(self.new(f"load {p}, ptr {a}") for a in (address, high)))
-        x = self.new(f"load {memory(dtype)}, ptr {address}")
+            parts = (self.new(f"load {p}, ptr {a}{self.access}") for a in (address, high))
+            return Scalar(dtype, tuple(parts))
+        x = self.new(f"load {memory(dtype)}, ptr {address}{self.access}")
         return Scalar(dtype, self.new(f"trunc i8 {x} to i1") if dtype == BOOL else x)
 
     def store(self, x: Scalar, address: str) -> None:
@@ -256,10 +267,10 @@ class Writer:
             p = LLVM[part(x.dtype)]
             high = self.new(f"getelementptr inbounds {p}, ptr {address}, i64 1")
             for ir, at in zip(x.ir, (address, high), strict=True):
-                self.lines.append(f"store {p} {ir}, ptr {at}")
+                self.lines.append(f"store {p} {ir}, ptr {at}{self.access}")
             return
         ir = self.new(f"zext i1 {x.ir} to i8") if x.dtype == BOOL else x.ir
-        self.lines.append(f"store {memory(x.dtype)} {ir}, ptr {address}")
+        self.lines.append(f"store {memory(x.dtype)} {ir}, ptr {address}{self.access}")
 
     # -- variables in memory -----------------------------------------------------------------
 

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from . import protocols, rules
-from .literals import is_named_text, is_text, text_of
-from .machine import Machine
-from .scopes import Frame
-from .values import CONTAINERS, OUTSIDE, Value
+from .. import rules
+from ..literals import is_named_text, is_text, text_of
+from ..scopes import Frame
+from ..values import CONTAINERS, OUTSIDE, Value, numbered
+from . import protocols
+from .machine import Engine
+from .ownership import use, use_all
+from .parts import super_of, take_attribute, take_element
+from .protocols import draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,84 +34,87 @@ class Call:
         return self.frame.level
 
 
-Handler = Callable[[Machine, Call], Value | None]
+Handler = Callable[[Engine, Call], Value | None]
 
 
-def numbered(values: list[Value]) -> dict[Any, Value]:
-    """Return values as the fields of a tuple."""
-    return {("item", i): v for i, v in enumerate(values)}
-
-
-def _type(engine: Machine, call: Call) -> Value | None:
+def _type(engine: Engine, call: Call) -> Value | None:
     if len(call.args) != 1:
         return None
-    return engine.attribute(call.args[0], "__class__", call.frame, call.node)
+    return take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
 
 
-def _attrgetter(engine: Machine, call: Call) -> Value | None:
+def _isinstance(engine: Engine, call: Call) -> Value | None:
+    """``isinstance(x, Tracer)`` is true of what is traced."""
+    if len(call.args) != 2 or not call.args[1].ref.endswith(".Tracer"):
+        return None
+    traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
+    return Value("scalar", call.level, obj=True) if traced else None
+
+
+def _attrgetter(engine: Engine, call: Call) -> Value | None:
     path = text_of(call.node)
     return Value("getter", call.level, name=path) if path else None
 
 
-def _copy(engine: Machine, call: Call) -> Value | None:
+def _copy(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
     one = call.args[0]
-    engine.use(one, call.frame, call.node)
+    use(engine, one, call.frame, call.node)
     deep = call.ref == "copy.deepcopy"
-    inner = engine.unknown(call.level) if deep else engine.element(one, call.frame)
+    inner = engine.unknown(call.level) if deep else take_element(engine, one, call.frame)
     known = one.kind in CONTAINERS or one.kind == "ndarray"
-    return Value(one.kind if known else "", call.level, fields={None: inner})
+    return Value(one.kind if known else "", call.level, fields={None: inner}, bound=one)
 
 
-def _next(engine: Machine, call: Call) -> Value | None:
+def _next(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
-    engine.draw(call.args[0], call.frame, call.node, explicit=True)
-    return engine.element(call.args[0], call.frame)
+    draw(engine, call.args[0], call.frame, call.node, explicit=True)
+    return take_element(engine, call.args[0], call.frame)
 
 
-def _globals(engine: Machine, call: Call) -> Value:
+def _globals(engine: Engine, call: Call) -> Value:
     return Value("dict", OUTSIDE, name="globals()", origin=(call.frame, call.node))
 
 
-def _vars(engine: Machine, call: Call) -> Value:
+def _vars(engine: Engine, call: Call) -> Value:
     if not call.args:
         return Value("dict", call.level, fields={})
-    return engine.attribute(call.args[0], "__dict__", call.frame, call.node)
+    return take_attribute(engine, call.args[0], "__dict__", call.frame, call.node)
 
 
-def _getattr(engine: Machine, call: Call) -> Value | None:
+def _getattr(engine: Engine, call: Call) -> Value | None:
     if len(call.args) < 2:
         return None
     frame, node, (base, key, *_) = call.frame, call.node, call.args
     written = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
     name = written.value if isinstance(written, ast.Constant) else key.obj
     if type(name) is str:  # written there, or held by a name that is guarded
-        engine.use(key, frame, node)
-        return engine.attribute(base, name, frame, node)
+        use(engine, key, frame, node)
+        return take_attribute(engine, base, name, frame, node)
     for one in base.each():
         if one.level == OUTSIDE and not one.argument and engine.resolver.is_open(one):
             engine.report(rules.MutableAttribute, frame, node, f"{one.name}.<computed>")
-    engine.use_all(call.args, frame, node)
-    return engine.element(base, frame) if base.argument else engine.unknown(call.level)
+    use_all(engine, call.args, frame, node)
+    return take_element(engine, base, frame) if base.argument else engine.unknown(call.level)
 
 
-def _hash(engine: Machine, call: Call) -> Value | None:
+def _hash(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
-    engine.use(call.args[0], call.frame, call.node)
+    use(engine, call.args[0], call.frame, call.node)
     protocols.asked_by(engine, call.ref, call.args, call.frame, call.node)
     if is_text(call.node, call.args[0]) or is_named_text(call.node, call.frame):
         engine.report(rules.Identity, call.frame, call.node, "hash")
     return engine.unknown(call.level)
 
 
-def _super(engine: Machine, call: Call) -> Value:
-    return protocols.super_of(engine, call.args, call.frame)
+def _super(engine: Engine, call: Call) -> Value:
+    return super_of(engine, call.args, call.frame)
 
 
-def _partial(engine: Machine, call: Call) -> Value | None:
+def _partial(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
     first, *rest = call.args
@@ -115,17 +122,18 @@ def _partial(engine: Machine, call: Call) -> Value | None:
     return Value("partial", call.level, name=first.name, bound=first, fields=fields)
 
 
-def _wraps(engine: Machine, call: Call) -> Value:
+def _wraps(engine: Engine, call: Call) -> Value:
     return Value("wraps", call.level)
 
 
-def _cache(engine: Machine, call: Call) -> Value:
+def _cache(engine: Engine, call: Call) -> Value:
     return call.args[0] if call.args and call.args[0].function else Value("wraps", call.level)
 
 
 #: By qualified name; a handler that returns None leaves the call to what holds for all others.
 HANDLERS: Final[dict[str, Handler]] = {
     "builtins.type": _type,
+    "builtins.isinstance": _isinstance,
     "operator.attrgetter": _attrgetter,
     "copy.copy": _copy,
     "copy.deepcopy": _copy,

@@ -1,0 +1,57 @@
+"""Functions that somebody else calls: handed to a library, or to the host."""
+
+from __future__ import annotations
+
+import ast
+
+from ..scopes import Frame
+from ..values import OUTSIDE, Value, join
+from .machine import Engine
+
+
+def is_callable(value: Value) -> bool:
+    """Say whether an argument is a function of the user's."""
+    return any(v.function is not None or v.kind in ("partial", "function") or
+               (v.kind == "frozen" and v.fields is not None and v.level == OUTSIDE and
+                any(f.kind == "function" for f in v.fields.values())) or
+               (v.kind == "member" and v.bound is not None and v.bound.level == OUTSIDE)
+               for v in value.each())  # fmt: skip
+
+
+def excuse(engine: Engine, values: list[Value]) -> None:
+    """Leave functions that run outside of the trace unchecked, inner ones among them."""
+    for value in values:
+        for one in value.each():
+            if one.function is not None:
+                engine.excused.add(id(one.function.node))
+            elif one.kind == "partial" and one.bound is not None:
+                excuse(engine, [one.bound])
+
+
+def callbacks(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
+    """Call the functions among the arguments, as whoever they are passed to will."""
+    for value in values:
+        if is_callable(value):
+            call_back(engine, value, [], frame, node)
+        for one in value.each():
+            if one.level == OUTSIDE and one.kind == "frozen" and one.fields:
+                callbacks(engine, list(one.fields.values()), frame, node)
+
+
+def call_back(
+    engine: Engine, value: Value, given: list[Value], frame: Frame, node: ast.AST
+) -> Value:
+    """Call a function that somebody else calls, with arguments only partly known."""
+    found: list[Value] = []
+    for one in value.each():
+        if one.kind in ("class", "property"):
+            continue
+        args = given
+        if one.kind == "member":
+            # ``map(log.append, xs)``: called for its effect, whatever becomes of the result.
+            args = given[:1] or [engine.unknown(frame.level)]
+        elif one.function is not None and not given:
+            names = [*one.function.node.args.posonlyargs, *one.function.node.args.args]
+            args = [engine.unknown(frame.level) for _ in names[1 if one.bound else 0 :]]
+        found.append(engine.call(one, args, {}, frame, node, used=one.kind != "member"))
+    return join(found) or engine.unknown(frame.level)

@@ -1,0 +1,297 @@
+"""Calls: known effects, transforms, functions of the standard library, functions to enter."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import rules
+from ..known import (
+    DRAWING,
+    FILTERS,
+    INDIFFERENT,
+    MUTATING_FUNCTIONS,
+    MUTATING_FUNCTIONS_ATTR,
+    OUT_AT,
+    RESULTS,
+    SEEDED,
+    SHALLOW,
+    WRAPPING,
+    effect_of,
+)
+from ..literals import seeded, text_of
+from ..rules import RULES
+from ..scopes import Frame
+from ..transforms import Transform, is_host_call, transform_of
+from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
+from . import protocols
+from .callbacks import call_back, callbacks, excuse, is_callable
+from .entry import bind_arguments, body_of, construct, enter, trace
+from .machine import Engine
+from .methods import call_method
+from .ownership import keep, mutate, use, use_all
+from .parts import take_attribute, take_element
+from .protocols import draw
+from .standard import HANDLERS, Call
+
+#: Functions that add, compare or test what they draw.
+_COMPARING = frozenset(
+    {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
+)
+
+
+def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value:
+    """Evaluate a call expression; `used` says whether its value is."""
+    callee = engine.expr(node.func, frame)
+    args = [engine.expr(arg, frame) for arg in node.args]
+    keywords: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = engine.expr(keyword.value, frame)
+        if keyword.arg is None:
+            use(engine, value, frame, keyword.value)
+            if value.level != OUTSIDE and not value.argument:  # ``**{"items": log}``
+                given = (value.fields or {}).items()
+                keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
+            value = take_element(engine, value, frame)
+        keywords[keyword.arg or "**"] = value
+    found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
+    return join(found) or engine.unknown(frame.level)
+
+
+def call(
+    engine: Engine, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
+    frame: Frame, node: ast.AST, *, used: bool = True, level: int = 0, label: str = "",
+) -> Value:  # fmt: skip
+    """Call an object. Arguments None are the tracer's own: the call is a trace."""
+    level = level or frame.level
+    if callee.kind == "partial" and callee.bound is not None:
+        fields = callee.fields or {}
+        fixed = [v for k, v in fields.items() if isinstance(k, tuple)]
+        named = {k: v for k, v in fields.items() if isinstance(k, str)}
+        if args is None:
+            return engine.call(callee.bound, None, {**named, "": _pack(fixed)}, frame, node,
+                             level=level, label=label)  # fmt: skip
+        return engine.call(callee.bound, [*fixed, *args], {**named, **keywords}, frame, node,
+                         used=used, level=level)  # fmt: skip
+    if callee.kind == "traced":
+        return engine.unknown(level)
+    if callee.kind == "getter" and args:
+        value = args[0]
+        for attr in callee.name.split("."):
+            value = take_attribute(engine, value, attr, frame, node)
+        use(engine, value, frame, node)
+        return value
+    if callee.kind == "member" and callee.bound is not None:
+        return call_method(engine, callee, args or [], keywords, frame, node, used)
+    if callee.ref and (found := call_known(engine, callee, args or [], keywords, frame, node)):
+        return found
+    if callee.kind == "class":
+        new = take_attribute(engine, callee, "__new__", frame, node)
+        if body_of(engine, new) is not None:
+            engine.call(new.but(bound=None), [callee, *(args or [])], keywords, frame, node)
+    if callee.kind == "class" and callee.level != OUTSIDE:
+        return construct(
+            engine, callee, (callee.fields or {}).get("__init__"), args, keywords, frame, node
+        )
+    target = body_of(engine, callee)
+    if target is None:
+        return call_unknown(engine, callee, args or [], keywords, frame, node)
+    function, receiver = target
+    if callee.kind == "class":
+        maker = Value("function", OUTSIDE, name=callee.name, function=function)
+        return construct(engine, callee, maker, args, keywords, frame, node)
+    if is_trusted_by_mark(function):
+        return engine.unknown(level)
+    bound = bind_arguments(engine, function, receiver, args, keywords, level)
+    name = f"{label}({function.name})" if label else function.name
+    said = callee.kind == "property" or name == frame.path[-1]
+    path = frame.path if said else (*frame.path, name)
+    result = enter(engine, function, bound, level, path)
+    if callee.keeps:
+        keep(engine, callee, [result, *(args or []), *keywords.values()], frame, node)
+    if callee.kind == "function" and _is_context_manager(function):
+        return Value("context", level, fields={None: take_element(engine, result, frame)})
+    return result
+
+
+def call_known(
+    engine: Engine, callee: Value, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value | None:  # fmt: skip
+    """Call a function of which the name says what it does; None for any other."""
+    ref = callee.ref
+    transform = transform_of(ref)
+    if transform is not None:
+        return call_transform(engine, transform, args, keywords, frame, node)
+    if is_host_call(ref):
+        excuse(engine, [*args, *keywords.values()])
+        # ``debug.callback(ordered=True)`` is given the function by a second call.
+        return engine.unknown(frame.level) if args else Value("function", frame.level, ref=ref)
+    if ref.endswith(".assume_pure"):
+        return Value("function", frame.level)
+    if ref in MUTATING_FUNCTIONS and args:
+        mutate(engine, args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
+        use_all(engine, args[1:], frame, node)
+        return engine.unknown(frame.level)
+    if ref in MUTATING_FUNCTIONS_ATTR and args:
+        mutate(engine, args[0], frame, node, text_of(node, 1) or "<computed>", attribute=True)
+        return engine.unknown(frame.level)
+    if ref == "warnings.catch_warnings":
+        return Value("catching", frame.level)
+    code = effect_of(ref)
+    if engine.catching and ref in FILTERS:
+        code = ""
+    if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
+        if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
+            shown = ref.removeprefix("builtins.")
+            engine.report(RULES[code], frame, node, shown)
+        use_all(engine, args, frame, node)
+        return engine.unknown(frame.level)
+    if ref in OUT_AT:
+        for value in args[OUT_AT[ref] :][:1]:
+            mutate(engine, value, frame, node, "out")
+    if ref == "numpy.datetime64" and text_of(node) in ("now", "today"):
+        engine.report(rules.Clock, frame, node, ref)
+    if ref in SEEDED and not seeded(node):
+        engine.report(rules.Random, frame, node, f"{ref} without a seed")
+    return call_builtin(engine, ref, args, keywords, frame, node)
+
+
+def call_builtin(
+    engine: Engine, ref: str, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value | None:  # fmt: skip
+    """Call a function of the standard library that moves objects around."""
+    level = frame.level
+    handler = HANDLERS.get(ref)
+    if handler is not None:
+        found = handler(engine, Call(ref, args, keywords, frame, node))
+        if found is not None:
+            return found
+    if ref in INDIFFERENT:
+        return engine.unknown(level)
+    protocols.asked_by(engine, ref, args, frame, node)
+    if ref in WRAPPING or ref in DRAWING:
+        return gather(engine, ref, args, keywords, frame, node)
+    kind = RESULTS.get(ref)
+    if kind is None:
+        return None
+    use_all(engine, [*args, *keywords.values()], frame, node)
+    callbacks(engine, [*args, *keywords.values()], frame, node)
+    if ref.startswith("numpy.") and "out" in keywords:
+        mutate(engine, keywords["out"], frame, node, "out=")
+    held: Fields | None = {} if kind not in ("scalar", "frozen") else None
+    if ref in SHALLOW and args and held is not None:
+        held[None] = take_element(engine, args[0], frame)
+    return Value(kind, level, fields=held)
+
+
+def gather(
+    engine: Engine, ref: str, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value:  # fmt: skip
+    """Call a function that iterates over its arguments, now or later."""
+    parts: list[Value] = []
+    calls = [a for a in args if is_callable(a)]
+    for i, value in enumerate(args):
+        if any(value is c for c in calls):
+            continue
+        at = node.args[i] if isinstance(node, ast.Call) and i < len(node.args) else node
+        draw(engine, value, frame, at)
+        parts.append(take_element(engine, value, frame))
+    if ref == "builtins.zip":
+        inner = Value("tuple", frame.level, fields=numbered(parts))
+    elif ref == "builtins.enumerate" and parts:
+        inner = Value(
+            "tuple", frame.level, fields=numbered([engine.unknown(frame.level), *parts[:1]])
+        )
+    else:
+        inner = join(parts) or engine.unknown(frame.level)
+    for one in (*calls, *(v for v in keywords.values() if is_callable(v))):
+        given = parts if ref in ("builtins.map", "itertools.starmap") else [inner, inner]
+        result = call_back(engine, one, given, frame, node)
+        inner = result if ref in ("builtins.map", "itertools.starmap") else inner
+    kind = RESULTS.get(ref, "")
+    if ref in ("builtins.tuple", "builtins.frozenset"):
+        kind = "tuple"
+    if ref in _COMPARING:
+        for part in parts:
+            use(engine, part, frame, node)
+    if ref in ("builtins.min", "builtins.max"):
+        return join([engine.unknown(frame.level), *parts]) or inner
+    if ref == "builtins.sum":
+        return engine.unknown(frame.level)
+    source = args[0] if kind in CONTAINERS and len(args) == 1 else None
+    return Value(kind, frame.level, fields={None: inner} if kind else None, bound=source)
+
+
+def call_transform(
+    engine: Engine, transform: Transform, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value:  # fmt: skip
+    """Trace the callbacks of a transform, in a trace of their own."""
+    traced: list[Value] = []
+    for position, names in transform.slots:
+        if position is not None and position < len(args):
+            traced.append(args[position])
+        traced += [keywords[name] for name in names if name in keywords]
+    for value in traced:
+        trace(engine, value, transform.name, frame, node)
+    others = [v for v in (*args, *keywords.values()) if not any(v is t for t in traced)]
+    use_all(engine, others, frame, node)
+    if transform.now:
+        return engine.unknown(frame.level)
+    return Value("traced", frame.level, name=transform.name, bound=traced[0] if traced else None)
+
+
+def call_unknown(
+    engine: Engine, callee: Value, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST,
+) -> Value:  # fmt: skip
+    """Call what cannot be seen: it reads its arguments, and calls those that are functions."""
+    if callee.kind == "wraps":
+        return args[0] if args else engine.unknown(frame.level)
+    if callee.kind or callee.holder != "attribute":
+        # An attribute that is called is a function, whatever else is not known of it.
+        use(engine, callee, frame, node)
+    if "out" in keywords:
+        mutate(engine, keywords["out"], frame, node, "out=")
+    everything = [*args, *keywords.values()]
+    if callee.bound is not None and callee.kind == "function":
+        use(engine, callee.bound, frame, node)  # a method that nobody enters
+    if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):
+        callbacks(engine, list(callee.fields.values()), frame, node)
+    use_all(engine, everything, frame, node)
+    protocols.asked_by(engine, callee.ref, everything, frame, node)
+    if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
+        for value in everything:
+            if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
+                draw(engine, value, frame, node)
+    callbacks(engine, everything, frame, node)
+    if callee.kind == "class":
+        return construct(engine, callee, None, args, keywords, frame, node)
+    kind = "array" if ".numpy." in callee.ref else ""
+    return Value(kind, frame.level) if kind else engine.unknown(frame.level)
+
+
+def _pack(values: list[Value]) -> Value:
+    return Value("tuple", 1, fields=numbered(values))
+
+
+def _marks(function: Function) -> set[str]:
+    return {
+        getattr(d, "id", getattr(d, "attr", ""))
+        for d in getattr(function.node, "decorator_list", ())
+    }
+
+
+def is_trusted_by_mark(function: Function) -> bool:
+    """Say whether ``@assume_pure`` stands above a function."""
+    return "assume_pure" in _marks(function)
+
+
+def _is_context_manager(function: Function) -> bool:
+    return "contextmanager" in _marks(function)
+
+
+def _to_local(file: Value | None) -> bool:
+    return file is not None and all(v.level != OUTSIDE for v in file.each())

@@ -1,0 +1,220 @@
+"""Functions of the user's code are entered, with the values of their arguments."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..scopes import Frame, parameters
+from ..values import OUTSIDE, Fields, Function, Value, join, numbered
+from .machine import Engine
+from .ownership import escape, hold, use
+
+#: Calls entered in one analysis, and how deep: far above any real function.
+_MOST_CALLS = 1500
+_DEEPEST = 40
+#: How often one function is entered with different arguments: with local ones, which can do no harm
+#: that was not seen before, and with others.
+_MOST_LOCAL, _MOST_OUTER = 6, 40
+_ANNOTATED = {
+    "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
+    "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
+    "Iterator": "iterator", "Generator": "", "RandomState": "rng", "TextIO": "file", "IO": "file",
+}  # fmt: skip
+
+
+def define(engine: Engine, node: Any, frame: Frame) -> Value:
+    """Return the value of an inner function, its defaults evaluated now."""
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    pairs = list(zip(reversed(positional), reversed(args.defaults), strict=False))
+    pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+    defaults: dict[str, Value] = {}
+    for arg, default in pairs:
+        value = engine.expr(default, frame)
+        if value.kind == "scalar":
+            use(engine, value, frame, default)
+        defaults[arg.arg] = value
+    outer = frame.function
+    function = Function(
+        node, outer.file, outer.module, frame=frame, defaults=defaults, lines=outer.lines
+    )
+    value = Value("function", frame.level, name=function.name, function=function)
+    frame.nested.append(value)
+    return value
+
+
+def body_of(engine: Engine, callee: Value) -> tuple[Function, Value | None] | None:
+    """Return what a call of an object enters, and its receiver."""
+    if callee.function is not None and callee.kind != "class":
+        return callee.function, callee.bound
+    if callee.kind == "instance" and callee.level != OUTSIDE and callee.bound is not None:
+        fields = callee.bound.fields or {}
+        method = fields.get("__call__")
+        if callee.bound.level == OUTSIDE:
+            method = engine.resolver.attribute(callee.bound, "__call__")
+        return body_of(engine, method.but(bound=callee)) if method is not None else None
+    return engine.resolver.follow(callee) if callee.level == OUTSIDE else None
+
+
+def enter(
+    engine: Engine,
+    function: Function,
+    bound: dict[str, Value],
+    level: int,
+    path: tuple[str, ...],
+) -> Value:
+    """Run a function's body with some parameters bound; the others are the tracer's."""
+    node = function.node
+    key = (id(node), id(function.frame), level, tuple((k, _mark(v)) for k, v in bound.items()))
+    if key in engine.memo:
+        return engine.memo[key] or engine.unknown(level)
+    if engine.depth > _DEEPEST or len(engine.memo) > _MOST_CALLS:
+        return engine.unknown(level)
+    outer = any(v.level == OUTSIDE or v.argument for v in bound.values())
+    times = engine.contexts.get((id(node), level), 0) + 1
+    if times > (_MOST_OUTER if outer else _MOST_LOCAL):
+        return engine.unknown(level)
+    engine.contexts[id(node), level] = times
+    engine.memo[key] = None
+    engine.entered[id(node)] = function
+    frame = Frame(function, level, path)
+    for name in parameters(node):
+        frame.env[name] = bound.get(name) or argument_of(engine, function, name, level)
+    engine.depth += 1
+    try:
+        if isinstance(node, ast.Lambda):
+            result: Value | None = engine.expr(node.body, frame)
+            escape(engine, result, frame, node.body)
+        else:
+            engine.block(node.body, frame)
+            result = join(frame.returns)
+    finally:
+        engine.depth -= 1
+    for inner in frame.nested:
+        enter_unseen(engine, inner, frame)
+    if frame.facts.yields:
+        items = join(frame.yields)
+        result = Value("generator", level, fields={None: items} if items else {})
+    engine.memo[key] = result
+    return result or engine.unknown(level)
+
+
+def enter_unseen(engine: Engine, value: Value, frame: Frame) -> None:
+    """Check an inner function that nobody was seen to call."""
+    function = value.function
+    if function is None:
+        return
+    if id(function.node) in engine.entered or id(function.node) in engine.excused:
+        return
+    names = parameters(function.node)
+    bound = {name: function.defaults.get(name) or engine.unknown(frame.level) for name in names}
+    enter(engine, function, bound, frame.level, (*frame.path, function.name))
+
+
+def argument_of(engine: Engine, function: Function, name: str, level: int) -> Value:
+    """Return what stands for an argument of a traced function."""
+    args = function.node.args
+    if args.vararg is not None and args.vararg.arg == name:
+        item = Value("", level, argument=True, name=name)
+        return Value("tuple", level, name=name, fields={None: item})
+    if args.kwarg is not None and args.kwarg.arg == name:
+        item = Value("", level, argument=True, name=name)
+        return Value("dict", level, name=name, fields={None: item})
+    value = Value(kind_annotated(function, name), level, argument=True, name=name)
+    default = function.defaults.get(name)
+    if default is None or default.level != OUTSIDE or default.kind in ("scalar", ""):
+        return value
+    if default.kind in ("function", "class", "module", "partial", "frozen"):
+        return join([default, value]) or value
+    # The default itself is captured: it is what a call without this argument reads.
+    return default.but(name=name, holder="default", constant=False, others=(value,))
+
+
+def kind_annotated(function: Function, name: str) -> str:
+    """Return the kind that a parameter's annotation promises, where it matters here."""
+    args = function.node.args
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        if arg.arg == name and arg.annotation is not None:
+            note = arg.annotation
+            note = note.value if isinstance(note, ast.Subscript) else note
+            last = note.attr if isinstance(note, ast.Attribute) else getattr(note, "id", "")
+            return _ANNOTATED.get(last, "")
+    return ""
+
+
+def bind_arguments(
+    engine: Engine, function: Function, receiver: Value | None, args: list[Value] | None,
+    keywords: dict[str, Value], level: int,
+) -> dict[str, Value]:  # fmt: skip
+    """Return the values of parameters; those that a tracer supplies are left out."""
+    spec = function.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    fixed = keywords.get("")
+    given = [receiver] if receiver is not None else []
+    given += list(fixed.fields.values()) if fixed is not None and fixed.fields else []
+    given += args or []
+    bound = dict(zip(names, given, strict=False))
+    bound.update({k: v for k, v in keywords.items() if k in names or k in _keyword_only(spec)})
+    if args is None:
+        return bound
+    rest = given[len(names) :]
+    if spec.vararg is not None:
+        bound[spec.vararg.arg] = Value("tuple", level, fields=numbered(rest))
+    if spec.kwarg is not None:
+        extra = {("item", k): v for k, v in keywords.items() if k not in bound}
+        bound[spec.kwarg.arg] = Value("dict", level, fields=extra)
+    for name in (*names, *_keyword_only(spec)):
+        if name not in bound:
+            default = function.defaults.get(name)
+            if default is None:
+                bound[name] = engine.unknown(level)
+            else:  # what was named where the function was defined keeps that name and place
+                bound[name] = default if default.origin else default.but(name=name)
+    return bound
+
+
+def construct(
+    engine: Engine, maker: Value, init: Value | None, args: list[Value] | None,
+    keywords: dict[str, Value], frame: Frame, node: ast.AST,
+) -> Value:  # fmt: skip
+    """Make an instance, and run its ``__init__``."""
+    fields: Fields = {}
+    made = Value("instance", frame.level, bound=maker, fields=fields)
+    if init is not None and init.function is not None:
+        bound = bind_arguments(engine, init.function, made, args or [], keywords, frame.level)
+        enter(engine, init.function, bound, frame.level, (*frame.path, maker.name))
+    else:
+        for key, value in (*enumerate(args or ()), *keywords.items()):
+            hold(engine, value, frame, node)
+            fields[key if isinstance(key, str) else None] = value
+    return made
+
+
+def trace(engine: Engine, value: Value, label: str, frame: Frame, node: ast.AST) -> None:
+    """Enter a callback that a transform traces on its own, with arguments of the tracer's."""
+    for one in value.each():
+        if one.kind in ("list", "tuple") and one.fields:
+            for part in one.fields.values():
+                trace(engine, part, label, frame, node)
+        elif one.kind == "tuple" and (parts := engine.resolver.items(one)) is not None:
+            for part in parts:
+                trace(engine, part, label, frame, node)
+        else:
+            engine.call(one, None, {}, frame, node, level=frame.level + 1, label=label)
+
+
+def _mark(value: Value) -> tuple[Any, ...]:
+    """Return what distinguishes a value for the memory of calls."""
+    known = value.argument or value.function or value.fields or value.bound
+    if value.level != OUTSIDE and not known:
+        return value.kind, value.level
+    marks = (
+        value.kind, value.level, value.argument, value.name, value.ref, id(value.obj),
+        id(value.function), id(value.fields), id(value.bound),
+    )  # fmt: skip
+    return marks if not value.others else (*marks, *map(_mark, value.others))
+
+
+def _keyword_only(spec: ast.arguments) -> list[str]:
+    return [a.arg for a in spec.kwonlyargs]

@@ -1,0 +1,249 @@
+"""Expressions: which object they give, before anybody reads it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..scopes import Frame
+from ..values import OUTSIDE, Value, join
+from . import protocols
+from .calls import call_expr
+from .entry import define
+from .machine import Engine
+from .ownership import hold, read, use
+from .parts import from_outside, take_attribute, take_element, take_item, take_slice
+from .protocols import ask_truth, draw
+from .stores import bind_target, store
+
+
+def read_parts(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+    """Evaluate an expression that reads all its parts: f-strings, slices."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            read(engine, child, frame)
+    return engine.unknown(frame.level)
+
+
+def _constant(engine: Engine, node: ast.Constant, frame: Frame) -> Value:
+    return engine.unknown(frame.level)
+
+
+def _name(engine: Engine, node: ast.Name, frame: Frame) -> Value:
+    name = node.id
+    value = frame.env.get(name)
+    if value is not None:
+        if not value.name and not value.others and value.kind in ("iterator", "generator"):
+            value = frame.env[name] = value.but(name=name)
+        return value
+    if name in frame.facts.bound:
+        return engine.unknown(frame.level)
+    if name not in frame.facts.globals:
+        owner = frame.owner(name)
+        if owner is not None:
+            value = owner.env.get(name)
+            if value is None:
+                return engine.unknown(owner.level)
+            return value if value.name else value.but(name=name)
+    value = engine.resolver.lookup(frame.function, name)
+    if value is None:
+        return engine.unknown(frame.level)
+    return from_outside(engine, value, frame, node)
+
+
+def _named_expr(engine: Engine, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = engine.expr(node.value, frame)
+    store(engine, node.target, value, frame)
+    return value
+
+
+def _starred(engine: Engine, node: ast.Starred, frame: Frame) -> Value:
+    value = engine.expr(node.value, frame)
+    draw(engine, value, frame, node.value)
+    return take_element(engine, value, frame)
+
+
+def _if_exp(engine: Engine, node: ast.IfExp, frame: Frame) -> Value:
+    truth = ask_truth(engine, node.test, frame)
+    if truth is not None:
+        return engine.expr(node.body if truth else node.orelse, frame)
+    parts = engine.expr(node.body, frame), engine.expr(node.orelse, frame)
+    return join(parts) or engine.unknown(frame.level)
+
+
+def _bool_op(engine: Engine, node: ast.BoolOp, frame: Frame) -> Value:
+    values = [engine.expr(v, frame) for v in node.values]
+    for value, part in zip(values[:-1], node.values, strict=False):
+        protocols.ask(engine, value, protocols.TRUTH, frame, part)
+    return join(values) or engine.unknown(frame.level)
+
+
+def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
+    left, right = read(engine, node.left, frame), read(engine, node.right, frame)
+    made = protocols.binary(engine, node.op, left, right, frame, node)
+    if made is not None:
+        return made
+    for one in (*left.each(), *right.each()):
+        if one.kind in ("list", "ndarray") or (one.kind == "array" and one.level != OUTSIDE):
+            return Value(one.kind, frame.level, fields={})
+    return engine.unknown(frame.level)
+
+
+def _unary_op(engine: Engine, node: ast.UnaryOp, frame: Frame) -> Value:
+    value = read(engine, node.operand, frame)
+    protocols.unary(engine, node.op, value, frame, node)
+    if isinstance(node.op, ast.Not) and protocols.is_truth(value):
+        return Value("scalar", frame.level, obj=not value.obj)
+    return engine.unknown(frame.level)
+
+
+def _formatted_value(engine: Engine, node: ast.FormattedValue, frame: Frame) -> Value:
+    value = read(engine, node.value, frame)
+    protocols.ask(engine, value, protocols.TEXT, frame, node)
+    if node.format_spec is not None:
+        read(engine, node.format_spec, frame)
+    return engine.unknown(frame.level)
+
+
+def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
+    left = engine.expr(node.left, frame)
+    if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+        use(engine, left, frame, node.left)  # else which object it is, a guard tells
+    for way, right in zip(node.ops, node.comparators, strict=True):
+        value = engine.expr(right, frame)
+        if isinstance(way, (ast.In, ast.NotIn)):
+            draw(engine, value, frame, right)
+        elif not isinstance(way, (ast.Is, ast.IsNot)):
+            use(engine, value, frame, right)
+        protocols.compare(engine, way, left, value, frame, node)
+        left = value
+    return engine.unknown(frame.level)
+
+
+def _lambda(engine: Engine, node: ast.Lambda, frame: Frame) -> Value:
+    return define(engine, node, frame)
+
+
+def _call(engine: Engine, node: ast.Call, frame: Frame) -> Value:
+    return call_expr(engine, node, frame, used=True)
+
+
+def _yield(engine: Engine, node: ast.Yield, frame: Frame) -> Value:
+    if node.value is not None:
+        value = engine.expr(node.value, frame)
+        use(engine, value, frame, node.value)
+        frame.yields.append(value)
+    return engine.unknown(frame.level)
+
+
+def _yield_from(engine: Engine, node: ast.YieldFrom, frame: Frame) -> Value:
+    value = engine.expr(node.value, frame)
+    draw(engine, value, frame, node.value)
+    frame.yields.append(take_element(engine, value, frame))
+    return engine.unknown(frame.level)
+
+
+def _list(engine: Engine, node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
+    kind = type(node).__name__.lower()
+    fields: dict[Any, Value] = {}
+    starred = False
+    for i, part in enumerate(node.elts):
+        starred = starred or isinstance(part, ast.Starred)
+        value = engine.expr(part, frame)
+        hold(engine, value, frame, part)
+        key = None if starred or kind == "set" else ("item", i)
+        fields[key] = join([fields.get(key), value]) or value
+    return Value(kind, frame.level, fields=fields)
+
+
+def _dict(engine: Engine, node: ast.Dict, frame: Frame) -> Value:
+    fields: dict[Any, Value] = {}
+    for key, part in zip(node.keys, node.values, strict=True):
+        value = engine.expr(part, frame)
+        if key is None:
+            use(engine, value, frame, part)
+            value = take_element(engine, value, frame)
+        else:
+            read(engine, key, frame)
+            hold(engine, value, frame, part)
+        mark = ("item", key.value) if isinstance(key, ast.Constant) else None
+        fields[mark] = join([fields.get(mark), value]) or value
+    return Value("dict", frame.level, fields=fields)
+
+
+def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:
+    """Evaluate a comprehension; its names are gone afterwards."""
+    names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    kept = {name: frame.env.get(name) for name in names}
+    for generator in node.generators:
+        items = engine.expr(generator.iter, frame)
+        draw(engine, items, frame, generator.iter)
+        for target in ast.walk(generator.target):
+            if isinstance(target, ast.Name):
+                frame.env.pop(target.id, None)
+        bind_target(engine, generator.target, take_element(engine, items, frame), frame)
+        for test in generator.ifs:
+            ask_truth(engine, test, frame)
+    results = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    parts: list[Value] = []
+    for part in results:
+        value = (
+            call_expr(engine, part, frame, used=False)
+            if isinstance(part, ast.Call)
+            else engine.expr(part, frame)
+        )
+        hold(engine, value, frame, part)
+        parts.append(value)
+    for name, old in kept.items():
+        if old is None:
+            frame.env.pop(name, None)
+        else:
+            frame.env[name] = old
+    kind = {"ListComp": "list", "SetComp": "set", "DictComp": "dict"}.get(
+        type(node).__name__, "generator"
+    )
+    return Value(kind, frame.level, fields={None: parts[-1]})
+
+
+def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
+    base = engine.expr(node.value, frame)
+    at = read(engine, node.slice, frame)
+    if isinstance(node.slice, ast.Slice):
+        return take_slice(engine, base, frame, node)
+    protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
+    found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
+    if found is not None:
+        return join([found, *take_item(engine, base, frame).each()]) or found
+    index = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return take_item(engine, base, frame, index)
+
+
+def _attribute(engine: Engine, node: ast.Attribute, frame: Frame) -> Value:
+    base = engine.expr(node.value, frame)
+    return take_attribute(engine, base, node.attr, frame, node)
+
+
+#: What runs an expression, by the type of its node.
+EXPRESSIONS: Final[Mapping[type[ast.AST], Callable[[Engine, Any, Frame], Value]]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.NamedExpr: _named_expr,
+    ast.Starred: _starred,
+    ast.IfExp: _if_exp,
+    ast.BoolOp: _bool_op,
+    ast.BinOp: _bin_op,
+    ast.UnaryOp: _unary_op,
+    ast.FormattedValue: _formatted_value,
+    ast.Compare: _compare,
+    ast.Lambda: _lambda,
+    ast.Call: _call,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.List: _list,
+    ast.Dict: _dict,
+    ast.Subscript: _subscript,
+    ast.Attribute: _attribute,
+    **dict.fromkeys((ast.Tuple, ast.Set), _list),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _comprehension),
+}

@@ -1,0 +1,134 @@
+"""The interpreter's state: what was found, what was entered, and the table that it runs by.
+
+It knows no syntax. Handlers are functions that take the engine; those of statements, expressions
+and calls are in a `Language`, by which they also reach each other: all else is a plain import.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..findings import Finding, Place
+from ..rules import LintRule
+from ..scopes import Frame
+from ..values import Function, Resolver, Value
+
+_READS = frozenset({"FNA201", "FNA202", "FNA203", "FNA204"})
+
+
+class Caller(Protocol):
+    """What runs the call of an object."""
+
+    def __call__(
+        self, engine: Engine, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
+        frame: Frame, node: ast.AST, *, used: bool = True, level: int = 0, label: str = "",
+    ) -> Value:  # fmt: skip
+        """Call an object. Arguments None are the tracer's own: the call is a trace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """What runs each kind of syntax.
+
+    Attributes
+    ----------
+    statements, expressions : mapping
+        By the type of the node. A statement that returns False is never left at its end; one
+        without an entry does nothing.
+    block, other, call : callable
+        Run some statements, an expression without an entry, and the call of an object.
+    """
+
+    statements: Mapping[type[ast.AST], Callable[[Engine, Any, Frame], bool | None]]
+    expressions: Mapping[type[ast.AST], Callable[[Engine, Any, Frame], Value]]
+    block: Callable[[Engine, list[ast.stmt], Frame], bool]
+    other: Callable[[Engine, ast.expr, Frame], Value]
+    call: Caller
+
+
+class Engine:
+    """One analysis of one traced function."""
+
+    def __init__(self, resolver: Resolver, language: Language) -> None:
+        self.resolver = resolver
+        self.language = language
+        self.found: dict[tuple[str, str, int, int, str], Finding] = {}
+        self.entered: dict[int, Function] = {}
+        self.excused: set[int] = set()
+        #: Calls of methods whose receiver is bound to what they return: ``top, s = s.pop()``.
+        self.threaded: set[int] = set()
+        self.memo: dict[tuple[Any, ...], Value | None] = {}
+        self.contexts: dict[tuple[int, int], int] = {}
+        self.depth = 0
+        self.catching = False
+        self._locals: dict[int, Value] = {}
+
+    def unknown(self, level: int) -> Value:
+        """Return an object made during the trace of which nothing is known."""
+        value = self._locals.get(level)
+        if value is None:
+            value = self._locals[level] = Value("", level)
+        return value
+
+    # --- what handlers reach each other by ---
+
+    def expr(self, node: ast.expr, frame: Frame) -> Value:
+        """Evaluate an expression: the object, which nobody has read yet."""
+        run = self.language.expressions.get(type(node))
+        return self.language.other(self, node, frame) if run is None else run(self, node, frame)
+
+    def block(self, body: list[ast.stmt], frame: Frame) -> bool:
+        """Run statements in order; say whether control can leave at the end."""
+        return self.language.block(self, body, frame)
+
+    def call(
+        self, callee: Value, args: list[Value] | None, keywords: dict[str, Value],
+        frame: Frame, node: ast.AST, *, used: bool = True, level: int = 0, label: str = "",
+    ) -> Value:  # fmt: skip
+        """Call an object; `used` says whether the result is."""
+        return self.language.call(
+            self, callee, args, keywords, frame, node, used=used, level=level, label=label
+        )
+
+    # --- reports ---
+
+    def report(
+        self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = ""
+    ) -> None:
+        """Add a finding at a node; the same one twice is one."""
+        file = frame.function.file
+        at: Any = node
+        line: int = at.lineno
+        column: int = at.col_offset
+        key = (rule.code, file, line, column, name)
+        if key in self.found:
+            return
+        lines = frame.function.lines
+        source = lines[line - 1].rstrip("\n") if lines and line <= len(lines) else ""
+        end = at.end_lineno or line
+        place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
+        finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
+        self.found[key] = finding
+
+    def findings(self) -> list[Finding]:
+        """Return what was found, in order of place.
+
+        A write hides the read of the same line, and of the reads of a name on a line one is said.
+        """
+        written = {(f.file, f.line, key[4]) for key, f in self.found.items() if f.code[3] in "14"}
+        kept = [
+            f for key, f in self.found.items()
+            if not (f.code in _READS and (f.file, f.line, key[4]) in written)
+        ]  # fmt: skip
+        kept.sort(key=lambda f: (f.file, f.line, f.column, f.code))
+        causes: set[tuple[object, ...]] = set()
+        for finding in tuple(kept):
+            cause = finding.file, finding.line, finding.code, finding.message
+            if finding.code in _READS and cause in causes:
+                kept.remove(finding)
+            causes.add(cause)
+        return kept

@@ -1,0 +1,110 @@
+"""Methods of objects that have no body to enter: of containers, arrays, iterators, loggers."""
+
+from __future__ import annotations
+
+import ast
+
+from .. import rules
+from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN
+from ..scopes import Frame
+from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
+from .callbacks import callbacks
+from .entry import trace
+from .machine import Engine
+from .ownership import hold, mutate, use, use_all
+from .parts import take_element
+from .protocols import draw
+from .stores import put
+
+_LOGGERS = frozenset(
+    {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
+)
+_IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
+#: Methods that draw all that their argument has.
+_TAKES_ALL = frozenset({"extend", "extendleft", "update"})
+
+
+def call_method(
+    engine: Engine, member: Value, args: list[Value], keywords: dict[str, Value],
+    frame: Frame, node: ast.AST, used: bool,
+) -> Value:  # fmt: skip
+    """Call a method of an object that has no body to enter."""
+    base, name = member.bound, member.name.rpartition(".")[2]
+    assert base is not None
+    if base.kind == "logger" and name in _LOGGERS:
+        engine.report(rules.Logging, frame, node, member.name)
+        return engine.unknown(frame.level)
+    if (base.kind in DRAWN and base.level == OUTSIDE) or (base.argument and base.kind == "rng"):
+        rule = {"rng": rules.OuterGenerator, "file": rules.FileAccess}.get(
+            base.kind, rules.OuterIterator
+        )
+        engine.report(rule, frame, node, base.name)
+        return engine.unknown(frame.level)
+    if name in ("__next__", "send") and (base.kind in DRAWN or base.argument):
+        draw(engine, base, frame, node, explicit=True)
+    if base.kind == "traced" and name.startswith(("def", "custom")):
+        for value in args:
+            trace(engine, value, name, frame, node)
+        return engine.unknown(frame.level)
+    if base.kind == "ndarray":
+        if name in ARRAY_MUTATORS:
+            mutate(engine, base, frame, node, name)
+        else:
+            use(engine, base, frame, node)
+    elif id(node) not in engine.threaded and changes(base, name, args, keywords, used):
+        mutate(engine, base, frame, node, name)
+        for value in args if name in _TAKES_ALL else ():
+            if any(v.kind in DRAWN for v in value.each()):
+                draw(engine, value, frame, node)
+    else:
+        use(engine, base, frame, node)
+    if "out" in keywords:
+        mutate(engine, keywords["out"], frame, node, "out=")
+    if base.fields is not None and base.level != OUTSIDE and name in MUTATORS:
+        for value in (*args, *keywords.values()):
+            inner = take_element(engine, value, frame) if name in ("extend", "update") else value
+            hold(engine, value, frame, node)
+            put(engine, base, None, inner)
+    else:
+        use_all(engine, [*args, *keywords.values()], frame, node)
+    callbacks(engine, [*args, *keywords.values()], frame, node)
+    return result_of_method(engine, base, name, args, frame)
+
+
+def changes(
+    base: Value,
+    name: str,
+    args: list[Value],
+    keywords: dict[str, Value],
+    used: bool,
+) -> bool:
+    """Say whether a method changes its receiver: by its kind, or else by how it is called."""
+    if name not in MUTATORS or base.kind in _IMMUTABLE:
+        return False
+    if base.kind in CONTAINERS:
+        return name not in ("read", "readline") or base.level == OUTSIDE
+    if base.kind in DRAWN or name in QUIET_ON_UNKNOWN or base.kind in ("super", "traced"):
+        return False
+    fewest, most, silent = MUTATORS[name]
+    if not fewest <= len(args) <= most or (used and silent):
+        return False
+    return name == "update" or not keywords
+
+
+def result_of_method(
+    engine: Engine, base: Value, name: str, args: list[Value], frame: Frame
+) -> Value:
+    """Return what a container's method gives."""
+    if name in ("get", "pop", "setdefault", "popleft", "popitem"):
+        part = take_element(engine, base, frame)
+        return join([part, *args[1:2]]) or part
+    if name in ("values", "elements"):
+        return Value("frozen", frame.level, fields={None: take_element(engine, base, frame)})
+    if name == "items":
+        key, part = engine.unknown(frame.level), take_element(engine, base, frame)
+        pair = Value("tuple", frame.level, fields=numbered([key, part]))
+        return Value("frozen", frame.level, fields={None: pair})
+    if name == "copy" and (base.kind in CONTAINERS or base.kind == "ndarray" or base.argument):
+        fields: Fields = {None: take_element(engine, base, frame)}
+        return Value(base.kind, frame.level, fields=fields, bound=base)
+    return engine.unknown(frame.level)

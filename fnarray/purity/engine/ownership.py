@@ -1,0 +1,124 @@
+"""Who owns an object decides what may be done with it: read, changed, returned, kept.
+
+An object made during the trace is free to change; one from outside, or handed in, is not; and a
+callback that is traced on its own (a loop body, a branch) owns only what it makes itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .. import rules
+from ..scopes import Frame
+from ..values import CHANGING, CONTAINERS, OUTSIDE, Value
+from .machine import Engine
+
+#: Immutable, but what they hold need not be.
+_HOLDING = frozenset({"tuple", "frozen"})
+#: Objects that a helper may return unread.
+_PASSED_ON = CONTAINERS | {"instance"}
+
+
+def read(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+    """Evaluate an expression whose value is looked at."""
+    value = engine.expr(node, frame)
+    use(engine, value, frame, node)
+    return value
+
+
+def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Check that an object may be read here."""
+    for one in value.each():
+        if one.level != OUTSIDE or one.argument or one.guarded:
+            continue
+        where, at = one.origin if one.origin is not None else (frame, node)
+        if one.kind in ("element", "member") and one.bound is not None:
+            use(engine, one.bound.but(origin=one.bound.origin or (where, at)), frame, node)
+        elif one.rebound and one.kind not in ("function", "class", "module"):
+            engine.report(rules.ReboundCell, where, at, one.name, one.rebound)
+        elif one.kind in CONTAINERS:
+            what = "container" if one.kind == "container" else one.kind
+            engine.report(rules.MutableRead, where, at, one.name, what)
+        elif one.kind == "ndarray":
+            engine.report(rules.MutableArray, where, at, one.name)
+        elif one.kind == "rng":
+            engine.report(rules.OuterGenerator, frame, node, one.name)
+        elif one.kind == "instance":
+            engine.report(rules.MutableRead, where, at, one.name, "object")
+        elif one.constant or one.kind in ("function", "class", "module", "partial"):
+            pass
+        elif one.holder == "attribute":
+            engine.report(rules.MutableAttribute, where, at, one.name)
+        elif one.kind == "scalar" and one.holder == "global":
+            engine.report(rules.GlobalScalar, where, at, one.name)
+        if one.kind in _HOLDING and (parts := engine.resolver.parts(one)) is not None:
+            for part in parts:
+                if part.kind in CHANGING or part.kind in _HOLDING:
+                    use(engine, part.but(name=one.name, origin=(where, at)), frame, node)
+
+
+def use_all(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
+    """Read all arguments; functions among them are not read but called."""
+    for value in values:
+        use(engine, value, frame, node)
+
+
+def mutate(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, what: str, *, attribute: bool = False
+) -> None:
+    """Report a change in place, unless the trace in progress made the object itself."""
+    for one in value.each():
+        name = one.name or "a value"
+        if one.kind == "member" and not one.argument and one.level == OUTSIDE:
+            name = one.name
+        if OUTSIDE < one.level < frame.level:
+            engine.report(rules.CallbackLeak, frame, node, name, what)
+        elif one.argument:
+            engine.report(rules.ArgumentMutation, frame, node, name, what)
+        elif one.level != OUTSIDE:
+            continue
+        elif one.kind == "ndarray" or (one.kind == "element" and _base(one).kind == "ndarray"):
+            engine.report(rules.ArrayWrite, frame, node, name, what)
+        elif one.name == "globals()":
+            engine.report(rules.GlobalWrite, frame, node, name, what)
+        elif attribute:
+            engine.report(rules.AttributeWrite, frame, node, f"{name}.{what}".rstrip("."), what)
+        else:
+            engine.report(rules.CapturedMutation, frame, node, name, what)
+
+
+def hold(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Put a value into a container: reading it later would have no origin to point at."""
+    for one in value.each():
+        if one.kind in ("scalar", "element", "ndarray") or one.holder == "attribute":
+            use(engine, one, frame, node)
+
+
+def escape(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Return a value: at the end of the trace that is to read it."""
+    if engine.depth <= 1 or not any(
+        v.level == OUTSIDE and v.kind in _PASSED_ON for v in value.each()
+    ):
+        use(engine, value, frame, node)
+    if engine.depth <= 1:
+        for one in value.each():
+            for part in (one.fields or {}).values() if one.level != OUTSIDE else ():
+                if part.level == OUTSIDE:
+                    use(engine, part, frame, node)
+
+
+def keep(engine: Engine, callee: Value, values: list[Value], frame: Frame, node: ast.AST) -> None:
+    """Report a cache from outside that would hold a tracer: an argument, or a result."""
+    owner = callee.bound if callee.bound is not None else callee
+    traced = any(
+        v.argument or v.kind == "array" for value in values for v in value.each()
+        if v.level != OUTSIDE
+    )  # fmt: skip
+    if traced and owner.level == OUTSIDE:
+        engine.report(rules.CapturedMutation, frame, node, callee.name, "keeps a traced value")
+
+
+def _base(value: Value) -> Value:
+    while value.bound is not None and value.kind in ("element", "member"):
+        value = value.bound
+    return value

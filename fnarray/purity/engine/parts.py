@@ -1,0 +1,205 @@
+"""What objects are made of: attributes, items, what ``super()`` finds."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..known import EFFECT_OBJECTS, effect_of
+from ..rules import RULES
+from ..scopes import Frame, parameters
+from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join
+from .machine import Engine
+from .ownership import use
+
+#: Objects whose attributes are methods, or as changeable as they are.
+_OPAQUE = frozenset({"ndarray", "element", "logger"})
+#: Attributes of arrays that are plain data, never the container they were taken from.
+_PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
+
+
+def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Note where an object from outside is named, and whether to name it is an effect."""
+    for one in value.each():
+        code = effect_of(one.ref) if one.ref else ""
+        if code in EFFECT_OBJECTS:
+            engine.report(RULES[code], frame, node, one.ref)
+            # Said once: what is done with it afterwards is the same effect.
+            return engine.unknown(frame.level)
+    if value.others:
+        return value
+    return value.but(origin=(frame, node))
+
+
+def take_item(engine: Engine, value: Value, frame: Frame, index: Any = None) -> Value:
+    """Return the element at a constant index, or any element."""
+    return join([_item_of_one(engine, v, frame, index) for v in value.each()]) or value
+
+
+def take_slice(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return ``value[a:b]``: a new list or text, but a view of an array."""
+    made: list[Value | None] = []
+    for one in value.each():
+        found = engine.resolver.is_custom(one) if one.level == OUTSIDE else one.kind == "instance"
+        if found or one.kind in ("ndarray", "element", "array", "member"):
+            made.append(_item_of_one(engine, one, frame, None))
+            continue
+        if one.kind in CONTAINERS:
+            use(engine, one, frame, node)
+        kind = one.kind if one.kind in ("list", "tuple", "deque", "bytearray") else ""
+        fields: Fields = {None: _item_of_one(engine, one, frame, None) or engine.unknown(one.level)}
+        made.append(Value(kind, frame.level, name=one.name, bound=one, fields=fields))
+    return join(made) or engine.unknown(frame.level)
+
+
+def take_element(engine: Engine, value: Value, frame: Frame) -> Value:
+    """Return what iteration over an object gives."""
+    return take_item(engine, value, frame)
+
+
+def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value | None:
+    if one.fields is not None and one.level != OUTSIDE and not one.argument:
+        if index is not None and ("item", index) in one.fields:
+            return one.fields["item", index]
+        if index is not None and None in one.fields:
+            return one.fields[None]
+        return join(one.fields.values()) or engine.unknown(one.level)
+    if one.argument:
+        return Value("", one.level, argument=True, name=one.name)
+    if one.level != OUTSIDE:
+        return engine.unknown(one.level)
+    if one.kind in ("tuple", "frozen", "scalar") or one.guarded:
+        known = engine.resolver.item(one, index) if index is not None else None
+        parts = [known] if known is not None else list(engine.resolver.items(one) or ())
+        if isinstance(index, int) and known is None and -len(parts) <= index < len(parts):
+            parts = [parts[index]]
+        if one.kind == "scalar" or not parts:
+            return one
+        return join(p.but(name=one.name, origin=one.origin, holder=p.holder or one.holder,
+                          constant=p.constant or one.constant) for p in parts)  # fmt: skip
+    if one.kind == "element":
+        return one
+    if one.kind in ("module", "class", "function", ""):
+        return engine.unknown(frame.level)
+    if one.kind in ("iterator", "generator", "file"):
+        return engine.unknown(frame.level)
+    known = engine.resolver.item(one, index) if index is not None else None
+    if known is not None and (known.kind in CHANGING):
+        return known.but(name=one.name, origin=one.origin)
+    element = Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
+    # Read it may be where nothing is kept: what it does when called is an effect even so.
+    return join([element, *engine.resolver.callables(one, index)])
+
+
+def take_attribute(engine: Engine, base: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
+    """Return an attribute of an object; properties run."""
+    found = join([_attribute_of_one(engine, v, attr, frame, node) for v in base.each()])
+    return found or engine.unknown(frame.level)
+
+
+def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
+    name = f"{one.name}.{attr}" if one.name else attr
+    if one.kind == "super":
+        found = super_attribute(engine, one, attr, frame, node)
+        if found is not None:
+            return found
+    if attr == "__class__" and one.kind == "instance" and one.bound is not None:
+        return one.bound
+    if one.level != OUTSIDE or one.argument:
+        return _local_attribute(engine, one, attr, name, frame, node)
+    if attr == "__dict__":
+        return Value("dict", OUTSIDE, name=f"{name}", holder="attribute")
+    if one.kind in CONTAINERS or one.kind in DRAWN or one.kind in _OPAQUE:
+        return Value("member", OUTSIDE, name=name, bound=one, origin=one.origin)
+    value = engine.resolver.attribute(one, attr)
+    if value is None:
+        if one.ref and one.kind in ("module", "class", "function", ""):
+            ref = f"{one.ref}.{attr}"
+            return from_outside(
+                engine, Value("", OUTSIDE, name=name, ref=ref, constant=True), frame, node
+            )
+        kind = "member"
+        return Value(kind, OUTSIDE, name=name, bound=one, origin=one.origin, constant=True)
+    if value.kind == "property":
+        return engine.call(value.but(kind="function"), [], {}, frame, node)
+    if one.kind == "frozen" and not value.constant:
+        value = value.but(constant=True)
+    if value.kind in CONTAINERS and value.holder == "attribute" and not value.name:
+        value = value.but(name=name)
+    return from_outside(engine, value if value.name else value.but(name=name), frame, node)
+
+
+def _local_attribute(
+    engine: Engine, one: Value, attr: str, name: str, frame: Frame, node: ast.AST
+) -> Value:
+    if one.fields is not None and attr in one.fields:
+        value = one.fields[attr]
+        return value if one.kind != "class" else value.but(bound=None)
+    if one.kind == "instance" and one.bound is not None:
+        maker = one.bound
+        value = _of_local_class(maker, attr) if maker.level != OUTSIDE else None
+        if maker.level == OUTSIDE:
+            value = engine.resolver.attribute(maker, attr)
+        if value is not None:
+            if value.kind == "property":
+                return engine.call(value.but(kind="function", bound=one), [], {}, frame, node)
+            if value.kind == "function" and value.holder != "static":
+                value = value.but(bound=one)
+            if value.level == OUTSIDE and value.kind != "function":
+                return from_outside(engine, value, frame, node)
+            return value
+    if attr in _PLAIN and not one.kind:
+        return Value("", frame.level)
+    if attr == "at":
+        return Value("array", frame.level)
+    return Value("member", one.level, argument=one.argument, name=name, bound=one)
+
+
+def _of_local_class(cls: Value, attr: str) -> Value | None:
+    """Return what a class made in the trace, or one that it inherits from, has by a name."""
+    fields = cls.fields or {}
+    if attr in fields:
+        return fields[attr]
+    bases = [v for k, v in fields.items() if isinstance(k, tuple) and k[0] == "base"]
+    found = (_of_local_class(b, attr) for b in bases if b.kind == "class" and b.level != OUTSIDE)
+    return next((f for f in found if f is not None), None)
+
+
+# ---- super ---------------------------------------------------------------------------------------
+
+
+def super_of(engine: Engine, args: list[Value], frame: Frame) -> Value:
+    """Return what ``super()``, or ``super(Class, self)``, gives in a method."""
+    home: Any = frame
+    while home.function.frame is not None and not (
+        frame_self(home) and "__class__" not in home.env
+    ):  # a function, or a comprehension, inside of a method
+        home = home.function.frame
+    if len(args) == 2:
+        return Value("super", frame.level, bound=args[1], fields={"class": args[0]})
+    names = parameters(home.function.node)
+    receiver = home.env.get(names[0]) if names else None
+    owner = engine.resolver.lookup(home.function, "__class__")
+    fields = {"class": owner} if owner is not None and owner.kind == "class" else {}
+    return Value("super", frame.level, bound=receiver, fields=fields)
+
+
+def frame_self(frame: Frame) -> bool:
+    """Say whether a function's first parameter is bound to an object: it is a method."""
+    names = parameters(frame.function.node)
+    return bool(names) and (frame.env.get(names[0]) or Value()).kind in ("instance", "frozen")
+
+
+def super_attribute(
+    engine: Engine, one: Value, attr: str, frame: Frame, node: ast.AST
+) -> Value | None:
+    """Return what the classes after one have by a name, bound to the object."""
+    owner, receiver = (one.fields or {}).get("class"), one.bound
+    if owner is None or receiver is None or owner.level != OUTSIDE:
+        return None
+    found = engine.resolver.inherited(owner, receiver, attr)
+    if found is None:
+        return None
+    if found.kind == "property":
+        return engine.call(found.but(kind="function"), [], {}, frame, node)
+    return from_outside(engine, found, frame, node)

@@ -1,0 +1,215 @@
+"""The methods that Python calls without being told: of operators, tests, iteration, ``with``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from .. import rules
+from ..scopes import Frame
+from ..values import OUTSIDE, Value, join
+from .entry import body_of
+from .machine import Engine
+from .ownership import read, use
+from .parts import take_attribute
+
+_BINARY = {
+    "Add": "add", "Sub": "sub", "Mult": "mul", "MatMult": "matmul", "Div": "truediv", "Mod": "mod",
+    "FloorDiv": "floordiv", "Pow": "pow", "LShift": "lshift", "RShift": "rshift", "BitAnd": "and",
+    "BitOr": "or", "BitXor": "xor",
+}  # fmt: skip
+_COMPARED = {
+    "Eq": ("__eq__", "__eq__"), "NotEq": ("__ne__", "__ne__"), "Lt": ("__lt__", "__gt__"),
+    "Gt": ("__gt__", "__lt__"), "LtE": ("__le__", "__ge__"), "GtE": ("__ge__", "__le__"),
+}  # fmt: skip
+_UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
+TRUTH = ("__bool__", "__len__")
+TEXT = ("__format__", "__str__", "__repr__")
+ITERATED = ("__iter__", "__next__", "__getitem__")
+INDEX = ("__index__",)
+_NUMBER = ("__float__", "__index__", "__int__", "__complex__", "__round__", "__abs__", "__trunc__")
+_ARRAY = (
+    "__array__", "__array_ufunc__", "__array_function__", "__jax_array__", "__fnarray_array__",
+)  # fmt: skip
+#: What functions of the standard library ask of their arguments.
+_ASKED = {
+    **dict.fromkeys(("float", "int", "complex", "round", "abs", "divmod", "pow", "range"), _NUMBER),
+    **dict.fromkeys(("str", "repr", "format", "ascii"), TEXT),
+    **dict.fromkeys(("bool", "any", "all"), (*TRUTH, *ITERATED)),
+    "len": ("__len__",), "hash": ("__hash__",), "reversed": ("__reversed__", "__len__", *ITERATED),
+    "bytes": ("__bytes__", *ITERATED), "iter": ITERATED, "next": ("__next__",),
+    **dict.fromkeys(
+        ("sum", "min", "max", "sorted"), (*ITERATED, "__add__", "__radd__", "__lt__", "__gt__")
+    ),
+}  # fmt: skip
+
+
+def ask(
+    engine: Engine, value: Value, names: Sequence[str], frame: Frame, node: ast.AST,
+    args: Sequence[Value] = (),
+) -> Value | None:  # fmt: skip
+    """Run those of some special methods that the class of an object has; return what they give."""
+    found: list[Value] = []
+    for one in value.each():
+        custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
+        if not custom:
+            continue
+        for name in names:
+            method = take_attribute(engine, one, name, frame, node)
+            if body_of(engine, method) is not None:
+                given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
+                found.append(engine.call(method, given, {}, frame, node))
+    return join(found)
+
+
+def _wanted(engine: Engine, method: Value) -> int:
+    body = body_of(engine, method)
+    assert body is not None
+    spec = body[0].node.args
+    return len(spec.posonlyargs) + len(spec.args) - (body[1] is not None)
+
+
+def binary(
+    engine: Engine, op: ast.operator, left: Value, right: Value, frame: Frame, node: ast.AST,
+    *, in_place: bool = False,
+) -> Value | None:  # fmt: skip
+    """Run what ``left + right`` calls."""
+    short = _BINARY[type(op).__name__]
+    first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
+    parts = [
+        ask(engine, left, first, frame, node, [right]),
+        ask(engine, right, (f"__r{short}__",), frame, node, [left]),
+    ]
+    return join(parts)
+
+
+def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Run what ``-value`` or ``not value`` calls."""
+    name = _UNARY.get(type(op).__name__)
+    ask(engine, value, TRUTH if name is None else (name,), frame, node)
+
+
+def compare(
+    engine: Engine, op: ast.cmpop, left: Value, right: Value, frame: Frame, node: ast.AST
+) -> None:
+    """Run what ``left < right`` calls."""
+    if isinstance(op, (ast.In, ast.NotIn)):
+        ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
+    elif (names := _COMPARED.get(type(op).__name__)) is not None:
+        ask(engine, left, names[:1], frame, node, [right])
+        ask(engine, right, names[1:], frame, node, [left])
+
+
+def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
+    """Run what a function of a library calls of its arguments."""
+    package, _, name = ref.rpartition(".")
+    if package == "builtins":
+        names: tuple[str, ...] = _ASKED.get(name, ITERATED)
+    elif package == "math":
+        names = _NUMBER
+    elif package == "operator":
+        names = (f"__{name.strip('_')}__", f"__r{name.strip('_')}__")
+    elif ".numpy" in ref or ref.startswith(("numpy.", "fnarray.", "jax.")):
+        names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
+    else:
+        names = ITERATED
+    for value in args:
+        if any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
+            ask(engine, value, names, frame, node)
+
+
+def assign(
+    engine: Engine, base: Value, attr: str, value: Value, frame: Frame, node: ast.AST
+) -> None:
+    """Run what ``base.attr = value`` calls: the setter of a property, or ``__setattr__``."""
+    for one in base.each():
+        if one.kind != "instance":
+            continue
+        maker = one.bound if one.level != OUTSIDE else None
+        local = (maker.fields or {}).get(("setter", attr)) if maker is not None else None
+        setter = local.but(bound=one) if local is not None else engine.resolver.setter(one, attr)
+        if setter is not None:
+            engine.call(setter, [value], {}, frame, node)
+    ask(engine, base, ("__setattr__",), frame, node, [engine.unknown(frame.level), value])
+
+
+def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> bool | None:
+    """Evaluate an expression of which only the truth counts; return it where it is known."""
+    value = read(engine, node, frame)
+    ask(engine, value, TRUTH, frame, node)
+    return value.obj if is_truth(value) else says_tracing(node, frame)
+
+
+def is_truth(value: Value) -> bool:
+    """Say whether a value is known to be True, or False, while tracing."""
+    return value.level != OUTSIDE and (value.obj is True or value.obj is False)
+
+
+#: What functions and variables are called that tell whether a trace is in progress: it is.
+_TRACING = re.compile(r"_*(?:(?:is|in|under)_)?(?:tracing|traced|tracer)\Z")
+
+
+def says_tracing(node: ast.expr, frame: Frame) -> bool | None:
+    """Return the truth of ``tracing`` and ``not is_tracing()``; None of other tests.
+
+    A variable must be the function's own: what others hold is what they hold.
+    """
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            found = says_tracing(inner, frame)
+            return None if found is None else not found
+        case ast.BoolOp(op=op, values=values):
+            decides = isinstance(op, ast.Or)
+            parts = [says_tracing(v, frame) for v in values]
+            return decides if decides in parts else None
+        case ast.Name(id=name):
+            own = name in frame.facts.bound or frame.owner(name) is not None
+            return True if own and _TRACING.match(name) else None
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return True if _TRACING.match(name) else None
+        case _:
+            return None
+
+
+def draw(
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, *, explicit: bool = False
+) -> None:
+    """Check that an object may be iterated over: drawn from, where it is an iterator."""
+    ask(engine, value, ITERATED, frame, node)
+    for one in value.each():
+        name = one.name or "an iterator"
+        if one.argument and (explicit or one.kind in ("iterator", "generator", "file")):
+            engine.report(rules.ArgumentIterator, frame, node, name)
+        elif one.argument:
+            continue
+        elif one.kind in ("iterator", "generator", "file"):
+            if one.level == OUTSIDE:
+                engine.report(rules.OuterIterator, frame, node, name)
+            elif one.level < frame.level and one.name:
+                engine.report(rules.CallbackLeak, frame, node, name, "drawn from")
+        elif one.level == OUTSIDE and explicit and one.kind in ("", "instance"):
+            engine.report(rules.OuterIterator, frame, node, name)
+        else:
+            use(engine, one, frame, node)
+
+
+def manage(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Enter and leave a context manager; return what ``as`` binds."""
+    found: list[Value] = []
+    for one in value.each():
+        if one.kind == "context":
+            found.append((one.fields or {})[None])
+            continue
+        if one.kind == "instance" or (one.level == OUTSIDE and one.kind == "file"):
+            enter = take_attribute(engine, one, "__enter__", frame, node)
+            seen = body_of(engine, enter) is not None
+            found.append(engine.call(enter, [], {}, frame, node) if seen else one)
+            leave = take_attribute(engine, one, "__exit__", frame, node)
+            if body_of(engine, leave) is not None:
+                engine.call(leave, [engine.unknown(frame.level)] * 3, {}, frame, node)
+            elif one.kind == "file":
+                engine.report(rules.FileAccess, frame, node, one.name)
+        else:
+            found.append(one)
+    return join(found) or value

@@ -1,0 +1,351 @@
+"""Statements: control, definitions and imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..scopes import Frame
+from ..values import CONTAINERS, OUTSIDE, Value, join
+from . import protocols
+from .calls import call_expr
+from .entry import body_of, define
+from .machine import Engine
+from .ownership import escape, mutate, read, use
+from .parts import take_attribute, take_element, take_item
+from .protocols import ask_truth, draw, manage
+from .stores import bind, is_outer_name, store
+
+_COPIES = CONTAINERS | {""}
+
+
+def block(engine: Engine, body: list[ast.stmt], frame: Frame) -> bool:
+    """Run statements in order; say whether control can leave at the end."""
+    for statement in body:
+        run = STATEMENTS.get(type(statement))
+        if run is not None and run(engine, statement, frame) is False:
+            return False
+    return True
+
+
+def either(engine: Engine, frame: Frame, *bodies: list[ast.stmt]) -> bool:
+    """Run alternatives from the same state, and join what they leave."""
+    before = frame.env
+    after: list[dict[str, Value]] = []
+    for body in bodies:
+        frame.env = dict(before)
+        if engine.block(body, frame):
+            after.append(frame.env)
+    frame.env = merged(after) if after else before
+    return bool(after)
+
+
+def merged(envs: list[dict[str, Value]]) -> dict[str, Value]:
+    """Return the state in which any of the given ones may hold."""
+    if len(envs) == 1:
+        return envs[0]
+    out: dict[str, Value] = {}
+    for name in dict.fromkeys(k for env in envs for k in env):
+        first = envs[0].get(name)
+        if all(env.get(name) is first for env in envs):
+            value: Value | None = first
+        else:
+            value = join(_owned([env.get(name) for env in envs]))
+        if value is not None:
+            out[name] = value
+    return out
+
+
+def _owned(values: list[Value | None]) -> list[Value | None]:
+    """Return the possibilities for a name, without an object of which another one is a copy.
+
+    ``if copy: d = d.copy()``: who asked for no copy has agreed to the change.
+    """
+    copied = [v.bound for v in values if v is not None and v.level != OUTSIDE and v.kind in _COPIES]
+    copied = [c for c in copied if c is not None and not c.others]
+    if not copied:
+        return values
+    return [v for v in values if v is None or v.others or not any(v.same(c) for c in copied)]
+
+
+def loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Any) -> None:
+    """Run a body until names stand for nothing new; twice is enough for what is reported."""
+    before = dict(frame.env)
+    for _ in range(2):
+        start()
+        engine.block(body, frame)
+        after = merged([before, frame.env])
+        settled = all(
+            name in before and (value is before[name] or value.same(before[name]))
+            for name, value in after.items()
+        )
+        frame.env = before = after
+        if settled:
+            break
+
+
+def _expr(engine: Engine, node: ast.Expr, frame: Frame) -> None:
+    value = node.value
+    if isinstance(value, ast.Call):
+        call_expr(engine, value, frame, used=False)
+    elif not isinstance(value, ast.Constant):
+        read(engine, value, frame)
+
+
+def _return(engine: Engine, node: ast.Return, frame: Frame) -> bool:
+    if node.value is not None:
+        value = engine.expr(node.value, frame)
+        escape(engine, value, frame, node.value)
+        frame.returns.append(value)
+    return False
+
+
+def _assign(engine: Engine, node: ast.Assign, frame: Frame) -> None:
+    if _is_threaded(node):
+        engine.threaded.add(id(node.value))
+    value = engine.expr(node.value, frame)
+    for target in node.targets:
+        store(engine, target, value, frame)
+
+
+def _is_threaded(node: ast.Assign) -> bool:
+    """Say whether ``top, s = s.pop()``: no list is bound to what it pops, so it is none."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Call(func=ast.Attribute() as f)):
+            return ast.dump(f.value) in (ast.dump(p).replace("Store()", "Load()") for p in parts)
+        case _:
+            return False
+
+
+def _ann_assign(engine: Engine, node: ast.AnnAssign, frame: Frame) -> None:
+    if node.value is not None:
+        store(engine, node.target, engine.expr(node.value, frame), frame)
+
+
+def _aug_assign(engine: Engine, node: ast.AugAssign, frame: Frame) -> None:
+    right = read(engine, node.value, frame)
+    target = node.target
+    if not isinstance(target, ast.Name):
+        store(engine, target, engine.unknown(frame.level), frame, augmented=True)
+        return
+    if is_outer_name(target.id, frame):
+        store(engine, target, engine.unknown(frame.level), frame)
+        return
+    # ``x += 1`` rebinds an array but changes a list, or a NumPy array, in place.
+    kinds = {v.kind for v in right.each()}
+    current = engine.expr(target, frame)
+    protocols.binary(engine, node.op, current, right, frame, node, in_place=True)
+    for one in current.each():
+        known = one.kind in CONTAINERS or one.kind == "ndarray"
+        if known or (one.argument and not one.kind and kinds & CONTAINERS):
+            mutate(engine, one, frame, node, "in place")
+        else:
+            use(engine, one, frame, target)
+    if not any(v.kind in CONTAINERS or v.kind == "ndarray" for v in current.each()):
+        bind(engine, target.id, engine.unknown(frame.level), frame, target)
+
+
+def _delete(engine: Engine, node: ast.Delete, frame: Frame) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            if is_outer_name(target.id, frame):
+                store(engine, target, engine.unknown(frame.level), frame)
+            frame.env.pop(target.id, None)
+        else:
+            store(engine, target, engine.unknown(frame.level), frame, deleted=True)
+
+
+def _if(engine: Engine, node: ast.If, frame: Frame) -> bool:
+    truth = ask_truth(engine, node.test, frame)
+    if truth is not None:
+        return engine.block(node.body if truth else node.orelse, frame)
+    return either(engine, frame, node.body, node.orelse)
+
+
+def _for(engine: Engine, node: ast.For | ast.AsyncFor, frame: Frame) -> None:
+    items = engine.expr(node.iter, frame)
+    draw(engine, items, frame, node.iter)
+    element = take_element(engine, items, frame)
+    loop(engine, frame, node.body, lambda: store(engine, node.target, element, frame))
+    engine.block(node.orelse, frame)
+
+
+def _while(engine: Engine, node: ast.While, frame: Frame) -> None:
+    loop(engine, frame, node.body, lambda: ask_truth(engine, node.test, frame))
+    engine.block(node.orelse, frame)
+
+
+def _try(engine: Engine, node: Any, frame: Frame) -> None:
+    before = dict(frame.env)
+    engine.block(node.body, frame)
+    ends = [frame.env]
+    for handler in node.handlers:
+        frame.env = merged([before, ends[0]])
+        if handler.type is not None:
+            engine.expr(handler.type, frame)
+        if handler.name:
+            bind(engine, handler.name, engine.unknown(frame.level), frame, handler)
+        if engine.block(handler.body, frame):
+            ends.append(frame.env)
+    frame.env = merged(ends)
+    engine.block(node.orelse, frame)
+    engine.block(node.finalbody, frame)
+
+
+def _with(engine: Engine, node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+    catching = engine.catching
+    for item in node.items:
+        value = engine.expr(item.context_expr, frame)
+        engine.catching = engine.catching or value.kind == "catching"
+        entered = manage(engine, value, frame, item.context_expr)
+        if item.optional_vars is not None:
+            store(engine, item.optional_vars, entered, frame)
+    engine.block(node.body, frame)
+    engine.catching = catching
+
+
+def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
+    subject = read(engine, node.subject, frame)
+    before, after = frame.env, [dict(frame.env)]
+    for case in node.cases:
+        frame.env = dict(before)
+        for part in ast.walk(case.pattern):
+            if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+                bind(engine, part.name, take_item(engine, subject, frame), frame, part)
+            elif isinstance(part, ast.MatchMapping) and part.rest:
+                bind(engine, part.rest, engine.unknown(frame.level), frame, part)
+            elif isinstance(part, ast.MatchValue):
+                read(engine, part.value, frame)
+        if case.guard is not None:
+            read(engine, case.guard, frame)
+        if engine.block(case.body, frame):
+            after.append(frame.env)
+    frame.env = merged(after)
+
+
+def _raise(engine: Engine, node: ast.Raise, frame: Frame) -> bool:
+    for part in (node.exc, node.cause):
+        if part is not None:
+            read(engine, part, frame)
+    return False
+
+
+def _leave(engine: Engine, node: ast.Break | ast.Continue, frame: Frame) -> bool:
+    return False
+
+
+def _assert(engine: Engine, node: ast.Assert, frame: Frame) -> None:
+    ask_truth(engine, node.test, frame)
+    if node.msg is not None:
+        read(engine, node.msg, frame)
+
+
+def _function_def(engine: Engine, node: Any, frame: Frame) -> None:
+    value = define(engine, node, frame)
+    for decorator in reversed(node.decorator_list):
+        value = decorate(engine, decorator, value, frame)
+    bind(engine, node.name, value, frame, node)
+
+
+def _class_def(engine: Engine, node: ast.ClassDef, frame: Frame) -> None:
+    bases = [engine.expr(base, frame) for base in node.bases]
+    fields: dict[Any, Value] = {("base", i): base for i, base in enumerate(bases)}
+    for part in node.body:
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            value = define(engine, part, frame)
+            marks = {getattr(d, "id", getattr(d, "attr", "")) for d in part.decorator_list}
+            if "setter" in marks:
+                fields["setter", part.name] = value
+                continue
+            if marks & {"property", "cached_property"}:
+                value = value.but(kind="property")
+            elif "staticmethod" in marks:
+                value = value.but(holder="static")
+            fields[part.name] = value
+        elif isinstance(part, ast.Assign):
+            value = engine.expr(part.value, frame)
+            for target in part.targets:
+                if isinstance(target, ast.Name):
+                    fields[target.id] = value
+        elif isinstance(part, ast.AnnAssign) and part.value is not None:
+            fields[getattr(part.target, "id", "")] = engine.expr(part.value, frame)
+        else:
+            # Its names are the class's: those of the function stay as they were.
+            before = dict(frame.env)
+            engine.block([part], frame)
+            frame.env = before
+    value = Value("class", frame.level, name=node.name, fields=fields)
+    for base in bases:
+        for one in base.each():
+            hook = take_attribute(engine, one, "__init_subclass__", frame, node)
+            if body_of(engine, hook) is not None:
+                engine.call(hook.but(bound=None), [value], {}, frame, node)
+    for decorator in reversed(node.decorator_list):
+        value = decorate(engine, decorator, value, frame)
+    bind(engine, node.name, value, frame, node)
+
+
+def _import(engine: Engine, node: ast.Import, frame: Frame) -> None:
+    for alias in node.names:
+        ref = alias.name if alias.asname else alias.name.partition(".")[0]
+        name = alias.asname or ref
+        value = Value("module", OUTSIDE, name=name, ref=ref, constant=True, holder="import")
+        bind(engine, name, value, frame, node)
+
+
+def _import_from(engine: Engine, node: ast.ImportFrom, frame: Frame) -> None:
+    for alias in node.names:
+        name = alias.asname or alias.name
+        module = Value("module", OUTSIDE, name="", ref=node.module or "", constant=True,
+                       holder="import")  # fmt: skip
+        value = None
+        if not node.level:
+            value = engine.resolver.attribute(module, alias.name)
+            value = value or Value("", OUTSIDE, ref=f"{node.module}.{alias.name}")
+            value = value.but(name=name, constant=True)
+        bind(engine, name, value or engine.unknown(frame.level), frame, node)
+
+
+def decorate(engine: Engine, decorator: ast.expr, value: Value, frame: Frame) -> Value:
+    """Apply a decorator of an inner function."""
+    if isinstance(decorator, ast.Call):
+        maker = call_expr(engine, decorator, frame, used=True)
+    else:
+        maker = engine.expr(decorator, frame)
+    made = [engine.call(one, [value], {}, frame, decorator) for one in maker.each()]
+    found = join(made)
+    if found is None:
+        return value
+    known = found.function or found.kind in ("traced", "partial", "function")
+    return found if known else value
+
+
+#: What runs a statement, by the type of its node; False says that control never goes on. Nothing
+#: runs ``pass``, ``global``, ``nonlocal``, and type aliases.
+STATEMENTS: Final[Mapping[type[ast.AST], Callable[[Engine, Any, Frame], bool | None]]] = {
+    ast.Break: _leave,
+    ast.Continue: _leave,
+    ast.Expr: _expr,
+    ast.Return: _return,
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.Delete: _delete,
+    ast.If: _if,
+    ast.For: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.Match: _match,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.FunctionDef: _function_def,
+    ast.ClassDef: _class_def,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.AsyncFor: _for,
+    ast.AsyncWith: _with,
+    ast.TryStar: _try,
+    ast.AsyncFunctionDef: _function_def,
+}

@@ -1,0 +1,126 @@
+"""What assignment binds, and what it changes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .. import rules
+from ..scopes import Frame
+from ..values import CONTAINERS, OUTSIDE, Value, join
+from . import protocols
+from .machine import Engine
+from .ownership import mutate, read
+from .parts import take_item
+
+
+def is_outer_name(name: str, frame: Frame) -> bool:
+    """Say whether assignment to a name writes a variable that is not the function's own."""
+    return name in frame.facts.globals or name in frame.facts.nonlocals
+
+
+def bind(engine: Engine, name: str, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Bind a name: the function's own, or a global or variable of a function around."""
+    if name in frame.facts.globals:
+        engine.report(rules.GlobalWrite, frame, node, name)
+    elif name in frame.facts.nonlocals:
+        owner = frame.owner(name)
+        if owner is None:
+            engine.report(rules.NonlocalWrite, frame, node, name)
+        elif owner.level < frame.level:
+            engine.report(rules.CallbackLeak, frame, node, name, "nonlocal")
+        else:
+            owner.env[name] = join([owner.env.get(name), value]) or value
+    else:
+        frame.env[name] = value
+
+
+def store(
+    engine: Engine, target: ast.expr, value: Value, frame: Frame,
+    *, augmented: bool = False, deleted: bool = False,
+) -> None:  # fmt: skip
+    """Assign to a target of any form."""
+    if isinstance(target, ast.Name):
+        bind(engine, target.id, value, frame, target)
+    elif isinstance(target, ast.Starred):
+        store(engine, target.value, Value("list", frame.level, fields={None: value}), frame)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        if any(one.kind in ("iterator", "generator", "file") for one in value.each()):
+            protocols.draw(engine, value, frame, target)
+        for i, part in enumerate(target.elts):
+            store(engine, part, take_item(engine, value, frame, i), frame)
+    elif isinstance(target, ast.Attribute):
+        base = engine.expr(target.value, frame)
+        put(engine, base, target.attr, value)
+        protocols.assign(engine, base, target.attr, value, frame, target)
+        mutate(engine, base, frame, target, target.attr, attribute=True)
+    elif isinstance(target, ast.Subscript):
+        base = engine.expr(target.value, frame)
+        index = read(engine, target.slice, frame)
+        key = target.slice
+        put(engine, base, ("item", key.value) if isinstance(key, ast.Constant) else None, value)
+        what = "del" if deleted else "item assignment"
+        method = "__delitem__" if deleted else "__setitem__"
+        protocols.ask(engine, base, (method,), frame, target, [index, value])
+        for one in base.each():
+            if one.argument and not one.kind and _is_ref(one, key):
+                continue
+            array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
+            if array and not deleted and (one.level == frame.level or not one.level):
+                shown = ast.unparse(key)
+                method = "add" if augmented else "set"
+                text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
+                engine.report(rules.ArrayItemWrite, frame, target, one.name, text)
+            else:
+                _write_item(engine, one, key, frame, target, what)
+
+
+def _write_item(
+    engine: Engine, one: Value, key: ast.expr, frame: Frame, node: ast.AST, what: str
+) -> None:
+    """Report ``d[key] = v``; of ``globals()`` and ``vars(obj)``, as what it binds."""
+    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    owner, dot, last = one.name.rpartition(".")
+    if one.name == "globals()" and text and one.level == OUTSIDE:
+        engine.report(rules.GlobalWrite, frame, node, text)
+    elif last == "__dict__" and dot and text:
+        mutate(engine, one.but(name=owner), frame, node, text, attribute=True)
+    else:
+        mutate(engine, one, frame, node, what)
+
+
+def put(engine: Engine, base: Value, key: Any, value: Value) -> None:
+    """Remember what a local object holds."""
+    for one in base.each():
+        if one.fields is not None and one.level != OUTSIDE:
+            one.fields[key] = join([one.fields.get(key), value]) or value
+
+
+def bind_target(engine: Engine, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Bind the target of a comprehension, whose names are never global."""
+    if isinstance(target, ast.Name):
+        frame.env[target.id] = value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for i, part in enumerate(target.elts):
+            bind_target(engine, part, take_item(engine, value, frame, i), frame)
+    elif isinstance(target, ast.Starred):
+        bind_target(engine, target.value, engine.unknown(frame.level), frame)
+    else:
+        store(engine, target, value, frame)
+
+
+def _is_ref(value: Value, key: ast.expr) -> bool:
+    """Say whether ``x_ref[...] = v`` writes a mutable reference, which is there to be written."""
+    whole = isinstance(key, ast.Constant) and key.value is ...
+    return whole or value.name.rpartition(".")[2].endswith(("_ref", "_refs"))
+
+
+def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:
+    """Guess from an index whether ``x[index] = v`` is meant for an array: a string never is."""
+    if value.kind in CONTAINERS:
+        return False
+    if isinstance(key, ast.JoinedStr) or (
+        isinstance(key, ast.Constant) and isinstance(key.value, str)
+    ):
+        return False
+    return not (index.kind == "scalar" and index.obj.__class__ is str)

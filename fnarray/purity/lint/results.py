@@ -1,0 +1,187 @@
+"""What earlier runs found, kept by the content of each file and of all that it imports.
+
+One entry of the cache holds a project: the digest of each file, which files its names were looked
+for in, and what it gave. A file's outcome holds while nothing that it can reach has changed, and
+every name still leads to the same file. The entry is whole or none, and tied to the linter's own
+source and to Python's version, whose parser it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...core import store
+from ..findings import Finding
+from .config import Settings
+from .linter import Inner, Outcome
+from .project import Project
+from .source import SourceFile, read
+
+#: The settings that the outcome of a file depends on; the others select from it.
+_SETTINGS = ("root", "src", "transforms", "trusted", "impure", "max_unrolled")
+_PURITY = Path(__file__).parents[1]
+
+
+@dataclass
+class Record:
+    """A file as it was: its digest, where its imports start, and what they led to."""
+
+    digest: str
+    root: str
+    asked: dict[str, str | None] = field(default_factory=dict)
+
+
+class Results:
+    """The outcomes of a project's files."""
+
+    def __init__(self, settings: Settings) -> None:
+        given = [str(Path.cwd()), *(str(getattr(settings, name)) for name in _SETTINGS)]
+        self.key = f"l_{hashlib.sha256(json.dumps(given).encode()).hexdigest()[:32]}"
+        self.project = Project(settings)
+        self.records: dict[str, Record] = {}
+        self.outcomes: dict[str, Any] = {}
+        payload = store.get(self.key, _mark())
+        if payload is not None:
+            known = json.loads(payload)
+            self.records = {path: Record(*row) for path, row in known["files"].items()}
+            self.outcomes = known["outcomes"]
+
+    def hold(self, given: Iterable[SourceFile]) -> dict[str, Outcome]:
+        """Return the outcomes of the files whose surroundings did not change, by path.
+
+        Those of all files that changed, or reach one that did, are dropped.
+        """
+        sources = {source.path: source for source in given}
+        changed = {path for path in self._reached(sources) if self._is_changed(path, sources)}
+        for path in self._reaching(changed):
+            self.outcomes.pop(path, None)
+        for path in changed:
+            self.records.pop(path, None)
+        return {p: _outcome(self.outcomes[p]) for p in sources.keys() & self.outcomes.keys()}
+
+    def _reached(self, paths: Iterable[str]) -> set[str]:
+        """Return the files, and all that their names were looked for in."""
+        found: set[str] = set()
+        waiting = list(paths)
+        while waiting:
+            path = waiting.pop()
+            if path not in found:
+                found.add(path)
+                if path in self.records:
+                    waiting += filter(None, self.records[path].asked.values())
+        return found
+
+    def _reaching(self, changed: set[str]) -> set[str]:
+        """Return the files that changed, and all whose names led to one."""
+        users: defaultdict[str, list[str]] = defaultdict(list)
+        for path, record in self.records.items():
+            for target in filter(None, record.asked.values()):
+                users[target].append(path)
+        found: set[str] = set()
+        waiting = list(changed)
+        while waiting:
+            path = waiting.pop()
+            if path not in found:
+                found.add(path)
+                waiting += users[path]
+        return found
+
+    def _is_changed(self, path: str, sources: dict[str, SourceFile]) -> bool:
+        record = self.records.get(path)
+        if record is None:
+            return True
+        folder = Path(path).parent
+        if record.root != str(self.project.import_root(folder)):
+            return True
+        if (sources.get(path) or read(path)).digest != record.digest:
+            return True
+        return any(
+            not _same(self.project.locate(dotted, folder), target)
+            for dotted, target in record.asked.items()
+        )
+
+    def add(self, outcomes: Iterable[Outcome], records: dict[str, Record]) -> None:
+        """Take in what was found, and the files that were opened on the way."""
+        for path, record in records.items():
+            before = self.records.get(path)
+            if before is not None and before.digest == record.digest:
+                record.asked = before.asked | record.asked
+            self.records[path] = record
+        self.outcomes |= {o.path: astuple(o) for o in outcomes if not o.crashes}
+
+    def write(self) -> None:
+        """Keep everything for the next run, but for files that are gone."""
+        for path in [path for path in self.records if not Path(path).exists()]:
+            del self.records[path]
+            self.outcomes.pop(path, None)
+        files = {path: astuple(record) for path, record in self.records.items()}
+        text = json.dumps({"files": files, "outcomes": self.outcomes})
+        store.put(self.key, text.encode(), _mark())
+
+
+def records_of(project: Project, given: Iterable[SourceFile]) -> dict[str, Record]:
+    """Return the files that an analysis was given or opened, as they are now."""
+    found: dict[str, Record] = {}
+    for source in given:
+        found[source.path] = Record(source.digest, str(project.import_root(_folder(source.path))))
+    for module in project.loaded():
+        root = str(project.import_root(_folder(module.path)))
+        asked = found[module.path] = Record(module.source.digest, root)
+        for dotted, target in module.asked.items():
+            if target is not None:
+                asked.asked[dotted] = target.path
+                continue
+            path = project.locate(dotted, _folder(module.path))
+            asked.asked[dotted] = None if path is None else str(path)
+            if path is not None:  # it is there, and cannot be parsed
+                digest, root = read(path).digest, str(project.import_root(path.parent))
+                found.setdefault(str(path), Record(digest, root))
+    return found
+
+
+def _folder(path: str) -> Path:
+    return Path(path).parent
+
+
+def _same(path: Path | None, before: str | None) -> bool:
+    if path is None or before is None:
+        return path is before
+    return str(path) == before or os.path.realpath(path) == os.path.realpath(before)
+
+
+def _outcome(row: list[Any]) -> Outcome:
+    path, found, inner, traced, entered, _ = row
+    return Outcome(
+        path,
+        [_finding(f) for f in found],
+        [Inner(_keys(a), [_finding(f) for f in found], _keys(e)) for a, found, e in inner],
+        _keys(traced),
+        _keys(entered),
+    )
+
+
+def _finding(row: list[Any]) -> Finding:
+    *fields, path = row
+    return Finding(*fields, path=tuple(path))
+
+
+def _keys(rows: list[Any]) -> list[tuple[str, int, int]]:
+    return [(file, line, column) for file, line, column in rows]
+
+
+@cache
+def _mark() -> str:
+    """Return what an entry is tied to: the linter's source, and the version of Python."""
+    digest = hashlib.sha256(repr((sys.version_info, [f.name for f in fields(Finding)])).encode())
+    for path in sorted(_PURITY.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,96 @@
+"""What the native compiler says of the short loops in a recurrence, and that bits stay Numba's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cpu.build import KernelSource
+from fnarray.compile.cpu.native import kernel, shared
+from tests.compilers.compare import Report, both
+
+pytestmark = pytest.mark.cpu
+
+#: Two variables stand for two arrays in turn; ``TURN`` is the body of a loop over their elements.
+TEXT = """
+def kernel(x, w0, w1, w2, n, steps):
+    mode = fk.rounding.flush_subnormal()
+    c0 = f32(0.5)
+    p0 = w0
+    q0 = w1
+    odd0 = False
+    for s0 in range(steps):
+        for i0 in range(n):
+            TURN
+        p0, q0 = q0, p0
+        odd0 = not odd0
+    if odd0:
+        for i1 in range(n):
+            q0[i1] = p0[i1]
+    fk.rounding.restore(mode)
+"""
+#: What LLVM is told of a loop in which no turn meets another one in memory.
+FREE = "llvm.loop.parallel_accesses"
+SIGNATURE = ("f32[1]", "f32[1]", "f32[1]", "f32[1]", "i64", "i64")
+LINES = "\n            "
+
+FREE_TURNS = (
+    "q0[i0] = p0[i0] * c0 + x[i0]",
+    "q0[i0] = p0[u(i0 + 1)] * c0 + x[u(i0 + 2)]",
+    f"t0 = p0[i0]{LINES}q0[i0] = t0 + x[u(i0 + n - n)]{LINES}w2[u(n + i0)] = t0",
+    f"t0 = (p0[i0], c0, x[i0]){LINES}q0[i0] = t0[i0 % 3] + x[u(i0 + 1)]",
+)
+BOUND_TURNS = (
+    "q0[u(i0 + 1)] = q0[i0] * c0 + x[i0]",
+    "q0[i0] = p0[i0] * c0 + w0[i0]",
+    "q0[u(i0 // 2)] = p0[i0] * c0",
+    "q0[u(2 * i0)] = p0[i0] * c0",
+    "q0[u(min(i0, 3))] = p0[i0] * c0",
+    f"q0[i0] = p0[i0] * c0{LINES}if i0 > 2:{LINES}    q0[u(i0 - 1)] = c0",
+)
+
+
+def text_of(turn: str) -> KernelSource:
+    return KernelSource(TEXT.replace("TURN", turn), SIGNATURE)
+
+
+@pytest.mark.parametrize("turn", [*FREE_TURNS, *BOUND_TURNS])
+def test_a_recurrence_has_the_bits_of_numba(turn):
+    """Whatever LLVM is told of its loops, for even and odd steps, and turns that fill no vector."""
+    report = Report()
+    run = both(report, text_of(turn))
+    numbers = np.random.default_rng(0).uniform(1.0, 2.0, 200).astype(np.float32)
+    for n in (0, 1, 3, 8, 31, 64, 90):
+        for steps in (1, 2, 5):
+            run(numbers, numbers[::-1].copy(), *np.zeros((2, 200), np.float32), n, steps)
+    assert not report.differences, report.differences[0]
+    assert not report.fallbacks
+
+
+@pytest.mark.parametrize("turn", FREE_TURNS)
+def test_turns_that_do_not_meet_are_told(turn):
+    """LLVM needs no test of whether the arrays overlap, which it would make before each loop."""
+    assert kernel.lower("k", text_of(turn), 512).count(FREE) == 2
+
+
+@pytest.mark.parametrize("turn", BOUND_TURNS)
+def test_turns_that_may_meet_are_not_told(turn):
+    """One reads what another writes, two write one element, or an array has two names."""
+    assert kernel.lower("k", text_of(turn), 512).count(FREE) == 1  # the last loop
+
+
+def test_functions_used_very_often_are_called():
+    """Or the time to compile a long body has no measure; bits are those of the pasted text."""
+    step = "t0 = vm.exp(t0 * c0)"
+    few, many = (
+        text_of(LINES.join(["t0 = x[i0]", *[step] * n, "q0[i0] = t0 + p0[i0]"]))
+        for n in (shared.MANY - 1, shared.MANY)
+    )
+    assert "vector-function-abi-variant" not in kernel.lower("k", few, 512)
+    assert "vector-function-abi-variant" in kernel.lower("k", many, 512)
+    report = Report()
+    run = both(report, many)
+    numbers = np.random.default_rng(0).uniform(-1.0, 1.0, 100).astype(np.float32)
+    for n in (1, 16, 37):
+        run(numbers, *np.zeros((3, 100), np.float32), n, 2)
+    assert not report.differences, report.differences[0]

@@ -1,0 +1,68 @@
+"""What findings say: the object as the user wrote it, each cause once, no call twice in a row."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from fnarray.purity import check
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import read
+
+SOURCE = """
+import contextvars
+import fnarray
+class Box: ...
+box, table = Box(), dict(a=1.0, b=2.0)
+current = contextvars.ContextVar("current")
+@fnarray.jit
+def f(x):
+    {line}
+    return x
+def again(x, n):
+    table["n"] = n
+    return x if not n else again(x, n - 1)
+"""
+#: A line, and how each of its findings begins.
+SAID = {
+    'setattr(box, "w", x)': ["sets 'box.w'"],
+    "setattr(box, str(x), x)": ["sets 'box.<computed>'"],
+    'delattr(box, "w")': ["sets 'box.w'"],
+    'object.__setattr__(box, "w", x)': ["sets 'box.w'"],
+    "current.set(x)": ["changes 'current'"],
+    'globals()["last"] = x': ["writes the global 'last'"],
+    'vars(box)["w"] = x': ["sets 'box.w'"],
+    'box.__dict__["w"] = x': ["sets 'box.w'"],
+    'x = table["a"] * x + table["b"] * table["a"]': ["reads 'table'"],
+    'x = table["a"] * x + current.get()': ["reads 'table'", "reads 'current'"],
+    'table["c"] = table["a"] + table["b"]': ["changes 'table'"],
+}
+
+
+def both(line, folder):
+    """Return the findings of the checker of live functions, and of the linter."""
+    path = folder / "said.py"
+    path.write_text(SOURCE.format(line=line))
+    spec = importlib.util.spec_from_file_location("said", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return check(module.f), lint([read(path)], Settings(root=folder)).findings
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_the_object_is_named_as_written_and_once(line, tmp_path):
+    """Both front ends say the same, and one thing for each cause."""
+    for found in both(line, tmp_path):
+        assert len(found) == len(SAID[line]), [f.message for f in found]
+        for finding, begins in zip(found, SAID[line], strict=True):
+            assert finding.message.startswith(begins), finding.message
+
+
+def test_no_call_is_said_twice_in_a_row(tmp_path):
+    """A function that calls itself stands once in the chain of calls."""
+    for found in both("x = again(x, 3)", tmp_path):
+        (finding,) = found
+        assert finding.path[-1] == "again"
+        assert finding.path.count("again") == 1
