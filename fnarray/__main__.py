@@ -107,7 +107,10 @@ def run(argv: Sequence[str]) -> int:
     if not module and not Path(rest[0]).exists():
         print(f"fnarray: {rest[0]!r} is no file.", file=sys.stderr)
         return 2
-    importlib.import_module("fnarray.as_jax")
+    import runpy
+
+    from . import as_jax  # noqa: F401 - from here on jax is fnarray
+
     sys.argv = list(rest)
     if module:
         sys.path.insert(0, str(Path.cwd()))

@@ -12,7 +12,8 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
-from ..core.trace import tracing
+from ..core.trace import EagerTrace, tracing
+from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
 from .stages import struct_of
 
