@@ -84,13 +84,10 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any]] = []
-        others = [not isinstance(x, Array) for x in batches]
+        ours = [isinstance(x, Array) for x in batches]
 
         def flat(*xs: Any) -> list[Any]:
-            given = iter(xs)
-            a, k = spec.unflatten(
-                [x if other else next(given) for x, other in zip(batches, others, strict=True)]
-            )
+            a, k = spec.unflatten(_replaced(ours, batches, xs))
             with admit(fun, "vmap"):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
@@ -100,22 +97,22 @@ def vmap(
                     _check_result(fun, x)
             return outs
 
-        mine = [not other for other in others]
-        outs, flags = batch(
-            flat, axis, chosen(mine, batches), chosen(mine, batched), f"vmap({fun_name(fun)})"
-        )
+        some = chosen(ours, batches), chosen(ours, batched)
+        outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
         ((out, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
-        return out_spec.unflatten(
-            [
-                _placed(axis, k, x, f, place, fun)
-                for k, (x, f, place) in enumerate(zip(outs, flags, places, strict=True))
-            ]
-        )
+        placed = enumerate(zip(outs, flags, places, strict=True))
+        return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return items, those that are flagged replaced by others in order."""
+    given = iter(others)
+    return [next(given) if f else x for f, x in zip(flags, items, strict=True)]
 
 
 def _is_keys(x: Any) -> bool:
