@@ -21,9 +21,13 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, Array)
 
 
+def _array_at(path: Any, x: Any) -> bool:
+    return isinstance(x, Array)
+
+
 def _or_array(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[..., bool]:
     if is_leaf is None:
-        return (lambda path, x: isinstance(x, Array)) if takes_path else _is_array
+        return _array_at if takes_path else _is_array
     return lambda *args: isinstance(args[-1], Array) or is_leaf(*args)
 
 

@@ -47,6 +47,12 @@ class Overlay(Array):
 
     __slots__ = ("_base",)
 
+    _base: Any
+
+    def column(self, k: int) -> Any:
+        """Return one word of each element."""
+        return self._base[..., k]
+
     @property
     def kind(self) -> OverlayAval:
         """What is known of it without its words."""
@@ -78,20 +84,16 @@ def moving(f: F) -> F:
             kind = next((type(x) for x in leaves if isinstance(x, Overlay)), None)
             if kind is None:
                 raise
-        columns = []
+        columns: list[Any] = []
         for k in range(2):
             some, given = spec.unflatten(
-                [_column(x, k) if isinstance(x, Overlay) else x for x in leaves]
+                [x.column(k) if isinstance(x, Overlay) else x for x in leaves]
             )
             columns.append(tree.flatten_spec(f(*some, **given)))
         (first, out), (second, _) = columns
         return out.unflatten([kind.of(_rows(x, y)) for x, y in zip(first, second, strict=True)])
 
     return cast(F, face)
-
-
-def _column(x: Overlay, k: int) -> Any:
-    return x._base[..., k]
 
 
 def _rows(x: Any, y: Any) -> Any:

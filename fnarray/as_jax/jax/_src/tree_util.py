@@ -28,7 +28,7 @@ class _Entry:
             return dict(zip(data, children, strict=True))
         if self.kind in (list, tuple):
             return self.kind(children)
-        made = _optree.register_pytree_node.get(self.kind, namespace=_NAMESPACE)
+        made: _Any = _optree.register_pytree_node.get(self.kind, namespace=_NAMESPACE)
         return made.unflatten_func(data, children)
 
 
