@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
         dtypes,
         errors,
         experimental,
+        export,
         extend,
         flatten_util,
         interpreters,
@@ -40,6 +41,7 @@ if _TYPE_CHECKING:
         ops,
         purity,
         random,
+        ref,
         scipy,
         sharding,
         stages,
@@ -112,6 +114,11 @@ if _TYPE_CHECKING:
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
+    from .core.ref import Ref as Ref
+    from .core.ref import empty_ref as empty_ref
+    from .core.ref import free_ref as free_ref
+    from .core.ref import freeze as freeze
+    from .core.ref import new_ref as new_ref
     from .purity.live import assume_pure as assume_pure
     from .runtime.device import Device as Device
     from .runtime.device import devices as devices
@@ -145,14 +152,15 @@ _HOMES = {
     ".core.array": "Array",
     ".core.avals": "ShapeDtypeStruct",
     ".core.dtypes": "float0",
+    ".core.ref": "Ref empty_ref free_ref freeze new_ref",
     ".purity.live": "assume_pure",
     ".runtime.device": "Device devices",
     ".runtime.mesh": "make_mesh",
 }
 _MODULES = """
     ad_checkpoint api_util checkpoint_policies custom_derivatives debug dlpack dtypes errors
-    experimental extend flatten_util interpreters lax nn numpy ops purity random scipy sharding
-    stages test_util tree tree_util typing
+    experimental export extend flatten_util interpreters lax nn numpy ops purity random ref scipy
+    sharding stages test_util tree tree_util typing
 """
 
 __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)

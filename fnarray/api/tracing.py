@@ -12,6 +12,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
+from ..core.ref import Ref
 from ..core.trace import EagerTrace, tracing
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
@@ -125,4 +126,6 @@ def typeof(x: Any) -> ShapedArray | OverlayAval:
     TypeError
         ``x`` is no array and no number.
     """
+    if type(x) is Ref:
+        return x.aval
     return x.kind if isinstance(x, Overlay) else aval_of(x)

@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
+from ..core.ref import Ref
 from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
@@ -456,7 +457,7 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
 
-_NUMBERS = (bool, int, float, complex)
+_NO_VALUES = (bool, int, float, complex, Ref)
 
 
 class _VJPCall(_CustomCall):
@@ -477,16 +478,16 @@ class _VJPCall(_CustomCall):
         outs = [result(x, k, out, fwd) for k, x in enumerate(outs)]
         self.check_primals("VJP fwd", fwd, outs, spec)
         kept, res_spec = tree.flatten_spec(held)
-        # Python's numbers stay what they are: the way back may branch on them.
-        numbers = {k: x for k, x in enumerate(kept) if type(x) in _NUMBERS}
-        residuals = [result(x, k, held, fwd) for k, x in enumerate(kept) if k not in numbers]
+        # Python's numbers stay what they are, that the way back may branch on them, and so do Refs,
+        # to be written by it.
+        apart = {k: x for k, x in enumerate(kept) if type(x) in _NO_VALUES}
+        residuals = [result(x, k, held, fwd) for k, x in enumerate(kept) if k not in apart]
         avals = [as_array(x).aval for x in primals]
 
         def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            given = iter(residuals)
-            places = range(res_spec.num_leaves)
-            whole = [numbers[k] if k in numbers else next(given) for k in places]
-            return self.back(res_spec.unflatten(whole), spec, cts, avals)
+            rest = iter(residuals)
+            every = [apart[k] if k in apart else next(rest) for k in range(res_spec.num_leaves)]
+            return self.back(res_spec.unflatten(every), spec, cts, avals)
 
         return outs, residuals, back
 
@@ -507,7 +508,8 @@ class _VJPCall(_CustomCall):
                 f"primal function, but got bwd output structure {tree.structure(out)} for primal "
                 f"input structure {tree.PyTreeDef(given.spec)}."
             )
-        return [self._cotangent(c, a, k) for k, (c, a) in enumerate(zip(found, avals, strict=True))]
+        numbers = given.of_arrays(range(len(found)))
+        return [self._cotangent(found[k], a, k) for k, a in zip(numbers, avals, strict=True)]
 
     def _cotangent(self, c: Any, aval: Any, k: int) -> Any:
         wanted = tangent_aval(aval)

@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-
-class AbstractRef:
-    """What is known of a Ref while it is traced, as some libraries tell them from arrays."""
+from fnarray.core.ref import AbstractRef as AbstractRef
+from fnarray.core.ref import TransformedRef as TransformedRef
