@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
         errors,
         example_libraries,
         experimental,
+        export,
         flatten_util,
         lax,
         nn,
@@ -39,6 +40,7 @@ if _TYPE_CHECKING:
         ops,
         purity,
         random,
+        ref,
         scipy,
         sharding,
         stages,
@@ -127,6 +129,11 @@ if _TYPE_CHECKING:
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
+    from .core.ref import Ref as Ref
+    from .core.ref import empty_ref as empty_ref
+    from .core.ref import free_ref as free_ref
+    from .core.ref import freeze as freeze
+    from .core.ref import new_ref as new_ref
     from .purity.live import assume_pure as assume_pure
     from .runtime.ambient import set_mesh as set_mesh
     from .runtime.device import Device as Device
@@ -168,6 +175,7 @@ _HOMES = {
     ".core.array": "Array",
     ".core.avals": "ShapeDtypeStruct",
     ".core.dtypes": "float0",
+    ".core.ref": "Ref empty_ref free_ref freeze new_ref",
     ".purity.live": "assume_pure",
     ".runtime.device": "Device devices",
     ".runtime.ambient": "set_mesh",
@@ -175,8 +183,8 @@ _HOMES = {
 }
 _MODULES = """
     ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors
-    example_libraries experimental flatten_util lax nn numpy ops purity random scipy sharding stages
-    test_util tree tree_util typing
+    example_libraries experimental export flatten_util lax nn numpy ops purity random ref scipy
+    sharding stages test_util tree tree_util typing
 """
 
 #: Names of JAX's that are not here, by the reason.

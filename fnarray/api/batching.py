@@ -6,11 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..control.admission import admit
-from ..control.signature import argument_paths, fun_name, fun_text
+from ..control.refs import refs_given
+from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
-from ..core.trace import Tracer
+from ..core.ref import Ref, local, store, value_of
+from ..core.trace import Tracer, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
@@ -82,19 +84,19 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any]] = []
+        refs = _MappedRefs(leaves, axes)
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = spec.unflatten(xs)
-            with admit(fun, "vmap"):
+            a, k = spec.unflatten(refs.inside(xs))
+            with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, out_spec))
-            for x in outs:
-                if not isinstance(x, Array):
-                    _check_result(fun, x)
-            return outs
+            _check_results(fun, outs)
+            return [*outs, *refs.left()]
 
         outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        outs, flags = refs.stored(axis, batches, outs, flags)
         ((out, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
@@ -107,6 +109,43 @@ def vmap(
         )
 
     return mapped
+
+
+class _MappedRefs:
+    """Refs among the arguments of a mapped function: each example has a part of its own.
+
+    One that is not mapped is the same for all, and may be read.
+    """
+
+    def __init__(self, leaves: Sequence[Any], axes: Sequence[int | None]):
+        self.given = {k: x for k, x in enumerate(leaves) if type(x) is Ref}
+        self.axes = {k: a for k in self.given if (a := axes[k]) is not None}
+        self._parts: dict[int, Ref] = {}
+
+    def inside(self, xs: Sequence[Any]) -> list[Any]:
+        """Return arguments of one example, Refs in the places of their values."""
+        self._parts = {k: local(state.trace, xs[k]) for k in self.axes}
+        refs = self.given | self._parts
+        return [refs.get(k, x) for k, x in enumerate(xs)]
+
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Statics:
+        """Return the arguments that hold Refs, for the analysis of the function."""
+        return refs_given(args, kwargs) if self.given else ()
+
+    def left(self) -> list[Any]:
+        """Return the values that one example leaves in its parts."""
+        return [value_of(part) for part in self._parts.values()]
+
+    def stored(
+        self, axis: Axis, before: Sequence[Any], outs: Sequence[Any], flags: Sequence[bool]
+    ) -> tuple[Sequence[Any], Sequence[bool]]:
+        """Write what all examples left, the last of their results; return the others."""
+        n = len(outs) - len(self.axes)
+        for (k, a), x, f in zip(self.axes.items(), outs[n:], flags[n:], strict=True):
+            if x is not before[k]:
+                ref = self.given[k]
+                store(ref, moveaxis(x if f else spread(x, axis), 0, a % ref.ndim))
+        return outs[:n], flags[:n]
 
 
 def _is_keys(x: Any) -> bool:
@@ -140,7 +179,7 @@ def checked_arrays(
     out = []
     for k, x in enumerate(leaves):
         try:
-            out.append(as_array(x))
+            out.append(value_of(x) if type(x) is Ref and what == "vmap" else as_array(x))
         except TypeError as error:
             path = argument_paths(fun, args, kwargs)[k]
             raise TypeError(
@@ -231,14 +270,17 @@ def size_of(
     )
 
 
-def _check_result(fun: Callable[..., Any], x: Any) -> None:
-    try:
-        aval_of(x)
-    except TypeError as error:
-        raise TypeError(
-            f"vmap: {fun_text(fun)} returned {x!r} of type {type(x)}, which is not a valid fnarray "
-            "type. Return arrays, numbers, and containers of them."
-        ) from error
+def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
+    for x in outs:
+        if isinstance(x, Array):
+            continue
+        try:
+            aval_of(x)
+        except TypeError as error:
+            raise TypeError(
+                f"vmap: {fun_text(fun)} returned {x!r} of type {type(x)}, which is not a valid "
+                "fnarray type. Return arrays, numbers, and containers of them."
+            ) from error
 
 
 def _placed(

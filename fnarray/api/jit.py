@@ -14,6 +14,7 @@ import numpy as np
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
+from ..control.refs import give_back, values_of
 from ..control.signature import (
     Signature,
     Statics,
@@ -202,6 +203,11 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
+            if t.written_refs is not None:
+                raise NotImplementedError(
+                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
+                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                )
             run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)
@@ -213,7 +219,7 @@ class Jitted:
             return found
         t = self._traced(signature)
         wait = config.first_call == "wait"
-        run = caller(t.closed, t.consts, t.out_spec, wait=wait)
+        run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if wait:
             recorder.keep(t)
         if config.recheck != "off":
@@ -228,8 +234,9 @@ class Jitted:
             from ..control.call import call  # and the transforms' rules for it: 10 ms
 
             return call(t, leaves)
-        outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
-        return t.out_spec.unflatten(outs)
+        operands = [*t.consts, *leaves]
+        outs = eval_graph(t.closed.jaxpr, (), values_of(operands), bind)
+        return t.out_spec.unflatten(give_back(operands, t.written, outs))
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict, Statics]:
         """Part arguments into traced ones and static ones; raise `ValueError` for those unfit."""

@@ -12,6 +12,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
+from ..core.ref import Ref
 from ..core.trace import no_trace, tracing
 from .jit import Jitted, jit
 from .stages import struct_of
@@ -121,4 +122,4 @@ def typeof(x: Any) -> ShapedArray:
     TypeError
         ``x`` is no array and no number.
     """
-    return aval_of(x)
+    return x.aval if type(x) is Ref else aval_of(x)

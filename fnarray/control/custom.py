@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
+from ..core.ref import Ref
 from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
 from ..core.trace import call_custom, state
@@ -475,11 +476,15 @@ class _VJPCall(_CustomCall):
         outs = [result(x, k, out, fwd) for k, x in enumerate(outs)]
         self.check_primals("VJP fwd", fwd, outs, spec)
         residuals, res_spec = tree.flatten_spec(held)
-        residuals = [result(x, k, held, fwd) for k, x in enumerate(residuals)]
+        # Refs go back as they are: to be written by the backward rule is what they are handed for.
+        refs = {k: x for k, x in enumerate(residuals) if type(x) is Ref}
+        residuals = [result(x, k, held, fwd) for k, x in enumerate(residuals) if k not in refs]
         avals = [as_array(x).aval for x in primals]
 
         def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-            return self.back(res_spec.unflatten(residuals), spec, cts, avals)
+            rest = iter(residuals)
+            every = [refs[k] if k in refs else next(rest) for k in range(res_spec.num_leaves)]
+            return self.back(res_spec.unflatten(every), spec, cts, avals)
 
         return outs, residuals, back
 
@@ -500,7 +505,8 @@ class _VJPCall(_CustomCall):
                 f"primal function, but got bwd output structure {tree.structure(out)} for primal "
                 f"input structure {tree.PyTreeDef(given.spec)}."
             )
-        return [self._cotangent(c, a, k) for k, (c, a) in enumerate(zip(found, avals, strict=True))]
+        numbers = given.of_arrays(range(len(found)))
+        return [self._cotangent(found[k], a, k) for k, a in zip(numbers, avals, strict=True)]
 
     def _cotangent(self, c: Any, aval: Any, k: int) -> Any:
         wanted = tangent_aval(aval)

@@ -414,6 +414,8 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     if kind not in python_scalar_dtypes:
         aval = getattr(x, "aval", None)
         if aval is not None:
+            if hasattr(aval, "inner_aval"):
+                raise TypeError(f"expected an array or a number, got a {aval}: read it, ref[...].")
             return aval.dtype, aval.weak_type
         dtype = getattr(x, "dtype", None)
         if isinstance(dtype, DType):

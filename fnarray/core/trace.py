@@ -183,6 +183,24 @@ class Trace:
         """Whether a tracer is one of this run's."""
         return tracer.frame is self
 
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref that was made outside."""
+        with within(self.parent):
+            return ref[...]
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give another value to a Ref that was made outside."""
+        if isinstance(value, Tracer) and self.owns(value):
+            raise self.refused(ref)
+        with within(self.parent):
+            ref[...] = value
+
+    def refused(self, ref: Any) -> Exception:
+        """Return the error of a value that belongs to this run, and is to be kept outside."""
+        return UnexpectedTracerError(
+            f"{self.name} writes a value of its own to a {ref.aval} of outside, at {user_source()}."
+        )
+
 
 class CustomCall:
     """A call of a function of flat arrays whose derivative is given beside it.
@@ -233,6 +251,8 @@ class GraphTrace(Trace):
         super().__init__(name)
         self.eqns: list[Eqn] = []
         self.constvars: dict[int, tuple[Var, Any]] = {}
+        # Values of the Refs of outside, where whoever traces can take them and give them back.
+        self.refs: dict[int, Any] | None = None
 
     def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
         """Return a tracer for a new input."""
@@ -258,6 +278,26 @@ class GraphTrace(Trace):
             # The original is kept too: its id must not be used again while the trace lives.
             known = self.constvars[id(x)] = (Var(value.aval), (value, x))
         return known[0]
+
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref of outside: an input of the graph, until it is written."""
+        if self.refs is None:
+            raise NotImplementedError(
+                f"{self.name}: a {ref.aval} of outside is used at {user_source()}, in a function "
+                "that no Ref can be handed to. Pass its value, ref[...], and return the new one."
+            )
+        if id(ref) not in self.refs:
+            check_encloses(ref)
+            var = Var(ref.aval.inner_aval)
+            self.constvars[id(ref)] = var, (ref, ref)
+            self.refs[id(ref)] = JitTracer(self, var, f"the value of a {ref.aval} of outside")
+        return self.refs[id(ref)]
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give a Ref of outside another value: a result of the graph."""
+        self.load(ref)
+        assert self.refs is not None
+        self.refs[id(ref)] = value
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record an equation; return the tracer, or list of tracers, of its results."""
@@ -311,6 +351,16 @@ def check_alive(tracer: Tracer) -> None:
             "  It was kept by a side effect (a global, a list from outside, an attribute): "
             "return the value from the function instead."
         )
+
+
+def check_encloses(ref: Any) -> None:
+    """Raise `UnexpectedTracerError` for a Ref of a trace that has ended or is not enclosing."""
+    trace = state.trace
+    while trace is not None and trace is not ref.home:
+        trace = trace.parent
+    if trace is not ref.home:
+        with no_trace():
+            ref[...]  # raises
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..control.callback import io_callback as io_callback
+from . import checkify as checkify
 from . import jet as jet
 from . import layout as layout
 from . import mesh_utils as mesh_utils
@@ -12,6 +13,7 @@ from . import shard_map as shard_map
 from . import sparse as sparse
 
 __all__ = [
+    "checkify",
     "io_callback",
     "jet",
     "layout",

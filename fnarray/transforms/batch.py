@@ -104,6 +104,15 @@ class BatchTrace(Trace):
             return BatchTracer(self, outs)
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
 
+    def store(self, ref: Any, value: Any) -> None:
+        """Refuse: all examples would write to one place."""
+        raise ValueError(
+            "performing a set/swap operation with vmapped value on an unbatched array reference of "
+            f"type {ref.aval}, at {user_source()}: all examples of {self.name} would write to one "
+            "place. Move the array reference to be an argument to the vmapped function, mapped "
+            "along an axis."
+        )
+
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
         """Call the function that works on batches."""
         pairs = [self.split(x) for x in args]

@@ -60,10 +60,11 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     """
     roots = _roots(block, target.limits, note, in_loop=in_loop)
     inlined = {n.out: n for n in block.nodes if n not in roots}
+    kept = set(block.inputs).difference(block.owned)
     for node in block.nodes:
         if isinstance(node.form, Update):
             _settle_operands(node, inlined, note)
-        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in block.inputs):
+        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in kept):
             _settle_value(node, inlined, note)
     statements: list[Statement] = []
     for node in block.nodes:
