@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
         ad_checkpoint,
+        api_util,
         checkpoint_policies,
         custom_batching,
         custom_derivatives,
@@ -33,7 +34,9 @@ if _TYPE_CHECKING:
         example_libraries,
         experimental,
         export,
+        extend,
         flatten_util,
+        interpreters,
         lax,
         nn,
         numpy,
@@ -182,9 +185,9 @@ _HOMES = {
     ".runtime.mesh": "NamedSharding P Shard make_mesh",
 }
 _MODULES = """
-    ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes errors
-    example_libraries experimental export flatten_util lax nn numpy ops purity random ref scipy
-    sharding stages test_util tree tree_util typing
+    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes
+    errors example_libraries experimental export extend flatten_util interpreters lax nn numpy ops
+    purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
 #: Names of JAX's that are not here, by the reason.

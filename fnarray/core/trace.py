@@ -23,7 +23,7 @@ from ..errors import (
 )
 from . import lazy
 from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
-from .avals import ShapedArray
+from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .memo import recall, remember
@@ -266,6 +266,10 @@ class GraphTrace(Trace):
             check_alive(x)
         elif type(x) is Literal:
             return x
+        elif isinstance(x, ShapeDtypeStruct):
+            # It has no value, and where shapes alone are asked for it needs none.
+            var = Var(aval_of(x))
+            return self.constvars.setdefault(id(x), (var, (x, x)))[0]
         elif not isinstance(x, ArrayImpl):
             aval = aval_of(x)
             if not aval.shape:
@@ -403,6 +407,23 @@ class within:  # noqa: N801
         state.trace = self.saved
 
 
+class EagerTrace(Trace):
+    """Evaluates what no tracer is an operand of, and passes on what one is."""
+
+    def _where(self, args: Sequence[Any]) -> within:
+        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an operation."""
+        with self._where(args):
+            return bind(prim, *args, **params)
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call a function that has a derivative of its own."""
+        with self._where(args):
+            return call_custom(call, args)
+
+
 def no_trace() -> within:
     """Evaluate eagerly for the duration of the block, whatever trace is current."""
     return within(None)
@@ -442,7 +463,7 @@ def trace_graph(
         return trace.close([a.atom for a in args], outs)
 
 
-def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
+def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     """Apply a primitive: evaluate it, or record it in the trace in progress.
 
     Parameters
@@ -478,6 +499,10 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)
+
+
+# The record of an operation stands below; that it can be applied is known from here on.
+Primitive.bind = bind  # type: ignore[method-assign]
 
 
 def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:

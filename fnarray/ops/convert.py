@@ -34,6 +34,7 @@ from .kit import calls
 from .kit.calls import bitwise_and, broadcast_in_dim, convert, eq, full, ne
 from .kit.checks import FLOAT, all_weak, check_kind, check_same_dtypes, kind
 from .kit.declare import elementwise
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import (
     CONSTANT,
@@ -440,6 +441,7 @@ def select_n(which: Any, *cases: Any) -> Array:
     return bind(_select_n_p, which, *cases)
 
 
+@moving
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """Choose ``on_true`` where ``pred`` holds and ``on_false`` elsewhere."""
     return bind(_select_n_p, pred, on_false, on_true)

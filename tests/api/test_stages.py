@@ -147,13 +147,27 @@ def test_eval_shape(jax):
     assert str(fnarray.jit(lambda t: t).eval_shape(huge)) == str(huge)
 
 
+def test_stand_ins_as_constants():
+    """A function closed over a stand-in has shapes and a graph, and cannot be run."""
+    one, none = fnarray.ShapeDtypeStruct((2,), np.float32), fnarray.ShapeDtypeStruct((), np.int32)
+    got = fnarray.eval_shape(lambda x: (one, none, lax.neg(x)), X)
+    assert got[:2] == (one, none)
+    assert str(fnarray.make_jaxpr(lambda: one)()) == "{ lambda a:f32[2]; . let  in (a,) }"
+    with pytest.raises(TypeError, match="does not have a value"):
+        fnarray.jit(lambda: one)()
+
+
 def test_compile_time_evaluation():
-    """Inside ensure_compile_time_eval operations on values give values, in a traced function."""
+    """Inside ensure_compile_time_eval operations on values give values, in a traced function.
+
+    Those on tracers are traced.
+    """
 
     @fnarray.jit
     def traced(x):
         with fnarray.ensure_compile_time_eval():
             n = int(lax.add(1, 1))
+            x = lax.add(x, 0.0)
         return lax.mul(x, float(n))
 
     np.testing.assert_array_equal(np.asarray(traced(X)), X * 2)
