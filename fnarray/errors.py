@@ -16,6 +16,7 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     │   └── ShapeError
     ├── JAXIndexError (IndexError)
     │   └── NonConcreteBooleanIndexError
+    ├── CheckError (ValueError)
     ├── TypePromotionError (ValueError)
     ├── InconclusiveDimensionOperation
     ├── EffectError
@@ -38,6 +39,7 @@ from __future__ import annotations
 
 __all__ = [
     "CacheWarning",
+    "CheckError",
     "ConcretizationTypeError",
     "DynamicCodeError",
     "EffectError",
@@ -121,6 +123,13 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 class TypePromotionError(FnarrayError, ValueError):
     """No implicit promotion joins the operand dtypes under the current setting."""
+
+
+class CheckError(FnarrayError, ValueError):
+    """A check of a functional program failed: see ``experimental.checkify``.
+
+    That module, like JAX's, names it ``JaxRuntimeError``.
+    """
 
 
 class InconclusiveDimensionOperation(FnarrayError):

@@ -6,11 +6,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..control.admission import admit
-from ..control.signature import argument_paths, fun_name, fun_text
+from ..control.refs import refs_given
+from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
-from ..core.trace import Tracer
+from ..core.ref import Ref, local, store, value_of
+from ..core.tangents import chosen
+from ..core.trace import Tracer, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
@@ -71,8 +74,9 @@ def vmap(
     @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
-        arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
+        # What is the same for all examples may be anything.
+        arrays = checked_arrays("vmap", fun, leaves, args, kwargs, axes)
         if any(a is not None and a < 0 for a in axes):
             axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
@@ -82,31 +86,72 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any]] = []
+        ours = [isinstance(x, Array) for x in batches]
+        refs = _MappedRefs(leaves, axes)
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = spec.unflatten(xs)
-            with admit(fun, "vmap"):
+            a, k = spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
+            with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, out_spec))
-            for x in outs:
-                if not isinstance(x, Array):
-                    _check_result(fun, x)
-            return outs
+            _check_results(fun, outs)
+            return [*outs, *refs.left()]
 
-        outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        some = chosen(ours, batches), chosen(ours, batched)
+        outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
+        outs, flags = refs.stored(axis, batches, outs, flags)
         ((out, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
-        return out_spec.unflatten(
-            [
-                _placed(axis, k, x, f, place, fun)
-                for k, (x, f, place) in enumerate(zip(outs, flags, places, strict=True))
-            ]
-        )
+        placed = enumerate(zip(outs, flags, places, strict=True))
+        return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return items, those that are flagged replaced by others in order."""
+    given = iter(others)
+    return [next(given) if f else x for f, x in zip(flags, items, strict=True)]
+
+
+class _MappedRefs:
+    """Refs among the arguments of a mapped function: each example has a part of its own.
+
+    One that is not mapped is the same for all, and may be read.
+    """
+
+    def __init__(self, leaves: Sequence[Any], axes: Sequence[int | None]):
+        self.given = {k: x for k, x in enumerate(leaves) if type(x) is Ref}
+        self.axes = {k: a for k in self.given if (a := axes[k]) is not None}
+        self._parts: dict[int, Ref] = {}
+
+    def inside(self, xs: Sequence[Any]) -> list[Any]:
+        """Return arguments of one example, Refs in the places of their values."""
+        self._parts = {k: local(state.trace, xs[k]) for k in self.axes}
+        refs = self.given | self._parts
+        return [refs.get(k, x) for k, x in enumerate(xs)]
+
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Statics:
+        """Return the arguments that hold Refs, for the analysis of the function."""
+        return refs_given(args, kwargs) if self.given else ()
+
+    def left(self) -> list[Any]:
+        """Return the values that one example leaves in its parts."""
+        return [value_of(part) for part in self._parts.values()]
+
+    def stored(
+        self, axis: Axis, before: Sequence[Any], outs: Sequence[Any], flags: Sequence[bool]
+    ) -> tuple[Sequence[Any], Sequence[bool]]:
+        """Write what all examples left, the last of their results; return the others."""
+        n = len(outs) - len(self.axes)
+        for (k, a), x, f in zip(self.axes.items(), outs[n:], flags[n:], strict=True):
+            if x is not before[k]:
+                ref = self.given[k]
+                store(ref, moveaxis(x if f else spread(x, axis), 0, a % ref.ndim))
+        return outs[:n], flags[:n]
 
 
 def _is_keys(x: Any) -> bool:
@@ -134,14 +179,25 @@ def check_axes(what: str, name: str, axes: Any) -> None:
 
 
 def checked_arrays(
-    what: str, fun: Callable[..., Any], leaves: Sequence[Any], args: tuple, kwargs: dict
+    what: str,
+    fun: Callable[..., Any],
+    leaves: Sequence[Any],
+    args: tuple,
+    kwargs: dict,
+    axes: Sequence[int | None] | None = None,
 ) -> list[Any]:
-    """Return arguments as arrays; raise `TypeError` naming one that is none."""
+    """Return arguments as arrays; raise `TypeError` naming one that is none.
+
+    Where there are ``axes``, those that have None stay what they are if they are none.
+    """
     out = []
     for k, x in enumerate(leaves):
         try:
-            out.append(as_array(x))
+            out.append(value_of(x) if type(x) is Ref and what == "vmap" else as_array(x))
         except TypeError as error:
+            if axes is not None and axes[k] is None:
+                out.append(x)
+                continue
             path = argument_paths(fun, args, kwargs)[k]
             raise TypeError(
                 f"{what}: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, not a "
@@ -231,14 +287,17 @@ def size_of(
     )
 
 
-def _check_result(fun: Callable[..., Any], x: Any) -> None:
-    try:
-        aval_of(x)
-    except TypeError as error:
-        raise TypeError(
-            f"vmap: {fun_text(fun)} returned {x!r} of type {type(x)}, which is not a valid fnarray "
-            "type. Return arrays, numbers, and containers of them."
-        ) from error
+def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
+    for x in outs:
+        if isinstance(x, Array):
+            continue
+        try:
+            aval_of(x)
+        except TypeError as error:
+            raise TypeError(
+                f"vmap: {fun_text(fun)} returned {x!r} of type {type(x)}, which is not a valid "
+                "fnarray type. Return arrays, numbers, and containers of them."
+            ) from error
 
 
 def _placed(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..control.admission import admit
-from ..control.signature import argument_paths, fun_name, fun_text
+from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
@@ -39,8 +39,16 @@ class Flat:
         The second result of a function with auxiliary data, once called.
     """
 
-    def __init__(self, fun: Callable[..., Any], spec: Any, what: str, has_aux: bool = False):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        spec: Any,
+        what: str,
+        has_aux: bool = False,
+        refs: Statics = (),
+    ):
         self.fun = fun
+        self.refs = refs
         self.spec = spec
         self.what = what
         self.has_aux = has_aux
@@ -50,7 +58,7 @@ class Flat:
     def __call__(self, *leaves: Any) -> list[Any]:
         """Call the function; return the leaves of its result."""
         args, kwargs = self.spec.unflatten(leaves)
-        with admit(self.fun, self.what):
+        with admit(self.fun, self.what, statics=self.refs):
             out = self.fun(*args, **kwargs)
         if self.has_aux:
             if not isinstance(out, tuple | list) or len(out) != 2:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..control.refs import refs_given
 from ..control.signature import fun_name, fun_text
 from ..core.callables import named_as
 from ..core.tangents import differentiable
@@ -181,7 +182,9 @@ def _value_and_grad(
     leaves, spec = inputs(what, fun, some, {})
     for x in leaves:
         check_input(what, fun, x.dtype, holomorphic, allow_int)
-    flat = Flat(partial_in(fun, places, args, kwargs), spec, what, has_aux)
+    flat = Flat(
+        partial_in(fun, places, args, kwargs), spec, what, has_aux, refs_given(args, kwargs)
+    )
     outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
     if len(outs) != 1 or not flat.out_spec.is_leaf():
         raise TypeError(

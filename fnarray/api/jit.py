@@ -14,6 +14,7 @@ import numpy as np
 from ..config import SETTINGS, Effects, config
 from ..config import effects as effects_scope
 from ..control.admission import admit
+from ..control.refs import give_back, values_of
 from ..control.signature import (
     Signature,
     Statics,
@@ -37,6 +38,7 @@ from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
+from .arrays import reshard
 from .content import tell
 from .recorded import Recorder
 
@@ -201,6 +203,11 @@ class Jitted:
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
+            if t.written_refs is not None:
+                raise NotImplementedError(
+                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
+                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                )
             run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)
@@ -212,7 +219,7 @@ class Jitted:
             return found
         t = self._traced(signature)
         wait = config.first_call == "wait"
-        run = caller(t.closed, t.consts, t.out_spec, wait=wait)
+        run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if wait:
             recorder.keep(t)
         if config.recheck != "off":
@@ -227,8 +234,9 @@ class Jitted:
             from ..control.call import call  # and the transforms' rules for it: 10 ms
 
             return call(t, leaves)
-        outs = eval_graph(t.closed.jaxpr, (), [*t.consts, *leaves], bind)
-        return t.out_spec.unflatten(outs)
+        operands = [*t.consts, *leaves]
+        outs = eval_graph(t.closed.jaxpr, (), values_of(operands), bind)
+        return t.out_spec.unflatten(give_back(operands, t.written, outs))
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict, Statics]:
         """Part arguments into traced ones and static ones; raise `ValueError` for those unfit."""
@@ -335,6 +343,14 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
     return f"{names[where]!r}" if where < len(names) else f"{where}"
 
 
+class PlacedJitted(Jitted):
+    """A compiled function whose results are said to be somewhere."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; see `Jitted`."""
+        return reshard(super().__call__(*args, **kwargs), self._options["out_shardings"])
+
+
 # ---- the decorator -------------------------------------------------------------------------------
 
 
@@ -380,7 +396,9 @@ def jit(
         Whether a call inside another traced function leaves its equations there.
     effects : {"error", "warn", "off"}, optional
         What to do if the function is not pure, in place of ``config.effects``.
-    in_shardings, out_shardings, abstracted_axes, compiler_options
+    out_shardings : Sharding or PartitionSpec, or a tree of them, optional
+        How results are said to be cut; see `reshard`.
+    in_shardings, abstracted_axes, compiler_options
         Accepted for compatibility: the processor's arrays live in one memory, and sizes are
         symbolic already.
 
@@ -417,7 +435,8 @@ def jit(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
             f"{sorted(both, key=str)} appear in both."
         )
-    return Jitted(fun, StaticSpec(*static), donated[0], inline, effects, options)
+    kind = Jitted if out_shardings is None else PlacedJitted
+    return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
 
 
 def _on_gpu(options: dict[str, Any]) -> bool:

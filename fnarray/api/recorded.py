@@ -22,6 +22,7 @@ from ..control.signature import Signature
 from ..control.tracing import Traced
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
+from ..core.ref import AbstractRef
 from ..purity.guards import Guards
 from ..runtime.dispatch import executable, returning, watchers
 from ..threads.cores import available_cores
@@ -105,6 +106,8 @@ def _key(content: Content, fun: Callable[..., Any], signature: Signature) -> str
     spec, avals, statics = signature
     if not _is_plain(spec):
         raise Unproven("an argument of a class")
+    if AbstractRef in map(type, avals):
+        raise Unproven("a Ref, which the program writes to")
     content.add(
         (
             sys.version,

@@ -150,7 +150,7 @@ class Lowered(_Stage):
 
     @cached_property
     def _executable(self) -> Any:
-        return executable(self._traced.closed)
+        return executable(self._traced.closed, self._traced.given)
 
     @cached_property
     def _on_gpu(self) -> Any:
@@ -257,7 +257,7 @@ class Compiled(Lowered):
     def __init__(self, *args: Any):
         super().__init__(*args)
         t = self._traced
-        self._run: Callable[..., Any] = caller(t.closed, t.consts, t.out_spec)
+        self._run: Callable[..., Any] = caller(t.closed, t.consts, t.out_spec, refs=t.written_refs)
         if config.recheck != "off":
             from ..control.recheck import rechecked
 

@@ -66,13 +66,20 @@ class Block:
     Every `Var` of a block is its own: two blocks of one graph share none.
 
     ``aliases`` are other names of values, by which equations that are to stay apart know their
-    operands until equal ones have been shared.
+    operands until equal ones have been shared. ``given`` are pairs (input, output) of a program
+    that owns some of its inputs: the output may lie in the input's storage.
     """
 
     inputs: tuple[Var, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Atom, ...]
     aliases: dict[Var, Atom] = field(default_factory=dict[Var, Atom])
+    given: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def owned(self) -> dict[Var, Atom]:
+        """The outputs that may lie where inputs do, by these."""
+        return {self.inputs[k]: self.outputs[j] for k, j in self.given}
 
     def rebuilt(self, nodes: Iterable[Node], env: Mapping[Var, Atom]) -> Block:
         """Return a block of other nodes, its results and aliases replaced as ``env`` says."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -157,7 +158,9 @@ _executables: dict[Any, Executable] = {}
 forgotten(_executables.clear)
 
 
-def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
+def compile_graph(
+    closed: ClosedGraph, target: Target = CPU, given: tuple[tuple[int, int], ...] = ()
+) -> Executable:
     """Compile a closed graph.
 
     Parameters
@@ -165,6 +168,9 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     closed : ClosedGraph
         Its ``constvars`` come before its inputs in ``Executable.run``.
     target : Target
+    given : tuple of (int, int)
+        Inputs that belong to the program, and the result that each is for: it may be written over
+        the input, and is that very array where the program leaves it as it is.
 
     Returns
     -------
@@ -173,7 +179,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
     """
     graph = closed.jaxpr
     try:
-        key = target, structure(graph)
+        key = target, structure(graph), given
         found = _executables.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None
@@ -181,7 +187,7 @@ def compile_graph(closed: ClosedGraph, target: Target = CPU) -> Executable:
         return found
     if config.verify:
         verify(graph)
-    block = simplified(graph, target)
+    block = replace(simplified(graph, target), given=given)
     plan = schedule(block, sizes_of(block), target)
     if config.verify:
         check_plan(plan)

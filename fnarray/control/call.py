@@ -7,8 +7,10 @@ from typing import Any
 
 from ..core import hooks
 from ..core.graph import ClosedGraph
+from ..core.ref import check_distinct
 from ..core.trace import bind
 from ._bodies import Holding, holding
+from .refs import give_back, values_of
 from .tracing import Traced
 
 __all__: list[str] = []
@@ -24,5 +26,7 @@ jit_p = holding("jit", Holding(), eval=lambda *xs, jaxpr, name: call_eagerly(jax
 
 def call(t: Traced, leaves: Sequence[Any]) -> Any:
     """Record a call of a traced function, or evaluate it; return its result."""
-    outs = bind(jit_p, *t.consts, *leaves, name=t.name, jaxpr=t.closed)
-    return t.out_spec.unflatten(outs)
+    operands = [*t.consts, *leaves]
+    check_distinct(t.name, "jit", operands, len(t.consts))
+    outs = bind(jit_p, *values_of(operands), name=t.name, jaxpr=t.closed)
+    return t.out_spec.unflatten(give_back(operands, t.written, outs))

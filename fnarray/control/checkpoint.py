@@ -23,6 +23,7 @@ from ..ops.kit.rules import ELEMENTWISE_BATCH
 from ..transforms.graphs import linearize_graph
 from . import checkpoint_rules
 from ._bodies import Holding, holding
+from .refs import give_back, values_of
 from .signature import (
     Signature,
     StaticSpec,
@@ -143,8 +144,9 @@ def _checkpointed(
             t = trace(fun, signature._replace(statics=()), user="checkpoint", call=whole)
         else:
             t = traced(fun, signature, user="checkpoint")
-        outs = bind(remat_p, *t.consts, *leaves, jaxpr=t.closed, **params)
-        return t.out_spec.unflatten(outs)
+        operands = [*t.consts, *leaves]
+        outs = bind(remat_p, *values_of(operands), jaxpr=t.closed, **params)
+        return t.out_spec.unflatten(give_back(operands, t.written, outs))
 
     return checkpointed
 

@@ -13,6 +13,7 @@ from ..core import hooks
 from ..core.array import aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
+from ..core.ref import check_distinct
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
 from ..ops.convert import clamp
@@ -21,7 +22,14 @@ from ..ops.kit.checks import kind
 from . import cond_rules
 from ._bodies import holding
 from .admission import admit
-from .flow import check_functions, check_same_results, operands, with_common_consts
+from .flow import (
+    check_functions,
+    check_same_results,
+    operands,
+    with_common_consts,
+    with_common_writes,
+)
+from .refs import give_back, values_of
 from .signature import Signature, spec_of_call
 from .tracing import traced
 
@@ -83,7 +91,7 @@ def cond(
     elif len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         x, on_true, y, on_false = true_fun, false_fun, *operands
         return cond(pred, _taking(0, on_true), _taking(1, on_false), x, y)
-    check_functions("cond", true_fun=true_fun, false_fun=false_fun)
+    check_functions("cond", true_fun=true_fun, false_fun=false_fun, given=operands)
     kind_of = _check_scalar("cond", "pred", pred)
     if kind_of not in "biuf":
         raise TypeError(f"lax.cond: pred must be a boolean or a real number, got {pred!r}.")
@@ -134,7 +142,7 @@ def switch(
     if not branches:
         raise ValueError("lax.switch: branches is empty. Give at least one.")
     names = tuple(f"branches[{i}]" for i in range(len(branches)))
-    check_functions("switch", **dict(zip(names, branches, strict=True)))
+    check_functions("switch", given=operands, **dict(zip(names, branches, strict=True)))
     if _check_scalar("switch", "index", index) not in "iu":
         raise TypeError(
             f"lax.switch: index must be an integer, got {index!r} as {aval_of(index).dtype}."
@@ -179,9 +187,12 @@ def _choose(
     ts = [traced(fun, signature, user=where) for fun in funs]
     check_same_results(where, funs, names, ts)
     consts, graphs = with_common_consts(ts)
+    given = [*consts, *leaves]
+    check_distinct(ts[0].name, where, given, len(consts))
+    written, graphs = with_common_writes(ts, consts, graphs)
     branches = tuple(graphs[i] for i in order)
-    outs = bind(cond_p, index, *consts, *leaves, branches=branches)
-    return ts[0].out_spec.unflatten(outs)
+    outs = bind(cond_p, index, *values_of(given), branches=branches)
+    return ts[0].out_spec.unflatten(give_back(given, written, outs))
 
 
 def platform_dependent(

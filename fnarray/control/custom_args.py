@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ..core import tree
 from ..core.array import Array
+from ..core.ref import Ref
 from ..core.trace import Tracer
 from ..ops.convert import stop_gradient
 from ..ops.kit.canonical import as_array
@@ -40,7 +41,9 @@ class Arguments:
                     leaves[j] = None
         self.held = len(self.places)
         leaves, self.spec = tree.flatten_spec(tuple(args[i] for i in self.diff))
-        self.operands += leaves
+        #: Refs, by number among the leaves: they are no operands, and have no cotangents.
+        self.refs = {k: x for k, x in enumerate(leaves) if type(x) is Ref}
+        self.operands += self.of_arrays(leaves)
 
     def take(self) -> list[Any]:
         """Return the operands, and hold them no longer."""
@@ -54,8 +57,16 @@ class Arguments:
             rows[k][j] = x
         return [s.unflatten(row) for s, row in zip(self.static_specs, rows, strict=True)]
 
+    def of_arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return what belongs to arrays, of what belongs to all leaves."""
+        return [x for k, x in enumerate(leaves) if k not in self.refs]
+
     def diff_args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Return the differentiated arguments, or trees like them, from leaves."""
+        rest = iter(leaves)
+        leaves = [
+            self.refs[k] if k in self.refs else next(rest) for k in range(self.spec.num_leaves)
+        ]
         return cast("tuple[Any, ...]", self.spec.unflatten(leaves))
 
     def all(self, operands: Sequence[Any]) -> list[Any]:

@@ -10,9 +10,11 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import promote_types
 from ..core.graph import ClosedGraph
+from ..core.ref import Ref
 from ..core.surgery import rearranged
 from ..ops.convert import convert
 from .admission import admit
+from .refs import refs_given
 from .signature import fun_text, parameters_of
 from .tracing import Traced
 
@@ -21,18 +23,20 @@ Avals = tuple[ShapedArray, ...]
 # ---- operands ------------------------------------------------------------------------------------
 
 
-def check_functions(where: str, **funs: Any) -> None:
+def check_functions(where: str, *, given: Sequence[Any] = (), **funs: Any) -> None:
     """Raise `TypeError` for what should be a function and is none, `EffectError` for impure ones.
 
-    All are checked before the first is traced.
+    All are checked before the first is traced. ``given`` is what they will be called with, as far
+    as it is known: a Ref may be written.
     """
     for name, fun in funs.items():
         if not callable(fun):
             raise TypeError(
                 f"lax.{where}: {name} should be callable, got {fun!r} of type {type(fun)}."
             )
+    refs = refs_given(given, {})
     for fun in funs.values():
-        admit(fun, where)
+        admit(fun, where, statics=refs)
 
 
 def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:
@@ -47,7 +51,7 @@ def operands(where: str, value: Any) -> tuple[list[Any], Any, Avals]:
     avals = []
     for i, leaf in enumerate(leaves):
         try:
-            avals.append(aval_of(leaf))
+            avals.append(leaf.aval if type(leaf) is Ref else aval_of(leaf))
         except TypeError as error:
             path = tree.keystr(tree.leaves_with_path(value)[i][0])
             raise TypeError(
@@ -67,8 +71,34 @@ def with_common_consts(branches: Sequence[Traced]) -> tuple[list[Any], tuple[Clo
     for t in branches:
         own = {id(c): k for k, c in enumerate(t.consts)}
         rest = range(len(own), len(t.closed.in_avals))
-        graphs.append(rearranged(t.closed, (*(own.get(id(c), c.aval) for c in common), *rest)))
+        inputs = (own.get(id(c), c.aval.inner_aval if type(c) is Ref else c.aval) for c in common)
+        graphs.append(rearranged(t.closed, (*inputs, *rest)))
     return common, tuple(graphs)
+
+
+def with_common_writes(
+    branches: Sequence[Traced], common: Sequence[Any], graphs: Sequence[ClosedGraph]
+) -> tuple[list[int], tuple[ClosedGraph, ...]]:
+    """Return which inputs are Refs that any branch writes, and graphs that all give their values.
+
+    ``graphs`` take what is ``common`` first; one that does not write a Ref gives what it took.
+    """
+    number = {id(c): k for k, c in enumerate(common)}
+    found: list[dict[int, int]] = []
+    for t in branches:
+        n, first = len(t.consts), t.out_spec.num_leaves
+        places = [number[id(t.consts[k])] if k < n else k - n + len(common) for k in t.written]
+        found.append({k: first + j for j, k in enumerate(places)})
+    written = sorted(set().union(*found))
+    done = [
+        rearranged(
+            g,
+            tuple(range(len(g.in_avals))),
+            (*range(t.out_spec.num_leaves), *(own.get(k, -1 - k) for k in written)),
+        )
+        for g, t, own in zip(graphs, branches, found, strict=True)
+    ]
+    return written, tuple(done)
 
 
 # ---- carries -------------------------------------------------------------------------------------

@@ -11,14 +11,18 @@ from ..config import config
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
+from ..core.graph import ClosedGraph
+from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
+from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
 from . import loop_rules
 from ._looping import looping
 from .admission import admit
 from .flow import check_functions, parameter_name, settle
+from .refs import give_back, values_of
 from .scan import run_scan, turns
 from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
@@ -59,7 +63,7 @@ def while_loop(
         ``cond_fun`` gives no boolean scalar, ``body_fun`` changes the structure or a type, or one
         of them is not callable.
     """
-    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun)
+    check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun, given=(init_val,))
     if config.disable_jit:
         with admit(cond_fun, "while_loop"), admit(body_fun, "while_loop"):
             while cond_fun(init_val):
@@ -76,21 +80,44 @@ def while_loop(
     carried = Signature(spec, tuple(map(aval_of, init)))
     test = traced(cond_fun, carried, user="while_loop cond_fun")
     _check_test(cond_fun, test)
-    return _bind(test, body, init)
+    return bind_while(test, body, init)
 
 
-def _bind(test: Traced, body: Traced, init: list[Any]) -> Any:
+def bind_while(test: Traced, body: Traced, init: list[Any]) -> Any:
+    """Bind the primitive for a traced condition and body; return the result in its structure."""
+    if test.written:
+        raise ValueError(
+            f"lax.while_loop: cond_fun {test.name} writes to a Ref. Write in the body: how often "
+            "the condition is asked is up to the loop."
+        )
+    carried = [body.consts[k] for k in body.written]
+    names = {id(ref): len(init) + j for j, ref in enumerate(carried)}
+    tests, of_test = _parted(test, names, len(init), carried)
+    consts, of_body = _parted(body, names, len(init), carried)
     outs = bind(
         while_p,
-        *test.consts,
-        *body.consts,
-        *init,
-        cond_nconsts=len(test.consts),
-        cond_jaxpr=test.closed,
-        body_nconsts=len(body.consts),
-        body_jaxpr=body.closed,
+        *values_of([*tests, *consts, *init, *carried]),
+        cond_nconsts=len(tests),
+        cond_jaxpr=of_test,
+        body_nconsts=len(consts),
+        body_jaxpr=of_body,
     )
-    return body.out_spec.unflatten(outs)
+    return body.out_spec.unflatten(give_back(carried, range(len(carried)), outs))
+
+
+def _parted(
+    t: Traced, names: dict[int, int], num_carry: int, carried: list[Any]
+) -> tuple[list[Any], ClosedGraph]:
+    """Return what a part of a loop captured and the loop leaves as it is, and its graph.
+
+    What the body writes is taken after the carry: ``names`` are its numbers there.
+    """
+    n = len(t.consts)
+    place = {names[id(c)]: k for k, c in enumerate(t.consts) if id(c) in names}
+    kept = [k for k in range(n) if id(t.consts[k]) not in names]
+    more = [place.get(num_carry + j, ref.aval.inner_aval) for j, ref in enumerate(carried)]
+    graph = rearranged(t.closed, (*kept, *range(n, n + num_carry), *more))
+    return [t.consts[k] for k in kept], graph
 
 
 def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
@@ -125,7 +152,7 @@ def fori_loop(
     Parameters
     ----------
     lower, upper : integer scalars
-        Of one dtype; may be traced.
+        Of one dtype, which a Python number takes from the other; may be traced.
     body_fun : callable
         ``(i, value)`` to the next value, of the same structure, shapes and dtypes.
     init_val : pytree
@@ -140,8 +167,13 @@ def fori_loop(
     ValueError
         ``unroll`` is given and a bound is traced.
     """
-    check_functions("fori_loop", body_fun=body_fun)
+    check_functions("fori_loop", body_fun=body_fun, given=(lower, init_val))
     low, high = _bound("lower", lower), _bound("upper", upper)
+    # A number beside a bound of another dtype is of that dtype, as it is beside an operand.
+    if low.weak_type and not high.weak_type:
+        lower, low = convert(lower, high.dtype), high
+    elif high.weak_type and not low.weak_type:
+        upper, high = convert(upper, low.dtype), low
     if low.dtype != high.dtype:
         raise TypeError(
             "lax.fori_loop: lower and upper must have equal types, got "
@@ -166,7 +198,7 @@ def fori_loop(
     body, init = _settled(body_fun, start, _turn_to(body_fun))
     carried = Signature(spec_of_call(*start), tuple(map(aval_of, init)))
     test = traced(_before, carried, user="fori_loop")
-    return _bind(test, body, init)[2]
+    return bind_while(test, body, init)[2]
 
 
 def _turn(body_fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from ..core.avals import ShapedArray
 from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
+from ..core.ref import AbstractRef, check_distinct
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
@@ -25,6 +26,7 @@ from . import scan_rules
 from ._looping import looping
 from .admission import admit
 from .flow import check_functions, operands, parameter_name, settle
+from .refs import give_back, values_of
 from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
 
@@ -94,13 +96,13 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
-    check_functions("scan", f=f)
+    check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)
     if config.disable_jit:
         with admit(f, "scan"):
             return _scan_in_python(f, init, xs, length, bool(reverse))
-    rows = tuple(a.update(shape=a.shape[1:]) for a in x_avals)
+    rows = tuple(_row(a) for a in x_avals)
     spec = spec_of_call(init, xs)
 
     def trace(avals: tuple[ShapedArray, ...]) -> Traced:
@@ -111,6 +113,13 @@ def scan(
     name = parameter_name(f, 0, "carry")
     start, body = settle("scan", f, init, trace, name=name, carried=lambda pair: pair.child(0))
     return run_scan(body, start, leaves, length, bool(reverse), turns("scan", unroll, length))
+
+
+def _row(aval: Any) -> Any:
+    """Return what a turn gets of an operand: a row of an array, or of a Ref."""
+    if type(aval) is AbstractRef:
+        return AbstractRef(_row(aval.inner_aval))
+    return aval.update(shape=aval.shape[1:])
 
 
 def turns(where: str, unroll: Any, length: int) -> int:
@@ -176,25 +185,81 @@ def run_scan(
     body: Traced, init: Sequence[Any], xs: Sequence[Any], length: int, reverse: bool, unroll: int
 ) -> Any:
     """Bind the primitive for a traced body; return the result in the body's structure."""
-    core = _core(body.closed, len(body.consts), len(init))
+    if body.written_refs is not None:
+        return _run_with_refs(body, init, xs, length, reverse, unroll)
+    outs = _run_core(body.closed, body.consts, init, xs, length, reverse, unroll)
+    return body.out_spec.unflatten(outs)
+
+
+def _run_with_refs(
+    body: Traced, init: Sequence[Any], xs: Sequence[Any], length: int, reverse: bool, unroll: int
+) -> Any:
+    """Carry what a body writes to Refs that it is closed over; stack what it writes to rows."""
+    n, carried, results = len(body.consts), len(init), body.out_spec.num_leaves
+    operands = [*body.consts, *init, *xs]
+    check_distinct(body.name, "scan", operands, n)
+    of_outside = [(k, results + j) for j, k in enumerate(body.written) if k < n]
+    of_rows = [(k, results + j) for j, k in enumerate(body.written) if k >= n]
+    kept = [k for k in range(n) if k not in body.written]
+    graph = rearranged(
+        body.closed,
+        (
+            *kept,
+            *range(n, n + carried),
+            *(k for k, _ in of_outside),
+            *range(n + carried, len(operands)),
+        ),
+        (
+            *range(carried),
+            *(j for _, j in of_outside),
+            *range(carried, results),
+            *(j for _, j in of_rows),
+        ),
+    )
+    outs = _run_core(
+        graph,
+        values_of([operands[k] for k in kept]),
+        [*init, *values_of([operands[k] for k, _ in of_outside])],
+        values_of(xs),
+        length,
+        reverse,
+        unroll,
+    )
+    m = carried + len(of_outside)
+    give_back(operands, [k for k, _ in of_outside], outs[carried:m])
+    give_back(operands, [k for k, _ in of_rows], outs[len(outs) - len(of_rows) :])
+    return body.out_spec.unflatten([*outs[:carried], *outs[m : len(outs) - len(of_rows)]])
+
+
+def _run_core(
+    closed: ClosedGraph,
+    consts: Sequence[Any],
+    init: Sequence[Any],
+    xs: Sequence[Any],
+    length: int,
+    reverse: bool,
+    unroll: int,
+) -> list[Any]:
+    """Bind the primitive for the graph of a body; return carry and rows."""
+    core = _core(closed, len(consts), len(init))
     init = [as_array(x) for x in init]
     outs = bind(
         scan_p,
-        *body.consts,
+        *consts,
         *(init[i] for i in core.invariant),
         *(x for i, x in enumerate(init) if i not in core.invariant),
         *xs,
         jaxpr=core.graph,
         length=length,
         reverse=reverse,
-        num_consts=len(body.consts) + len(core.invariant),
+        num_consts=len(consts) + len(core.invariant),
         num_carry=len(init) - len(core.invariant),
         unroll=unroll,
     )
     done = iter(outs)
     carry = [x if i in core.invariant else next(done) for i, x in enumerate(init)]
     ys = [next(done) if k is None else as_array(xs[k]) for k in core.forwarded]
-    return body.out_spec.unflatten([*carry, *ys])
+    return [*carry, *ys]
 
 
 class _Core:
@@ -281,7 +346,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     ValueError
         Leading axes differ or there are none, or ``batch_size`` is not positive.
     """
-    check_functions("map", f=f)
+    check_functions("map", f=f, given=(xs,))
     if batch_size is not None and operator.index(batch_size) <= 0:
         raise ValueError(f"lax.map: batch_size must be positive, got {batch_size}.")
     leaves, _, avals = operands("map", xs)
@@ -289,8 +354,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if config.disable_jit:
         with admit(f, "map"):
             return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
-    rows = tuple(a.update(shape=a.shape[1:]) for a in avals)
+    rows = tuple(_row(a) for a in avals)
     body = traced(f, Signature(spec_of_call(xs), rows), user="map")
+    if batch_size is not None and body.written_refs is not None:
+        raise NotImplementedError(
+            f"lax.map: {fun_text(f)} uses Refs of outside, and batch_size asks for several rows at "
+            "once. Leave it out."
+        )
     if batch_size is None or not length:
         return run_scan(body, (), leaves, length, False, 1)
     return _in_batches(body, leaves, length, batch_size)

@@ -22,6 +22,7 @@ from ..core.avals import ShapedArray
 from ..core.callables import is_a, said_of, signature_of, unwrapped
 from ..core.dtypes import canonicalize_dtype
 from ..core.frozen import frozen
+from ..core.ref import Ref
 from ..core.source import UNKNOWN, Source
 
 __all__: list[str] = []
@@ -100,6 +101,8 @@ def abstract(x: Any) -> ShapedArray:
         return ShapedArray(x.shape, canonicalize_dtype(x.dtype))
     if isinstance(x, Array | np.ndarray | np.generic) or not hasattr(x, "dtype"):
         return aval_of(x)
+    if kind is Ref:
+        return x.aval
     weak = bool(getattr(x, "weak_type", False))
     return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak)
 

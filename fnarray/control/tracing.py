@@ -23,12 +23,14 @@ from ..core.callables import is_a
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.keep import Kept, kept_with
+from ..core.ref import AbstractRef, Ref, described
 from ..core.source import Source, user_source
 from ..core.surgery import closed_over, closed_over_nothing
-from ..core.trace import Tracer, trace_graph
+from ..core.trace import Tracer
 from ..purity.guards import Guards
 from .admission import admit, collect, collecting
 from .again import compare
+from .refs import TAKES_REFS, refs_among, trace_with_refs, values_of
 from .signature import Signature, fun_source, fun_text
 
 if TYPE_CHECKING:
@@ -50,8 +52,10 @@ class Traced:
         Where the function begins, and its name.
     closed : ClosedGraph
         Closed over nothing: what the function captured comes before its arguments.
-    consts : tuple of Array
-        The captured arrays and outer tracers.
+    consts : tuple of Array or Ref
+        The captured arrays and outer tracers, and Refs, whose values the graph takes.
+    written : tuple of int
+        Which of the graph's inputs are values of Refs that it gives anew: its last results.
     out_spec : optree.PyTreeSpec
         Structure of the result.
     cells : tuple
@@ -67,7 +71,8 @@ class Traced:
     signature: Signature
     source: Source
     closed: ClosedGraph
-    consts: tuple[Array, ...]
+    consts: tuple[Any, ...]
+    written: tuple[int, ...]
     out_spec: Any
     cells: tuple[Any, ...]
     guards: Guards
@@ -82,12 +87,23 @@ class Traced:
     @property
     def graph(self) -> ClosedGraph:
         """The graph that holds what the function captured: as it was traced."""
-        return closed_over(self.closed, self.consts)
+        return closed_over(self.closed, tuple(values_of(self.consts)))
+
+    @property
+    def written_refs(self) -> tuple[int, ...] | None:
+        """Which of its inputs are Refs that it writes; None where it takes no Refs at all."""
+        kinds = *map(type, self.consts), *map(type, self.signature.in_avals)
+        return self.written if Ref in kinds or AbstractRef in kinds else None
+
+    @property
+    def given(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of an input and the result that may lie where it does: of each Ref written."""
+        return tuple((k, self.out_spec.num_leaves + j) for j, k in enumerate(self.written))
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """Avals of the results' leaves."""
-        return self.closed.out_avals
+        return self.closed.out_avals[: self.out_spec.num_leaves]
 
     @property
     def out_tree(self) -> tree.PyTreeDef:
@@ -100,6 +116,7 @@ class Traced:
             self.guards.holds()
             and all(a is b for a, b in zip(self.cells, cells, strict=True))
             and all(c.frame.alive for c in self.consts if isinstance(c, Tracer))
+            and all(c.home is None or c.home.alive for c in self.consts if type(c) is Ref)
         )
 
 
@@ -113,7 +130,7 @@ def cells_of(fun: Callable[..., Any]) -> tuple[Any, ...]:
         except ValueError:  # not assigned yet
             continue
         # Other objects are left out: a cache that held a function would keep it alive.
-        out.append(value if is_a(value, (Array, int, float, complex)) else None)
+        out.append(value if is_a(value, (Array, Ref, int, float, complex)) else None)
     return tuple(out)
 
 
@@ -190,17 +207,18 @@ def trace(
     """
     cells, guards = cells_of(fun), Guards()
     transform = user.partition(" ")[0]
-    with collecting(guards), admit(fun, transform, statics=tuple(signature.statics)) as admission:
+    statics = (*signature.statics, *(() if call else refs_among(signature)))
+    with collecting(guards), admit(fun, transform, statics=statics) as admission:
         guards.update(admission.guards)
-        graph, out_spec = _run(fun, signature, user, known, call)
+        graph, out_spec, written = _run(fun, signature, user, known, call)
     guards.settle()
     if config.effects == "warn":
         # What it rebinds itself would never hold.
         guards.drop(guards.changed())
     closed, source = closed_over_nothing(graph), fun_source(fun)
     return Traced(
-        signature, source, closed, graph.consts, out_spec, cells, guards, admission.verdict,
-        admission.steady,
+        signature, source, closed, graph.consts, written, out_spec, cells, guards,
+        admission.verdict, admission.steady,
     )  # fmt: skip
 
 
@@ -210,8 +228,8 @@ def _run(
     user: str,
     known: int,
     call: Callable[..., Any] | None,
-) -> tuple[ClosedGraph, Any]:
-    """Return the graph of a function and the structure of its result."""
+) -> tuple[ClosedGraph, Any, tuple[int, ...]]:
+    """Return the graph of a function, the structure of its result, and which Refs it writes."""
     start = time.perf_counter()
     in_avals = signature.in_avals
     origins = [f"the argument {p} of {fun_text(fun)}" for p in signature.paths(call or fun)]
@@ -228,11 +246,13 @@ def _run(
         return outs
 
     name = fun_source(fun).function
-    graph = trace_graph(flat, in_avals, name, origins)
+    takes = user.partition(" ")[0] in TAKES_REFS
+    graph, written = trace_with_refs(flat, in_avals, name, origins, takes)
     if config.check_determinism:
-        compare(graph, trace_graph(flat, in_avals, name, origins), fun_text(fun))
+        again, _ = trace_with_refs(flat, in_avals, name, origins, takes)
+        compare(graph, again, fun_text(fun))
     _log_trace(name, time.perf_counter() - start, in_avals, known)
-    return graph, out_specs[0]
+    return graph, out_specs[0], written
 
 
 def _log_trace(name: str, seconds: float, in_avals: Sequence[ShapedArray], known: int) -> None:
@@ -249,6 +269,14 @@ def _check_results(out: Any, leaves: Sequence[Any], fun: Callable[..., Any], use
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Array):
             continue
+        if type(leaf) is Ref:
+            path = tree.keystr(tree.leaves_with_path(out)[i][0])
+            at = f" at output tree path result{path}" if path else ""
+            raise ValueError(
+                f"function {fun_text(fun)} traced for {user} returned a mutable array reference of "
+                f"type {leaf.aval}{at}, but mutable array references cannot be returned.\nThe "
+                f"returned mutable array was {described(leaf)}. Return its value: ref[...]."
+            )
         try:
             aval_of(leaf)
         except TypeError as error:

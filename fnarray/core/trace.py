@@ -23,7 +23,7 @@ from ..errors import (
 )
 from . import lazy
 from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
-from .avals import ShapedArray
+from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .memo import recall, remember
@@ -73,8 +73,9 @@ class Tracer(Array):
     def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
         if not self.frame.alive:
             check_alive(self)
+        # JAX's words come first: they are what people search for.
         return error(
-            f"{asked} of traced array {self.aval.str_short()} while tracing "
+            f"{asked} traced array with shape {self.aval.str_short()} while tracing "
             f"{self.frame.name}, at {user_source()}: its value is not known when the function "
             f"is traced.\n  The array is {origin_text(self)}.\n  {advice}"
         )
@@ -82,28 +83,28 @@ class Tracer(Array):
     def __bool__(self) -> bool:
         if self.aval.shape and self.aval.size != 1:
             raise self._refuse(
-                TracerBoolConversionError, "truth value", "Reduce it first: x.any() or x.all()."
+                TracerBoolConversionError, _BOOL, "Reduce it first: x.any() or x.all()."
             )
         raise self._refuse(
             TracerBoolConversionError,
-            "truth value",
+            _BOOL,
             "Use fnarray.lax.cond or fnarray.numpy.where to choose by value, or mark the "
             "argument it depends on static (static_argnums, static_argnames).",
         )
 
     def __int__(self) -> int:
-        raise self._refuse(ConcretizationTypeError, "int()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("int"), _CONCRETE)
 
     def __float__(self) -> float:
-        raise self._refuse(ConcretizationTypeError, "float()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("float"), _CONCRETE)
 
     def __complex__(self) -> complex:
-        raise self._refuse(ConcretizationTypeError, "complex()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("complex"), _CONCRETE)
 
     def __index__(self) -> int:
         raise self._refuse(
             TracerIntegerConversionError,
-            "__index__()",
+            "The __index__() method was called on",
             "Index with fnarray.numpy arrays (x[i], lax.dynamic_slice), loop with "
             "lax.fori_loop, or mark the argument it depends on static.",
         )
@@ -111,23 +112,25 @@ class Tracer(Array):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise self._refuse(
             TracerArrayConversionError,
-            "numpy conversion",
+            "The numpy.ndarray conversion method __array__() was called on",
             "Use the fnarray.numpy function in place of the numpy one.",
         )
 
     def item(self, *args: Any) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "item()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("item"), _CONCRETE)
 
     def tolist(self) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "tolist()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("tolist"), _CONCRETE)
 
     def block_until_ready(self) -> Tracer:
         """Return the tracer itself: there is nothing to wait for."""
         return self
 
 
+_BOOL = "Attempted boolean conversion of"
+_VALUE = "Abstract tracer value encountered where concrete value is expected by {}():"
 _CONCRETE = (
     "Keep it an array (x.astype, fnarray.numpy functions), or mark the argument it depends on "
     "static (static_argnums, static_argnames)."
@@ -180,6 +183,24 @@ class Trace:
         """Whether a tracer is one of this run's."""
         return tracer.frame is self
 
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref that was made outside."""
+        with within(self.parent):
+            return ref[...]
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give another value to a Ref that was made outside."""
+        if isinstance(value, Tracer) and self.owns(value):
+            raise self.refused(ref)
+        with within(self.parent):
+            ref[...] = value
+
+    def refused(self, ref: Any) -> Exception:
+        """Return the error of a value that belongs to this run, and is to be kept outside."""
+        return UnexpectedTracerError(
+            f"{self.name} writes a value of its own to a {ref.aval} of outside, at {user_source()}."
+        )
+
 
 class CustomCall:
     """A call of a function of flat arrays whose derivative is given beside it.
@@ -230,6 +251,8 @@ class GraphTrace(Trace):
         super().__init__(name)
         self.eqns: list[Eqn] = []
         self.constvars: dict[int, tuple[Var, Any]] = {}
+        # Values of the Refs of outside, where whoever traces can take them and give them back.
+        self.refs: dict[int, Any] | None = None
 
     def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
         """Return a tracer for a new input."""
@@ -243,6 +266,10 @@ class GraphTrace(Trace):
             check_alive(x)
         elif type(x) is Literal:
             return x
+        elif isinstance(x, ShapeDtypeStruct):
+            # It has no value, and where shapes alone are asked for it needs none.
+            var = Var(aval_of(x))
+            return self.constvars.setdefault(id(x), (var, (x, x)))[0]
         elif not isinstance(x, ArrayImpl):
             aval = aval_of(x)
             if not aval.shape:
@@ -255,6 +282,26 @@ class GraphTrace(Trace):
             # The original is kept too: its id must not be used again while the trace lives.
             known = self.constvars[id(x)] = (Var(value.aval), (value, x))
         return known[0]
+
+    def load(self, ref: Any) -> Any:
+        """Return the value of a Ref of outside: an input of the graph, until it is written."""
+        if self.refs is None:
+            raise NotImplementedError(
+                f"{self.name}: a {ref.aval} of outside is used at {user_source()}, in a function "
+                "that no Ref can be handed to. Pass its value, ref[...], and return the new one."
+            )
+        if id(ref) not in self.refs:
+            check_encloses(ref)
+            var = Var(ref.aval.inner_aval)
+            self.constvars[id(ref)] = var, (ref, ref)
+            self.refs[id(ref)] = JitTracer(self, var, f"the value of a {ref.aval} of outside")
+        return self.refs[id(ref)]
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Give a Ref of outside another value: a result of the graph."""
+        self.load(ref)
+        assert self.refs is not None
+        self.refs[id(ref)] = value
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Record an equation; return the tracer, or list of tracers, of its results."""
@@ -310,6 +357,16 @@ def check_alive(tracer: Tracer) -> None:
         )
 
 
+def check_encloses(ref: Any) -> None:
+    """Raise `UnexpectedTracerError` for a Ref of a trace that has ended or is not enclosing."""
+    trace = state.trace
+    while trace is not None and trace is not ref.home:
+        trace = trace.parent
+    if trace is not ref.home:
+        with no_trace():
+            ref[...]  # raises
+
+
 @contextmanager
 def recording(name: str) -> Generator[GraphTrace, None, None]:
     """Make a new trace current for the duration of the block."""
@@ -348,6 +405,23 @@ class within:  # noqa: N801
 
     def __exit__(self, *exception: Any) -> None:
         state.trace = self.saved
+
+
+class EagerTrace(Trace):
+    """Evaluates what no tracer is an operand of, and passes on what one is."""
+
+    def _where(self, args: Sequence[Any]) -> within:
+        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an operation."""
+        with self._where(args):
+            return bind(prim, *args, **params)
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call a function that has a derivative of its own."""
+        with self._where(args):
+            return call_custom(call, args)
 
 
 def no_trace() -> within:
@@ -389,7 +463,7 @@ def trace_graph(
         return trace.close([a.atom for a in args], outs)
 
 
-def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
+def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     """Apply a primitive: evaluate it, or record it in the trace in progress.
 
     Parameters
@@ -425,6 +499,10 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)
+
+
+# The record of an operation stands below; that it can be applied is known from here on.
+Primitive.bind = bind  # type: ignore[method-assign]
 
 
 def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:

@@ -34,6 +34,14 @@ RESULTS: Final[dict[str, str]] = {
     **dict.fromkeys(
         ("collections.defaultdict", "collections.OrderedDict", "collections.Counter"), "dict"
     ),
+    **dict.fromkeys(
+        (
+            f"{package}.{k}"
+            for package in ("fnarray", "fnarray.core.ref", "fnarray.ref", "jax", "jax.ref")
+            for k in ("new_ref", "empty_ref", "array_ref", "mutable_array")
+        ),
+        "ref",
+    ),
     "collections.ChainMap": "dict",
     "collections.deque": "deque",
     **dict.fromkeys(("array.array", "heapq", "queue.deque", "types.SimpleNamespace"), "container"),

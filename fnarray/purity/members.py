@@ -13,7 +13,15 @@ from typing import Any, Protocol
 
 from ..core.callables import answers_itself, class_of
 from .guards import MISSING, Guards, static
-from .objects import attribute_of, canonical, instance_dict, is_a, is_user_file, is_user_module
+from .objects import (
+    attribute_of,
+    canonical,
+    instance_dict,
+    is_a,
+    is_user_file,
+    is_user_module,
+    kind_of,
+)
 from .values import OUTSIDE, Value
 
 _LOOK_UP = vars(type)["__getattribute__"]
@@ -246,7 +254,9 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
 def _own(resolver: Describer, obj: Any, name: str, inner: Any, spelled: str, value: Value) -> Value:
     """Return an attribute that the object itself holds."""
     fixed = _is_fixed(value)
-    made = resolver.describe(inner, spelled, "attribute", fixed or is_a(obj, types.FunctionType))
+    # A Ref is there to be held by an object; which one it is, is guarded.
+    final = fixed or is_a(obj, types.FunctionType) or kind_of(inner) == "ref"
+    made = resolver.describe(inner, spelled, "attribute", final)
     kept = made.constant or made.kind in ("function", "class", "module", "partial")
     if kept and not value.guarded:
         resolver.guards.add_state(obj, name, inner)

@@ -129,6 +129,8 @@ def kind_of(obj: Any) -> str:
         return "function"
     if issubclass(t, functools.partial):
         return "partial"
+    if t.__module__ == "fnarray.core.ref" or (t.__name__ == "Ref" and "jax" in t.__module__):
+        return "ref"
     if issubclass(t, tuple):
         return "scalar" if all(kind_of(x) == "scalar" for x in _ITEMS(obj)) else "tuple"
     if (found := _array_kind(obj)) is not None:

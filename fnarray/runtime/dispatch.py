@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..config import config
-from ..core.array import Array, ArrayImpl, asarray, native
+from ..core.array import Array, ArrayImpl, asarray, aval_of, native
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
+from ..core.ref import Ref, check_distinct
 from ..core.source import Source
 
 if TYPE_CHECKING:
@@ -27,14 +28,17 @@ Buffers = Sequence[np.ndarray]
 
 
 @remembered(4096)
-def executable(graph: ClosedGraph) -> Executable:
-    """Return the compiled form of a graph, which is known by identity."""
+def executable(graph: ClosedGraph, given: tuple[tuple[int, int], ...] = ()) -> Executable:
+    """Return the compiled form of a graph, which is known by identity.
+
+    ``given`` are pairs (input, result): the result may lie in the memory of the input.
+    """
     # The compile wing takes 50 ms to import: a program that runs op by op never pays for it.
     from ..compile.pipeline import compile_graph
 
     for watch in watchers:
         watch(graph)
-    return compile_graph(graph)
+    return compile_graph(graph, given=given)
 
 
 #: Called with every graph that is compiled: what builds them for other machines as well.
@@ -82,13 +86,20 @@ def buffer_of(x: Any, aval: ShapedArray) -> np.ndarray:
         return x._data
     if isinstance(x, np.ndarray):
         return native(x, aval.dtype)
+    if type(x) is Ref:
+        return x  # type: ignore[return-value] - its memory is taken where it is known who writes
     if isinstance(x, Array):
         return asarray(x)._data  # raises: a tracer that leaked has no buffer
     return np.asarray(x, aval.dtype)
 
 
 def caller(
-    graph: ClosedGraph, consts: Iterable[Any], out_spec: Any, *, wait: bool = True
+    graph: ClosedGraph,
+    consts: Iterable[Any],
+    out_spec: Any,
+    *,
+    wait: bool = True,
+    refs: tuple[int, ...] | None = None,
 ) -> Callable[..., Any]:
     """Return ``call(*buffers) -> result`` for one signature of a function.
 
@@ -101,9 +112,13 @@ def caller(
         Structure of the result.
     wait : bool
         Whether the first call waits for the compiler; else it is evaluated, if it may be.
+    refs : tuple of int, optional
+        Where some inputs are Refs: those that are written, whose values are the last results.
     """
+    if refs is not None:
+        return _caller_with_refs(graph, tuple(consts), out_spec, refs)
     exe = executable(graph) if wait else _meanwhile(graph)
-    held = tuple(buffer_of(c, c.aval) for c in consts)
+    held = tuple(buffer_of(asarray(c), aval_of(c)) for c in consts)
     avals = graph.out_avals
     # `exe.run` is read at each call: the first run replaces it.
     if config.debug_nans or config.debug_infs:
@@ -121,6 +136,33 @@ def caller(
     else:
         run = executable(graph).load()
     return returning(run, avals, out_spec)
+
+
+def _caller_with_refs(
+    graph: ClosedGraph, consts: tuple[Any, ...], out_spec: Any, written: tuple[int, ...]
+) -> Callable[..., Any]:
+    """Return a call that computes in the memory of the Refs that it writes."""
+    n = len(graph.out_avals) - len(written)
+    exe = executable(graph, tuple((k, n + j) for j, k in enumerate(written)))
+    avals = graph.out_avals[:n]
+
+    def call(*data: Any) -> Any:
+        operands = [*consts, *data]
+        check_distinct(graph.jaxpr.debug_name, "jit", operands, len(consts))
+        # A Ref that is only read first: what is taken for writing may be a copy of its own.
+        buffers = [
+            (x.taken() if k in written else x.buffer()) if type(x) is Ref else buffer_of(x, a)
+            for k, (x, a) in enumerate(zip(operands, graph.in_avals, strict=True))
+        ]
+        outs = exe.run(*buffers)
+        if config.debug_nans or config.debug_infs:
+            check_finite(graph, buffers, outs)
+        results = outs[:n]
+        for k, left in zip(written, outs[n:], strict=True):
+            operands[k].give(left, shared=any(np.may_share_memory(left, x) for x in results))
+        return out_spec.unflatten(map(ArrayImpl, results, avals))
+
+    return call
 
 
 def _meanwhile(graph: ClosedGraph) -> Executable | Meanwhile:

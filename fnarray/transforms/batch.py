@@ -8,7 +8,7 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.axes import axes_named
 from ..core.primitive import Primitive
@@ -101,8 +101,19 @@ class BatchTrace(Trace):
                 return BatchTracer(self, out) if differs else out
             outs = prim.rule("batch")(self.axis, values, batched, **params)
         if not prim.multiple_results:
-            return BatchTracer(self, outs)
+            # A rule may say that its result is the same for all examples.
+            out, differs = cast("Any", outs) if type(outs) is tuple else (outs, True)
+            return BatchTracer(self, out) if differs else out
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
+
+    def store(self, ref: Any, value: Any) -> None:
+        """Refuse: all examples would write to one place."""
+        raise ValueError(
+            "performing a set/swap operation with vmapped value on an unbatched array reference of "
+            f"type {ref.aval}, at {user_source()}: all examples of {self.name} would write to one "
+            "place. Move the array reference to be an argument to the vmapped function, mapped "
+            "along an axis."
+        )
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
         """Call the function that works on batches."""

@@ -141,6 +141,15 @@ class DerivativeTrace(Trace):
             return [self.dual(o, t) for o, t in zip(outs, duals, strict=True)]
         return self.dual(outs, duals)
 
+    def refused(self, ref: Any) -> Exception:
+        """Return the error of a value with a tangent that is written to a Ref without one."""
+        return ValueError(
+            "performing a set/swap operation with a differentiated value on a non-differentiated "
+            f"array reference of type {ref.aval}, at {user_source()}: {self.name} is "
+            "differentiated, and the reference was made outside of it. Write "
+            "lax.stop_gradient(value), or make the reference inside."
+        )
+
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
         """Apply the derivative that a function brings along."""
         pairs = [self.split(x) for x in args]
@@ -172,6 +181,9 @@ class Tape(GraphTrace):
                 return call.run(*args)
         with within(self.parent):
             return call_custom(call, args)
+
+    load = Trace.load
+    store = Trace.store
 
     def zeros(self, aval: ShapedArray) -> Any:
         """Record an array of zeros, which is no residual."""

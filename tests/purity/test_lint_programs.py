@@ -13,6 +13,42 @@ from fnarray.purity.lint.source import read
 
 #: Name of the program, and text by file; ``# FNA...`` marks the lines of the findings.
 PROGRAMS: dict[str, dict[str, str]] = {
+    # Writing to a Ref is state passed, no effect: known by name, annotation or maker.
+    "refs": {
+        "kernels.py": """
+import jax
+import jax.numpy as jnp
+TOTAL = jax.new_ref(jnp.zeros(3))
+
+@jax.jit
+def kernel(x_ref, o_ref, n):
+    o_ref[...] = x_ref[...] + n
+    o_ref[0] += 1.0
+    TOTAL[...] += n
+    jax.ref.addupdate(TOTAL, 0, n)
+
+@jax.jit
+def typed(r: jax.Ref, x):
+    r[...] = x
+    r.at[0][...] = x
+
+@jax.jit
+def inside(x):
+    inner = jax.new_ref(x)
+    def body(i, _):
+        inner[i] += 1.0
+        TOTAL[i] = 1.0
+    jax.lax.fori_loop(0, 3, body, None)
+    return inner[...]
+
+@jax.jit
+def wrong(x, reference, refill):
+    x[0] = 1.0  # FNA106
+    reference[0] = 1.0  # FNA106
+    refill[0] = 1.0  # FNA106
+    return x
+""",
+    },
     "re-exports": {
         "pkg/__init__.py": "from .core import work as work\nfrom .sub import *\n",
         "pkg/core.py": """

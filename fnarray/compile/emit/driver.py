@@ -164,4 +164,5 @@ class Driver:
             return self._name(atom)
         name = self.names[atom]
         # An input may be the caller's own NumPy array, which may change later.
-        return f"{name}.copy()" if atom in self.plan.block.inputs else name
+        block = self.plan.block
+        return f"{name}.copy()" if atom in block.inputs and atom not in block.owned else name

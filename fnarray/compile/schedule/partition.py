@@ -135,11 +135,12 @@ def _region(
     inputs = tuple(dict.fromkeys(v for s in statements for v in s.reads if v not in own))
     outputs = tuple(v for v in inside if needed(v))
     aliases: dict[Var, Var] = {}
+    owned = selection.block.owned
     for var in outputs:
         donor = order.donated.get(var)
         while donor in own:
             donor = order.donated.get(donor)
-        if donor in inputs and donor not in selection.block.inputs:
+        if donor in inputs and (donor in owned or donor not in selection.block.inputs):
             aliases[var] = donor
     places = Places(target, note, {var: Given() for var in inputs})
     targets: dict[Var, Place] = {}

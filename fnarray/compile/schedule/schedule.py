@@ -41,7 +41,7 @@ def schedule(block: Block, sizes: frozenset[int], target: Target) -> Plan:
         if touched is None:
             break
         target = replace(target, limits=replace(target.limits, registers=touched - 1))
-    order = ordered(selection)
+    order = ordered(selection, block.owned)
     items = fused(order, selection, target.limits, reasons.append)
     regions = partitioned(selection, order, items, target, reasons.append)
     return Plan(block, regions, sizes, target.limits, tuple(reasons))

@@ -35,7 +35,7 @@ from .nests import (
     overwrites_reads,
 )
 from .plan import Reason
-from .work import contraction_flops, iterations, operations_of, work_of
+from .work import iterations, operations_of, products_of, work_of
 
 INLINE = (Map, Iota, Reindex)
 CONTROL = (Branch, While, Scan)
@@ -60,10 +60,11 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     """
     roots = _roots(block, target.limits, note, in_loop=in_loop)
     inlined = {n.out: n for n in block.nodes if n not in roots}
+    kept = set(block.inputs).difference(block.owned)
     for node in block.nodes:
         if isinstance(node.form, Update):
             _settle_operands(node, inlined, note)
-        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in block.inputs):
+        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in kept):
             _settle_value(node, inlined, note)
     statements: list[Statement] = []
     for node in block.nodes:
@@ -86,7 +87,7 @@ def is_library(node: Node, limits: Limits) -> bool:
     batch = prod(lhs.shape[a] for a in form.lhs_batch)
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
     thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
-    return contraction_flops(node) > limits.library * (2 if thin else 1)
+    return products_of(node) > limits.library * (2 if thin else 1)
 
 
 def _needs_array(user: Node, var: Var, limits: Limits) -> bool:

@@ -20,6 +20,7 @@ _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
     "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
     "Iterator": "iterator", "Generator": "", "RandomState": "rng", "TextIO": "file", "IO": "file",
+    "Ref": "ref", "AbstractRef": "ref",
 }  # fmt: skip
 
 

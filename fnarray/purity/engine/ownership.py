@@ -68,6 +68,8 @@ def mutate(
 ) -> None:
     """Report a change in place, unless the trace in progress made the object itself."""
     for one in value.each():
+        if one.kind == "ref":  # its value goes in and comes out, wherever it is from
+            continue
         name = one.name or "a value"
         if one.kind == "member" and not one.argument and one.level == OUTSIDE:
             name = one.name

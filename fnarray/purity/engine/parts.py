@@ -69,6 +69,8 @@ def take_element(engine: Engine, value: Value, frame: Frame) -> Value:
 
 
 def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value | None:
+    if one.kind == "ref":
+        return one
     if one.fields is not None and one.level != OUTSIDE and not one.argument:
         if index is not None and ("item", index) in one.fields:
             return one.fields["item", index]
@@ -110,6 +112,8 @@ def take_attribute(engine: Engine, base: Value, attr: str, frame: Frame, node: a
 
 def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
     name = f"{one.name}.{attr}" if one.name else attr
+    if one.kind == "ref":
+        return one
     if one.kind == "super":
         found = super_attribute(engine, one, attr, frame, node)
         if found is not None:

@@ -63,7 +63,7 @@ def store(
         method = "__delitem__" if deleted else "__setitem__"
         protocols.ask(engine, base, (method,), frame, target, [index, value])
         for one in base.each():
-            if one.argument and not one.kind and _is_ref(one, key):
+            if one.kind == "ref" or (one.argument and not one.kind and _is_ref(one, key)):
                 continue
             array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
             if array and not deleted and (one.level == frame.level or not one.level):
@@ -112,7 +112,8 @@ def bind_target(engine: Engine, target: ast.expr, value: Value, frame: Frame) ->
 def _is_ref(value: Value, key: ast.expr) -> bool:
     """Say whether ``x_ref[...] = v`` writes a mutable reference, which is there to be written."""
     whole = isinstance(key, ast.Constant) and key.value is ...
-    return whole or value.name.rpartition(".")[2].endswith(("_ref", "_refs"))
+    name = value.name.rpartition(".")[2]
+    return whole or name in ("ref", "refs") or name.endswith(("_ref", "_refs"))
 
 
 def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:

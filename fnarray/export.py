@@ -1,0 +1,26 @@
+"""Programs as bytes, for other processes and other times: see `export`."""
+
+from .api.export import Exported as Exported
+from .api.export import default_export_platform as default_export_platform
+from .api.export import deserialize as deserialize
+from .api.export import export as export
+from .api.export import (
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+)
+from .api.export import (
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+)
+from .api.export import symbolic_args_specs as symbolic_args_specs
+from .api.trees import register_namedtuple_serialization as register_namedtuple_serialization
+from .api.trees import register_pytree_node_serialization as register_pytree_node_serialization
+from .core.dims import SymbolicScope as SymbolicScope
+from .core.dims import is_symbolic_dim as is_symbolic_dim
+from .core.dims import symbolic_shape as symbolic_shape
+from .random import PRNGKeyArray as _PRNGKeyArray
+
+register_pytree_node_serialization(
+    _PRNGKeyArray,
+    serialized_name="fnarray.PRNGKeyArray",
+    serialize_auxdata=lambda _: b"",
+    deserialize_auxdata=lambda _: None,
+)

@@ -1,0 +1,368 @@
+"""Exported programs: what they compute, what they refuse, and that their bytes are data."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+import zlib
+from collections import namedtuple
+from hashlib import sha256
+
+import jax
+import numpy as np
+import pytest
+from jax import export as jax_export
+
+import fnarray
+from fnarray import export
+from fnarray import numpy as jnp
+from fnarray.errors import InconclusiveDimensionOperation
+
+X = np.arange(6, dtype=np.float32)
+X.flags.writeable = False
+
+
+def _again(exported, **options):
+    return export.deserialize(exported.serialize(**options))
+
+
+def _both(f, *args):
+    """Return the values of a program, as exported and as read back from its bytes."""
+    exported = export.export(fnarray.jit(f))(*args)
+    return exported.call(*args), _again(exported).call(*args)
+
+
+def _loop(x):
+    def turn(c, v):
+        inner = fnarray.lax.cond(v > 2, lambda v: v * 2, lambda v: v - 1, v)
+        return c + inner, fnarray.lax.fori_loop(0, 3, lambda i, a: a + inner, c)
+
+    return fnarray.lax.scan(turn, jnp.float32(0), x)
+
+
+PROGRAMS = {
+    "elementwise": lambda x: {"s": jnp.sin(x) + 1, "n": (x.sum(), None)},
+    "indexing": lambda x: x[jnp.array([3, 0])] + x.at[1].set(7.0)[::-2][:2],
+    "loops": _loop,
+    "linear algebra": lambda x: jnp.linalg.solve(jnp.diag(x + 1), x),
+    "random": lambda x: x + fnarray.random.normal(fnarray.random.key(3), x.shape),
+    "types": lambda x: (x.astype(jnp.bfloat16), x > 2, x.astype(int), x + 1j, x * jnp.inf),
+    "captured": lambda x: x * jnp.asarray(X),
+    "relu": lambda x: fnarray.nn.relu(x - 2) + fnarray.nn.logsumexp(x),
+    "sort": lambda x: jnp.sort(-x),
+    "fft": lambda x: jnp.fft.rfft(x),
+    "vmap": lambda x: fnarray.vmap(lambda v: jnp.outer(x, x)[1] * v)(x),
+    "grad": lambda x: fnarray.grad(lambda x: fnarray.nn.softplus(x).sum())(x),
+    "nested": lambda x: fnarray.jit(lambda x: fnarray.checkpoint(jnp.sin)(x) * 2)(x),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_computes_what_was_exported(name):
+    """A program gives what its function gives, and so does the one that is read back."""
+    f = PROGRAMS[name]
+    wanted = fnarray.jit(f)(X)
+    for got in _both(f, X):
+        assert fnarray.tree.structure(got) == fnarray.tree.structure(wanted)
+        for g, w in zip(fnarray.tree.leaves(got), fnarray.tree.leaves(wanted), strict=True):
+            assert (g.dtype, g.weak_type) == (w.dtype, w.weak_type)
+            np.testing.assert_array_equal(np.asarray(g), np.asarray(w))
+
+
+def test_says_what_it_takes_and_gives():
+    """Structures, avals and names are those of the function, and survive."""
+    f = fnarray.jit(lambda x, *, y: {"a": x + y, "b": [x.sum()]})
+    exported = export.export(f)(X, y=2.0)
+    for one in (exported, _again(exported)):
+        assert one.fun_name == "<lambda>"
+        assert one.platforms == ("cpu",)
+        assert one.in_tree == fnarray.tree.structure(((0,), {"y": 0}))
+        assert one.out_tree == fnarray.tree.structure({"a": 0, "b": [0]})
+        assert (
+            str(one.in_avals) == "(ShapedArray(float32[6]), ShapedArray(float32[], weak_type=True))"
+        )
+        assert [a.shape for a in one.out_avals] == [(6,), ()]
+        assert one.calling_convention_version == export.maximum_supported_calling_convention_version
+    assert exported.serialize() == _again(exported).serialize()
+
+
+def test_another_process_reads_it(tmp_path):
+    """Bytes are all that a process needs that never saw the function."""
+    f = fnarray.jit(lambda x, key: _loop(x)[0] + fnarray.random.uniform(key))
+    key = fnarray.random.key(0)
+    exported = export.export(f)(X, key)
+    path = tmp_path / "program"
+    path.write_bytes(exported.serialize())
+    code = (
+        "import sys, fnarray, numpy as np; from fnarray import export\n"
+        "p = export.deserialize(open(sys.argv[1], 'rb').read())\n"
+        "print(repr(float(p.call(np.arange(6, dtype=np.float32), fnarray.random.key(0)))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert float(done.stdout) == float(f(X, key))
+
+
+# ---- symbolic sizes ------------------------------------------------------------------------------
+
+SYMBOLIC = {
+    "sum": ("b, 4", lambda np, x: (x.sum(0), x * 2, x.reshape(-1), x.shape[0] * x.mean())),
+    "concatenate": ("b", lambda np, x: np.concatenate([x, x, x[:1]])),
+    "arange": ("b", lambda np, x: np.arange(x.shape[0]) + x),
+    "product": ("b, c", lambda np, x: (x @ x.T, x.T @ x, x.reshape(-1).sum())),
+    "softmax": ("b, 3", lambda np, x: np.exp(x - x.max(1, keepdims=True)) / x.shape[1]),
+    "slices": ("b", lambda np, x: (x[1:], x[::2], x[: x.shape[0] // 2], np.pad(x, 2))),
+    "eye": ("b", lambda np, x: np.eye(x.shape[0]) + np.tri(x.shape[0]) * x),
+    "cumulative": ("b, 2", lambda np, x: (np.cumsum(x, 0), np.sort(x, 0), np.argmax(x, 0))),
+    "normalize": ("b, c", lambda np, x: (x - x.mean(0)) / (x.std(0) + 1)),
+    "twice": ("2*b", lambda np, x: x.reshape(2, -1).sum(0)),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_one_program_for_all_sizes(name):
+    """A program with symbolic sizes gives, at each, what JAX's function gives; 1 is a size."""
+    spec, f = SYMBOLIC[name]
+    shape = export.symbolic_shape(spec)
+    exported = export.export(fnarray.jit(lambda x: f(jnp, x)))(
+        fnarray.ShapeDtypeStruct(shape, np.float32)
+    )
+    like = jax_export.export(jax.jit(lambda x: f(jax.numpy, x)))(
+        jax.ShapeDtypeStruct(jax_export.symbolic_shape(spec), np.float32)
+    )
+    assert str(exported.in_avals) == str(like.in_avals)
+    got = fnarray.tree.leaves(exported.out_tree.unflatten([str(a) for a in exported.out_avals]))
+    assert [g.replace(" ", "") for g in got] == [str(a).replace(" ", "") for a in like.out_avals]
+    read = _again(exported)
+    for b, c in ((1, 2), (2, 1), (3, 5), (8, 4), (200, 7)):
+        sizes = tuple(export.symbolic_shape(str(d)) and _value(d, {"b": b, "c": c}) for d in shape)
+        x = np.random.default_rng(b).normal(size=sizes).astype(np.float32)
+        wanted = jax.tree.leaves(f(jax.numpy, jax.numpy.asarray(x)))
+        for one in (exported, read):
+            for g, w in zip(fnarray.tree.leaves(one.call(x)), wanted, strict=True):
+                np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=2e-5, atol=2e-5)
+
+
+def _value(d, sizes):
+    from fnarray.core.dims import value
+
+    return value(d, sizes)
+
+
+def test_symbolic_programs_are_transformed():
+    """They are staged, differentiated and batched at the sizes of the call."""
+    exported = export.export(fnarray.jit(lambda x: (fnarray.nn.relu(x) ** 2).sum()))(
+        fnarray.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32)
+    )
+    x = X - 2.0
+    wanted = 2 * np.maximum(x, 0)
+    np.testing.assert_allclose(fnarray.grad(exported.call)(x), wanted)
+    np.testing.assert_allclose(fnarray.jit(fnarray.grad(exported.call))(x), wanted)
+    np.testing.assert_allclose(fnarray.grad(_again(exported, vjp_order=1).call)(x), wanted)
+    rows = np.stack([x, x + 1])
+    np.testing.assert_allclose(fnarray.vmap(exported.call)(rows), (np.maximum(rows, 0) ** 2).sum(1))
+
+
+def _export(spec, f, **options):
+    shape = export.symbolic_shape(spec, **options)
+    return export.export(fnarray.jit(f))(fnarray.ShapeDtypeStruct(shape, np.float32))
+
+
+def test_a_size_cannot_be_asked():
+    """A function that does one thing or another by a symbolic size is refused."""
+    with pytest.raises(InconclusiveDimensionOperation, match=r"'b' > '5'.*test_export"):
+        _export("b", lambda x: x if x.shape[0] > 5 else x + 1)
+    _export("b", lambda x: x if x.shape[0] > 5 else x + 1, constraints=["b >= 6"])
+    with pytest.raises(InconclusiveDimensionOperation, match="depends on its symbolic sizes"):
+        _export("b", lambda x: x if (x * 2).shape[0] % 2 else x + 1)
+    with pytest.raises(InconclusiveDimensionOperation, match="depends on its symbolic sizes"):
+        _export("b", lambda x: x + np.arange(x.shape[0], dtype=np.float32) ** 0.5)
+
+
+def test_sizes_that_do_not_fit():
+    """Each error says which size of which argument is wrong."""
+    shape = export.symbolic_shape("b, c", constraints=["b >= 2"])
+    f = fnarray.jit(lambda x, y: x @ y)
+    exported = export.export(f)(
+        fnarray.ShapeDtypeStruct(shape, np.float32),
+        fnarray.ShapeDtypeStruct(shape[::-1], np.float32),
+    )
+    for one in (exported, _again(exported)):
+        with pytest.raises(ValueError, match=r"args\[1\].shape\[0\] \(= 4\).*'c' \(= 3\)"):
+            one.call(np.ones((2, 3), np.float32), np.ones((4, 2), np.float32))
+        with pytest.raises(ValueError, match="b >= 2 does not hold"):
+            one.call(np.ones((1, 3), np.float32), np.ones((3, 1), np.float32))
+        with pytest.raises(ValueError, match="Rank mismatch"):
+            one.call(X, X)
+    other = export.symbolic_shape("b")
+    with pytest.raises(ValueError, match="mixing of symbolic scopes"):
+        export.export(f)(
+            fnarray.ShapeDtypeStruct(shape, np.float32),
+            fnarray.ShapeDtypeStruct((shape[1], *other), np.float32),
+        )
+
+
+def test_specs_of_arguments():
+    """Stand-ins with symbolic sizes are made by one text, or a tree of them."""
+    args = (np.ones((2, 3)), {"a": np.ones(2)})
+    for specs in ("b, ...", ("b, _", "b")):
+        found = export.symbolic_args_specs(args, specs)
+        assert str(found[0].shape) == "(b, 3)"
+        assert str(found[1]["a"].shape) == "(b,)"
+        assert export.is_symbolic_dim(found[1]["a"].shape[0])
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def test_rules_of_derivatives_are_kept_if_asked():
+    """Functions with derivatives of their own need vjp_order; others never do."""
+    f = fnarray.custom_jvp(lambda x: x * 2)
+    f.defjvp(lambda p, t: (f(*p), 10.0 * t[0]))
+    exported = export.export(fnarray.jit(lambda x: f(x).sum()))(X)
+    assert fnarray.grad(exported.call)(X)[0] == 10.0
+    assert fnarray.grad(_again(exported, vjp_order=1).call)(X)[0] == 10.0
+    with pytest.raises(ValueError, match="vjp_order=1"):
+        fnarray.grad(_again(exported).call)(X)
+    assert [e.has_vjp() for e in (exported, _again(exported), _again(exported, vjp_order=1))] == [
+        True, False, True,
+    ]  # fmt: skip
+    plain = _again(export.export(fnarray.jit(lambda x: jnp.sin(x).sum()))(X))
+    np.testing.assert_allclose(fnarray.hessian(plain.call)(X), np.diag(-np.sin(X)), atol=1e-6)
+
+
+def test_the_vjp_is_a_program():
+    """It takes arguments and cotangents, as leaves, and gives cotangents."""
+    exported = export.export(fnarray.jit(lambda x, n: x * n))(X, np.int32(3))
+    back = _again(exported, vjp_order=1).vjp()
+    ct, none = back.call(X, np.int32(3), np.ones(6, np.float32))
+    np.testing.assert_array_equal(ct, np.full(6, 3))
+    assert none.dtype == bool
+
+
+# ---- bytes ---------------------------------------------------------------------------------------
+
+
+def test_damaged_bytes_are_refused():
+    """No change of a byte, cut, or other file is read as a program."""
+    good = bytes(export.export(fnarray.jit(lambda x: jnp.sin(x)))(X).serialize())
+    rng = np.random.default_rng(0)
+    bad = [b"", b"abc", good[:-1], good[:40], good + b"x", b"\x80\x04" + good, good[20:]]
+    bad += [
+        good[:k] + bytes([good[k] ^ (1 << int(rng.integers(8)))]) + good[k + 1 :]
+        for k in rng.integers(0, len(good), 60)
+    ]
+    for blob in bad:
+        with pytest.raises(ValueError, match="deserialize: "):
+            export.deserialize(blob)
+    with pytest.raises(TypeError, match="expected bytes"):
+        export.deserialize("text")
+
+
+def _forged(change):
+    """Return bytes with a true digest whose program was changed."""
+    good = bytes(export.export(fnarray.jit(lambda x: jnp.sin(x)))(X).serialize())
+    data = json.loads(zlib.decompress(good[52:]))
+    change(data)
+    head, body = good[:20], zlib.compress(json.dumps(data).encode())
+    return head + sha256(head + body).digest() + body
+
+
+def _eqn(data):
+    return data["data"]["graph"]["eqns"][0]
+
+
+FORGED = {
+    "operation": lambda d: _eqn(d).__setitem__(0, "sine"),
+    "class": lambda d: _eqn(d)[2].update(x=["value", "os", "system", "true"]),
+    "function": lambda d: _eqn(d)[2].update(x=["value", "fnarray.api.jit", "jit", 1]),
+    "kind": lambda d: _eqn(d)[2].update(x=["pickle", "gASVBAAA"]),
+    "operand": lambda d: _eqn(d).__setitem__(1, [7]),
+    "aval": lambda d: _eqn(d).__setitem__(3, [["aval", [5], "float32", False]]),
+    "tree": lambda d: d.__setitem__("in_tree", ["node", "unknown", "", "*"]),
+    "leaves": lambda d: d.__setitem__("out_tree", ["tuple"]),
+    "missing": lambda d: d.pop("platforms"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_foreign_programs_are_refused(name):
+    """What is no program of this package is an error when it is read; nothing in it runs."""
+    with pytest.raises(ValueError, match="deserialize: "):
+        export.deserialize(_forged(FORGED[name]))
+
+
+def test_another_version_is_named():
+    """Bytes of a version that is not read here say which it is."""
+    good = bytes(export.export(fnarray.jit(jnp.sin))(X).serialize())
+    with pytest.raises(ValueError, match="version 77, and this fnarray reads 1 to 1"):
+        export.deserialize(good[:16] + struct.pack("<I", 77) + good[20:])
+
+
+Point = namedtuple("Point", "a b")
+
+
+class Box:
+    """A node with metadata."""
+
+    def __init__(self, a, tag):
+        self.a, self.tag = a, tag
+
+
+fnarray.tree_util.register_pytree_node(
+    Box, lambda b: ((b.a,), b.tag), lambda tag, a: Box(a[0], tag)
+)
+
+
+def test_classes_are_written_as_registered():
+    """Named tuples and classes in arguments and results need a name for the bytes."""
+    f = fnarray.jit(lambda p, box: Point(p.a + box.a, Box(p.b, "out")))
+    exported = export.export(f)(Point(1.0, 2.0), Box(3.0, "in"))
+    assert exported.call(Point(1.0, 2.0), Box(3.0, "in")).a == 4.0
+    with pytest.raises(ValueError, match="register_pytree_node_serialization"):
+        exported.serialize()
+    export.register_namedtuple_serialization(Point, serialized_name="tests.Point")
+    export.register_pytree_node_serialization(
+        Box,
+        serialized_name="tests.Box",
+        serialize_auxdata=str.encode,
+        deserialize_auxdata=lambda b: b.decode(),
+    )
+    out = _again(exported).call(Point(1.0, 2.0), Box(3.0, "in"))
+    assert (type(out), float(out.a), out.b.tag) == (Point, 4.0, "out")
+    with pytest.raises(ValueError, match="structure"):
+        _again(exported).call(Point(1.0, 2.0), Box(3.0, "other"))
+    with pytest.raises(ValueError, match="Duplicate serialization registration"):
+        export.register_namedtuple_serialization(Point, serialized_name="other")
+    with pytest.raises(ValueError, match="no pytree node"):
+        export.register_pytree_node_serialization(
+            int, serialized_name="i", serialize_auxdata=bytes, deserialize_auxdata=bytes
+        )
+
+
+def test_bad_input():
+    """What cannot be exported, or called, says so."""
+    with pytest.raises(ValueError, match="must be the result of `jit`"):
+        export.export(lambda x: x)
+    with pytest.raises(ValueError, match="unknown platform 'abacus'"):
+        export.export(fnarray.jit(jnp.sin), platforms=["abacus"])
+    exported = export.export(fnarray.jit(jnp.sin), platforms=["cuda"])(X)
+    with pytest.raises(ValueError, match="exported for platforms"):
+        exported.call(X)
+    exported = export.export(fnarray.jit(lambda x: fnarray.pure_callback(np.sin, x, x)))(X)
+    np.testing.assert_allclose(exported.call(X), np.sin(X), rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="callback"):
+        exported.serialize()
+    ref = fnarray.new_ref(1.0)
+    with pytest.raises(NotImplementedError, match="takes Refs"):
+        export.export(fnarray.jit(lambda: ref[...]))()
+    exported = export.export(fnarray.jit(jnp.sin))(X)
+    with pytest.raises(ValueError, match=r"Shape mismatch for args\[0\].shape\[0\]"):
+        exported.call(X[:3])
+    with pytest.raises(ValueError, match=r"Dtype mismatch for args\[0\]"):
+        exported.call(X.astype(np.int32))
+    with pytest.raises(ValueError, match="pytree structure"):
+        exported.call(X, X)
