@@ -9,6 +9,7 @@ looks names up by text, modules that are neither the user's nor known.
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import math
 import os
@@ -24,7 +25,7 @@ import numpy as np
 from ..core import lazy
 from ..core.array import ArrayImpl
 from ..core.source import PACKAGE
-from ..purity.guards import Guards
+from ..purity.guards import MISSING, Guards, state, static
 
 
 def _words(text: str) -> frozenset[str]:
@@ -65,6 +66,20 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), t
 _NAMED: Final = (type, types.BuiltinFunctionType)
 #: Attributes of functions that say nothing of what they compute.
 _IDLE: Final = frozenset({"__wrapped__", "__fnarray__"})
+#: What a class holds that says nothing of its instances, or that its fields and bases tell.
+_SILENT: Final = _words(
+    "__module__ __dict__ __weakref__ __doc__ __annotations__ __match_args__ "
+    "__dataclass_fields__ __dataclass_params__"
+)
+#: Methods that `dataclass` writes, which have no source: a class's fields tell them.
+_WRITTEN: Final = _words(
+    "__init__ __repr__ __eq__ __hash__ __setattr__ __delattr__ __lt__ __le__ __gt__ __ge__ "
+    "__replace__"
+)
+#: With these an object decides for itself what it holds.
+_DECIDING: Final = _words("__getattribute__ __getattr__ __dict__ __class__")
+#: The flag of classes that are made by class statements.
+_HEAP: Final = 1 << 9
 #: Larger arrays are traced with rather than read.
 _MOST_BYTES: Final = 1 << 20
 _NOTHING: Final = object()
@@ -89,11 +104,15 @@ class Content:
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no id is given twice
         self._files: set[str] = set()
+        self._objects: list[Any] = []
+        self._names: set[str] = set()  # that any code asks for
         # Modules that were looked into for the names of one function.
         self._entered: set[tuple[int, int]] = set()
 
     def digest(self) -> str:
-        """Return the digest of all that was added."""
+        """Return the digest of all that was added; of objects, guard what the code asks for."""
+        for obj in self._objects:
+            self._guard(obj)
         return self._hash.hexdigest()
 
     def _say(self, *words: object) -> None:
@@ -112,19 +131,25 @@ class Content:
         if kind in _PLAIN:
             self._say(kind.__name__, obj)
             return
-        number = self._seen.setdefault(id(obj), len(self._seen))
-        if number < len(self._kept):
-            self._say("seen", number)
+        if not self._is_new(obj):
             return
-        self._kept.append(obj)
         # Types are asked, never the object, whose attributes may be code of the user's.
         for told, method in _METHODS:
             if issubclass(kind, told):
                 method(self, obj)
                 return
-        if not issubclass(kind, _NAMED) and kind.__module__.partition(".")[0] not in _VERSIONED:
-            raise Unproven(f"an instance of {kind.__qualname__}")
-        self._named(obj)
+        if issubclass(kind, _NAMED) or kind.__module__.partition(".")[0] in _VERSIONED:
+            self._named(obj)
+        else:
+            self._instance(obj)
+
+    def _is_new(self, obj: Any) -> bool:
+        number = self._seen.setdefault(id(obj), len(self._seen))
+        if number < len(self._kept):
+            self._say("seen", number)
+            return False
+        self._kept.append(obj)
+        return True
 
     def _tuple(self, obj: tuple[Any, ...]) -> None:
         if type(obj) is not tuple:
@@ -173,6 +198,7 @@ class Content:
         if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
             raise Unproven(f"{fun.__qualname__}, which has attributes")
         attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
+        self._names.update(attributes)
         self._kept.append(attributes)  # as ids of lists are remembered
         self._seen[id(attributes)] = len(self._seen)
         if ours:
@@ -194,6 +220,70 @@ class Content:
         for name, value in sorted((fun.__kwdefaults__ or {}).items()):
             self._say("default", name)
             self.add(value)
+
+    # ---- objects ----
+
+    def _method(self, obj: types.MethodType) -> None:
+        self._say("method")
+        self.add(obj.__self__)
+        self.add(obj.__func__)
+
+    def _instance(self, obj: Any) -> None:
+        self._class(type(obj))
+        held = state(obj)
+        if not all(type(name) is str for name in held):
+            raise Unproven("an object with attributes that have no names")
+        self._say("instance", sorted(held))
+        self._objects.append(obj)
+        for name in sorted(held):
+            self.add(held[name])
+
+    def _class(self, cls: type) -> None:
+        """Add a class of the user's: its bases, methods, and other attributes."""
+        if not self._is_new(cls):
+            return
+        if type(cls) is not type or not cls.__flags__ & _HEAP:
+            raise Unproven(f"an instance of {cls.__qualname__}")
+        self._file(str(getattr(sys.modules.get(cls.__module__), "__file__", None)))
+        space = vars(cls)
+        self._say("class", cls.__qualname__, len(cls.__bases__), sorted(space))
+        for base in cls.__bases__:
+            if base is not object:
+                self._class(base)
+        if not _DECIDING.isdisjoint(space.keys() - _SILENT):
+            raise Unproven(f"{cls.__qualname__}, which decides what its instances hold")
+        fields = space.get("__dataclass_fields__", {})
+        for name, field in fields.items():
+            if type(field) is not dataclasses.Field:
+                raise Unproven(f"{cls.__qualname__}, whose fields are not those of a dataclass")
+            self._say(name, field.init, field.compare, field.hash, field.kw_only)
+            for value in (field.default, field.default_factory):
+                self._say("none") if value is dataclasses.MISSING else self.add(value)
+        for name in sorted(space.keys() - _SILENT):
+            if not (fields and name in _WRITTEN and _is_written(space[name])):
+                self._entry(name, space[name])
+
+    def _entry(self, name: str, value: Any) -> None:
+        self._say("entry", name, type(value).__name__)
+        if type(value) is property:
+            for part in (value.fget, value.fset, value.fdel):
+                self.add(part)
+        else:
+            self.add(value.__func__ if type(value) in (staticmethod, classmethod) else value)
+
+    def _guard(self, obj: Any) -> None:
+        cls, held = type(obj), state(obj)
+        if "__dict__" in self._names:
+            raise Unproven("code that reads all that an object holds")
+        special = {n for c in cls.__mro__[:-1] for n in vars(c) if n[:2] == "__"} - _SILENT
+        for name in self._names | special:
+            found = static(cls, name)
+            if name in held or found is not MISSING:
+                self.guards.add_state(obj, name, held.get(name, MISSING))
+            if found is not MISSING:
+                self.guards.add_static(cls, name, found)
+
+    # ---- code ----
 
     def _file(self, path: str) -> None:
         """Add the text of a file: the verdict of purity depends on more of it than one function."""
@@ -311,6 +401,7 @@ class Content:
 
 _METHODS: Final[list[tuple[Any, Callable[[Content, Any], None]]]] = [
     (types.FunctionType, Content._function),
+    (types.MethodType, Content._method),
     (tuple, Content._tuple),
     (ArrayImpl, Content._array),
     (np.dtype, Content._dtype),
@@ -324,6 +415,12 @@ _METHODS: Final[list[tuple[Any, Callable[[Content, Any], None]]]] = [
 def tell(kind: type, parts: Callable[[Any], tuple[Any, ...]]) -> None:
     """Say by which parts an object of a type is told."""
     _METHODS.append((kind, lambda content, obj: content.add((kind.__name__, *parts(obj)))))
+
+
+def _is_written(method: Any) -> bool:
+    """Say whether `dataclass` wrote a method."""
+    files = "<string>", _LIBRARY + "dataclasses.py"
+    return type(method) is types.FunctionType and method.__code__.co_filename in files
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -26,6 +26,11 @@ def is_a(obj: Any, classes: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
     return issubclass(type(obj), classes)
 
 
+def class_of(obj: Any) -> type:
+    """Return an object's real class."""
+    return type(obj)  # pyright: ignore[reportUnknownVariableType]
+
+
 def instance_dict(obj: Any) -> dict[str, Any] | None:
     """Return the dictionary of an object's attributes, by no code of the user's."""
     try:

@@ -91,8 +91,8 @@ def _bindings_in(function: Any) -> Counter[str]:
     """Return how often a function binds each name, parameters aside; kept on its node."""
     kept = getattr(function, "_bindings", None)
     if kept is None:
-        body = function.body if isinstance(function.body, list) else []
-        kept = function._bindings = bindings(body)
+        body: Any = function.body
+        kept = function._bindings = bindings([] if isinstance(body, ast.expr) else body)
     return kept
 
 

@@ -14,16 +14,18 @@ import functools
 import gc
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from operator import is_
 from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
-from .objects import instance_dict, is_a
+from .objects import class_of, instance_dict, is_a
 
 Check = Callable[[], bool]
+_C_DATA: Any = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union)  # pyright: ignore[reportPrivateUsage]
+_C_POINTERS: Any = (ctypes._Pointer, types.GeneratorType)  # pyright: ignore[reportPrivateUsage]
 
 #: Objects in one snapshot: a call compares them all.
 MOST = 2000
@@ -32,6 +34,11 @@ _FIXED = (
     types.BuiltinFunctionType, types.CodeType, property,
 )  # fmt: skip
 _SEQUENCES = (list, collections.deque)
+# Of a subclass, too, what the built-in class would give: no code of the user's.
+_KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
+_VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
+_LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
+_ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
 
 
 class Contents:
@@ -113,7 +120,7 @@ def _taken(root: Any) -> Contents:
 def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     """Add the checks of one object; return what it holds."""
     if is_a(one, (tuple, frozenset)):
-        inner: list[Any] = [*tuple.__iter__(one)] if is_a(one, tuple) else [*one]
+        inner: list[Any] = [*_ITEMS(one)] if is_a(one, tuple) else [*one]
     elif is_a(one, dict):
         inner = _mapping(one, checks)
     elif is_a(one, types.MappingProxyType):
@@ -152,23 +159,22 @@ def parts_of(one: functools.partial[Any]) -> Check:
 
 def mapping_of(one: dict[Any, Any]) -> Check:
     """Return a comparison of a dictionary's keys and values with what they are now."""
-    keys, values = tuple(dict.__iter__(one)), tuple(dict.values(one))
-    count, of = len(keys), dict.values
+    keys: tuple[Any, ...] = tuple(_KEYS(one))
+    values: tuple[Any, ...] = tuple(_VALUES(one))
+    count, of = len(keys), _VALUES
     return lambda: (
-        dict.__len__(one) == count
-        and all(map(is_, of(one), values))
-        and all(map(is_, dict.__iter__(one), keys))
+        _LENGTH(one) == count and all(map(is_, of(one), values)) and all(map(is_, _KEYS(one), keys))
     )
 
 
 def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:
     checks.append(mapping_of(one))
-    return [*dict.__iter__(one), *dict.values(one)]
+    return [*_KEYS(one), *_VALUES(one)]
 
 
 def items_of(one: Any) -> Check:
     """Return a comparison of the items of a plain container with what they are now."""
-    if isinstance(one, dict):
+    if is_a(one, dict):
         return mapping_of(one)
     items = tuple(one)
     return lambda: len(one) == len(items) and all(map(is_, one, items))
@@ -205,7 +211,7 @@ def _function(one: types.FunctionType, checks: list[Check]) -> list[Any]:
 
 def _state(one: Any, checks: list[Check]) -> list[Any]:
     """Add the checks of an instance's attributes; return their values."""
-    if is_a(one, (types.FunctionType, types.MethodType)) or is_immutable(type(one)):
+    if is_a(one, (types.FunctionType, types.MethodType)) or is_immutable(class_of(one)):
         return []
     inner: list[Any] = []
     space = instance_dict(one)
@@ -214,7 +220,7 @@ def _state(one: Any, checks: list[Check]) -> list[Any]:
         # Of another dictionary, too: ``obj.__dict__ = {...}``.
         checks.append(lambda: read(one, "__dict__") is space)
         inner += _mapping(space, checks)
-    for slot in _slots(type(one)):
+    for slot in _slots(class_of(one)):
         try:
             value = slot.__get__(one)
         except AttributeError:
@@ -236,8 +242,8 @@ def _slots(cls: type) -> list[Any]:
 
 def slots_of(obj: Any) -> list[tuple[str, Any]]:
     """Return names and values of an object's slots."""
-    found = []
-    for slot in _slots(type(obj)):
+    found: list[tuple[str, Any]] = []
+    for slot in _slots(class_of(obj)):
         with suppress(AttributeError):
             found.append((slot.__name__, slot.__get__(obj)))
     return found
@@ -255,9 +261,7 @@ def _memory(one: Any) -> Check | None:
         if memory is None:
             raise Unseen
         return memory
-    if is_a(one, (bytearray, array.array, memoryview)) or is_a(
-        one, (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union)
-    ):
+    if is_a(one, (bytearray, array.array, memoryview)) or is_a(one, _C_DATA):
         kept = bytes(one)
         return lambda: bytes(one) == kept
     return None
@@ -270,4 +274,4 @@ def _advances(one: Any) -> bool:
         one, (numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator)
     ):
         return True
-    return is_a(one, collections.abc.Iterator) or is_a(one, (ctypes._Pointer, types.GeneratorType))
+    return is_a(one, collections.abc.Iterator) or is_a(one, _C_POINTERS)

@@ -16,8 +16,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from ..core.callables import class_of
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
 #: What a name is bound to that is bound to nothing.
-MISSING: Any = type("Missing", (), {"__repr__": lambda _: "MISSING"})()
+MISSING: Any = _Missing()
 #: Begins the names of the check's own parameters.
 _OWN = "_fna"
 
@@ -125,7 +133,7 @@ class Guards:
     def compile(self) -> Callable[[], bool]:
         """Make the fast check: the new ``holds``, a function to be kept and called."""
         parts: dict[int, _Check] = {}
-        rest = []
+        rest: list[tuple[str, Any, str, Any]] = []
         for (kind, number, name), (holder, value) in self._entries.items():
             if kind == "name" and _is_plain(holder, name, value):
                 parts.setdefault(number, _Check(holder)).add(kind, holder, name, value)
@@ -176,9 +184,10 @@ def static(cls: type, name: str) -> Any:
 
 def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
     """Return the cheapest look-up of a class's attribute that runs no code of the user's."""
+    kind = class_of(found)
     plain = type(cls).__getattribute__ is type.__getattribute__ and found is not MISSING
     if plain and static(type(cls), name) is MISSING:
-        if type(found) in (types.FunctionType, property) or not hasattr(type(found), "__get__"):
+        if kind in (types.FunctionType, property) or not hasattr(kind, "__get__"):
             return "attribute", found
         if type(found) is staticmethod:
             return "attribute", found.__func__
@@ -197,7 +206,7 @@ def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
         case "static":
             return static(holder, name)
         case "class":
-            return type(holder)
+            return class_of(holder)
         case "state":
             return state(holder).get(name, MISSING)
         case "cell":
@@ -205,7 +214,8 @@ def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
                 return holder.cell_contents
             except ValueError:  # emptied
                 return MISSING
-    return getattr(holder, name, MISSING)
+        case _:
+            return getattr(holder, name, MISSING)
 
 
 _NOTHING: dict[str, Any] = {}

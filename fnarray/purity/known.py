@@ -5,105 +5,17 @@ from __future__ import annotations
 import builtins
 from typing import Final
 
-#: Qualified name, or the beginning of one up to a dot, and the code of the rule it breaks.
-#: The longest match wins; "" declares an exception.
-EFFECTS: Final[dict[str, str]] = {
-    # Nondeterminism.
-    **dict.fromkeys(("random", "secrets", "numpy.random", "os.urandom", "os.getrandom"), "FNA301"),
-    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "uuid.getnode", "tempfile.mktemp"), "FNA301"),
-    **dict.fromkeys(("random.Random", "numpy.random.default_rng", "numpy.random.RandomState"), ""),
-    **dict.fromkeys(("numpy.random.Generator", "numpy.random.SeedSequence"), ""),
-    **dict.fromkeys(("numpy.random.PCG64", "numpy.random.Philox", "numpy.random.MT19937"), ""),
-    "time": "FNA302",
-    "time.strptime": "",
-    "time.struct_time": "",
-    "time.sleep": "FNA316",
-    **dict.fromkeys(
-        (
-            "datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today",
-            "datetime.date.today", "timeit", "numpy.datetime64.now", "os.times",
-        ),
-        "FNA302",
-    ),
-    "builtins.id": "FNA304",
-    # Input and output.
-    **dict.fromkeys(("builtins.print", "pprint.pprint", "pprint.pp", "rich.print"), "FNA311"),
-    **dict.fromkeys(
-        (f"traceback.print_{k}" for k in ("exc", "stack", "list", "tb", "exception", "last")),
-        "FNA311",
-    ),
-    # Debuggers and progress bars.
-    **dict.fromkeys(
-        ("pdb", "bdb", "ipdb", "pudb", "IPython.embed", "sys.displayhook", "sys.excepthook",
-         "tqdm", "rich.progress", "rich.console", "alive_progress", "progressbar", "icecream"),
-        "FNA311",
-    ),
-    **dict.fromkeys(("cProfile", "profile", "tracemalloc", "faulthandler"), "FNA316"),
-    **dict.fromkeys(
-        (
-            "builtins.input", "builtins.open", "io.open", "os.open", "os.read", "os.write",
-            "os.remove", "os.unlink", "os.rename", "os.replace", "os.mkdir", "os.makedirs",
-            "os.rmdir", "os.listdir", "os.scandir", "os.walk", "os.stat", "os.chdir", "os.getcwd",
-            "os.path.exists", "os.path.isfile", "os.path.isdir", "os.path.getmtime",
-            "os.path.getsize", "glob.glob", "glob.iglob", "shutil", "tempfile", "getpass",
-            "numpy.load", "numpy.save", "numpy.savez", "numpy.savez_compressed", "numpy.loadtxt",
-            "numpy.savetxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap",
-            "pickle.dump", "pickle.load", "json.dump", "json.load", "marshal.dump", "marshal.load",
-            "cloudpickle.dump", "cloudpickle.load", "gzip.open", "bz2.open", "lzma.open",
-            "zipfile.ZipFile", "tarfile.open", "sqlite3.connect", "shelve.open", "fileinput",
-            "yaml.dump_all", "mmap.mmap", "linecache", "joblib.dump", "joblib.load",
-            "pandas.read_csv", "pandas.read_parquet", "pandas.read_json",
-        ),
-        "FNA312",
-    ),
-    **dict.fromkeys(
-        (
-            f"pathlib.Path.{k}"
-            for k in ("read_text", "write_text", "read_bytes", "write_bytes", "open", "exists",
-                      "is_file", "is_dir", "mkdir", "unlink", "touch", "rename", "replace", "stat",
-                      "iterdir", "glob", "rglob", "cwd", "home", "resolve")
-        ),
-        "FNA312",
-    ),
-    "logging": "FNA313",
-    **dict.fromkeys(("logging.getLogger", "logging.getLevelName"), ""),
-    **dict.fromkeys(("absl.logging", "loguru.logger", "syslog"), "FNA313"),
-    **dict.fromkeys(
-        ("sys.stdout", "sys.stderr", "sys.stdin", "sys.__stdout__", "sys.__stderr__"), "FNA314"
-    ),
-    **dict.fromkeys(
-        ("os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv", "sys.argv"), "FNA315"
-    ),
-    **dict.fromkeys(
-        ("decimal.getcontext", "decimal.setcontext", "argparse.ArgumentParser", "getopt.getopt",
-         "optparse.OptionParser", "absl.flags.FLAGS", "locale.getlocale", "locale.localeconv"),
-        "FNA315",
-    ),
-    **dict.fromkeys(("os.getpid", "os.cpu_count", "os.uname", "platform.node"), "FNA315"),
-    **dict.fromkeys(
-        (
-            "os.system", "os.popen", "os.fork", "os.kill", "os._exit", "os.abort", "os.execv",
-            "os.spawnv", "os.posix_spawn", "sys.exit", "sys.setrecursionlimit", "sys.settrace",
-            "subprocess", "socket", "select", "ssl", "urllib.request", "http.client", "requests",
-            "httpx", "smtplib", "ftplib", "threading.Thread", "threading.Timer", "threading.Event",
-            "multiprocessing", "concurrent.futures", "asyncio.run", "asyncio.sleep", "signal",
-            "atexit", "gc.collect", "webbrowser", "ctypes",
-            "warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings",
-            "numpy.seterr", "numpy.set_printoptions", "builtins.exit", "builtins.quit",
-        ),
-        "FNA316",
-    ),
-    **dict.fromkeys(("socket.AF_INET", "socket.SOCK_STREAM", "signal.SIGINT"), ""),
-    # Dynamic code.
-    **dict.fromkeys(("builtins.exec", "builtins.eval", "builtins.compile"), "FNA501"),
-    **dict.fromkeys(("runpy", "code.interact", "types.FunctionType", "types.CodeType"), "FNA501"),
-    **dict.fromkeys(("builtins.__import__", "importlib.import_module"), "FNA502"),
-    "builtins.breakpoint": "FNA311",
-    "importlib.reload": "FNA502",
-}  # fmt: skip
+from .rules import RULES
 
-#: Places that are streams or mappings: naming them is an effect, no call needed.
-EFFECT_OBJECTS: Final = frozenset({"FNA314", "FNA315"})
+#: Qualified name, or the beginning of one up to a dot, and the code of the rule it breaks: what the
+#: rules watch. The longest match wins; "" declares an exception.
+EFFECTS: Final[dict[str, str]] = {
+    **{name: rule.code for rule in RULES.values() for name in rule.watches.split()},
+    **{name: "" for rule in RULES.values() for name in rule.spares.split()},
+}
+
+#: Rules of places that are streams or mappings: naming them is an effect, no call needed.
+EFFECT_OBJECTS: Final = frozenset(rule.code for rule in RULES.values() if rule.on_sight)
 
 
 def effect_of(ref: str) -> str:

@@ -97,7 +97,7 @@ def _with_inner(codes: Iterable[types.CodeType]) -> Iterator[types.CodeType]:
 
 def _outside() -> int:
     """Return how many calls up the stack the user's code is."""
-    frame, level = sys._getframe(1), 1
+    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level
@@ -116,7 +116,7 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
         Arguments that are fixed: ``(position or name, type, value)``.
     """
     statics = tuple(s for s in statics if kind_of(s[2]) != "scalar")
-    kept: dict[Any, Verdict] = kept_with(fun).table("verdict")
+    kept: dict[Any, Verdict] = kept_with(fun).table("verdict", make=dict[Any, Verdict])
     key = statics, config.captured_array_limit
     verdict = kept.get(key)
     if verdict is not None and verdict.guards.holds():

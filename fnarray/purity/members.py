@@ -11,7 +11,7 @@ import re
 import types
 from typing import Any, Protocol
 
-from ..core.callables import answers_itself
+from ..core.callables import answers_itself, class_of
 from .guards import MISSING, Guards, static
 from .objects import (
     attribute_of,
@@ -86,7 +86,7 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
     if is_a(obj, types.ModuleType):
         return _of_module(resolver, obj, name, spelled)
     if name.startswith("__") and not name.endswith("__"):
-        owner = obj if is_a(obj, type) else type(obj)
+        owner = obj if is_a(obj, type) else class_of(obj)
         private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
         name = next((p for p in private if attribute_of(obj, p, MISSING) is not MISSING), name)
     if is_a(obj, type):
@@ -141,8 +141,8 @@ def _of_class(
         return resolver.describe(found, spelled, holder, True)
     if is_a(found, types.MemberDescriptorType) or name in (_declared(cls, "_fields") or ()):
         return None  # a slot or a named tuple's field: what it reads is in the instance
-    if hasattr(type(found), "__get__"):
-        mine = is_user_module(type(found).__module__) and not _is_harmless(type(found))
+    if hasattr(class_of(found), "__get__"):
+        mine = is_user_module(class_of(found).__module__) and not _is_harmless(class_of(found))
         return _opaque(spelled) if mine else None
     try:
         obj = found if user else getattr(cls, name)
@@ -162,7 +162,8 @@ def _of_class(
 def _of_instance(
     resolver: Describer, obj: Any, name: str, spelled: str, value: Value
 ) -> Value | None:
-    cls, guards = type(obj), resolver.guards
+    cls = class_of(obj)
+    guards = resolver.guards
     space = instance_dict(obj)
     user = is_user_module(cls.__module__)
     found = static(cls, name)
@@ -184,8 +185,10 @@ def _of_instance(
         return _opaque(spelled)
     if is_a(found, _PLAIN):
         return _slot(resolver, obj, found, spelled, value)
-    if hasattr(type(found), "__get__"):
-        if not _is_harmless(type(found)) and (user or is_user_module(type(found).__module__)):
+    if hasattr(class_of(found), "__get__"):
+        if not _is_harmless(class_of(found)) and (
+            user or is_user_module(class_of(found).__module__)
+        ):
             return _opaque(spelled)  # a descriptor of the user's, or that calls what is
         try:
             found = getattr(obj, name)
@@ -221,8 +224,8 @@ def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Valu
 
 def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Value | None:
     """Return what the classes after one, in the order of an object's class, have by a name."""
-    made_by = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
-    cls = made_by or (value.obj if is_a(value.obj, type) else type(value.obj))
+    made_by: Any = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+    cls = made_by or (value.obj if is_a(value.obj, type) else class_of(value.obj))
     if not is_a(cls, type) or owner not in cls.__mro__:
         return None
 
@@ -242,7 +245,7 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
         return made
-    if hasattr(type(found), "__get__"):
+    if hasattr(class_of(found), "__get__"):
         return None
     constant = is_constant(name, _declared(home, "__annotations__"))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
@@ -298,4 +301,4 @@ def _is_harmless(descriptor: type) -> bool:
 
 def _binds(found: Any) -> bool:
     """Say whether what a class holds wraps a function, and binds as a method does."""
-    return wrapped_by(found) is not None and hasattr(type(found), "__get__")
+    return wrapped_by(found) is not None and hasattr(class_of(found), "__get__")

@@ -22,7 +22,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in _FIELDS[type(node)]:
         field = getattr(node, name, None)
         if type(field) is list:
-            found += [x for x in field if isinstance(x, ast.AST)]
+            found += [x for x in field if isinstance(x, ast.AST)]  # pyright: ignore
         elif isinstance(field, ast.AST):
             found.append(field)
     return found
@@ -35,7 +35,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
         for name in _FIELDS[type(one)]:
             field = getattr(one, name, None)
             if type(field) is list:
-                found += [x for x in field if isinstance(x, ast.AST)]
+                found += [x for x in field if isinstance(x, ast.AST)]  # pyright: ignore
             elif isinstance(field, ast.AST):
                 found.append(field)
     return found

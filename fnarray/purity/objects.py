@@ -26,13 +26,20 @@ import sysconfig
 import threading
 import types
 import typing
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.callables import attribute_of as attribute_of
+from ..core.callables import class_of as class_of
 from ..core.callables import instance_dict as instance_dict
-from ..core.callables import is_a as is_a
+from ..core.callables import is_a as _is_a
 from .guards import MISSING, static
 
+#: It narrows nothing here: of a user's object all that is known is what was asked.
+is_a: Callable[[Any, type | tuple[type, ...]], bool] = _is_a
+
+# Of a subclass, too, what a tuple would give: no code of the user's.
+_ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 _FROZEN = (
     frozenset, types.MappingProxyType, enum.Enum, range, slice, type(...), type(NotImplemented),
@@ -109,7 +116,7 @@ def kind_of(obj: Any) -> str:
 
     ``"foreign"`` is an object of an installed class, of which only its contents tell.
     """
-    t = type(obj)
+    t = class_of(obj)
     if t in _NUMBERS:
         return "scalar"
     if t in _KINDS:
@@ -125,13 +132,13 @@ def kind_of(obj: Any) -> str:
     if t.__module__ == "fnarray.core.ref" or (t.__name__ == "Ref" and "jax" in t.__module__):
         return "ref"
     if issubclass(t, tuple):
-        return "scalar" if all(kind_of(x) == "scalar" for x in tuple.__iter__(obj)) else "tuple"
+        return "scalar" if all(kind_of(x) == "scalar" for x in _ITEMS(obj)) else "tuple"
     if (found := _array_kind(obj)) is not None:
         return found
     for base, kind in _BASES:
         if issubclass(t, base):
             return kind
-    if issubclass(t, _FROZEN) or is_frozen(t):
+    if issubclass(t, _FROZEN) or is_frozen(class_of(obj)):
         return "frozen"
     user = is_user_module(t.__module__)
     if callable(obj) and attribute_of(obj, "__fnarray_pure__") is True:
@@ -227,9 +234,9 @@ def is_frozen(cls: type) -> bool:
     params = static(cls, "__dataclass_params__")
     if params is not MISSING:
         return bool(params.frozen)
+    assign: Any = static(cls, "__setattr__")
     if issubclass(cls, (tuple, str, bytes, int, float, frozenset)):
         return True
-    assign = static(cls, "__setattr__")
     if assign is object.__setattr__:
         # A class in the user's code with no slots and no dictionary has nothing to assign.
         return False

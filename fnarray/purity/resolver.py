@@ -8,10 +8,10 @@ import functools
 import gc
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.callables import said_of
+from ..core.callables import class_of, said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
 from .bindings import belongs, bound_once, bound_once_around
@@ -116,7 +116,7 @@ class LiveResolver:
 
     def is_final(self, namespace: dict[str, Any], name: str) -> bool:
         """Say whether the source of a module, all of which is seen, binds a name once."""
-        file = namespace.get("__file__")
+        file: Any = namespace.get("__file__")
         tree = tree_of_file(file, namespace) if is_a(file, str) else None
         return tree is not None and bound_once(tree, name)
 
@@ -160,13 +160,13 @@ class LiveResolver:
 
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
-        cls = type(value.obj)
+        cls = class_of(value.obj)
         return _is_present(value.obj) and cls is not type and is_user_module(cls.__module__)
 
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
-        cls = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
-        cls = cls if is_a(cls, type) else type(value.obj)
+        cls: Any = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
+        cls = cls if is_a(cls, type) else class_of(value.obj)
         found = static(cls, name)
         if is_a(found, property) and found.fset is not None:
             return self.describe(found.fset, name, "attribute", True, bound=value)
@@ -196,8 +196,10 @@ class LiveResolver:
         """Return the elements of a container that is not local and is immutable, or guarded."""
         parts = behind(value.obj)
         if is_a(parts, dict):
-            parts = tuple(dict.values(parts))
-        if not is_a(parts, (tuple, frozenset)) and not (value.guarded and type(parts) in _PLAIN):
+            parts = tuple(_VALUES(parts))
+        if not is_a(parts, (tuple, frozenset)) and not (
+            value.guarded and class_of(parts) in _PLAIN
+        ):
             return None
         return (self._element(x, value) for x in parts)
 
@@ -223,7 +225,7 @@ class LiveResolver:
             known = self.item(value, index)
             found = [] if known is None else [known]
         else:
-            held = dict.values(parts) if is_a(parts, dict) else parts
+            held = _VALUES(parts) if is_a(parts, dict) else parts
             found = [self.describe(x, value.name, "element") for x in held if callable(x)]
         found = [v for v in found if v.kind in _CALLED]
         if found:
@@ -274,7 +276,7 @@ class LiveResolver:
         if kind == "partial":
             self._fill_partial(value, obj)
         elif kind == "property":
-            getter = getattr(obj, "fget", None) or getattr(obj, "func", None)
+            getter: Any = getattr(obj, "fget", None) or getattr(obj, "func", None)
             if is_a(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
                 value.function = self.function(getter)
         elif kind == "function" and is_a(obj, types.FunctionType):
@@ -288,7 +290,7 @@ class LiveResolver:
         if self.hold(array, name):
             return
         chain = [array]
-        while is_a(chain[-1].base, type(array)) and not flags_of(chain[-1].base).writeable:
+        while is_a(chain[-1].base, class_of(array)) and not flags_of(chain[-1].base).writeable:
             chain.append(chain[-1].base)
         still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
         self.guards.add_contents(array, name, still)
@@ -365,7 +367,7 @@ class LiveResolver:
             elif (inner := wrapped_by(obj)) is not None:
                 obj = inner
             else:
-                return self._call_of(type(obj), value)
+                return self._call_of(class_of(obj), value)
         return None
 
     def _constructor(self, cls: type) -> tuple[Function, None] | None:
@@ -394,7 +396,10 @@ class LiveResolver:
         return self.function(method), value.but(name=value.name or "self")
 
 
-_PLAIN = frozenset({list, dict, tuple, set, collections.OrderedDict, collections.deque})
+_VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
+_PLAIN: frozenset[type] = frozenset(
+    {list, dict, tuple, set, collections.OrderedDict, collections.deque}
+)
 _CACHE = type(functools.lru_cache(lambda: None))
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
@@ -411,7 +416,8 @@ def _is_present(obj: Any) -> bool:
 
 
 def _self_name(method: types.MethodType) -> str:
-    names = _positional(method.__func__) if is_a(method.__func__, types.FunctionType) else []
+    inner: Any = method.__func__
+    names = _positional(inner) if is_a(inner, types.FunctionType) else ()
     return names[0] if names else "self"
 
 

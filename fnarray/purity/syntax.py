@@ -49,7 +49,8 @@ def tree_of_file(file: str, namespace: dict[str, Any]) -> ast.Module | None:
 
 def extent(code: CodeType) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Return first and last position that the instructions of a code object come from."""
-    starts, ends = [], []
+    starts: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
     for line, end_line, column, end_column in code.co_positions():
         if line and end_line and column is not None and end_column:
             starts.append((line, column))

@@ -27,7 +27,7 @@ import fnarray, fnarray.control.tracing as tracing
 import numpy as np
 traced, trace = [], tracing.trace
 def counted(fun, *args, **kwargs):
-    traced.append(fun.__name__)
+    traced.append(getattr(fun, '__name__', 'object'))
     return trace(fun, *args, **kwargs)
 tracing.trace = counted
 import program
@@ -222,20 +222,89 @@ def test_rebinding_in_the_process_is_seen(run):
         assert traced == expected
 
 
-def test_methods_trace(run):
-    """What an object holds is not told by content: a method is traced, and sees its class."""
-    program = """
-    class Model:
-        WEIGHT = {weight}
+OBJECTS = """
+    from dataclasses import dataclass
+
+    class Base:
+        SHIFT = {shift}
+        def shifted(self, x):
+            return x + self.SHIFT
+
+    @dataclass(frozen=True)
+    class Model(Base):
+        weight: float
+        inner: object
+        @property
+        def doubled(self):
+            return 2.0 * self.weight
         def __call__(self, x):
-            return x * self.WEIGHT
+            return self.shifted(x) * self.doubled + self.inner.of(x)
+        def step(self, x):
+            return self.shifted(x) * self.weight
+
+    @dataclass(frozen=True)
+    class Inner:
+        weight: object
+        power: int = {power}
+        def of(self, x):
+            return self.weight * x**self.power
+
+    model = Model({weight}, Inner(jnp.asarray({weight})))
+    run_call = lambda: jit(model)(X)
+    run_method = lambda: jit(model.step)(X)
+    run_inner = lambda: jit(model.inner.of)(X)
+    @jit
+    def held(x):
+        return model.inner.of(x)
+    run_held = lambda: held(X)
+"""
+
+
+def test_objects_are_told_by_all_that_they_hold(run):
+    """Methods, objects that are called, and those captured: their state, class and bases count."""
+    x = np.arange(3.0)
+    for weight, shift, power in ((2.0, 1.0, 2), (3.0, 1.0, 2), (2.0, 5.0, 2), (2.0, 1.0, 3)):
+        inner = weight * x**power
+        want = {
+            "run_call": (x + shift) * 2 * weight + inner, "run_method": (x + shift) * weight,
+            "run_inner": inner, "run_held": inner,
+        }  # fmt: skip
+        program = OBJECTS.format(weight=weight, shift=shift, power=power)
+        for expected in (4, 0):
+            results, traced = run(program)
+            assert results == {k: v.tolist() for k, v in want.items()}
+            assert len(traced) == expected, traced
+
+
+def test_objects_that_change_are_traced_again(run):
+    """A process that ran a recorded method traces once the object or its class is another."""
+    program = """
+    from dataclasses import dataclass
+    @dataclass(frozen=True)
+    class Model:
+        weight: float = 2.0
+        SHIFT = 1.0
+        def shifted(self, x):
+            return x + self.SHIFT
+        def step(self, x):
+            return self.shifted(x) * self.weight
     model = Model()
-    run = lambda: jit(model.__call__)(X)
+    step = jit(model.step)
+    def run():
+        seen = [step(X)]
+        object.__setattr__(model, "weight", 3.0)
+        seen.append(step(X))
+        Model.SHIFT = 2.0
+        seen.append(step(X))
+        Model.shifted = lambda self, x: x - self.SHIFT
+        seen.append(step(X))
+        return jnp.stack(seen)
     """
-    for weight in (2.0, 3.0):
-        results, traced = run(program.format(weight=weight))
-        assert results["run"] == [0, weight, 2 * weight]
-        assert traced == ["__call__"]
+    x = np.arange(3.0)
+    want = [(x + 1) * 2, (x + 1) * 3, (x + 2) * 3, (x - 2) * 3]
+    for _ in range(2):
+        results, _ = run(program)
+        assert results["run"] == np.stack(want).tolist()
 
 
 def test_settings_are_part_of_the_key(run):
@@ -283,6 +352,33 @@ class Proxy:
         raise RuntimeError(name)
 
 
+class Holder:
+    """Of it counts what it holds."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def all(self):
+        return self.__dict__
+
+
+class Slotted:
+    """What it holds lies in no dictionary."""
+
+    __slots__ = ("value",)
+
+
+class Deciding:
+    """What it holds it decides when it is asked."""
+
+    def __getattr__(self, name):
+        return name
+
+
+class Listing(list):
+    """A container that can change."""
+
+
 def told(fun):
     content = Content()
     content.add(fun)
@@ -308,10 +404,11 @@ def test_content_tells_apart_what_differs():
     "value",
     [[1], {"a": 1}, {1}, np.ones(2), object(), iter(()), open, getattr, print, json.loads,
      fnarray.config, (1, [2]), np.random.default_rng(0), type("C", (), {}),
-     functools.lru_cache(len), np.vectorize(math.sin)],
+     functools.lru_cache(len), np.vectorize(math.sin), Holder([1]), Slotted(), Deciding(),
+     Listing(), Holder(Holder({})), Holder(1).all],
 )  # fmt: skip
 def test_what_can_change_unseen_is_unproven(value):
-    """Mutable objects, instances, and what looks names up or asks the world are not vouched for."""
+    """What can change, or hides what it holds, looks names up or asks the world is not told."""
     with pytest.raises(Unproven):
         told(lambda x: (x, value))
 

@@ -114,6 +114,14 @@ LEFT = {
     "a condition": (
         "def f(key):\n    while random.normal(key) > random.normal(key):\n        pass\n"
     ),
+    "rows in one order": (
+        "def f(key, x, y):\n    x = random.permutation(key, x)\n"
+        "    return x, random.permutation(key, y)\n"
+    ),
+    "a key that a function inside sees": (
+        "def f(key):\n    def g():\n        return random.normal(key)\n"
+        "    a = random.normal(key)\n    return a, random.normal(key), g\n"
+    ),
     "a name in a text": (
         "if np:\n    rate = 0.1\nelse:\n    rate = 0.2\n__all__ = ['rate']\n"
         "@fnarray.jit\ndef f(x):\n    return x * rate\n"

@@ -76,6 +76,9 @@ def _bool_op(engine: Engine, node: ast.BoolOp, frame: Frame) -> Value:
     values = [engine.expr(v, frame) for v in node.values]
     for value, part in zip(values[:-1], node.values, strict=False):
         protocols.ask(engine, value, protocols.TRUTH, frame, part)
+    decides = isinstance(node.op, ast.Or)
+    if any(protocols.is_truth(value) and value.obj is decides for value in values):
+        return Value("scalar", frame.level, obj=decides)
     return join(values) or engine.unknown(frame.level)
 
 

@@ -56,6 +56,7 @@ class Engine:
     def __init__(self, resolver: Resolver, language: Language) -> None:
         self.resolver = resolver
         self.language = language
+        self._expressions = language.expressions
         self.found: dict[tuple[str, str, int, int, str], Finding] = {}
         self.entered: dict[int, Function] = {}
         self.excused: set[int] = set()
@@ -78,7 +79,7 @@ class Engine:
 
     def expr(self, node: ast.expr, frame: Frame) -> Value:
         """Evaluate an expression: the object, which nobody has read yet."""
-        run = self.language.expressions.get(type(node))
+        run = self._expressions.get(type(node))
         return self.language.other(self, node, frame) if run is None else run(self, node, frame)
 
     def block(self, body: list[ast.stmt], frame: Frame) -> bool:

@@ -36,6 +36,17 @@ def take_item(engine: Engine, value: Value, frame: Frame, index: Any = None) -> 
     return join([_item_of_one(engine, v, frame, index) for v in value.each()]) or value
 
 
+def _nested(value: Value) -> Value:
+    """Return what is taken from a container of containers and leaves: one of the containers.
+
+    Who builds nested dictionaries writes into the inner ones, and leaves the leaves alone.
+    """
+    made = [v for v in value.each() if v.level != OUTSIDE and v.kind in CONTAINERS]
+    if not made or not value.others:
+        return value
+    return join([v for v in value.each() if not v.argument or v.kind]) or value
+
+
 def take_slice(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Return ``value[a:b]``: a new list or text, but a view of an array."""
     made: list[Value | None] = []
@@ -64,8 +75,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         if index is not None and ("item", index) in one.fields:
             return one.fields["item", index]
         if index is not None and None in one.fields:
-            return one.fields[None]
-        return join(one.fields.values()) or engine.unknown(one.level)
+            return _nested(one.fields[None])
+        return _nested(join(one.fields.values()) or engine.unknown(one.level))
     if one.argument:
         return Value("", one.level, argument=True, name=one.name)
     if one.level != OUTSIDE:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..nodes import children
 from .source import SourceFile
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -188,14 +189,12 @@ class _Walk:
             self.children(node, scope, loop)
 
     def children(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                for item in value:
-                    if isinstance(item, ast.AST):
-                        self.visit(item, scope, loop)
-            elif isinstance(value, ast.AST):
-                self.visit(value, scope, loop)
+        for child in children(node):
+            handler = _HANDLERS.get(type(child))
+            if handler is None:
+                self.children(child, scope, loop)
+            elif handler is not _Walk.skip:
+                handler(self, child, scope, loop)
 
     def skip(self, node: ast.AST, scope: Scope, loop: ast.AST | None) -> None:
         """Handle leaves, which bind nothing."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...threads.cores import available_cores
 from .config import Settings
 from .linter import Examiner, Outcome
-from .results import Record, Results, records_of
+from .results import Record, Records, Results
 from .source import SourceFile
 
 #: Text that keeps a process busy for longer than it takes to start: a second.
@@ -45,7 +45,7 @@ def _examined(
     shared = _shared(left, given, settings, jobs) if jobs > 1 else None
     if shared is not None:
         return shared
-    return [_examine(Examiner(given, settings), left)]
+    return [_Worker(Examiner(given, settings)).part(left)]
 
 
 def _shared(
@@ -69,10 +69,16 @@ def _shared(
         return None
 
 
-def _examine(examiner: Examiner, part: Iterable[SourceFile]) -> Part:
-    part = list(part)
-    found = [examiner.examine(source) for source in part]
-    return found, records_of(examiner.project, part)
+class _Worker:
+    """Examines parts of the files, and tells what it opened on the way."""
+
+    def __init__(self, examiner: Examiner) -> None:
+        self.examiner = examiner
+        self.records = Records(examiner.project)
+
+    def part(self, sources: list[SourceFile]) -> Part:
+        found = [self.examiner.examine(source) for source in sources]
+        return found, self.records.of(sources)
 
 
 def _parts(sources: list[SourceFile], count: int) -> Iterator[list[SourceFile]]:
@@ -92,14 +98,14 @@ def _parts(sources: list[SourceFile], count: int) -> Iterator[list[SourceFile]]:
 
 # --- in the other processes ---
 
-_examiners: list[Examiner] = []
+_workers: list[_Worker] = []
 
 
 def _start(paths: list[str], settings: Settings) -> None:
     gc.disable()
-    _examiners.append(Examiner((), settings, paths))
+    _workers.append(_Worker(Examiner((), settings, paths)))
 
 
 def _examine_part(paths: list[str]) -> Part:
-    examiner = _examiners[0]
-    return _examine(examiner, [examiner.project.source(path) for path in paths])
+    worker = _workers[0]
+    return worker.part([worker.examiner.project.source(path) for path in paths])

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..findings import Finding
+from ..nodes import children, walk
 from ..rules import RULES
 from ._words import words
 from .index import FUNCTIONS, Module, Scope
@@ -57,7 +58,7 @@ class _Keys:
 
     def plain(self, node: ast.AST, state: State) -> State:
         self.draws(node, state)
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
                 self.forget(child.id, state)
             elif isinstance(child, ast.Attribute) and isinstance(child.ctx, ast.Store):
@@ -84,7 +85,7 @@ class _Keys:
             return
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self.draws(child, state)
         if isinstance(node, ast.Call):
             key = self.key(node)
@@ -211,7 +212,7 @@ def reused(project: Project, module: Module) -> Iterator[Finding]:
     """Yield the reused keys of every function of a module that draws at all."""
     drawing: dict[Scope, int] = {}
     for site in module.calls:
-        if site.scope.is_function and _Keys(project, site.scope).key(site.node) is not None:
+        if site.scope.is_function and drawn_key(project, site.scope, site.node) is not None:
             drawing[site.scope] = drawing.get(site.scope, 0) + (2 if site.loop else 1)
     for scope, draws in drawing.items():
         if draws > 1:

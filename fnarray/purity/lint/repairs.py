@@ -121,7 +121,7 @@ def split_key(place: Surroundings) -> list[Edit]:
     scope = place.scope(call)
     name = drawn_key(place.project, scope, call)
     own = scope.is_function and name in scope.names and name not in scope.elsewhere
-    if name is None or not own:
+    if name is None or not own or _is_paired(call) or _is_captured(place, name, scope):
         return []
     for draw in reversed(list(_draws_before(place, call, name))):
         statement = place.statement(draw)
@@ -140,6 +140,18 @@ def split_key(place: Surroundings) -> list[Edit]:
         split = f"{name}, {sub} = {random}.split({name})\n{indent}"
         return [Edit(line, column, line, column, split), Edit(*place.span(given), sub)]
     return []
+
+
+def _is_paired(call: ast.Call) -> bool:
+    """Say whether a draw may be meant to equal the one before: rows of two arrays, in one order."""
+    func = call.func
+    return getattr(func, "attr", getattr(func, "id", "")) in ("choice", "permutation")
+
+
+def _is_captured(place: Surroundings, name: str, scope: Scope) -> bool:
+    """Say whether a function inside sees the variable, and so what it is bound to last."""
+    inner = (place.scope(node) for node in place.names(name))
+    return any(s is not scope and (s.lookup(name) or [None])[0] is scope for s in inner)
 
 
 def _rebinds(statement: ast.stmt | None, name: str) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 from ...core import store
 from ..findings import Finding
 from .config import Settings
+from .index import Module
 from .linter import Inner, Outcome
 from .project import Project
 from .source import SourceFile, read
@@ -128,28 +129,39 @@ class Results:
         store.put(self.key, text.encode(), _mark())
 
 
-def records_of(project: Project, given: Iterable[SourceFile]) -> dict[str, Record]:
-    """Return the files that an analysis was given or opened, as they are now."""
-    found: dict[str, Record] = {}
-    for source in given:
-        found[source.path] = Record(source.digest, str(project.import_root(_folder(source.path))))
-    for module in project.loaded():
-        root = str(project.import_root(_folder(module.path)))
-        asked = found[module.path] = Record(module.source.digest, root)
-        for dotted, target in module.asked.items():
-            if target is not None:
-                asked.asked[dotted] = target.path
-                continue
-            path = project.locate(dotted, _folder(module.path))
-            asked.asked[dotted] = None if path is None else str(path)
-            if path is not None:  # it is there, and cannot be parsed
-                digest, root = read(path).digest, str(project.import_root(path.parent))
-                found.setdefault(str(path), Record(digest, root))
-    return found
+class Records:
+    """What an analysis was given or opened, told once: what is new since the last time."""
 
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._told: dict[str, int] = {}
 
-def _folder(path: str) -> Path:
-    return Path(path).parent
+    def of(self, given: Iterable[SourceFile]) -> dict[str, Record]:
+        """Return the files given, and those opened or looked into more since, as they are now."""
+        found = {source.path: self._record(source.path, source.digest) for source in given}
+        for module in self.project.loaded():
+            path = module.path
+            if path in found or self._told.get(path) != len(module.asked):
+                self._told[path] = len(module.asked)
+                record = found[path] = self._record(path, module.source.digest)
+                for dotted, target in module.asked.items():
+                    record.asked[dotted] = self._target(dotted, target, path, found)
+        return found
+
+    def _target(
+        self, dotted: str, target: Module | None, importer: str, found: dict[str, Record]
+    ) -> str | None:
+        if target is not None:
+            return target.path
+        path = self.project.locate(dotted, Path(importer).parent)
+        if path is None:
+            return None
+        known = str(path)  # it is there, and cannot be parsed
+        found.setdefault(known, self._record(known, read(path).digest))
+        return known
+
+    def _record(self, path: str, digest: str) -> Record:
+        return Record(digest, str(self.project.import_root(Path(path).parent)))
 
 
 def _same(path: Path | None, before: str | None) -> bool:

@@ -13,6 +13,7 @@ from typing import cast
 
 from ..transforms import ARRAY_PACKAGES, is_control
 from ._words import words
+from .index import Scope
 from .project import External, Project
 
 ARRAY, TREE, NONE = 2, 1, 0
@@ -51,7 +52,7 @@ _FRAMEWORK = tuple(f"{package}." for package in ARRAY_PACKAGES)
 class Taint:
     """Strength of expressions under an environment of names; ``project`` resolves callees."""
 
-    def __init__(self, project: Project, scope: object) -> None:
+    def __init__(self, project: Project, scope: Scope) -> None:
         self.project = project
         self.scope = scope
         self.env: dict[str, int] = {}
@@ -137,7 +138,7 @@ class Taint:
         """Return the dotted name of a function outside the project."""
         if not isinstance(func, (ast.Name, ast.Attribute)):
             return None
-        target = self.project.resolve(func, self.scope)  # type: ignore[arg-type]
+        target = self.project.resolve(func, self.scope)
         return target.name if isinstance(target, External) else None
 
 

@@ -25,7 +25,7 @@ def trips(taint: Taint, node: ast.expr) -> int | None:
 
 def _integer(taint: Taint, node: ast.expr | None) -> int | None:
     if isinstance(node, ast.Name):
-        found = taint.scope.lookup(node.id)  # type: ignore[attr-defined]
+        found = taint.scope.lookup(node.id)
         if found is None or len(found[1]) != 1:
             return None
         first = found[1][0]

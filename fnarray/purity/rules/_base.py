@@ -23,9 +23,11 @@ RULES: dict[str, type[LintRule]] = {}
 class LintRule:
     """An effect that the checker refuses: one class, one code, one page of the reference.
 
-    ``message`` and ``repair`` are formatted with ``name``, the offender as the user spells it,
-    and ``what``, the operation; ``bad`` and ``good`` are whole programs, the first fires and the
-    second is silent.
+    ``watches`` are the functions and objects that break it, by dotted name, or the beginning of one
+    up to a dot; ``spares`` those under such a name that do no harm. To call one is the effect, or,
+    ``on_sight``, to name it. ``message`` and ``repair`` are formatted with ``name``, the offender
+    as the user spells it, and ``what``, the operation; ``bad`` and ``good`` are whole programs, the
+    first fires and the second is silent.
     """
 
     code: ClassVar[str]
@@ -36,6 +38,9 @@ class LintRule:
     bad: ClassVar[str]
     good: ClassVar[str]
     group: ClassVar[str]
+    watches: ClassVar[str] = ""
+    spares: ClassVar[str] = ""
+    on_sight: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         if cls.code in RULES:

@@ -12,6 +12,10 @@ class DynamicCode(LintRule):
     name = "dynamic-code"
     message = "runs source text through {name!r}"
     repair = "Write the function out, or build it outside the traced function."
+    watches = """
+        builtins.exec builtins.eval builtins.compile runpy code.interact types.FunctionType
+        types.CodeType
+    """
     why = """
 What the text does is decided when it runs, so nothing can be said about its effects.
 """
@@ -38,6 +42,7 @@ class DynamicImport(LintRule):
     name = "dynamic-import"
     message = "imports through {name!r}"
     repair = "Import at the top of the module."
+    watches = "builtins.__import__ importlib.import_module importlib.reload"
     why = """
 An import runs the module's code, and which module it is cannot be seen.
 """

@@ -12,6 +12,14 @@ class Random(LintRule):
     name = "random"
     message = "{name} runs once, at trace time"
     repair = "Pass a key and draw with fnarray.random."
+    watches = """
+        random secrets numpy.random os.urandom os.getrandom uuid.uuid1 uuid.uuid4 uuid.getnode
+        tempfile.mktemp
+    """
+    spares = """
+        random.Random numpy.random.default_rng numpy.random.RandomState numpy.random.Generator
+        numpy.random.SeedSequence numpy.random.PCG64 numpy.random.Philox numpy.random.MT19937
+    """
     why = """
 The number is drawn while tracing and compiled in: every call gets the same one.
 """
@@ -40,6 +48,11 @@ class Clock(LintRule):
     name = "clock"
     message = "{name} reads the clock once, at trace time"
     repair = "Read the clock outside; pass the time as an argument if it is needed."
+    watches = """
+        time datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today
+        datetime.date.today timeit numpy.datetime64.now os.times
+    """
+    spares = "time.strptime time.struct_time"
     why = """
 The clock is read while tracing. Measured this way, every call takes the time of the trace.
 """
@@ -100,6 +113,7 @@ class Identity(LintRule):
     name = "identity"
     message = "{name!r} differs from one process to the next"
     repair = "Use a value that is part of the data, or zlib.crc32 for a hash of text."
+    watches = "builtins.id"
     why = """
 The result depends on addresses or on the process's hash seed, and is compiled in, and cached on
 disk.
@@ -127,6 +141,12 @@ class Print(LintRule):
     name = "print"
     message = "{name} runs once, at trace time"
     repair = "Use fnarray.debug.print, which prints when the compiled program runs."
+    watches = """
+        builtins.print pprint.pprint pprint.pp rich.print traceback.print_exc
+        traceback.print_stack traceback.print_list traceback.print_tb traceback.print_exception
+        traceback.print_last pdb bdb ipdb pudb IPython.embed sys.displayhook sys.excepthook tqdm
+        rich.progress rich.console alive_progress progressbar icecream builtins.breakpoint
+    """
     why = """
 Tracing runs once per signature, so the text appears at the first call only, and shows tracers.
 """
@@ -155,6 +175,23 @@ class FileAccess(LintRule):
     name = "file-access"
     message = "{name} reads or writes outside the program, once, at trace time"
     repair = "Read before and pass the data; write after, from the returned value."
+    watches = """
+        builtins.input builtins.open io.open os.open os.read os.write os.remove os.unlink
+        os.rename os.replace os.mkdir os.makedirs os.rmdir os.listdir os.scandir os.walk os.stat
+        os.chdir os.getcwd os.path.exists os.path.isfile os.path.isdir os.path.getmtime
+        os.path.getsize glob.glob glob.iglob shutil tempfile getpass numpy.load numpy.save
+        numpy.savez numpy.savez_compressed numpy.loadtxt numpy.savetxt numpy.genfromtxt
+        numpy.fromfile numpy.memmap pickle.dump pickle.load json.dump json.load marshal.dump
+        marshal.load cloudpickle.dump cloudpickle.load gzip.open bz2.open lzma.open
+        zipfile.ZipFile tarfile.open sqlite3.connect shelve.open fileinput yaml.dump_all
+        mmap.mmap linecache joblib.dump joblib.load pandas.read_csv pandas.read_parquet
+        pandas.read_json pathlib.Path.read_text pathlib.Path.write_text pathlib.Path.read_bytes
+        pathlib.Path.write_bytes pathlib.Path.open pathlib.Path.exists pathlib.Path.is_file
+        pathlib.Path.is_dir pathlib.Path.mkdir pathlib.Path.unlink pathlib.Path.touch
+        pathlib.Path.rename pathlib.Path.replace pathlib.Path.stat pathlib.Path.iterdir
+        pathlib.Path.glob pathlib.Path.rglob pathlib.Path.cwd pathlib.Path.home
+        pathlib.Path.resolve
+    """
     why = """
 The file is read or written while tracing only.
 """
@@ -182,6 +219,8 @@ class Logging(LintRule):
     name = "logging"
     message = "{name} logs once, at trace time"
     repair = "Log outside, or use fnarray.debug.callback."
+    watches = "logging absl.logging loguru.logger syslog"
+    spares = "logging.getLogger logging.getLevelName"
     why = """
 The message appears at the first call of each signature, and shows tracers.
 """
@@ -211,6 +250,8 @@ class StandardStream(LintRule):
     name = "standard-stream"
     message = "{name} is used once, at trace time"
     repair = "Use fnarray.debug.print, which prints when the compiled program runs."
+    watches = "sys.stdout sys.stderr sys.stdin sys.__stdout__ sys.__stderr__"
+    on_sight = True
     why = """
 The stream is written or read while tracing only.
 """
@@ -241,6 +282,13 @@ class Environment(LintRule):
     name = "environment"
     message = "{name} reads or changes the process's environment, once, at trace time"
     repair = "Read it outside, and pass the value or make it a constant in CAPITALS."
+    watches = """
+        os.environ os.environb os.getenv os.putenv os.unsetenv sys.argv decimal.getcontext
+        decimal.setcontext argparse.ArgumentParser getopt.getopt optparse.OptionParser
+        absl.flags.FLAGS locale.getlocale locale.localeconv os.getpid os.cpu_count os.uname
+        platform.node
+    """
+    on_sight = True
     why = """
 The environment may change, and differs between processes that share the cache on disk.
 """
@@ -273,6 +321,16 @@ class SystemCall(LintRule):
     name = "system-call"
     message = "{name} acts on the world outside, once, at trace time"
     repair = "Do it outside the traced function, or through fnarray.debug.callback."
+    watches = """
+        time.sleep cProfile profile tracemalloc faulthandler os.system os.popen os.fork os.kill
+        os._exit os.abort os.execv os.spawnv os.posix_spawn sys.exit sys.setrecursionlimit
+        sys.settrace subprocess socket select ssl urllib.request http.client requests httpx
+        smtplib ftplib threading.Thread threading.Timer threading.Event multiprocessing
+        concurrent.futures asyncio.run asyncio.sleep signal atexit gc.collect webbrowser ctypes
+        warnings.filterwarnings warnings.simplefilter warnings.resetwarnings numpy.seterr
+        numpy.set_printoptions builtins.exit builtins.quit
+    """
+    spares = "socket.AF_INET socket.SOCK_STREAM signal.SIGINT"
     why = """
 What the operating system does, it does while tracing only.
 """

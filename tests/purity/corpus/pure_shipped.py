@@ -133,3 +133,23 @@ def make_partial_of_itself():
     loss = partial(loss, a=2.0)
     loss = partial(loss, b=3.0)
     return jit(lambda x: jnp.sum(loss(x)))
+
+
+@jit
+def q_nested_builder_by_items(flat):
+    out = {}
+    for path, leaf in flat.items():
+        cursor = out
+        for key in path[:-1]:
+            if key not in cursor:
+                cursor[key] = {}
+            cursor = cursor[key]
+        cursor[path[-1]] = leaf
+    return out
+
+
+@partial(jit, static_argnames="verbose")
+def q_print_if_told_and_eager(x, verbose=False):
+    if verbose and not isinstance(x, jax.core.Tracer):
+        print(x)
+    return x

@@ -1,0 +1,514 @@
+"""What is traced, statement by statement: a traced function is walked, and the rules are asked.
+
+The walk knows no rule. A rule registers the syntax that it watches (`Watchers`), and is called with
+each such node, once its parts were walked and while the strengths of names are those of that place.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..findings import Finding
+from ..rules import RULES
+from ._words import words
+from .index import FUNCTIONS, Scope, parameters
+from .place import place_of
+from .project import Project
+from .taint import ARRAY, NONE, TREE, Taint
+from .traced import TracedSite
+
+_TEXTUAL = re.compile(r"\b(str|Callable|type|Literal|dtype|DTypeLike|Sequence\[int\])\b")
+_GUARD = re.compile(r"Concretization|Tracer|ConcreteError")
+#: How many helpers deep traced values are followed.
+_DEEPEST = 4
+
+
+_Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """The rules that look on.
+
+    Attributes
+    ----------
+    syntax : mapping
+        Called with the walk and a node, by the type of the node.
+    calls : sequence
+        Called with the walk, a call of a function from elsewhere that is given a traced value, the
+        function's dotted name, and the first such argument.
+    truth : sequence
+        Called with the walk, an expression whose truth is asked for, and what asks.
+    loops : sequence
+        Called with the walk, what is iterated over, what is done at each turn, and the place.
+    """
+
+    syntax: Mapping[type[ast.AST], Sequence[Callable[[Tracedness, Any], None]]]
+    calls: Sequence[Callable[[Tracedness, ast.Call, str, ast.expr], None]]
+    truth: Sequence[Callable[[Tracedness, ast.expr, str], None]]
+    loops: Sequence[Callable[[Tracedness, ast.expr, Sequence[ast.AST], ast.AST], None]]
+
+
+class Tracedness:
+    """Walks one traced function in order, keeping track of what is traced."""
+
+    def __init__(
+        self,
+        project: Project,
+        traced: TracedSite,
+        roots: dict[ast.AST, TracedSite],
+        watchers: Watchers,
+    ) -> None:
+        self.watchers = watchers
+        self.project = project
+        self.traced = traced
+        self.roots = roots
+        self.module = traced.scope.module
+        self.taint = Taint(project, traced.scope)
+        self.found: list[Finding] = []
+        self.guarded = 0
+        self.path: tuple[str, ...] = (traced.label,)
+        self.followed: set[tuple[ast.AST, tuple[tuple[str, int], ...]]] = set()
+
+    def run(self) -> list[Finding]:
+        """Return the findings in the function and the functions inside it."""
+        if self.traced.transform.abstract:
+            self.enter(self.traced.scope, self.traced)
+        return self.found
+
+    # --- functions ---
+
+    def enter(
+        self, scope: Scope, traced: TracedSite | None, given: dict[str, int] | None = None
+    ) -> None:
+        """Walk a function's body with its parameters bound."""
+        outer, outer_scope = dict(self.taint.env), self.taint.scope
+        self.taint.scope = scope
+        node = scope.node
+        assert isinstance(node, FUNCTIONS)
+        for arg in parameters(node.args):
+            self.taint.env[arg.arg] = NONE
+        if traced is not None:
+            for name in self.traced_parameters(traced):
+                self.taint.env[name] = ARRAY if _is_number(node, name) else TREE
+        self.taint.env |= given or {}
+        if isinstance(node, ast.Lambda):
+            self.expression(node.body)
+        else:
+            self._block(node.body)
+        self.taint.env, self.taint.scope = outer, outer_scope
+
+    def traced_parameters(self, traced: TracedSite) -> Iterator[str]:
+        """Yield the parameters that surely arrive as traced values (or trees of them)."""
+        node = traced.scope.node
+        assert isinstance(node, FUNCTIONS)
+        args = node.args
+        positional = [*args.posonlyargs, *args.args]
+        with_default = {a.arg for a in positional[len(positional) - len(args.defaults) :]}
+        unmapped = self.unmapped(traced)
+        inspected = _inspected(node)
+        for i, arg in enumerate(positional):
+            if i < traced.bound or arg.arg in traced.fixed or arg.arg in with_default:
+                continue
+            if i == 0 and arg.arg in ("self", "cls"):
+                continue
+            if unmapped is None or i - traced.bound in unmapped or arg.arg in inspected:
+                continue
+            if _is_textual(arg):
+                continue
+            yield arg.arg
+
+    def unmapped(self, traced: TracedSite) -> set[int] | None:
+        """Return the positions that ``in_axes`` leaves unmapped: under vmap they keep their value.
+
+        None when it cannot be said.
+        """
+        if traced.transform.name not in ("vmap", "pmap"):
+            return set()
+        keywords = {k.arg: k.value for k in getattr(traced.site, "keywords", ())}
+        args = getattr(traced.site, "args", [])
+        axes = keywords.get("in_axes", args[1] if len(args) > 1 else None)
+        if axes is None:
+            return set()
+        if traced.transform.name == "pmap":
+            return set()
+        try:
+            value = ast.literal_eval(axes)
+        except (ValueError, TypeError, SyntaxError):
+            return None
+        if isinstance(value, (tuple, list)):
+            return {i for i, axis in enumerate(value) if axis is None}
+        return set() if value is not None else None
+
+    # --- statements ---
+
+    def _block(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            handler = _STATEMENTS.get(type(statement))
+            if handler is not None:
+                handler(self, statement)
+            else:
+                self._other(statement)
+
+    def _other(self, node: ast.stmt) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.expression(child)
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        scope = self.module.scopes.get(node)
+        self.taint.env[node.name] = NONE
+        if scope is not None:
+            inner = self.roots.get(node)
+            self.enter(scope, inner if inner and inner.transform.abstract else None)
+
+    def _class_(self, node: ast.ClassDef) -> None:
+        self.taint.env[node.name] = NONE
+
+    def _assign(self, node: ast.Assign) -> None:
+        self.expression(node.value)
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                self.expression(target.value)
+                self.expression(target.slice)
+            self._bind(target, self.taint.of(node.value), node.value)
+
+    def _ann_assign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.expression(node.value)
+            self._bind(node.target, self.taint.of(node.value), node.value)
+
+    def _aug_assign(self, node: ast.AugAssign) -> None:
+        self.expression(node.value)
+        if isinstance(node.target, ast.Name):
+            strength = max(self.taint.of(node.target), self.taint.of(node.value))
+            self.taint.env[node.target.id] = ARRAY if strength else NONE
+
+    def _bind(self, target: ast.AST, strength: int, value: ast.expr | None = None) -> None:
+        match target:
+            case ast.Name():
+                self.taint.env[target.id] = strength
+            case ast.Starred():
+                self._bind(target.value, NONE)
+            case ast.Tuple() | ast.List():
+                parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
+                if parts is not None and len(parts) == len(target.elts):
+                    strengths = [self.taint.of(part) for part in parts]
+                else:
+                    strengths = [min(strength, TREE)] * len(target.elts)
+                for item, one in zip(target.elts, strengths, strict=True):
+                    self._bind(item, one)
+
+    def _if_(self, node: ast.If) -> None:
+        self.decide(node.test, "if")
+        before = dict(self.taint.env)
+        self._block(node.body)
+        after = self.taint.env
+        self.taint.env = before
+        self._block(node.orelse)
+        # A name is traced afterwards only when it is on both ways (or one way never comes out).
+        if not _leaves(node.body):
+            if _leaves(node.orelse):
+                self.taint.env = after
+            else:
+                names = self.taint.env.keys() & after.keys()
+                self.taint.env = {k: min(self.taint.env[k], after[k]) for k in names}
+
+    def _while_(self, node: ast.While) -> None:
+        self.decide(node.test, "while")
+        self._block(node.body)
+        self._block(node.orelse)
+
+    def _for_(self, node: ast.For) -> None:
+        self.expression(node.iter)
+        for rule in self.watchers.loops:
+            rule(self, node.iter, node.body, node)
+        self._bind(node.target, min(self.taint.of(node.iter), TREE))
+        self._block(node.body)
+        self._block(node.orelse)
+
+    def _with_(self, node: ast.With) -> None:
+        for item in node.items:
+            self.expression(item.context_expr)
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, NONE)
+        eager = any(
+            "ensure_compile_time_eval" in ast.unparse(i.context_expr)
+            or "disable_jit" in ast.unparse(i.context_expr)
+            for i in node.items
+        )
+        self.guarded += eager
+        self._block(node.body)
+        self.guarded -= eager
+
+    def _try_(self, node: ast.Try) -> None:
+        guarded = any(h.type is None or _GUARD.search(ast.unparse(h.type)) for h in node.handlers)
+        self.guarded += guarded
+        self._block(node.body)
+        self.guarded -= guarded
+        for handler in node.handlers:
+            self._block(handler.body)
+        self._block(node.orelse)
+        self._block(node.finalbody)
+
+    def _assert_(self, node: ast.Assert) -> None:
+        self.decide(node.test, "assert")
+
+    def _match(self, node: ast.Match) -> None:
+        self.expression(node.subject)
+        self.ask(node)
+        for case in node.cases:
+            if case.guard is not None:
+                self.decide(case.guard, "if")
+            self._block(case.body)
+
+    # --- expressions ---
+
+    def expression(self, node: ast.AST | None) -> None:
+        """Check an expression and everything inside it."""
+        if node is None:
+            return
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is not None:
+            handler(self, node)
+        else:
+            for child in ast.iter_child_nodes(node):
+                self.expression(child)
+        self.ask(node)
+
+    def ask(self, node: ast.AST) -> None:
+        """Ask the rules that watch this kind of syntax."""
+        for rule in self.watchers.syntax.get(type(node), ()):
+            rule(self, node)
+
+    def decide(self, test: ast.expr, what: str) -> None:
+        """Check an expression whose truth is asked for."""
+        match test:
+            case ast.BoolOp():
+                for value in test.values:
+                    self.decide(value, what)
+            case ast.UnaryOp(op=ast.Not()):
+                self.decide(test.operand, what)
+            case _:
+                self.expression(test)
+                for rule in self.watchers.truth:
+                    rule(self, test, what)
+
+    def _bool_op(self, node: ast.BoolOp) -> None:
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        for value in node.values[:-1]:
+            self.decide(value, word)
+        self.expression(node.values[-1])
+
+    def _unary(self, node: ast.UnaryOp) -> None:
+        if isinstance(node.op, ast.Not):
+            self.decide(node.operand, "not")
+        else:
+            self.expression(node.operand)
+
+    def _if_exp(self, node: ast.IfExp) -> None:
+        self.decide(node.test, "if")
+        self.expression(node.body)
+        self.expression(node.orelse)
+
+    def _lambda_(self, node: ast.Lambda) -> None:
+        scope = self.module.scopes.get(node)
+        if scope is not None:
+            inner = self.roots.get(node)
+            self.enter(scope, inner if inner and inner.transform.abstract else None)
+
+    def _comprehension(self, node: _Comprehension, asked: str = "") -> None:
+        outer = dict(self.taint.env)
+        for generator in node.generators:
+            self.expression(generator.iter)
+            self._bind(generator.target, min(self.taint.of(generator.iter), TREE))
+            for test in generator.ifs:
+                self.decide(test, "if")
+        parts = [getattr(node, n) for n in ("elt", "key", "value") if hasattr(node, n)]
+        if not isinstance(node, ast.GeneratorExp):
+            for rule in self.watchers.loops:
+                rule(self, node.generators[0].iter, parts, node)
+        for part in parts:
+            if asked:
+                self.decide(part, asked)
+            else:
+                self.expression(part)
+        self.taint.env = outer
+
+    def _named(self, node: ast.NamedExpr) -> None:
+        self.expression(node.value)
+        self._bind(node.target, self.taint.of(node.value))
+
+    def _call(self, node: ast.Call) -> None:
+        if not self.asks_each(node):
+            for child in ast.iter_child_nodes(node):
+                self.expression(child)
+        strengths = [self.taint.of(arg) for arg in node.args]
+        if not any(strengths):
+            return
+        name = self.taint.callee(node.func)
+        if name is None:
+            self.follow(node, strengths)
+            return
+        first = next(arg for arg, s in zip(node.args, strengths, strict=True) if s)
+        for rule in self.watchers.calls:
+            rule(self, node, name, first)
+
+    def asks_each(self, node: ast.Call) -> bool:
+        """Check the items of ``any(...)`` and ``all(...)``; say whether it was one of these."""
+        if len(node.args) != 1 or node.keywords:
+            return False
+        name = self.taint.callee(node.func)
+        if name not in ("builtins.any", "builtins.all"):
+            return False
+        match node.args[0]:
+            case ast.GeneratorExp() | ast.ListComp() as each:
+                self._comprehension(each, asked=f"{name.removeprefix('builtins.')}()")
+            case ast.List() | ast.Tuple() as items:
+                for item in items.elts:
+                    self.decide(item, f"{name.removeprefix('builtins.')}()")
+            case _:
+                return False
+        return True
+
+    def follow(self, node: ast.Call, strengths: list[int]) -> None:
+        """Walk a helper of the project with the parameters that are given traced values."""
+        if not isinstance(node.func, (ast.Name, ast.Attribute)) or len(self.path) > _DEEPEST:
+            return
+        helper = self.project.resolve(node.func, self.taint.scope)
+        if not isinstance(helper, Scope) or not isinstance(helper.node, ast.FunctionDef):
+            return
+        plain = not helper.node.decorator_list and helper.node not in self.roots
+        if not plain or any(isinstance(arg, ast.Starred) for arg in node.args):
+            return
+        names = [*helper.node.args.posonlyargs, *helper.node.args.args]
+        if helper.parent is not None and helper.parent.is_class:
+            names = names[1:]
+        inspected = _inspected(helper.node)
+        given = {
+            arg.arg: strength
+            for arg, strength in zip(names, strengths, strict=False)
+            if strength and arg.arg not in inspected and not _is_textual(arg)
+        }
+        key = helper.node, tuple(sorted(given.items()))
+        if not given or key in self.followed:
+            return
+        self.followed.add(key)
+        env, module, guarded = self.taint.env, self.module, self.guarded
+        inside = helper.parent is not None and helper.parent.is_function
+        self.taint.env, self.module = dict(env) if inside else {}, helper.module
+        self.path = (*self.path, helper.name)
+        self.enter(helper, None, given)
+        self.taint.env, self.module, self.guarded = env, module, guarded
+        self.path = self.path[:-1]
+
+    # --- reports ---
+
+    def report(self, code: str, node: ast.AST, *, name: str = "", what: str = "") -> None:
+        """Add a finding, unless the code around it expects the error."""
+        if self.guarded:
+            return
+        if not name:
+            name = self.offender(node)
+        self.found.append(
+            RULES[code].at(
+                place_of(self.module.source, node),
+                name=name,
+                what=what,
+                source=self.module.source.line(node.lineno),  # type: ignore[attr-defined]
+                path=self.path,
+            )
+        )
+
+    def offender(self, node: ast.AST) -> str:
+        """Return the first traced name in an expression, or the expression."""
+        for child in ast.walk(node):
+            if isinstance(child, ast.Name) and self.taint.env.get(child.id, NONE):
+                return child.id
+        return short(node)
+
+
+_STATEMENTS: dict[type, Callable] = {
+    ast.FunctionDef: Tracedness._define,
+    ast.AsyncFunctionDef: Tracedness._define,
+    ast.ClassDef: Tracedness._class_,
+    ast.Assign: Tracedness._assign,
+    ast.AnnAssign: Tracedness._ann_assign,
+    ast.AugAssign: Tracedness._aug_assign,
+    ast.If: Tracedness._if_,
+    ast.While: Tracedness._while_,
+    ast.For: Tracedness._for_,
+    ast.With: Tracedness._with_,
+    ast.Try: Tracedness._try_,
+    ast.TryStar: Tracedness._try_,
+    ast.Assert: Tracedness._assert_,
+    ast.Match: Tracedness._match,
+}
+_EXPRESSIONS: dict[type, Callable] = {
+    ast.BoolOp: Tracedness._bool_op,
+    ast.UnaryOp: Tracedness._unary,
+    ast.IfExp: Tracedness._if_exp,
+    ast.Lambda: Tracedness._lambda_,
+    ast.ListComp: Tracedness._comprehension,
+    ast.SetComp: Tracedness._comprehension,
+    ast.DictComp: Tracedness._comprehension,
+    ast.GeneratorExp: Tracedness._comprehension,
+    ast.NamedExpr: Tracedness._named,
+    ast.Call: Tracedness._call,
+}
+
+
+def _is_number(node: ast.AST, name: str) -> bool:
+    """Say whether a parameter is only ever computed with, asked for its truth, or returned."""
+    uses = 0
+    for parent in ast.walk(node):
+        fine = isinstance(parent, _NUMERIC) and not any(
+            isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+            for op in getattr(parent, "ops", ())
+        )
+        for child in ast.iter_child_nodes(parent):
+            if isinstance(child, ast.Name) and child.id == name:
+                uses += 1
+                if not fine:
+                    return False
+    return uses > 0
+
+
+_NUMERIC = (ast.If, ast.IfExp, ast.While, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp,
+            ast.Return, ast.Assert, ast.Lambda)  # fmt: skip
+
+
+def short(node: ast.AST) -> str:
+    """Return an expression as it is written, or the beginning of it."""
+    text = ast.unparse(node)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def _is_textual(arg: ast.arg) -> bool:
+    """Say whether a parameter's annotation promises no array."""
+    return arg.annotation is not None and bool(_TEXTUAL.search(ast.unparse(arg.annotation)))
+
+
+def _inspected(node: ast.AST) -> set[str]:
+    """Return the names whose type a function asks for: it may expect other than arrays."""
+    asked = set()
+    for child in ast.walk(node):
+        match child:
+            case ast.Call(func=ast.Name(id=asks) | ast.Attribute(attr=asks), args=[first, *_]):
+                if asks in _ASKS and isinstance(first, ast.Name):
+                    asked.add(first.id)
+    return asked
+
+
+_ASKS = words("""
+    isinstance callable type is_array issubclass hasattr is_concrete is_constant isscalar
+    is_inexact_array is_traced
+""")
