@@ -94,8 +94,7 @@ float32: Final = np.dtype(np.float32)
 float64: Final = np.dtype(np.float64)
 complex64: Final = np.dtype(np.complex64)
 complex128: Final = np.dtype(np.complex128)
-# Tangent of an integer: carries no information, takes no memory.
-float0: Final = np.dtype([("float0", np.void, 0)])
+float0: Final = np.dtype([("float0", np.void, 0)])  # of an integer's tangents: no information
 
 SIGNED: Final = (int8, int16, int32, int64)
 UNSIGNED: Final = (uint8, uint16, uint32, uint64)
@@ -378,8 +377,7 @@ def scalar_type_of(x: Any) -> type:
     TypeError
         `x` has no numeric dtype.
     """
-    dtype, _ = dtype_and_weak(x)
-    return _python_type(dtype)
+    return _python_type(dtype_and_weak(x)[0])
 
 
 def _python_type(dtype: DType) -> type:
