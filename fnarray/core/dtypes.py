@@ -410,13 +410,11 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     """
     kind: type | None = cast("type[Any]", type(x))
     if kind not in python_scalar_dtypes:
-        aval = getattr(x, "aval", None)
-        if aval is not None:
+        if (aval := getattr(x, "aval", None)) is not None:
             if hasattr(aval, "inner_aval"):
                 raise TypeError(f"expected an array or a number, got a {aval}: read it, ref[...].")
             return aval.dtype, aval.weak_type
-        dtype = getattr(x, "dtype", None)
-        if isinstance(dtype, DType):
+        if isinstance(dtype := getattr(x, "dtype", None), DType):
             if kind is not np.ndarray and hasattr(x, "_mask"):
                 raise ValueError(
                     "expected an array or a number, got a masked array, whose mask would be lost. "
