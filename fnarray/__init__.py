@@ -23,15 +23,20 @@ if _TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
         ad_checkpoint,
+        api_util,
         checkpoint_policies,
+        custom_batching,
         custom_derivatives,
         debug,
         dlpack,
         dtypes,
         errors,
+        example_libraries,
         experimental,
         export,
+        extend,
         flatten_util,
+        interpreters,
         lax,
         nn,
         numpy,
@@ -50,6 +55,7 @@ if _TYPE_CHECKING:
     from .api.arrays import (  # noqa: F401
         block_until_ready,
         clear_caches,
+        copy_to_host_async,
         default_backend,
         device_count,
         device_get,
@@ -57,11 +63,18 @@ if _TYPE_CHECKING:
         device_put_replicated,
         device_put_sharded,
         effects_barrier,
+        host_count,
+        host_id,
+        host_ids,
         local_device_count,
         local_devices,
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
         process_count,
         process_index,
         process_indices,
+        reshard,
     )
     from .api.batching import vmap as vmap
     from .api.derivatives import jvp as jvp
@@ -91,14 +104,22 @@ if _TYPE_CHECKING:
         checking_leaks,
         debug_infs,
         debug_nans,
+        default_device,
         default_matmul_precision,
+        default_prng_impl,
         disable_jit,
         effects,
+        enable_checks,
         enable_x64,
+        explain_cache_misses,
         log_compiles,
         numpy_dtype_promotion,
         numpy_rank_promotion,
         threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
     )
     from .control.callback import io_callback as io_callback
     from .control.callback import pure_callback as pure_callback
@@ -117,16 +138,22 @@ if _TYPE_CHECKING:
     from .core.ref import freeze as freeze
     from .core.ref import new_ref as new_ref
     from .purity.live import assume_pure as assume_pure
+    from .runtime.ambient import set_mesh as set_mesh
     from .runtime.device import Device as Device
     from .runtime.device import devices as devices
+    from .runtime.mesh import NamedSharding as NamedSharding
+    from .runtime.mesh import P as P
+    from .runtime.mesh import Shard as Shard
     from .runtime.mesh import make_mesh as make_mesh
 
 #: Public names by the module they come from.
 _HOMES = {
     ".api.arrays": """
-        block_until_ready clear_caches default_backend device_count device_get device_put
-        device_put_replicated device_put_sharded effects_barrier local_device_count local_devices
-        process_count process_index process_indices
+        block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
+        device_put device_put_replicated device_put_sharded effects_barrier host_count host_id
+        host_ids local_device_count local_devices make_array_from_callback
+        make_array_from_process_local_data make_array_from_single_device_arrays process_count
+        process_index process_indices reshard
     """,
     ".api.batching": "vmap",
     ".api.derivatives": "jvp linear_transpose linearize vjp",
@@ -138,9 +165,11 @@ _HOMES = {
         ensure_compile_time_eval eval_shape make_jaxpr named_call named_scope typeof
     """,
     ".config": """
-        check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
-        default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion
-        numpy_rank_promotion threefry_partitionable
+        check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans default_device
+        default_matmul_precision default_prng_impl disable_jit effects enable_checks enable_x64
+        explain_cache_misses log_compiles numpy_dtype_promotion numpy_rank_promotion
+        threefry_partitionable transfer_guard transfer_guard_device_to_device
+        transfer_guard_device_to_host transfer_guard_host_to_device
     """,
     ".control.callback": "io_callback pure_callback",
     ".control.checkpoint": "checkpoint remat",
@@ -152,15 +181,40 @@ _HOMES = {
     ".core.ref": "Ref empty_ref free_ref freeze new_ref",
     ".purity.live": "assume_pure",
     ".runtime.device": "Device devices",
-    ".runtime.mesh": "make_mesh",
+    ".runtime.ambient": "set_mesh",
+    ".runtime.mesh": "NamedSharding P Shard make_mesh",
 }
 _MODULES = """
-    ad_checkpoint checkpoint_policies custom_derivatives debug dlpack dtypes errors experimental
-    export flatten_util lax nn numpy ops purity random ref scipy sharding stages test_util tree
-    tree_util typing
+    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
+    dtypes errors example_libraries experimental export extend flatten_util interpreters lax nn
+    numpy ops purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
-__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)
+#: Names of JAX's that are not here, by the reason.
+_MISSING = {
+    "it is about XLA's compiler or its runtime, which are not here": """
+        allow_f16_reductions array_garbage_collection_guard make_user_context no_execution
+        thread_guard
+    """,
+    "it converts programs to TensorFlow": "jax2tf_associative_scan_reductions",
+    "types do not say how arrays are cut: values are the same without it": """
+        auto_pcast remove_size_one_mesh_axis_from_type
+    """,
+    "use shard_map with in_specs and out_specs": "smap",
+    "arrays are freed when nobody refers to them, and are not listed": "live_arrays",
+    "use vjp, whose result is a function": "fwd_and_bwd",
+    "keys are told apart by their type alone; fnarray lint finds keys that are used twice": """
+        debug_key_reuse enable_custom_prng legacy_prng_key
+    """,
+    "all memory is the host's": "memory",
+    "use jit, and check_tracer_leaks": "no_tracing",
+    "softmax has one derivative": "softmax_custom_jvp",
+    "it is Pallas's; slice with lax.dynamic_slice": "ds",
+    "use fnarray.__version__ and fnarray.devices()": "print_environment_info",
+    "use fnarray.grad, fnarray.jvp and fnarray.vjp": "ad",
+}
+
+__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES, _MISSING)
 __all__ = sorted({*_names, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 

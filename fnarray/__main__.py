@@ -1,4 +1,4 @@
-"""``python -m fnarray``: lint files, look at the cache, at emitted source, at the installation.
+"""``python -m fnarray``: lint files, run programs for jax, look at the cache, source, installation.
 
 Linting needs neither NumPy nor Numba, so everything else is imported by the command it is for.
 """
@@ -97,8 +97,32 @@ def rule(argv: Sequence[str]) -> int:
     return explain(argv)
 
 
+def run(argv: Sequence[str]) -> int:
+    """Run a program written for jax: run SCRIPT ARGS, or run -m MODULE ARGS."""
+    module = argv[:1] == ["-m"]
+    rest = argv[1:] if module else argv
+    if not rest or rest[0] in ("-h", "--help"):
+        print("usage: fnarray run SCRIPT [ARGS ...] | fnarray run -m MODULE [ARGS ...]")
+        return 0 if rest else 2
+    if not module and not Path(rest[0]).exists():
+        print(f"fnarray: {rest[0]!r} is no file.", file=sys.stderr)
+        return 2
+    import runpy
+
+    from . import as_jax  # noqa: F401 - from here on jax is fnarray
+
+    sys.argv = list(rest)
+    if module:
+        sys.path.insert(0, str(Path.cwd()))
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(rest[0]).resolve().parent))
+        runpy.run_path(rest[0], run_name="__main__")
+    return 0
+
+
 #: Commands with a parser of their own.
-_OWN = {"lint": lint, "rule": rule}
+_OWN = {"lint": lint, "rule": rule, "run": run}
 
 
 def cache(args: argparse.Namespace) -> int:

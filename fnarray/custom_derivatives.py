@@ -8,7 +8,11 @@ from .control.custom import CustomVJPPrimal as CustomVJPPrimal
 from .control.custom import SymbolicZero as SymbolicZero
 from .control.custom import custom_jvp as custom_jvp
 from .control.custom import custom_vjp as custom_vjp
+from .control.custom import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
 from .control.custom import zero_from_primal as zero_from_primal
+from .control.custom_rules import custom_jvp_call_p as custom_jvp_call_p
+from .control.custom_rules import custom_vjp_call_p as custom_vjp_call_p
+from .control.linear_call import linear_call as linear_call
 
 __all__ = [
     "CustomVJPPrimal",
@@ -16,6 +20,10 @@ __all__ = [
     "closure_convert",
     "custom_gradient",
     "custom_jvp",
+    "custom_jvp_call_p",
     "custom_vjp",
+    "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
+    "linear_call",
     "zero_from_primal",
 ]

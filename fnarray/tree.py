@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .core.tree import (
+from .core.tree import static, unflatten
+from .core.tree_whole import (
     all,
     broadcast,
     flatten,
@@ -13,10 +14,8 @@ from .core.tree import (
     map_with_path,
     reduce,
     reduce_associative,
-    static,
     structure,
     transpose,
-    unflatten,
 )
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .core import tree as _tree
+from .core import tree_whole as _whole
 from .core.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -12,7 +13,6 @@ from .core.tree import (
     Partial,
     PyTreeDef,
     SequenceKey,
-    all_leaves,
     default_registry,
     flatten_one_level,
     flatten_one_level_with_keys,
@@ -29,18 +29,19 @@ from .core.tree import (
     treedef_tuple,
 )
 
-tree_all = _tree.all
-tree_broadcast = _tree.broadcast
-tree_flatten = _tree.flatten
-tree_flatten_with_path = _tree.flatten_with_path
-tree_leaves = _tree.leaves
-tree_leaves_with_path = _tree.leaves_with_path
-tree_map = _tree.map
-tree_map_with_path = _tree.map_with_path
-tree_reduce = _tree.reduce
-tree_reduce_associative = _tree.reduce_associative
-tree_structure = _tree.structure
-tree_transpose = _tree.transpose
+all_leaves = _whole.all_leaves
+tree_all = _whole.all
+tree_broadcast = _whole.broadcast
+tree_flatten = _whole.flatten
+tree_flatten_with_path = _whole.flatten_with_path
+tree_leaves = _whole.leaves
+tree_leaves_with_path = _whole.leaves_with_path
+tree_map = _whole.map
+tree_map_with_path = _whole.map_with_path
+tree_reduce = _whole.reduce
+tree_reduce_associative = _whole.reduce_associative
+tree_structure = _whole.structure
+tree_transpose = _whole.transpose
 tree_unflatten = _tree.unflatten
 
 __all__ = [

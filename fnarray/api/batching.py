@@ -12,6 +12,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
+from ..core.tangents import chosen
 from ..core.trace import Tracer, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
@@ -73,8 +74,9 @@ def vmap(
     @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = tree.flatten_spec((args, kwargs))
-        arrays = checked_arrays("vmap", fun, leaves, args, kwargs)
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
+        # What is the same for all examples may be anything.
+        arrays = checked_arrays("vmap", fun, leaves, args, kwargs, axes)
         if any(a is not None and a < 0 for a in axes):
             axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
@@ -84,10 +86,11 @@ def vmap(
             for x, a in zip(arrays, axes, strict=True)
         ]
         results: list[tuple[Any, Any]] = []
+        ours = [isinstance(x, Array) for x in batches]
         refs = _MappedRefs(leaves, axes)
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = spec.unflatten(refs.inside(xs))
+            a, k = spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
@@ -95,20 +98,23 @@ def vmap(
             _check_results(fun, outs)
             return [*outs, *refs.left()]
 
-        outs, flags = batch(flat, axis, batches, batched, f"vmap({fun_name(fun)})")
+        some = chosen(ours, batches), chosen(ours, batched)
+        outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
         outs, flags = refs.stored(axis, batches, outs, flags)
         ((out, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
-        return out_spec.unflatten(
-            [
-                _placed(axis, k, x, f, place, fun)
-                for k, (x, f, place) in enumerate(zip(outs, flags, places, strict=True))
-            ]
-        )
+        placed = enumerate(zip(outs, flags, places, strict=True))
+        return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """Return items, those that are flagged replaced by others in order."""
+    given = iter(others)
+    return [next(given) if f else x for f, x in zip(flags, items, strict=True)]
 
 
 class _MappedRefs:
@@ -173,14 +179,25 @@ def check_axes(what: str, name: str, axes: Any) -> None:
 
 
 def checked_arrays(
-    what: str, fun: Callable[..., Any], leaves: Sequence[Any], args: tuple, kwargs: dict
+    what: str,
+    fun: Callable[..., Any],
+    leaves: Sequence[Any],
+    args: tuple,
+    kwargs: dict,
+    axes: Sequence[int | None] | None = None,
 ) -> list[Any]:
-    """Return arguments as arrays; raise `TypeError` naming one that is none."""
+    """Return arguments as arrays; raise `TypeError` naming one that is none.
+
+    Where there are ``axes``, those that have None stay what they are if they are none.
+    """
     out = []
     for k, x in enumerate(leaves):
         try:
             out.append(value_of(x) if type(x) is Ref and what == "vmap" else as_array(x))
         except TypeError as error:
+            if axes is not None and axes[k] is None:
+                out.append(x)
+                continue
             path = argument_paths(fun, args, kwargs)[k]
             raise TypeError(
                 f"{what}: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, not a "

@@ -13,7 +13,8 @@ from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.ref import Ref
-from ..core.trace import no_trace, tracing
+from ..core.trace import EagerTrace, tracing
+from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
 from .stages import struct_of
 
@@ -109,12 +110,15 @@ def named_scope(name: str) -> Iterator[None]:
 
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate at once, inside a traced function too; operands must not be tracers."""
-    with no_trace():
+    """Evaluate operations of known values at once, inside a traced function too.
+
+    Those of which an operand is a tracer are traced as ever.
+    """
+    with tracing(EagerTrace("ensure_compile_time_eval")):
         yield
 
 
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: Any) -> ShapedArray | OverlayAval:
     """Return what tracing knows of a value: shape, dtype and weak type.
 
     Raises
@@ -122,4 +126,6 @@ def typeof(x: Any) -> ShapedArray:
     TypeError
         ``x`` is no array and no number.
     """
-    return x.aval if type(x) is Ref else aval_of(x)
+    if type(x) is Ref:
+        return x.aval
+    return x.kind if isinstance(x, Overlay) else aval_of(x)

@@ -16,7 +16,7 @@ from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
 from ..core.ref import Ref
 from ..core.source import PACKAGE, located
-from ..core.tangents import Zero, differentiable, is_zero, tangent_aval, zero_of
+from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
@@ -33,9 +33,13 @@ SymbolicZero = Zero
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Return the zero tangent of a value: symbolic, or as an array."""
-    zero = zero_of(as_array(val))
-    return zero if symbolic_zeros else instantiate(zero)
+    """Return the zero tangents of the leaves of a tree: symbolic, or as arrays."""
+
+    def zero_of(x: Any) -> Any:
+        zero = Zero(tangent_aval(aval_of(x)))
+        return zero if symbolic_zeros else instantiate(zero)
+
+    return tree.map(zero_of, val)
 
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -370,6 +374,11 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
+def custom_vjp_primal_tree_values(tree_: Any) -> Any:
+    """Return the values of a tree of `CustomVJPPrimal`, which a forward rule is given."""
+    return tree.map(lambda x: x.value, tree_, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
+
+
 class custom_vjp(_Custom):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in reverse mode.
 
@@ -453,6 +462,9 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         return call.out_spec.unflatten([as_array(x) for x in outs])
 
 
+_NO_VALUES = (bool, int, float, complex, Ref)
+
+
 class _VJPCall(_CustomCall):
     """One call of a ``custom_vjp`` function."""
 
@@ -470,15 +482,16 @@ class _VJPCall(_CustomCall):
         outs, spec = tree.flatten_spec(out)
         outs = [result(x, k, out, fwd) for k, x in enumerate(outs)]
         self.check_primals("VJP fwd", fwd, outs, spec)
-        residuals, res_spec = tree.flatten_spec(held)
-        # Refs go back as they are: to be written by the backward rule is what they are handed for.
-        refs = {k: x for k, x in enumerate(residuals) if type(x) is Ref}
-        residuals = [result(x, k, held, fwd) for k, x in enumerate(residuals) if k not in refs]
+        kept, res_spec = tree.flatten_spec(held)
+        # Python's numbers stay what they are, that the way back may branch on them, and so do Refs,
+        # to be written by it.
+        apart = {k: x for k, x in enumerate(kept) if type(x) in _NO_VALUES}
+        residuals = [result(x, k, held, fwd) for k, x in enumerate(kept) if k not in apart]
         avals = [as_array(x).aval for x in primals]
 
         def back(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
             rest = iter(residuals)
-            every = [refs[k] if k in refs else next(rest) for k in range(res_spec.num_leaves)]
+            every = [apart[k] if k in apart else next(rest) for k in range(res_spec.num_leaves)]
             return self.back(res_spec.unflatten(every), spec, cts, avals)
 
         return outs, residuals, back

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import UnexpectedTracerError
-from .avals import ShapedArray
+from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
 from .quiet import quietly
@@ -108,6 +108,8 @@ if TYPE_CHECKING:
         def nonzero(self, *args: Any, **kwargs: Any) -> tuple[Array, ...]: ...
         def on_device_size_in_bytes(self) -> int: ...
         def copy_to_host_async(self) -> None: ...
+        def platform(self) -> str: ...
+        def unsafe_buffer_pointer(self) -> int: ...
         def addressable_data(self, index: int) -> Array: ...
         def devices(self) -> set[Any]: ...
 
@@ -493,6 +495,11 @@ def asarray(x: Any) -> ArrayImpl:
         raise UnexpectedTracerError(
             f"{x!r} is used outside the function whose tracing made it. "
             f"It is {x.where_from()}. {advice}"
+        )
+    if isinstance(x, ShapeDtypeStruct):
+        raise TypeError(
+            f"A ShapeDtypeStruct does not have a value and cannot be used as a constant, got {x}. "
+            "Pass an array; eval_shape needs no values."
         )
     aval = aval_of(x)
     if isinstance(x, np.ndarray):

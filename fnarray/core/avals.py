@@ -32,8 +32,10 @@ class ShapedArray:
     dtype: np.dtype
     weak_type: bool
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
-        """Return the one aval of these three."""
+    def __new__(
+        cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None
+    ) -> ShapedArray:
+        """Return the one aval of these three; where arrays are is no part of it."""
         exact: Any = dtype
         if not isinstance(dtype, np.dtype):
             exact = np.dtype(dtype)

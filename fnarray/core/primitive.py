@@ -53,8 +53,8 @@ class Primitive:
         not linear; linear ones come as `Undefined`. Of several results, ``ct`` is a list.
     batch : callable, RuleOf or Missing
         ``batch(size, operands, batched, **params) -> out``, or ``(outs, flags)`` for several
-        results. ``batched`` says which operands carry the mapped axis, at position 0 always, as
-        does the result.
+        results, and ``(out, flag)`` for one that may be the same for all examples. ``batched``
+        says which operands carry the mapped axis, at position 0 always, as does the result.
     collective : callable, optional
         Of operations between the examples of a mapped axis, which have a param ``axis_name``, a
         tuple: ``collective(axis, operands, batched, **params) -> (out, whether it has the axis)``,
@@ -128,6 +128,14 @@ class Primitive:
         self.quiet = quiet
         self.print_name = print_name or name
         self.print_params = print_params
+
+    def bind(self, /, *args: Any, **params: Any) -> Any:
+        """Apply the operation: `core.trace` says how."""
+        raise RuntimeError("fnarray is only partly imported: import fnarray first")
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return an equation's params as `bind` takes them: those that it has."""
+        return params
 
     def _made(self, rule: Any) -> Any:
         return rule.make(self) if isinstance(rule, RuleOf) else rule

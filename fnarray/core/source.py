@@ -56,15 +56,26 @@ class located:  # noqa: N801, a context manager, lighter than a generator's
         _told.source = self.saved
 
 
+#: Files and folders whose lines are no user's.
+_excluded: tuple[str, ...] = (PACKAGE,)
+
+
+def exclude(path: str) -> None:
+    """Take the lines of a file, or of a folder, for a library's and not the user's."""
+    global _excluded
+    if path not in _excluded:
+        _excluded = (*_excluded, path)
+
+
 def user_source() -> Source:
-    """Return the innermost line on the stack that is not this package's own, or what was told."""
+    """Return the innermost line on the stack that is no library's, or what was told."""
     if _told.source is not None:
         return _told.source
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage] - no public name as fast
     while frame is not None:
         code = frame.f_code
         name = code.co_filename
-        if not name.startswith(PACKAGE) and "optree" not in name:
+        if not name.startswith(_excluded) and "optree" not in name:
             return Source(name, frame.f_lineno, code.co_qualname)
         frame = frame.f_back
     return UNKNOWN

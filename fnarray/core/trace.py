@@ -23,7 +23,7 @@ from ..errors import (
 )
 from . import lazy
 from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
-from .avals import ShapedArray
+from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .memo import recall, remember
@@ -73,8 +73,9 @@ class Tracer(Array):
     def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
         if not self.frame.alive:
             check_alive(self)
+        # JAX's words come first: they are what people search for.
         return error(
-            f"{asked} of traced array {self.aval.str_short()} while tracing "
+            f"{asked} traced array with shape {self.aval.str_short()} while tracing "
             f"{self.frame.name}, at {user_source()}: its value is not known when the function "
             f"is traced.\n  The array is {origin_text(self)}.\n  {advice}"
         )
@@ -82,28 +83,28 @@ class Tracer(Array):
     def __bool__(self) -> bool:
         if self.aval.shape and self.aval.size != 1:
             raise self._refuse(
-                TracerBoolConversionError, "truth value", "Reduce it first: x.any() or x.all()."
+                TracerBoolConversionError, _BOOL, "Reduce it first: x.any() or x.all()."
             )
         raise self._refuse(
             TracerBoolConversionError,
-            "truth value",
+            _BOOL,
             "Use fnarray.lax.cond or fnarray.numpy.where to choose by value, or mark the "
             "argument it depends on static (static_argnums, static_argnames).",
         )
 
     def __int__(self) -> int:
-        raise self._refuse(ConcretizationTypeError, "int()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("int"), _CONCRETE)
 
     def __float__(self) -> float:
-        raise self._refuse(ConcretizationTypeError, "float()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("float"), _CONCRETE)
 
     def __complex__(self) -> complex:
-        raise self._refuse(ConcretizationTypeError, "complex()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("complex"), _CONCRETE)
 
     def __index__(self) -> int:
         raise self._refuse(
             TracerIntegerConversionError,
-            "__index__()",
+            "The __index__() method was called on",
             "Index with fnarray.numpy arrays (x[i], lax.dynamic_slice), loop with "
             "lax.fori_loop, or mark the argument it depends on static.",
         )
@@ -111,23 +112,25 @@ class Tracer(Array):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise self._refuse(
             TracerArrayConversionError,
-            "numpy conversion",
+            "The numpy.ndarray conversion method __array__() was called on",
             "Use the fnarray.numpy function in place of the numpy one.",
         )
 
     def item(self, *args: Any) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "item()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("item"), _CONCRETE)
 
     def tolist(self) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "tolist()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("tolist"), _CONCRETE)
 
     def block_until_ready(self) -> Tracer:
         """Return the tracer itself: there is nothing to wait for."""
         return self
 
 
+_BOOL = "Attempted boolean conversion of"
+_VALUE = "Abstract tracer value encountered where concrete value is expected by {}():"
 _CONCRETE = (
     "Keep it an array (x.astype, fnarray.numpy functions), or mark the argument it depends on "
     "static (static_argnums, static_argnames)."
@@ -263,6 +266,10 @@ class GraphTrace(Trace):
             check_alive(x)
         elif type(x) is Literal:
             return x
+        elif isinstance(x, ShapeDtypeStruct):
+            # It has no value, and where shapes alone are asked for it needs none.
+            var = Var(aval_of(x))
+            return self.constvars.setdefault(id(x), (var, (x, x)))[0]
         elif not isinstance(x, ArrayImpl):
             aval = aval_of(x)
             if not aval.shape:
@@ -400,6 +407,23 @@ class within:  # noqa: N801
         state.trace = self.saved
 
 
+class EagerTrace(Trace):
+    """Evaluates what no tracer is an operand of, and passes on what one is."""
+
+    def _where(self, args: Sequence[Any]) -> within:
+        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an operation."""
+        with self._where(args):
+            return bind(prim, *args, **params)
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call a function that has a derivative of its own."""
+        with self._where(args):
+            return call_custom(call, args)
+
+
 def no_trace() -> within:
     """Evaluate eagerly for the duration of the block, whatever trace is current."""
     return within(None)
@@ -439,7 +463,7 @@ def trace_graph(
         return trace.close([a.atom for a in args], outs)
 
 
-def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
+def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     """Apply a primitive: evaluate it, or record it in the trace in progress.
 
     Parameters
@@ -475,6 +499,10 @@ def bind(prim: Primitive, *args: Any, **params: Any) -> Any:
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)
+
+
+# The record of an operation stands below; that it can be applied is known from here on.
+Primitive.bind = bind  # type: ignore[method-assign]
 
 
 def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:

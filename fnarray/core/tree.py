@@ -315,26 +315,34 @@ def reduce_associative(
     return row[0]
 
 
-def transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
-    """Turn an `outer` tree of `inner` trees into an `inner` tree of `outer` trees.
+def transpose(
+    outer_treedef: PyTreeDef,
+    inner_treedef: PyTreeDef | None,
+    pytree_to_transpose: Any,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """Turn an outer tree of inner trees into an inner tree of outer trees.
 
     Parameters
     ----------
-    outer
-        Structure at the top of `tree`.
-    inner
+    outer_treedef
+        Structure at the top of the tree.
+    inner_treedef
         Structure at each of its leaves; None takes that of the first.
-    tree
-        The tree to transpose.
+    pytree_to_transpose
+        The tree.
+    is_leaf
+        As in `flatten`.
 
     Raises
     ------
     TypeError
-        `tree` does not have the structure ``outer.compose(inner)``.
+        The tree does not have the structure ``outer_treedef.compose(inner_treedef)``.
     """
-    found, treedef = flatten(tree)
+    outer, inner, tree = outer_treedef, inner_treedef, pytree_to_transpose
+    found, treedef = flatten(tree, is_leaf)
     if inner is None:
-        inner = structure(outer.flatten_up_to(tree)[0])
+        inner = structure(outer.flatten_up_to(tree)[0], is_leaf)
     expected = outer.compose(inner)
     if treedef != expected:
         raise TypeError(f"tree.transpose: the tree must have structure {expected}, got {treedef}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
@@ -169,7 +170,10 @@ def register_pytree_node(
         raise ValueError(f"register_pytree_node: {nodetype} is registered already.")
     # optree leaves a type parameter of this one out.
     register: Any = optree.register_pytree_node  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    register(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
+    with warnings.catch_warnings():
+        # optree warns of named tuples, which are nodes already: to override that is what is asked.
+        warnings.filterwarnings("ignore", message="PyTree type", category=UserWarning)
+        register(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
     _registered.add(nodetype)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func

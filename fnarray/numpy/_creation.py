@@ -26,6 +26,7 @@ from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
+from ..ops.kit.moves import moving
 from ._promote import as_operand, broadcast_to
 
 __all__ = [
@@ -56,6 +57,7 @@ _SCALARS = (bool, int, float, complex)
 # ---- from Python values ------------------------------------------------------------------------
 
 
+@moving
 def array(
     object: Any,
     dtype: DTypeLike = None,
@@ -190,6 +192,7 @@ def _weakest(dtypes: set[tuple[np.dtype, bool]]) -> list[Any]:
     return [kind]
 
 
+@moving
 def asarray(
     a: Any,
     dtype: DTypeLike = None,
@@ -215,6 +218,7 @@ def asarray(
     return array(a, dtype, bool(copy), order)
 
 
+@moving
 def copy(a: Any, order: str | None = None) -> Array:
     """Return a copy of an array."""
     return lax.copy(as_array(as_operand("copy", a)))
@@ -299,7 +303,13 @@ def _dtype(dtype: DTypeLike, default: Any = float) -> np.dtype:
     return canonicalize_dtype(default if dtype is None else dtype)
 
 
-def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def zeros(
+    shape: Any,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Array of zeros, float32 by default.
 
     Raises
@@ -310,17 +320,36 @@ def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     return full(shape, 0, _dtype(dtype))
 
 
-def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def ones(
+    shape: Any,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Array of ones, float32 by default; see `zeros`."""
     return full(shape, 1, _dtype(dtype))
 
 
-def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def empty(
+    shape: Any,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Array of unspecified elements: zeros, so that results never depend on chance."""
     return full(shape, 0, _dtype(dtype))
 
 
-def full(shape: Any, fill_value: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: DTypeLike = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Array filled with a value, which may be an array that broadcasts to the shape.
 
     The dtype is that of the value unless given, weak for a Python scalar.
@@ -343,12 +372,26 @@ def _like(name: str, a: Any, value: Any, dtype: DTypeLike, shape: Any) -> Array:
     return broadcast_to(name, convert(as_operand(name, value, 1), target, weak), sizes)
 
 
-def zeros_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Zeros of the shape and dtype of ``a``, where not given."""
     return _like("zeros_like", a, 0, dtype, shape)
 
 
-def ones_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+def ones_like(
+    a: Any,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Ones of the shape and dtype of ``a``, where not given."""
     return _like("ones_like", a, 1, dtype, shape)
 
@@ -361,7 +404,13 @@ def empty_like(
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Array of the shape and dtype of ``a``, where not given, filled with a value."""
     return _like("full_like", a, fill_value, dtype, shape)

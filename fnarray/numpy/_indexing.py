@@ -23,6 +23,7 @@ from ..ops.dynamic import dynamic_slice
 from ..ops.elementwise import add, mul
 from ..ops.gather import GatherDimensionNumbers, GatherScatterMode, gather, wrap_negative
 from ..ops.kit.canonical import Shape, as_array
+from ..ops.kit.moves import moving
 from ..ops.shape import broadcast_in_dim, broadcast_shapes, expand_dims, iota, squeeze
 from ..ops.slicing import concatenate, rev
 from ..ops.slicing import slice as lax_slice
@@ -168,6 +169,7 @@ def _nonempty(shape: Shape, e: Entry) -> int:
     return n
 
 
+@moving
 def take(
     x: Any,
     idx: Any,

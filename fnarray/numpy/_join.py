@@ -14,6 +14,7 @@ from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype
 from ..core.eager import replayed
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ._promote import promote_dtypes
 from ._shape import (
     array_of,
@@ -60,6 +61,7 @@ def _common(name: str, arrays: Any, dtype: Any) -> list[Array]:
     return [lax.convert_element_type(x, to) for x in found]
 
 
+@moving
 @replayed
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along an axis they have.
@@ -93,6 +95,7 @@ def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
+@moving
 @replayed
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
     """Join arrays of one shape along a new axis, which becomes axis ``axis`` of the result.
@@ -122,12 +125,14 @@ def _raised(name: str, tup: Any, grow: Callable[..., Any]) -> list[Array]:
     return [grow(x) for x in sequence_of(name, tup)]
 
 
+@moving
 @replayed
 def vstack(tup: Any, dtype: Any = None) -> Array:
     """Join along axis 0; vectors are rows."""
     return concatenate(_raised("vstack", tup, atleast_2d), 0, dtype)
 
 
+@moving
 @replayed
 def hstack(tup: Any, dtype: Any = None) -> Array:
     """Join along axis 1; vectors along their one axis."""
@@ -148,6 +153,7 @@ def column_stack(tup: Any) -> Array:
     return concatenate([lax.expand_dims(x, (1,)) if x.ndim == 1 else x for x in columns], 1)
 
 
+@moving
 @replayed
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Return ``arr`` with values joined at the end; both are flattened where ``axis`` is None."""
@@ -220,6 +226,7 @@ def _split(name: str, ary: Any, where: Any, axis: int) -> list[Array]:
     return list(lax.split(ary, [size + (k < more) for k in range(count)], axis))
 
 
+@moving
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut an array into equal parts, or at the indices given.
 
@@ -231,6 +238,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis)
 
 
+@moving
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut an array into parts whose sizes differ by at most 1, or at the indices given."""
     return _split("array_split", ary, indices_or_sections, axis)

@@ -169,7 +169,14 @@ def _by_numpy(multiply: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @replayed(instead=_by_numpy(np.matmul))
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Matrix product over the last two axes; the others broadcast.
 
     Parameters

@@ -10,12 +10,14 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.trace import Tracer
+from ..ops.kit.moves import moving
 from ._promote import as_operand
 from ._shape import array_of, axis_of, concrete, ravel, sizes_of
 
 __all__ = ["repeat", "tile"]
 
 
+@moving
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """Repeat a whole array along axes; the shorter of shape and ``reps`` gets 1s in front."""
     A = array_of("tile", A)
@@ -24,6 +26,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     return lax.tile(lax.broadcast_to_rank(A, rank), (1,) * (rank - len(counts)) + counts)
 
 
+@moving
 def repeat(
     a: Any,
     repeats: Any,

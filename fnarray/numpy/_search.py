@@ -14,6 +14,7 @@ from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..ops.gather import wrap_negative
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ._at import IndexUpdateHelper
 from ._indexing import PLACES, within
 from ._indexing import take as take_index
@@ -136,6 +137,7 @@ def _select_alike(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any
     return np.where if alike and condition.dtype == bool_ else None
 
 
+@moving
 @replayed(instead=_select_alike)
 def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None,
@@ -198,6 +200,7 @@ def _take_within(
     return within(lambda x, places: x.take(places, axis))
 
 
+@moving
 @replayed(instead=_take_within)
 def take(
     a: Any,

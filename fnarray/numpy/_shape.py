@@ -18,6 +18,7 @@ from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError, ShapeError
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ._promote import as_operand, operands, promote_shapes
 from ._promote import broadcast_to as _broadcast_to
 
@@ -144,6 +145,7 @@ def _infer(size: int, old: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int
     return tuple(size // known if n == -1 else n for n in shape)
 
 
+@moving
 @replayed
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
@@ -182,6 +184,7 @@ def reshape(
     raise ValueError(f"numpy.reshape: order must be 'C' or 'F', got {order!r}.")
 
 
+@moving
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return an array's elements as a vector, in C or Fortran order."""
     a = array_of("ravel", a)
@@ -207,6 +210,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     return lax.reshape(lax.slice(whole, (0,), (size,)), sizes)
 
 
+@moving
 def squeeze(a: Any, axis: Axes = None) -> Array:
     """Remove axes of size 1: all of them, or those given.
 
@@ -227,6 +231,7 @@ def squeeze(a: Any, axis: Axes = None) -> Array:
     return lax.squeeze(a, axes)
 
 
+@moving
 @replayed
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1, which become the axes ``axis`` of the result."""
@@ -241,6 +246,7 @@ def _atleast(name: str, arys: tuple[Any, ...], grow: Any) -> Array | list[Array]
     return out[0] if len(out) == 1 else out
 
 
+@moving
 def atleast_1d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least one axis; a list, unless there is one argument."""
     return _atleast("atleast_1d", arys, lambda x: x if x.ndim else lax.reshape(x, (1,)))
@@ -271,6 +277,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return lax.broadcast_shapes(*(sizes_of("broadcast_shapes", s) for s in shapes))
 
 
+@moving
 @replayed
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """Stretch an array to a shape, by the rule of broadcasting.
@@ -287,6 +294,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     )
 
 
+@moving
 def broadcast_arrays(*args: Any) -> list[Array]:
     """Return arrays stretched to their common shape, each in its own dtype."""
     arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
@@ -297,6 +305,7 @@ def broadcast_arrays(*args: Any) -> list[Array]:
 # --- order of axes ------------------------------------------------------------------------------
 
 
+@moving
 @replayed
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Reverse the order of the axes, or put them in the order given.
@@ -318,6 +327,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     return lax.transpose(a, order)
 
 
+@moving
 def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
     """Put the axes in the order given; see `transpose`."""
     return transpose(a, axes)
@@ -337,6 +347,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@moving
 @replayed
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Exchange two axes."""
@@ -347,6 +358,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return lax.transpose(a, order)
 
 
+@moving
 @replayed
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move axes to new places; the others keep their order.
@@ -384,6 +396,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 # --- order of elements --------------------------------------------------------------------------
 
 
+@moving
 @replayed
 def flip(m: Any, axis: Axes = None) -> Array:
     """Reverse the elements along axes: all of them, or those given."""
@@ -423,6 +436,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return flip(swapaxes(m, first, second), second)
 
 
+@moving
 @replayed
 def roll(a: Any, shift: Any, axis: Axes = None) -> Array:
     """Shift elements along axes; what leaves at the end comes in at the start.

@@ -362,6 +362,8 @@ def dot_general(
     dimension_numbers: Any,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Sum products of two operands over contracting axes, for each index of the batch axes.
 
@@ -424,6 +426,7 @@ def dot(
     dimension_numbers: Any = None,
     precision: Any = None,
     preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Multiply vectors and matrices: the last axis of ``lhs`` with the first of ``rhs``.
 

@@ -94,6 +94,8 @@ def conv_general_dilated(
     batch_group_count: int = 1,
     precision: Any = None,
     preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Contract each window of ``lhs`` with the kernel ``rhs`` (which is not flipped).
 

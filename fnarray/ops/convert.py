@@ -15,6 +15,7 @@ from ..core.dtypes import (
     canonicalize_dtype,
     finfo,
     float64,
+    iinfo,
     is_bool,
     is_complex,
     is_float,
@@ -33,6 +34,7 @@ from .kit import calls
 from .kit.calls import bitwise_and, broadcast_in_dim, convert, eq, full, ne
 from .kit.checks import FLOAT, all_weak, check_kind, check_same_dtypes, kind
 from .kit.declare import elementwise
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import (
     CONSTANT,
@@ -73,8 +75,9 @@ def convert_values(x: Any, dtype: np.dtype) -> np.ndarray:
         return x.astype(dtype)
     if x.dtype.itemsize == 2:
         x = x.astype(np.float32)
-    limits = np.iinfo(dtype)
-    out = np.asarray(x.astype(dtype))
+    limits = iinfo(dtype)
+    with np.errstate(invalid="ignore"):  # what is out of range follows
+        out = np.asarray(x.astype(dtype))
     # What C leaves undefined. Comparing with float(max) is right though it rounds up: whatever
     # is not below it saturates.
     for where, value in (
@@ -438,6 +441,7 @@ def select_n(which: Any, *cases: Any) -> Array:
     return bind(_select_n_p, which, *cases)
 
 
+@moving
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """Choose ``on_true`` where ``pred`` holds and ``on_false`` elsewhere."""
     return bind(_select_n_p, pred, on_false, on_true)

@@ -23,6 +23,7 @@ from .kit import calls
 from .kit.calls import broadcast, const, full
 from .kit.canonical import Shape, as_array, canonical_axis, canonical_shape
 from .kit.checks import INTEGER, all_weak, check_same_dtypes, kind
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import linear_in, spread
 from .scatter import scatter_p
@@ -233,6 +234,7 @@ def dynamic_slice(
     return bind(dynamic_slice_p, operand, *starts, slice_sizes=sizes)
 
 
+@moving
 def dynamic_slice_in_dim(
     operand: Any,
     start_index: Any,
@@ -247,6 +249,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@moving
 def dynamic_index_in_dim(
     operand: Any,
     index: Any,
@@ -388,6 +391,7 @@ def dynamic_update_slice_in_dim(
     )
 
 
+@moving
 def dynamic_update_index_in_dim(
     operand: Any,
     update: Any,

@@ -22,6 +22,7 @@ from .kit.calls import permute, reduce_sum
 from .kit.canonical import Shape, as_array, canonical_axis, canonical_ints, canonical_shape
 from .kit.checks import NUMBER, check_kind
 from .kit.declare import reindexing
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import CONSTANT, LINEAR, NOT_LINEAR, led_by, one_more_axis, shifted, transposed
 
@@ -131,6 +132,7 @@ def broadcast_in_dim(
     return bind(broadcast_in_dim_p, operand, shape=shape, broadcast_dimensions=dims)
 
 
+@moving
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes."""
     sizes = canonical_shape("broadcast", sizes)
@@ -163,6 +165,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
     return tuple(out)
 
 
+@moving
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1, so that they are the axes ``dimensions`` of the result.
 
@@ -382,6 +385,7 @@ squeeze_p = reindexing(
 )
 
 
+@moving
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """Remove axes of size 1.
 

@@ -22,6 +22,7 @@ from .kit.calls import const, full, reduce_sum, select, select_n
 from .kit.canonical import Shape, canonical_axis, canonical_ints
 from .kit.checks import all_weak, check_same_dtypes
 from .kit.declare import reindexing
+from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import (
     LINEAR,
@@ -144,6 +145,7 @@ def slice(
     )
 
 
+@moving
 def slice_in_dim(
     operand: Any,
     start_index: int | None,
@@ -168,6 +170,7 @@ def slice_in_dim(
     return slice(operand, start, limit, strides)
 
 
+@moving
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Take one static index along an axis, keeping the axis (of size 1) or dropping it.
 
@@ -209,6 +212,7 @@ rev_p = reindexing(
 )
 
 
+@moving
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """Reverse the order of elements along axes.
 
@@ -278,6 +282,7 @@ concatenate_p = register(
 )
 
 
+@moving
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Join arrays of one dtype along an axis.
 

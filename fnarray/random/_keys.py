@@ -13,9 +13,12 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..config import config
+from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
+from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
 from ..core.tree import register_pytree_node_class
+from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
 
 IMPLEMENTATIONS: Final = ("threefry2x32",)
@@ -43,14 +46,14 @@ KEY: Final = KeyTy()
 
 
 @register_pytree_node_class
-class PRNGKeyArray(Array):
+class PRNGKeyArray(Overlay):
     """An array of random keys over a uint32 array with a last axis of two words.
 
     As a pytree it is a node with that array as its leaf, which is what ``jit``, ``vmap`` and
     loops see. Keys are no numbers: they can be indexed, reshaped, compared, and drawn from.
     """
 
-    __slots__ = ("_base",)
+    __slots__ = ()
 
     def __init__(self, key_data: Any):
         check_keys("PRNGKeyArray", key_data)
@@ -61,11 +64,19 @@ class PRNGKeyArray(Array):
         return (self._base,), None
 
     @classmethod
-    def tree_unflatten(cls, metadata: None, children: Sequence[Any]) -> PRNGKeyArray:
-        """Make keys of words; transforms put other things than arrays there too."""
-        keys = object.__new__(cls)
-        (keys._base,) = children
-        return keys
+    def tree_unflatten(cls, metadata: None, children: Sequence[Any]) -> Any:
+        """Make keys of words; what else is put there is in the place of the keys."""
+        (words,) = children
+        if isinstance(words, CustomVJPPrimal):
+            return CustomVJPPrimal(wrap(words.value), words.perturbed)
+        if not isinstance(words, Array | np.ndarray | ShapeDtypeStruct | ShapedArray):
+            return words
+        return wrap(words)
+
+    @classmethod
+    def of(cls, words: Any) -> PRNGKeyArray:
+        """Return the keys of words."""
+        return wrap(words)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -276,7 +287,9 @@ def _compared(other: object) -> Any:
 
 def wrap(words: Any) -> PRNGKeyArray:
     """Make keys of an array of words that is known to be one."""
-    return PRNGKeyArray.tree_unflatten(None, (words,))
+    keys = object.__new__(PRNGKeyArray)
+    keys._base = words
+    return keys
 
 
 def check_impl(spec: Any) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..config import config
-from ..core.array import Array, ArrayImpl, asarray, native
+from ..core.array import Array, ArrayImpl, asarray, aval_of, native
 from ..core.avals import ShapedArray
 from ..core.axes import collective_axes
 from ..core.graph import ClosedGraph
@@ -118,7 +118,7 @@ def caller(
     if refs is not None:
         return _caller_with_refs(graph, tuple(consts), out_spec, refs)
     exe = executable(graph) if wait else _meanwhile(graph)
-    held = tuple(buffer_of(c, c.aval) for c in consts)
+    held = tuple(buffer_of(asarray(c), aval_of(c)) for c in consts)
     avals = graph.out_avals
     # `exe.run` is read at each call: the first run replaces it.
     if config.debug_nans or config.debug_infs:

@@ -8,7 +8,7 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..core.axes import axes_named
 from ..core.primitive import Primitive
@@ -101,7 +101,9 @@ class BatchTrace(Trace):
                 return BatchTracer(self, out) if differs else out
             outs = prim.rule("batch")(self.axis, values, batched, **params)
         if not prim.multiple_results:
-            return BatchTracer(self, outs)
+            # A rule may say that its result is the same for all examples.
+            out, differs = cast("Any", outs) if type(outs) is tuple else (outs, True)
+            return BatchTracer(self, out) if differs else out
         return [BatchTracer(self, o) if b else o for o, b in zip(*outs, strict=True)]
 
     def store(self, ref: Any, value: Any) -> None:

@@ -228,3 +228,12 @@ def test_axes_of_random_keys_are_those_their_user_sees(axis: int) -> None:
     assert pairs.shape == ((2, 3) if axis else (3, 2))
     first = pairs[:, 0] if axis else pairs[0]
     assert (first == fnarray.random.split(keys[0])).all()
+
+
+def test_anything_is_the_same_for_all():
+    """An argument that is not mapped may be anything, such as a function, in a tree or not."""
+    mapped = fnarray.vmap(lambda f, x, names: f(x) * len(names["a"]), (None, 0, None))
+    got = mapped(lambda x: x + 1, np.arange(3.0, dtype=np.float32), {"a": "bc"})
+    np.testing.assert_array_equal(np.asarray(got), [2, 4, 6])
+    with pytest.raises(TypeError, match="not a valid"):
+        fnarray.vmap(lambda f: f)(len)

@@ -60,7 +60,7 @@ def partials(*rules: Callable[..., Any] | None) -> RuleOf:
     """
 
     def make(prim: Primitive) -> Callable[..., Any]:
-        def jvp(primals: Sequence[Any], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+        def jvp(primals: Sequence[Any], tangents: Tangents, /, **params: Any) -> tuple[Any, Any]:
             out = bind(prim, *primals, **params)
             total: Any = Zero(tangent_aval(out.aval))
             for rule, g in zip(rules, tangents, strict=True):
@@ -83,7 +83,7 @@ def linear_in(*positions: int) -> RuleOf:
     """
 
     def make(prim: Primitive) -> Callable[..., Any]:
-        def jvp(primals: Sequence[Any], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+        def jvp(primals: Sequence[Any], tangents: Tangents, /, **params: Any) -> tuple[Any, Any]:
             out = bind(prim, *primals, **params)
             linear = positions or range(len(primals))
             if all(is_zero(tangents[k]) for k in linear):
@@ -103,7 +103,7 @@ LINEAR = linear_in(0)
 
 
 def _bilinear(prim: Primitive) -> Callable[..., Any]:
-    def jvp(primals: Sequence[Any], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Tangents, /, **params: Any) -> tuple[Any, Any]:
         (x, y), (dx, dy) = primals, tangents
         out = bind(prim, x, y, **params)
         left = Zero(out.aval) if is_zero(dx) else bind(prim, dx, y, **params)
@@ -118,7 +118,7 @@ BILINEAR = RuleOf(_bilinear)
 
 
 def _constant(prim: Primitive) -> Callable[..., Any]:
-    def jvp(primals: Sequence[Any], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
+    def jvp(primals: Sequence[Any], tangents: Tangents, /, **params: Any) -> tuple[Any, Any]:
         out = bind(prim, *primals, **params)
         if prim.multiple_results:
             return out, [Zero(tangent_aval(o.aval)) for o in out]
@@ -181,7 +181,7 @@ def all_spread(size: int, operands: Sequence[Any], batched: Sequence[bool]) -> l
 
 
 def _elementwise_batch(prim: Primitive) -> Callable[..., Any]:
-    def batch(size: int, xs: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
+    def batch(size: int, xs: Sequence[Any], batched: Sequence[bool], /, **params: Any) -> Any:
         rank = max(x.ndim - b for x, b in zip(xs, batched, strict=True))
 
         def fit(x: Any, b: bool) -> Any:
@@ -208,7 +208,7 @@ def one_more_axis(**shifts: Callable[..., Any]) -> RuleOf:
     """
 
     def make(prim: Primitive) -> Callable[..., Any]:
-        def batch(size: int, xs: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
+        def batch(size: int, xs: Sequence[Any], batched: Sequence[bool], /, **params: Any) -> Any:
             moved = {k: shifts[k](v, size) if k in shifts else v for k, v in params.items()}
             outs = bind(prim, *all_spread(size, xs, batched), **moved)
             return (outs, (True,) * len(outs)) if prim.multiple_results else outs

@@ -1,0 +1,155 @@
+"""What ``import jax`` finds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ..config import config
+from .missing import NoSuchModule, watch
+
+#: The version whose interface is implemented; setup.cfg's oracle is of the same series.
+VERSION = "0.10.2"
+_NAMES = ("jax", "jaxlib")
+_OWN = __name__.rpartition(".")[0]
+_FNARRAY = _OWN.rpartition(".")[0]
+
+
+def home(name: str) -> str | None:
+    """Return the module of fnarray that a module of JAX is, or None where there is none."""
+    top, _, rest = name.partition(".")
+    places = [f"{_OWN}.{name}"]
+    first = rest.partition(".")[0]
+    fnarray = sys.modules[_FNARRAY]
+    # The settings are an object, and a module of the same name.
+    if (
+        top == "jax"
+        and first in fnarray.__all__
+        and isinstance(getattr(fnarray, first), ModuleType)
+    ):
+        places.append(f"{_FNARRAY}.{rest}")
+    for place in places:
+        try:
+            if place in sys.modules or find_spec(place) is not None:
+                return place
+        except ModuleNotFoundError:  # of a parent that is no package
+            continue
+    return None
+
+
+def _jax_name(module: str) -> str:
+    """Return JAX's name for a module of fnarray."""
+    if module.startswith(f"{_OWN}."):
+        return module.removeprefix(f"{_OWN}.")
+    return "jax" + module.removeprefix(_FNARRAY)
+
+
+class Same(Loader):
+    """Gives a module that has a name already under another one."""
+
+    def __init__(self, module: str):
+        self.module = module
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module itself."""
+        module = import_module(self.module)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as it is: it keeps the name that it has."""
+        module.__spec__ = self._spec
+        # Of a package `from` asks for a submodule where there is no attribute: the finder's error
+        # then says what there is instead.
+        if not hasattr(module, "__path__"):
+            module.__path__ = []
+
+    def get_code(self, fullname: str) -> Any:
+        """Return the module's code, which ``python -m`` runs."""
+        loader: Any = getattr(find_spec(self.module), "loader", None)
+        return loader and loader.get_code(self.module)
+
+
+class _Installed(Distribution):
+    """What ``importlib.metadata`` says of jax."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def read_text(self, filename: str) -> str | None:
+        """Return name and version as a wheel would have them."""
+        if filename not in ("METADATA", "PKG-INFO"):
+            return None
+        return f"Metadata-Version: 2.1\nName: {self._name}\nVersion: {VERSION}\n"
+
+    def locate_file(self, path: Any) -> Any:
+        """Return a path that is no file: nothing of jax is on the disk."""
+        return path
+
+
+class Finder(MetaPathFinder):
+    """Finds jax and jaxlib in fnarray."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module of JAX is; refuse those that there are not."""
+        top = fullname.partition(".")[0]
+        if top == _FNARRAY:
+            self._look_again(fullname, path)
+        if top not in _NAMES:
+            return None
+        module = home(fullname)
+        if module is None:
+            raise NoSuchModule(fullname)
+        watch(fullname, import_module(module))
+        return ModuleSpec(fullname, Same(module), is_package=True)
+
+    def _look_again(self, fullname: str, path: Sequence[str] | None) -> None:
+        """Refuse what ``from jax.x import y`` asks for by fnarray's name of the module.
+
+        Python asks for a submodule where a package has no attribute, and its own error would say
+        nothing of what there is instead.
+        """
+        parent, _, last = fullname.rpartition(".")
+        known = _jax_name(parent)
+        if known in sys.modules and PathFinder.find_spec(fullname, path) is None:
+            raise NoSuchModule(f"{known}.{last}")
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterable[Distribution]:
+        """Yield the two packages that are stood in for."""
+        asked = context.name if context is not None else None
+        return [_Installed(name) for name in _NAMES if asked in (name, None)]
+
+
+def install() -> None:
+    """Let ``import jax`` give fnarray from now on.
+
+    Raises
+    ------
+    ImportError
+        The real jax is imported already: the modules that have it would keep it.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    real = next((name for name in _NAMES if name in sys.modules), None)
+    if real is not None:
+        raise ImportError(
+            f"fnarray.as_jax: the real {real} is imported already, from "
+            f"{getattr(sys.modules[real], '__file__', None)}; whoever imported it keeps it. Put "
+            "`import fnarray.as_jax` first, or run the program by `python -m fnarray run`."
+        )
+    sys.meta_path.insert(0, Finder())
+    if "FNARRAY_EFFECTS" not in os.environ:
+        config.update("effects", "off")

@@ -1,0 +1,1 @@
+"""``jax._src.compiler``: nothing of it has a meaning here."""

@@ -1,0 +1,39 @@
+"""``jax._src.core``: ``jax.core``, and more of what extensions use."""
+
+from __future__ import annotations
+
+from fnarray.core.trace import state as _state
+from fnarray.extend.core import ClosedJaxpr as ClosedJaxpr
+from fnarray.extend.core import DropVar as DropVar
+from fnarray.extend.core import JaxprEqn as JaxprEqn
+from fnarray.extend.core import Literal as Literal
+from fnarray.extend.core import Primitive as Primitive
+from fnarray.extend.core import Var as Var
+from fnarray.extend.core import find_top_trace as find_top_trace
+from fnarray.extend.core import get_opaque_trace_state as get_opaque_trace_state
+from fnarray.extend.core import jaxpr_as_fun as jaxpr_as_fun
+from fnarray.extend.core import mapped_aval as mapped_aval
+from fnarray.extend.core import set_current_trace as set_current_trace
+from fnarray.extend.core import take_current_trace as take_current_trace
+from fnarray.extend.core import unmapped_aval as unmapped_aval
+from fnarray.extend.core import valid_jaxtype as valid_jaxtype
+
+from ..core import AbstractValue as AbstractValue
+from ..core import Atom as Atom
+from ..core import ConcretizationTypeError as ConcretizationTypeError
+from ..core import Jaxpr as Jaxpr
+from ..core import ShapedArray as ShapedArray
+from ..core import Trace as Trace
+from ..core import Tracer as Tracer
+from ..core import Value as Value
+from ..core import eval_context as eval_context
+from ..core import eval_jaxpr as eval_jaxpr
+from ..core import get_aval as get_aval
+from ..core import pytype_aval_mappings as pytype_aval_mappings
+
+typeof = get_aval
+
+
+def trace_state_clean() -> bool:
+    """Say whether nothing is being traced."""
+    return _state.trace is None

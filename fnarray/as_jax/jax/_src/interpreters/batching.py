@@ -1,0 +1,5 @@
+"""``jax._src.interpreters.batching``."""
+
+from __future__ import annotations
+
+from fnarray.interpreters.batching import *  # noqa: F403

@@ -1,0 +1,66 @@
+"""``jax.core``: what is known of values while they are traced.
+
+``fnarray.core`` is the house's own floor; this is JAX's module of that name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import fnarray as _fnarray
+from fnarray.api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
+from fnarray.core.avals import ShapedArray as ShapedArray
+from fnarray.core.graph import Graph, eval_graph
+from fnarray.core.trace import Trace as Trace
+from fnarray.core.trace import Tracer as Tracer
+from fnarray.core.trace import bind, within
+from fnarray.errors import ConcretizationTypeError as ConcretizationTypeError
+from fnarray.extend.core import Jaxpr as Jaxpr
+from fnarray.extend.core import Literal, Var
+from fnarray.ops.kit.moves import OverlayAval
+
+Value = Any
+Atom = Var | Literal
+ParamDict = dict[str, Any]
+get_aval = _fnarray.typeof
+
+
+class AbstractValue(ABC):  # noqa: B024 - only a place to register
+    """What is known of a value; arrays have a `ShapedArray`."""
+
+
+AbstractValue.register(ShapedArray)
+AbstractValue.register(OverlayAval)
+
+
+def eval_jaxpr(
+    jaxpr: Graph, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
+) -> list[Any]:
+    """Run a graph on constants and arguments; return the list of its results."""
+    return eval_graph(jaxpr, consts, args, bind)
+
+
+@contextmanager
+def eval_context():
+    """Evaluate at once for the duration of the block, whatever is being traced."""
+    with within(None):
+        yield
+
+
+def max_dim(a: int, b: int) -> int:
+    """Return the larger of two sizes."""
+    return max(a, b)
+
+
+def min_dim(a: int, b: int) -> int:
+    """Return the smaller of two sizes."""
+    return min(a, b)
+
+
+#: By type, how the aval of a value is found; kept for those who register here, and read by nobody.
+pytype_aval_mappings: dict[type, Any] = {np.ndarray: get_aval}

@@ -1,0 +1,46 @@
+"""Where in the user's code something happened, named as in ``jax.extend.source_info_util``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..api.tracing import named_scope as extend_name_stack
+from ..core.source import Source as SourceInfo
+from ..core.source import exclude, located, user_source
+
+__all__ = [
+    "SourceInfo",
+    "current",
+    "extend_name_stack",
+    "new_source_info",
+    "register_exclusion",
+    "summarize",
+    "user_context",
+]
+
+
+def register_exclusion(path: str) -> None:
+    """Take the lines of a file, or of a folder, for a library's and not the user's."""
+    exclude(path)
+
+
+def current() -> SourceInfo:
+    """Return the user's line that is running."""
+    return user_source()
+
+
+new_source_info = current
+
+
+def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
+    """Return a line of source as text."""
+    return str(source_info)
+
+
+@contextmanager
+def user_context(source: SourceInfo | None, **settings: Any) -> Iterator[None]:
+    """Say where operations are from, for the duration of the block."""
+    with located(source):
+        yield

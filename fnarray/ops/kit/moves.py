@@ -1,0 +1,102 @@
+"""Functions that move elements, whatever those are: random keys too, which are pairs of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from math import prod
+from typing import Any, TypeVar, cast
+
+from ...core import tree
+from ...core.array import Array
+from ...core.frozen import frozen
+from ...core.trace import bind
+from .calls import reshape
+from .registry import registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@frozen
+class OverlayAval:
+    """Shape and dtype of an array over words, as `typeof` gives them."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """``key<fry>[3]``."""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    __str__ = str_short
+
+
+class Overlay(Array):
+    """An array each of whose elements is a row of another, its words."""
+
+    __slots__ = ("_base",)
+
+    _base: Any
+
+    def column(self, k: int) -> Any:
+        """Return one word of each element."""
+        return self._base[..., k]
+
+    @property
+    def kind(self) -> OverlayAval:
+        """What is known of it without its words."""
+        return OverlayAval(self.shape, self.dtype)
+
+    @classmethod
+    def of(cls, words: Any) -> Any:
+        """Return the array over words."""
+        raise TypeError(f"{cls.__name__} does not say how it is made of words")
+
+
+def _is_overlay(x: Any) -> bool:
+    return isinstance(x, Overlay)
+
+
+def moving(f: F) -> F:
+    """Declare that a function moves elements and computes nothing with them.
+
+    What it refuses because it is no number it then does with each column of its words: no call on
+    numbers is any slower.
+    """
+
+    @wraps(f)
+    def face(*args: Any, **settings: Any) -> Any:
+        try:
+            return f(*args, **settings)
+        except TypeError:
+            leaves, spec = tree.flatten_spec((args, settings), _is_overlay)
+            kind = next((type(x) for x in leaves if isinstance(x, Overlay)), None)
+            if kind is None:
+                raise
+        columns: list[Any] = []
+        for k in range(2):
+            some, given = spec.unflatten(
+                [x.column(k) if isinstance(x, Overlay) else x for x in leaves]
+            )
+            columns.append(tree.flatten_spec(f(*some, **given)))
+        (first, out), (second, _) = columns
+        return out.unflatten([kind.of(_rows(x, y)) for x, y in zip(first, second, strict=True)])
+
+    return cast(F, face)
+
+
+def _rows(x: Any, y: Any) -> Any:
+    """Return the array whose rows are pairs of elements of two."""
+    each = [reshape(c, (*c.shape, 1)) for c in (x, y)]
+    return bind(registry["concatenate"], *each, dimension=len(x.shape))

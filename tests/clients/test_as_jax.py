@@ -1,0 +1,115 @@
+"""Standing in for jax: what is imported, what is refused, JAX's tutorials on extending it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .processes import HERE, differences, results, run
+
+ASK = """
+import json, sys
+import fnarray.as_jax
+import fnarray, importlib.metadata, jax, jax.numpy as jnp, jaxlib
+from jax.scipy.stats import norm
+said = {}
+def ask(code):
+    try:
+        exec(code, {"jax": jax, "jnp": jnp})
+    except Exception as error:
+        said[code] = [isinstance(error, ImportError), isinstance(error, AttributeError), str(error)]
+    else:
+        said[code] = None
+for line in sys.argv[1:]:
+    ask(line)
+import jax.core, fnarray.core
+said["facts"] = [
+    jnp is fnarray.numpy, jnp.__spec__.name, jax.numpy.__name__, norm is fnarray.scipy.stats.norm,
+    jax.core is fnarray.core, jax.grad is fnarray.grad, jax.__version__,
+    importlib.metadata.version("jax"), jaxlib.__version__, jax.__version_info__[:2] == (0, 10),
+    hasattr(jnp, "nothing_of_that_name"), fnarray.config.effects,
+]
+print(json.dumps(said))
+"""
+
+
+def said(tmp_path, *lines, **environment):
+    done = run(["-c", ASK, *lines], tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_modules_are_fnarrays_own(tmp_path):
+    """A module that both have is one module, with its own name; the version is JAX's."""
+    facts = said(tmp_path, FNARRAY_EFFECTS="warn")["facts"]
+    same = [True, "fnarray.numpy", "fnarray.numpy", True, False, True]
+    assert facts == [*same, "0.10.2", "0.10.2", "0.10.2", True, False, "warn"]
+
+
+def test_effects_are_let_pass(tmp_path):
+    """Programs for JAX keep what it promised them, unless asked otherwise."""
+    assert said(tmp_path)["facts"][-1] == "off"
+
+
+MISSING = {
+    "jnp.arrange": "jax.numpy.arange",
+    "import jax.nump": "jax.numpy",
+    "from jax.numpy import lin_space": "jax.numpy.linspace",
+    "from jax import vmapp": "jax.vmap",
+    "from jax.core import Trcer": "jax.core.Tracer",
+    "from jax.errors import ConcretisationTypeError": "jax.errors.ConcretizationTypeError",
+    "import jax.experimental.pallas": None,
+    "import jax.compile": None,
+    "from jax._src import mesh": None,
+    "import jaxlib.mlir": None,
+}
+
+
+def test_missing_names(tmp_path):
+    """What is missing raises the error of its kind, with the nearest name and the page."""
+    found = said(tmp_path, *MISSING)
+    for line, nearest in MISSING.items():
+        imports, attribute, text = found[line]
+        assert (imports, attribute) == ("import" in line, "import" not in line), line
+        assert text.startswith("fnarray, which stands in for jax, has no jax"), (line, text)
+        assert text.endswith("See docs/how-to/run-a-jax-library.md."), (line, text)
+        assert nearest is None or f"The nearest name there is {nearest}." in text, (line, text)
+
+
+def test_refused_beside_the_real_jax(tmp_path):
+    """Once jax is imported it is too late: whoever has it keeps it."""
+    done = run(["-c", "import jax, fnarray.as_jax"], tmp_path)
+    assert "ImportError: fnarray.as_jax: the real jax is imported already" in done.stderr
+    assert "python -m fnarray run" in done.stderr
+
+
+def test_run(tmp_path):
+    """A script or a package runs with fnarray as jax, its own arguments and its own folder."""
+    program = "import sys, jax, beside\nprint(jax.numpy.__name__, sys.argv[1:], __name__)\n"
+    (tmp_path / "beside.py").touch()
+    (tmp_path / "script.py").write_text(program)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(program)
+    for command in (["script.py"], ["-m", "package"], ["-m", "script"]):
+        done = run(["-m", "fnarray", "run", *command, "-x", "3"], tmp_path)
+        assert done.stdout == "fnarray.numpy ['-x', '3'] __main__\n", done.stderr
+    assert run(["-m", "fnarray", "run", "none.py"], tmp_path).returncode == 2
+    assert run(["-m", "fnarray", "run"], tmp_path).returncode == 2
+
+
+def test_pytest_plugin(tmp_path):
+    """Tests written for jax run with `-p fnarray.as_jax`."""
+    (tmp_path / "test_it.py").write_text(
+        "import jax\ndef test_it():\n    assert jax.numpy.__name__ == 'fnarray.numpy'\n"
+    )
+    done = run(["-m", "pytest", "-q", "-p", "no:randomly", "-p", "fnarray.as_jax"], tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.cpu
+def test_tutorials(tmp_path):
+    """Custom primitives and interpreters of graphs do under every transform what JAX's do."""
+    program = HERE / "tutorials.py"
+    found, wanted = (results(program, tmp_path, under) for under in ("fnarray", "jax"))
+    assert not differences(found, wanted, rtol=1e-5, atol=1e-6)
