@@ -25,11 +25,13 @@ if _TYPE_CHECKING:
         ad_checkpoint,
         api_util,
         checkpoint_policies,
+        custom_batching,
         custom_derivatives,
         debug,
         dlpack,
         dtypes,
         errors,
+        example_libraries,
         experimental,
         export,
         extend,
@@ -53,6 +55,7 @@ if _TYPE_CHECKING:
     from .api.arrays import (  # noqa: F401
         block_until_ready,
         clear_caches,
+        copy_to_host_async,
         default_backend,
         device_count,
         device_get,
@@ -60,11 +63,18 @@ if _TYPE_CHECKING:
         device_put_replicated,
         device_put_sharded,
         effects_barrier,
+        host_count,
+        host_id,
+        host_ids,
         local_device_count,
         local_devices,
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
         process_count,
         process_index,
         process_indices,
+        reshard,
     )
     from .api.batching import vmap as vmap
     from .api.derivatives import jvp as jvp
@@ -94,14 +104,22 @@ if _TYPE_CHECKING:
         checking_leaks,
         debug_infs,
         debug_nans,
+        default_device,
         default_matmul_precision,
+        default_prng_impl,
         disable_jit,
         effects,
+        enable_checks,
         enable_x64,
+        explain_cache_misses,
         log_compiles,
         numpy_dtype_promotion,
         numpy_rank_promotion,
         threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
     )
     from .control.callback import io_callback as io_callback
     from .control.callback import pure_callback as pure_callback
@@ -120,16 +138,22 @@ if _TYPE_CHECKING:
     from .core.ref import freeze as freeze
     from .core.ref import new_ref as new_ref
     from .purity.live import assume_pure as assume_pure
+    from .runtime.ambient import set_mesh as set_mesh
     from .runtime.device import Device as Device
     from .runtime.device import devices as devices
+    from .runtime.mesh import NamedSharding as NamedSharding
+    from .runtime.mesh import P as P
+    from .runtime.mesh import Shard as Shard
     from .runtime.mesh import make_mesh as make_mesh
 
 #: Public names by the module they come from.
 _HOMES = {
     ".api.arrays": """
-        block_until_ready clear_caches default_backend device_count device_get device_put
-        device_put_replicated device_put_sharded effects_barrier local_device_count local_devices
-        process_count process_index process_indices
+        block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
+        device_put device_put_replicated device_put_sharded effects_barrier host_count host_id
+        host_ids local_device_count local_devices make_array_from_callback
+        make_array_from_process_local_data make_array_from_single_device_arrays process_count
+        process_index process_indices reshard
     """,
     ".api.batching": "vmap",
     ".api.derivatives": "jvp linear_transpose linearize vjp",
@@ -141,9 +165,11 @@ _HOMES = {
         ensure_compile_time_eval eval_shape make_jaxpr named_call named_scope typeof
     """,
     ".config": """
-        check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans
-        default_matmul_precision disable_jit effects enable_x64 log_compiles numpy_dtype_promotion
-        numpy_rank_promotion threefry_partitionable
+        check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans default_device
+        default_matmul_precision default_prng_impl disable_jit effects enable_checks enable_x64
+        explain_cache_misses log_compiles numpy_dtype_promotion numpy_rank_promotion
+        threefry_partitionable transfer_guard transfer_guard_device_to_device
+        transfer_guard_device_to_host transfer_guard_host_to_device
     """,
     ".control.callback": "io_callback pure_callback",
     ".control.checkpoint": "checkpoint remat",
@@ -155,12 +181,13 @@ _HOMES = {
     ".core.ref": "Ref empty_ref free_ref freeze new_ref",
     ".purity.live": "assume_pure",
     ".runtime.device": "Device devices",
-    ".runtime.mesh": "make_mesh",
+    ".runtime.ambient": "set_mesh",
+    ".runtime.mesh": "NamedSharding P Shard make_mesh",
 }
 _MODULES = """
-    ad_checkpoint api_util checkpoint_policies custom_derivatives debug dlpack dtypes errors
-    experimental export extend flatten_util interpreters lax nn numpy ops purity random ref scipy
-    sharding stages test_util tree tree_util typing
+    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes
+    errors example_libraries experimental export extend flatten_util interpreters lax nn numpy ops
+    purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
 __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)

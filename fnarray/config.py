@@ -43,6 +43,10 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "threefry_partitionable",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
 ]
 
 Effects = Literal["error", "warn", "off"]
@@ -155,6 +159,9 @@ class Config(threading.local):
     threefry_partitionable: bool = _row(
         True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
     )
+    transfer_guard: (
+        Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
+    ) = _row(None, "What to do about transfers; arrays of the CPU are never transferred.")
     default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
     num_cpu_devices: int | None = _row(
         None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
@@ -438,3 +445,15 @@ def default_device(value: object) -> _Setting:
 def effects(value: Effects) -> _Setting:
     """Choose what happens to impure functions in this thread and block."""
     return _Setting("effects", value)
+
+
+def transfer_guard(value: str) -> _Setting:
+    """Say what to do about transfers between host and devices in this thread and block.
+
+    The CPU's arrays are in the host's memory: there is no transfer to log or to refuse.
+    """
+    return _Setting("transfer_guard", value)
+
+
+transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard
+transfer_guard_device_to_device = transfer_guard

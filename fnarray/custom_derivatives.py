@@ -11,6 +11,7 @@ from .control.custom import custom_vjp as custom_vjp
 from .control.custom import zero_from_primal as zero_from_primal
 from .control.custom_rules import custom_jvp_call_p as custom_jvp_call_p
 from .control.custom_rules import custom_vjp_call_p as custom_vjp_call_p
+from .control.linear_call import linear_call as linear_call
 
 __all__ = [
     "CustomVJPPrimal",
@@ -21,5 +22,6 @@ __all__ = [
     "custom_jvp_call_p",
     "custom_vjp",
     "custom_vjp_call_p",
+    "linear_call",
     "zero_from_primal",
 ]

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from .api.arrays import reshard
+from .runtime.ambient import (
+    AbstractDevice,
+    AbstractMesh,
+    ManualAxisType,
+    auto_axes,
+    explicit_axes,
+    get_abstract_mesh,
+    get_mesh,
+    make_single_device_sharding,
+    set_mesh,
+    use_abstract_mesh,
+)
 from .runtime.mesh import (
+    AxisType,
     Mesh,
     NamedSharding,
     PartitionSpec,
@@ -12,10 +26,22 @@ from .runtime.mesh import (
 )
 
 __all__ = [
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
+    "get_abstract_mesh",
+    "get_mesh",
     "make_mesh",
+    "make_single_device_sharding",
+    "reshard",
+    "set_mesh",
+    "use_abstract_mesh",
 ]

@@ -38,6 +38,7 @@ from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
+from .arrays import reshard
 from .content import tell
 from .recorded import Recorder
 
@@ -342,6 +343,14 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
     return f"{names[where]!r}" if where < len(names) else f"{where}"
 
 
+class PlacedJitted(Jitted):
+    """A compiled function whose results are said to be somewhere."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; see `Jitted`."""
+        return reshard(super().__call__(*args, **kwargs), self._options["out_shardings"])
+
+
 # ---- the decorator -------------------------------------------------------------------------------
 
 
@@ -387,7 +396,9 @@ def jit(
         Whether a call inside another traced function leaves its equations there.
     effects : {"error", "warn", "off"}, optional
         What to do if the function is not pure, in place of ``config.effects``.
-    in_shardings, out_shardings, abstracted_axes, compiler_options
+    out_shardings : Sharding or PartitionSpec, or a tree of them, optional
+        How results are said to be cut; see `reshard`.
+    in_shardings, abstracted_axes, compiler_options
         Accepted for compatibility: the processor's arrays live in one memory, and sizes are
         symbolic already.
 
@@ -424,7 +435,8 @@ def jit(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
             f"{sorted(both, key=str)} appear in both."
         )
-    return Jitted(fun, StaticSpec(*static), donated[0], inline, effects, options)
+    kind = Jitted if out_shardings is None else PlacedJitted
+    return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
 
 
 def _on_gpu(options: dict[str, Any]) -> bool:

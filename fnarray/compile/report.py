@@ -6,7 +6,7 @@ from ..core.graph import Var
 from .ir import Node
 from .schedule.nests import Nest
 from .schedule.plan import Item, Plan, Region, Same, Tree, statements_of
-from .schedule.work import iterations
+from .schedule.work import flops_of
 
 
 def plan_text(plan: Plan) -> str:
@@ -49,14 +49,14 @@ def cost(plan: Plan) -> dict[str, float]:
     inlined: dict[Var, Node] = {}
     for region in plan.regions:
         if region.step is not None:
-            flops += iterations(region.step)
+            flops += flops_of(region.step)
             arrays = [*region.inputs, *region.outputs]
             moved += sum(v.aval.size * v.aval.dtype.itemsize for v in arrays)
             continue
         assert region.body is not None
         inlined.update(region.body.inlined)
         for s in statements_of(region.body.items):
-            flops += iterations(s.node)
+            flops += flops_of(s.node)
             moved += sum(v.aval.size * v.aval.dtype.itemsize for v in (*s.node.outs, *s.reads))
-    flops += sum(n.out.aval.size for n in inlined.values())
+    flops += sum(flops_of(n) for n in inlined.values())
     return {"flops": float(flops), "bytes accessed": float(moved)}

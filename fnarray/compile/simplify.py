@@ -22,6 +22,7 @@ from ..core.forms import (
     Scan,
     Update,
     While,
+    form_of,
 )
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
 from ..core.source import UNKNOWN, Source
@@ -51,7 +52,7 @@ def inline_calls(graph: Graph) -> Block:
             return atom if isinstance(atom, Literal) else env[atom]
 
         for eqn in inner.eqns:
-            form = eqn.form()
+            form = form_of(eqn)
             ins = tuple(map(read, eqn.invars))
             if isinstance(form, Inline):
                 if form.apart:

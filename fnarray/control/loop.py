@@ -16,6 +16,7 @@ from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
+from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
 from . import loop_rules
 from ._looping import looping
@@ -151,7 +152,7 @@ def fori_loop(
     Parameters
     ----------
     lower, upper : integer scalars
-        Of one dtype; may be traced.
+        Of one dtype, which a Python number takes from the other; may be traced.
     body_fun : callable
         ``(i, value)`` to the next value, of the same structure, shapes and dtypes.
     init_val : pytree
@@ -168,6 +169,11 @@ def fori_loop(
     """
     check_functions("fori_loop", body_fun=body_fun, given=(lower, init_val))
     low, high = _bound("lower", lower), _bound("upper", upper)
+    # A number beside a bound of another dtype is of that dtype, as it is beside an operand.
+    if low.weak_type and not high.weak_type:
+        lower, low = convert(lower, high.dtype), high
+    elif high.weak_type and not low.weak_type:
+        upper, high = convert(upper, low.dtype), low
     if low.dtype != high.dtype:
         raise TypeError(
             "lax.fori_loop: lower and upper must have equal types, got "

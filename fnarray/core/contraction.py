@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..config import enable_x64
-from .dtypes import float32, float64, is_complex, is_half, is_inexact, is_integer, promote_types
+from .dtypes import (
+    float32,
+    float64,
+    is_complex,
+    is_half,
+    is_inexact,
+    is_integer,
+    promote_types,
+)
 from .forms import Contract
+from .small import to_wider
 
 Axes = tuple[int, ...]
 
@@ -25,8 +34,9 @@ def free_axes(ndim: int, *taken: Axes) -> Axes:
 def working_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> np.dtype:
     """Return the dtype in which products are formed and added up.
 
-    It holds operands and result alike; half precision works in float32.
+    It holds operands and result alike; half precision and small types work in 32 bits.
     """
+    lhs, rhs, out = (to_wider(d) for d in (lhs, rhs, out))
     # A program compiled under enable_x64 may run after it: nothing here depends on the setting.
     with enable_x64(True):
         natural = promote_types(lhs, rhs)

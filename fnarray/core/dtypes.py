@@ -30,6 +30,7 @@ import numpy as np
 
 from ..config import config
 from ..errors import TypePromotionError
+from .small import KINDS, SMALL, SMALL_FLOATS, SMALL_SIGNED, SMALL_UNSIGNED, bits_of
 
 __all__ = [
     "ExtendedDType",
@@ -137,6 +138,7 @@ _SHORT: Final[dict[DType, str]] = {
     **{d: f"u{8 * d.itemsize}" for d in UNSIGNED},
     **{d: f"f{8 * d.itemsize}" for d in (float16, float32, float64)},
     **{d: f"c{8 * d.itemsize}" for d in COMPLEXES},
+    **{d: d.name.replace("float", "f").replace("uint", "u").replace("int", "i") for d in SMALL},
 }
 _WEAK: Final = {int: int64, float: float64, complex: complex128}
 _NARROWER: Final = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
@@ -148,7 +150,7 @@ def _spellings(dtypes: Iterable[np.dtype]) -> dict[Hashable, np.dtype]:
     return {spelling: d for d in dtypes for spelling in (d, d.type, d.name, python.get(d, d))}
 
 
-_WIDE: Final[dict[Any, np.dtype]] = _spellings(ALL) | {None: float64, float0: float0}
+_WIDE: Final[dict[Any, np.dtype]] = _spellings((*ALL, *SMALL)) | {None: float64, float0: float0}
 _NARROW: Final[dict[Any, np.dtype]] = {s: _NARROWER.get(d, d) for s, d in _WIDE.items()}
 
 
@@ -167,8 +169,7 @@ def as_dtype(spec: Any) -> DType:
     """
     if isinstance(spec, DType):
         return cast("DType", spec)
-    held = getattr(spec, "dtype", None)
-    if isinstance(held, DType):
+    if isinstance(held := getattr(spec, "dtype", None), DType):
         return cast("DType", held)
     try:
         return np.dtype(spec)
@@ -213,10 +214,10 @@ def short_name(dtype: DType) -> str:
 # ---- families ----------------------------------------------------------------------------------
 
 _BOOLS: Final = frozenset(_spellings([bool_]))
-_UNSIGNED: Final = frozenset(_spellings(UNSIGNED))
-_INTEGERS: Final = frozenset(_spellings(SIGNED + UNSIGNED))
+_UNSIGNED: Final = frozenset(_spellings(UNSIGNED + SMALL_UNSIGNED))
+_INTEGERS: Final = frozenset(_spellings(SIGNED + UNSIGNED + SMALL_SIGNED + SMALL_UNSIGNED))
 _HALVES: Final = frozenset(_spellings(HALVES))
-_FLOATS: Final = frozenset(_spellings(FLOATS))
+_FLOATS: Final = frozenset(_spellings(FLOATS + SMALL_FLOATS))
 _COMPLEXES: Final = frozenset(_spellings(COMPLEXES))
 _INEXACT: Final = _FLOATS | _COMPLEXES
 
@@ -270,8 +271,8 @@ def issubdtype(a: Any, b: Any) -> bool:
     """
     low, high = _scalar_class(a), _scalar_class(b)
     # ml_dtypes derives its scalars from numpy.generic only.
-    if low is bfloat16.type:
-        return high is low or issubclass(np.floating, high)
+    if low in KINDS:
+        return high is low or issubclass(KINDS[low], high)
     return issubclass(low, high)
 
 
@@ -333,7 +334,7 @@ def itemsize_bits(dtype: Any) -> int:
     found = as_dtype(dtype)
     if found == float0 or isinstance(found, ExtendedDType):
         raise ValueError(f"itemsize_bits: {short_name(found)} has no fixed size in memory.")
-    return 8 * found.itemsize
+    return bits_of(found)
 
 
 # ---- neighbours of a dtype ---------------------------------------------------------------------
@@ -448,7 +449,7 @@ _Node = Any  # a dtype, or int, float, complex for the weak types
 
 _STANDARD: Final[dict[_Node, tuple[_Node, ...]]] = {
     bool_: (int,),
-    int: (uint8, int8),
+    int: (uint8, int8, *SMALL_SIGNED, *SMALL_UNSIGNED),
     uint8: (uint16, int16),
     uint16: (uint32, int32),
     uint32: (uint64, int64),
@@ -457,7 +458,7 @@ _STANDARD: Final[dict[_Node, tuple[_Node, ...]]] = {
     int16: (int32,),
     int32: (int64,),
     int64: (float,),
-    float: (bfloat16, float16, complex),
+    float: (bfloat16, float16, complex, *SMALL_FLOATS),
     bfloat16: (float32,),
     float16: (float32,),
     float32: (float64, complex64),
@@ -465,11 +466,12 @@ _STANDARD: Final[dict[_Node, tuple[_Node, ...]]] = {
     complex: (complex64,),
     complex64: (complex128,),
     complex128: (),
+    **dict.fromkeys(SMALL, ()),  # to nothing: what is meant is to be said
 }
 _STRICT: Final[dict[_Node, tuple[_Node, ...]]] = {
-    **dict.fromkeys(ALL, ()),
-    int: (float, *SIGNED, *UNSIGNED),
-    float: (complex, *FLOATS),
+    **dict.fromkeys((*ALL, *SMALL), ()),
+    int: (float, *SIGNED, *UNSIGNED, *SMALL_SIGNED, *SMALL_UNSIGNED),
+    float: (complex, *FLOATS, *SMALL_FLOATS),
     complex: COMPLEXES,
 }
 

@@ -15,7 +15,8 @@ from dataclasses import field
 from typing import Any
 
 from .frozen import frozen
-from .graph import ClosedGraph
+from .graph import ClosedGraph, Eqn
+from .small import is_small
 
 Indices = tuple[Any, ...]
 Read = Callable[[int, Indices], Any]
@@ -219,12 +220,15 @@ class Library:
     kernel : bool
         Whether the kernels' package has it for these dtypes. Loops that hold a step without a
         kernel run step by step from Python.
+    flops : int
+        Operations, for reports; 0 stands for one for each element of the result.
     """
 
     op: KernelRef
     statics: tuple[Any, ...] = ()
     size: int = 0
     kernel: bool = True
+    flops: int = 0
 
 
 #: What only the primitive's ``eval`` computes.
@@ -304,3 +308,15 @@ Loop = While | Scan | Lanes
 Form = (
     Elementwise | Pieces | Reduce | Contract | Update | Overlay | Library | Inline | Branch | Loop
 )
+
+
+def form_of(eqn: Eqn) -> Any:
+    """Return how an equation lowers; on arrays of small types, which no kernel holds, by its eval.
+
+    Equations that hold graphs lower to them all the same.
+    """
+    form = eqn.form()
+    if isinstance(form, Inline | Branch | While | Scan | Lanes):
+        return form
+    small = any(is_small(a.aval.dtype) for a in (*eqn.invars, *eqn.outvars))
+    return HOST if small else form

@@ -73,8 +73,9 @@ class Tracer(Array):
     def _refuse(self, error: type[Exception], asked: str, advice: str) -> Exception:
         if not self.frame.alive:
             check_alive(self)
+        # JAX's words come first: they are what people search for.
         return error(
-            f"{asked} of traced array {self.aval.str_short()} while tracing "
+            f"{asked} traced array with shape {self.aval.str_short()} while tracing "
             f"{self.frame.name}, at {user_source()}: its value is not known when the function "
             f"is traced.\n  The array is {origin_text(self)}.\n  {advice}"
         )
@@ -82,28 +83,28 @@ class Tracer(Array):
     def __bool__(self) -> bool:
         if self.aval.shape and self.aval.size != 1:
             raise self._refuse(
-                TracerBoolConversionError, "truth value", "Reduce it first: x.any() or x.all()."
+                TracerBoolConversionError, _BOOL, "Reduce it first: x.any() or x.all()."
             )
         raise self._refuse(
             TracerBoolConversionError,
-            "truth value",
+            _BOOL,
             "Use fnarray.lax.cond or fnarray.numpy.where to choose by value, or mark the "
             "argument it depends on static (static_argnums, static_argnames).",
         )
 
     def __int__(self) -> int:
-        raise self._refuse(ConcretizationTypeError, "int()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("int"), _CONCRETE)
 
     def __float__(self) -> float:
-        raise self._refuse(ConcretizationTypeError, "float()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("float"), _CONCRETE)
 
     def __complex__(self) -> complex:
-        raise self._refuse(ConcretizationTypeError, "complex()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("complex"), _CONCRETE)
 
     def __index__(self) -> int:
         raise self._refuse(
             TracerIntegerConversionError,
-            "__index__()",
+            "The __index__() method was called on",
             "Index with fnarray.numpy arrays (x[i], lax.dynamic_slice), loop with "
             "lax.fori_loop, or mark the argument it depends on static.",
         )
@@ -111,23 +112,25 @@ class Tracer(Array):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise self._refuse(
             TracerArrayConversionError,
-            "numpy conversion",
+            "The numpy.ndarray conversion method __array__() was called on",
             "Use the fnarray.numpy function in place of the numpy one.",
         )
 
     def item(self, *args: Any) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "item()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("item"), _CONCRETE)
 
     def tolist(self) -> Any:
         """Refuse: the value of a tracer is not known."""
-        raise self._refuse(ConcretizationTypeError, "tolist()", _CONCRETE)
+        raise self._refuse(ConcretizationTypeError, _VALUE.format("tolist"), _CONCRETE)
 
     def block_until_ready(self) -> Tracer:
         """Return the tracer itself: there is nothing to wait for."""
         return self
 
 
+_BOOL = "Attempted boolean conversion of"
+_VALUE = "Abstract tracer value encountered where concrete value is expected by {}():"
 _CONCRETE = (
     "Keep it an array (x.astype, fnarray.numpy functions), or mark the argument it depends on "
     "static (static_argnums, static_argnames)."

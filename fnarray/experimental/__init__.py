@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from ..control.callback import io_callback as io_callback
 from . import checkify as checkify
+from . import jet as jet
+from . import layout as layout
 from . import mesh_utils as mesh_utils
+from . import multihost_utils as multihost_utils
+from . import ode as ode
 from . import shard_map as shard_map
+from . import sparse as sparse
 
-__all__ = ["checkify", "io_callback", "mesh_utils", "shard_map"]
+__all__ = [
+    "checkify",
+    "io_callback",
+    "jet",
+    "layout",
+    "mesh_utils",
+    "multihost_utils",
+    "ode",
+    "shard_map",
+    "sparse",
+]

@@ -42,9 +42,11 @@ if _TYPE_CHECKING:
     from ..ops.transcendental import *
     from ..ops.window import *
     from . import linalg as linalg
+    from ._sharding import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
+    "._sharding": "with_sharding_constraint",
     "..control.associative": "associative_scan",
     "..control.cond": "cond platform_dependent switch",
     "..control.loop": "fori_loop while_loop",

@@ -14,6 +14,8 @@ if _TYPE_CHECKING:
     # ruff: noqa: F403 - the modules say in __all__ what is public
     from . import fft as fft
     from . import linalg as linalg
+    from ._array_api import __array_api_version__ as __array_api_version__
+    from ._array_api import __array_namespace_info__ as __array_namespace_info__
     from ._complex_parts import *
     from ._creation import *
     from ._cumulative import *
@@ -47,6 +49,7 @@ if _TYPE_CHECKING:
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
+    "._array_api": "__array_api_version__ __array_namespace_info__",
     "._complex_parts": "conj conjugate imag real",
     "._creation": """
         array asarray astype copy empty empty_like from_dlpack frombuffer fromfile
@@ -61,6 +64,9 @@ _HOMES = {
         isscalar issubdtype iterable nan ndarray ndim newaxis number object_ pi printoptions
         promote_types result_type set_printoptions shape signedinteger single size uint
         uint16 uint32 uint64 uint8 unsignedinteger
+        float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
+        float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int4
+        uint1 uint2 uint4
     """,
     "._einsum": "einsum einsum_path",
     "._floating": "copysign frexp heaviside ldexp modf nan_to_num nextafter spacing",

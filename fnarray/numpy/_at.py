@@ -12,8 +12,9 @@ import numpy as np
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
+from ..core.quiet import quietly
 from ..core.trace import Tracer, state
-from ..ops.convert import convert_element_type
+from ..ops.convert import convert_element_type, convert_values
 from ..ops.gather import GatherScatterMode
 from ..ops.kit.canonical import as_array
 from ..ops.scatter import (
@@ -214,8 +215,8 @@ def _converted(x: Array, dtype: np.dtype) -> Array:
     if x.dtype == dtype:
         return x
     if isinstance(x, ArrayImpl):
-        with np.errstate(all="ignore"):
-            return ArrayImpl(x._data.astype(dtype), ShapedArray(x.shape, dtype))
+        data = quietly(convert_values, x._data, dtype)
+        return ArrayImpl(data, ShapedArray(x.shape, dtype))
     return convert_element_type(x, dtype)
 
 

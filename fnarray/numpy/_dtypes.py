@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..core import dtypes
@@ -37,6 +38,17 @@ __all__ = [
     "euler_gamma",
     "finfo",
     "flexible",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -47,6 +59,9 @@ __all__ = [
     "iinfo",
     "inexact",
     "inf",
+    "int1",
+    "int2",
+    "int4",
     "int8",
     "int16",
     "int32",
@@ -75,6 +90,9 @@ __all__ = [
     "single",
     "size",
     "uint",
+    "uint1",
+    "uint2",
+    "uint4",
     "uint8",
     "uint16",
     "uint32",
@@ -127,6 +145,24 @@ float32 = _scalar_type(dtypes.float32)
 float64 = _scalar_type(dtypes.float64)
 complex64 = _scalar_type(dtypes.complex64)
 complex128 = _scalar_type(dtypes.complex128)
+# What machines store in 8 bits and fewer.
+float4_e2m1fn = _scalar_type(dtypes.as_dtype(ml_dtypes.float4_e2m1fn))
+float6_e2m3fn = _scalar_type(dtypes.as_dtype(ml_dtypes.float6_e2m3fn))
+float6_e3m2fn = _scalar_type(dtypes.as_dtype(ml_dtypes.float6_e3m2fn))
+float8_e3m4 = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e3m4))
+float8_e4m3 = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e4m3))
+float8_e4m3b11fnuz = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e4m3b11fnuz))
+float8_e4m3fn = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e4m3fn))
+float8_e4m3fnuz = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e4m3fnuz))
+float8_e5m2 = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e5m2))
+float8_e5m2fnuz = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e5m2fnuz))
+float8_e8m0fnu = _scalar_type(dtypes.as_dtype(ml_dtypes.float8_e8m0fnu))
+int1 = _scalar_type(dtypes.as_dtype(ml_dtypes.int1))
+int2 = _scalar_type(dtypes.as_dtype(ml_dtypes.int2))
+int4 = _scalar_type(dtypes.as_dtype(ml_dtypes.int4))
+uint1 = _scalar_type(dtypes.as_dtype(ml_dtypes.uint1))
+uint2 = _scalar_type(dtypes.as_dtype(ml_dtypes.uint2))
+uint4 = _scalar_type(dtypes.as_dtype(ml_dtypes.uint4))
 
 bool = bool_
 int_, uint, float_, complex_ = int64, uint64, float64, complex128

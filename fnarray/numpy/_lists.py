@@ -134,7 +134,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if flat.dtype.kind not in "iu":
         raise TypeError(f"numpy.unravel_index: indices must be integers, got dtype {flat.dtype}.")
     sizes = tuple(map(operator.index, shape if np.iterable(shape) else (shape,)))
-    size, one, weak = prod(sizes), flat.dtype.type, flat.weak_type
+    size = prod(sizes)
+    if size > np.iinfo(flat.dtype).max:  # 998 of 1000 is no int8
+        flat = convert(flat, index_dtype(size), flat.weak_type)
+    one, weak = flat.dtype.type, flat.weak_type
     if flat.dtype.kind == "i":
         flat = wrap_negative(lax.clamp(one(-size), flat, one(max(size - 1, 0))), size)
     else:
@@ -474,7 +477,7 @@ class _Joiner:
             numbers = [int(n) for n in text.split(",")]
         except ValueError as error:
             raise ValueError(f"numpy.{self.name}: unknown directive {text!r}.") from error
-        defaults = (self.axis, 1, -1)
+        defaults = (self.axis, self.rank, self.place)
         axis, rank, place = (*numbers, *defaults[len(numbers) :])
         return axis, rank, place
 

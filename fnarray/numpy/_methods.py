@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import numpy
 from ..api.arrays import device_put
-from ..core.array import Array, asarray
+from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.dtypes import canonicalize_dtype
 from ..core.trace import Tracer
 from ..ops.convert import bitcast_convert_type
@@ -207,6 +207,8 @@ def _methods() -> dict[str, Any]:
         "__array_namespace__": _namespace,
         "on_device_size_in_bytes": lambda self: self.nbytes,
         "copy_to_host_async": lambda self: None,
+        "platform": lambda self: "gpu" if isinstance(self, ArrayElsewhere) else "cpu",
+        "unsafe_buffer_pointer": lambda self: self._data.ctypes.data,
         "addressable_data": lambda self, index: shards_of(self)[index].data,
     }
 

@@ -129,7 +129,9 @@ def _quantile(
     fractions = lax.reshape(q, (1, q.size))
     if weights is not None:
         table = _as_rows(convert(as_operand(name, weights), a.dtype), axes)[0]
-        found = _by_weights(_spoilt(rows), table, fractions)
+        if skip_nan:
+            table = choose_where(lax.ne(rows, rows), convert(0, table.dtype), table)
+        found = _by_weights(rows if skip_nan else _spoilt(rows), table, fractions)
     else:
         found = _by_rank(rows if skip_nan else _spoilt(rows), fractions, method, skip_nan)
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)

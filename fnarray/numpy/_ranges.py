@@ -90,9 +90,9 @@ def arange(
     count = max(0, math.ceil(_exact(last - first, by)))
     counted = lax.iota(target, count)
     if by != 1:
-        counted = lax.mul(convert(np.asarray(by), target), counted)
+        counted = lax.mul(convert(np.asarray(by).item(), target), counted)
     if first != 0 or by != 1:
-        counted = lax.add(convert(np.asarray(first), target), counted)
+        counted = lax.add(convert(np.asarray(first).item(), target), counted)
     return counted
 
 

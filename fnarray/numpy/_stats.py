@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
+from ..core.trace import Tracer
 from ._at import IndexUpdateHelper
 from ._creation import asarray
 from ._patterns import diag
@@ -247,8 +248,21 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if given.ndim == 1:
         return lax.convert_element_type(given, a.dtype)
     count = operator.index(concrete("histogram_bin_edges", "bins", bins)[()])
+    if range is not None and not any(isinstance(v, Tracer) for v in range):
+        return asarray(_known_edges(*range, count), a.dtype)
     low, high = _limits(ravel(a), range)
     return linspace(low, high, count + 1, dtype=a.dtype)
+
+
+def _known_edges(low: Any, high: Any, count: int) -> np.ndarray:
+    """Edges over a range that is known.
+
+    In float64, rounded once at the end: edges that are off by a digit put the values which are
+    meant to lie on them into the bin before.
+    """
+    low, high = float(low), float(high)
+    half = 0.5 if low == high else 0.0
+    return np.linspace(low - half, high + half, count + 1)
 
 
 def _bin_numbers(values: Array, edges: Array) -> Array:

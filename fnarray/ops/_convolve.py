@@ -280,7 +280,9 @@ def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
         *_three(window["base_dilation"], 1),
         *_three(window["window_dilation"], 1),
     )
-    return Library(KernelRef("conv", "direct"), statics, out.size)
+    products = out.size * rhs.shape[layout.rhs_spec[1]] * prod(window["window_dimensions"])
+    ref = KernelRef("conv", "direct")
+    return Library(ref, statics, out.size, flops=2 * products)
 
 
 # --- derivatives and batches --------------------------------------------------------------------

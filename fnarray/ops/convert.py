@@ -15,6 +15,7 @@ from ..core.dtypes import (
     canonicalize_dtype,
     finfo,
     float64,
+    iinfo,
     is_bool,
     is_complex,
     is_float,
@@ -74,8 +75,9 @@ def convert_values(x: Any, dtype: np.dtype) -> np.ndarray:
         return x.astype(dtype)
     if x.dtype.itemsize == 2:
         x = x.astype(np.float32)
-    limits = np.iinfo(dtype)
-    out = np.asarray(x.astype(dtype))
+    limits = iinfo(dtype)
+    with np.errstate(invalid="ignore"):  # what is out of range follows
+        out = np.asarray(x.astype(dtype))
     # What C leaves undefined. Comparing with float(max) is right though it rounds up: whatever
     # is not below it saturates.
     for where, value in (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.array import Array, aval_of
-from ..core.dtypes import canonicalize_dtype
+from ..core.dtypes import canonicalize_dtype, python_scalar_dtypes
 from ..errors import ShapeError
 from .kit.calls import convert
 from .shape import broadcast_in_dim
@@ -19,6 +19,14 @@ __all__ = ["empty", "full", "full_like", "zeros_like_array"]
 
 def _sizes(shape: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(map(index, shape)) if np.iterable(shape) else (index(shape),)
+
+
+def _check_scalar(name: str, value: Any) -> None:
+    # A Python number has no dtype yet: what does not fit the default one may fit the one asked for.
+    if type(value) not in python_scalar_dtypes and aval_of(value).shape:
+        raise ShapeError(
+            f"lax.{name}: fill_value must be a scalar, got shape {aval_of(value).shape}."
+        )
 
 
 def full(
@@ -40,10 +48,9 @@ def full(
     ShapeError
         ``fill_value`` is no scalar, or a size is negative.
     """
-    aval = aval_of(fill_value)
-    if aval.shape:
-        raise ShapeError(f"lax.full: fill_value must be a scalar, got shape {aval.shape}.")
+    _check_scalar("full", fill_value)
     if dtype is None:
+        aval = aval_of(fill_value)
         value = convert(fill_value, aval.dtype, aval.weak_type)
     else:
         value = convert(fill_value, canonicalize_dtype(dtype))
@@ -64,10 +71,7 @@ def full_like(
     like = aval_of(x) if not hasattr(x, "shape") or isinstance(x, Array | np.ndarray) else x
     weak = dtype is None and getattr(like, "weak_type", False)
     element = canonicalize_dtype(like.dtype if dtype is None else dtype)
-    if aval_of(fill_value).shape:
-        raise ShapeError(
-            f"lax.full_like: fill_value must be a scalar, got shape {aval_of(fill_value).shape}."
-        )
+    _check_scalar("full_like", fill_value)
     sizes = _sizes(like.shape if shape is None else shape)
     return broadcast_in_dim(convert(fill_value, element, weak), sizes, ())
 

@@ -6,6 +6,7 @@ which part.
 
 from __future__ import annotations
 
+import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
@@ -29,6 +30,40 @@ class _Meshes(threading.local):
 _meshes = _Meshes()
 
 
+class AxisType(enum.Enum):
+    """Who decides along which axes of a mesh arrays are cut."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def types_of(given: Any, count: int) -> tuple[AxisType, ...]:
+    """Return the types of a mesh's axes, ``Auto`` where none are given.
+
+    Raises
+    ------
+    ValueError
+        They are not as many as axes.
+    """
+    if given is None:
+        return (AxisType.Auto,) * count
+    types = (given,) * count if isinstance(given, AxisType) else tuple(given)
+    if len(types) != count or not all(isinstance(t, AxisType) for t in types):
+        raise ValueError(
+            f"Mesh: axis_types must be an AxisType for each of {count} axes, got {given}."
+        )
+    return types
+
+
+def types_text(types: tuple[AxisType, ...]) -> str:
+    """Return types as meshes show them."""
+    return f"({', '.join(map(repr, types))}{',' * (len(types) == 1)})"
+
+
 class Mesh:
     """Devices on a grid whose axes have names.
 
@@ -37,8 +72,8 @@ class Mesh:
     devices : array_like of Device
     axis_names : sequence of hashable, or one
         One for each axis of ``devices``.
-    axis_types : optional
-        Accepted for compatibility.
+    axis_types : AxisType or sequence of them, optional
+        ``Auto`` by default.
 
     Raises
     ------
@@ -60,7 +95,7 @@ class Mesh:
         grid.flags.writeable = False
         self.devices = grid
         self.axis_names: tuple[Hashable, ...] = names
-        self.axis_types = axis_types
+        self.axis_types = types_of(axis_types, len(names))
 
     @property
     def shape(self) -> OrderedDict[Hashable, int]:
@@ -100,7 +135,7 @@ class Mesh:
         _meshes.entered = _meshes.entered[:-1]
 
     def _key(self) -> Any:
-        return self.axis_names, self.devices.shape, tuple(self.devices.flat)
+        return self.axis_names, self.devices.shape, tuple(self.devices.flat), self.axis_types
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mesh) and self._key() == other._key()
@@ -110,14 +145,28 @@ class Mesh:
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name!r}: {n}" for name, n in self.shape.items())
-        types = ", ".join(["Auto"] * len(self.axis_names))
-        comma = "," if len(self.axis_names) == 1 else ""
-        return f"Mesh({axes}, axis_types=({types}{comma}))"
+        return f"Mesh({axes}, axis_types={types_text(self.axis_types)})"
 
 
 def current_mesh() -> Mesh | None:
     """Return the mesh entered last by ``with mesh:``, or None."""
     return _meshes.entered[-1] if _meshes.entered else None
+
+
+def enter(mesh: Mesh) -> tuple[Mesh, ...]:
+    """Make a mesh the current one; return those that were entered before."""
+    before = _meshes.entered
+    _meshes.entered = (*before, mesh)
+    return before
+
+
+def leave(before: tuple[Mesh, ...]) -> None:
+    """Return to the meshes that were entered before."""
+    _meshes.entered = before
+
+
+#: The mesh of no devices.
+EMPTY = Mesh(np.empty((), object), ())
 
 
 def make_mesh(
@@ -141,7 +190,9 @@ def make_mesh(
             f"make_mesh: number of devices {len(pool)} must be >= the product of mesh_shape "
             f"{tuple(axis_shapes)}. Set FNARRAY_NUM_CPU_DEVICES or config.num_cpu_devices."
         )
-    return Mesh(np.array(pool[:count], dtype=object).reshape(tuple(axis_shapes)), axis_names)
+    return Mesh(
+        np.array(pool[:count], dtype=object).reshape(tuple(axis_shapes)), axis_names, axis_types
+    )
 
 
 _all_devices = devices
@@ -186,6 +237,9 @@ class PartitionSpec:
 
     def __repr__(self) -> str:
         return f"PartitionSpec{self._partitions!r}"
+
+
+P = PartitionSpec
 
 
 class Sharding:

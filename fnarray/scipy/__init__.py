@@ -16,11 +16,12 @@ if _TYPE_CHECKING:
     from . import optimize as optimize
     from . import signal as signal
     from . import sparse as sparse
+    from . import spatial as spatial
     from . import special as special
     from . import stats as stats
 
 __getattr__, __dir__, __all__ = _surface(  # pyright: ignore[reportUnsupportedDunderAll]
     __name__,
     {},
-    "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats",
+    "cluster fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats",
 )

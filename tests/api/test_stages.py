@@ -75,6 +75,23 @@ def test_compiled_runs_and_costs():
     assert isinstance(fnarray.jit(fun), stages.Wrapped)
 
 
+def test_cost_counts_products_and_sums():
+    """A multiply-add is two operations, as in JAX, and the turns of a loop count."""
+    a, b = np.ones((8, 16), np.float32), np.ones((16, 4), np.float32)
+
+    def flops(f, *args):
+        return fnarray.jit(f).lower(*args).compile().cost_analysis()["flops"]
+
+    assert flops(lambda a, b: a @ b, a, b) == 2 * 8 * 16 * 4
+    assert flops(lambda a, b: a @ b + 1, a, b) == 2 * 8 * 16 * 4 + 8 * 4
+    assert flops(lambda a: a @ a, np.ones((64, 64), np.float32)) == 2 * 64**3
+    image, kernel = np.ones((1, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
+    assert flops(lambda x, k: lax.conv(x, k, (1, 1), "VALID"), image, kernel) == 2 * 144 * 27
+    assert flops(lambda a: lax.transpose(a, (1, 0)), a) == 0
+    turns = flops(lambda x: lax.fori_loop(0, 10, lambda i, c: c * 2 + 1, x), X)
+    assert 80 <= turns <= 90
+
+
 def test_compiled_rejects_other_signatures():
     """Another structure, shape, dtype, or a tracer is a TypeError that shows both."""
     compiled = fnarray.jit(lambda x: lax.neg(x)).lower(X).compile()

@@ -103,9 +103,9 @@ REJECTED = (
     ("fori-array", lambda lax: lax.fori_loop(A, 3, keep, 0), TypeError, "lower.*integer"),
     (
         "fori-dtypes",
-        lambda lax: lax.fori_loop(0, np.uint8(3), keep, 0),
+        lambda lax: lax.fori_loop(np.int16(0), np.uint8(3), keep, 0),
         TypeError,
-        "equal types, got int32 and uint8",
+        "equal types, got int16 and uint8",
     ),
     (
         "fori-structure",

@@ -106,7 +106,6 @@ def test_canonical_dtype(spec, x64):
         ("M8[s]", "datetime64"),
         ([("a", int)], "void64"),
         (np.longdouble, "float128"),
-        ("int4", "int4"),
         ("nonsense", "nonsense"),
     ],
 )

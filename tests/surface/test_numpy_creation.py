@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
 import fnarray.numpy as jnp
+from fnarray import jit, lax
 from fnarray.core.trace import trace_graph
 from fnarray.errors import ConcretizationTypeError
 
@@ -224,3 +226,49 @@ def test_x64(x64):
     assert jnp.arange(3).dtype == np.int64
     assert jnp.array([np.float32(1), 2.5]).dtype == np.float32
     assert int(jnp.array(2**40)) == 2**40
+
+
+def test_numbers_beyond_the_default_integer_are_of_the_dtype_asked_for():
+    """A Python number has no dtype before it is given one: 2**32 - 1 is a uint32."""
+    for value, dtype in ((2**32 - 1, "uint32"), (2**31, "float32"), (2**40, "float32")):
+        wanted = np.full(2, value, dtype)
+        np.testing.assert_array_equal(lax.full((2,), value, dtype), wanted)
+        np.testing.assert_array_equal(lax.full_like(jnp.zeros(2, dtype), value), wanted)
+    start = 2**40
+    np.testing.assert_array_equal(
+        jnp.arange(start, start + 2, dtype="float32"), np.full(2, start, "float32")
+    )
+
+
+def test_floats_beyond_an_integer_saturate_in_updates_as_in_conversions():
+    """Storing a float in integers is converting it, compiled or not."""
+    x = jnp.asarray([1, -2, 3], dtype="int8")
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        assert x.at[0].set(1000.7)[0] == 127
+    with pytest.warns(FutureWarning, match="incompatible types"):
+        assert jit(lambda x: x.at[0].set(1000.7))(x)[0] == 127
+    np.testing.assert_array_equal(jnp.full(2, 1e10, int), [2**31 - 1] * 2)
+
+
+def test_flat_indices_may_be_of_a_narrow_dtype():
+    """Axes longer than the dtype of an index counts are taken apart in a wider one."""
+    i = jnp.asarray([1, -2, 3], dtype="int8")
+    (got,) = jnp.unravel_index(i, (1000,))
+    np.testing.assert_array_equal(got, [1, 998, 3])
+    assert jnp.unravel_index(i, (10, 10))[0].dtype == np.int8
+
+
+def test_the_namespace_tells_the_standard_about_itself():
+    """Devices, dtypes and capabilities are there, as in JAX."""
+    info, theirs = jnp.__array_namespace_info__(), jax.numpy.__array_namespace_info__()
+    assert jnp.__array_api_version__ == jax.numpy.__array_api_version__
+    assert info.capabilities() == theirs.capabilities()
+    assert info.default_dtypes() == theirs.default_dtypes()
+    assert info.dtypes() == theirs.dtypes()
+    kinds = ("signed integer", "bool")
+    assert info.dtypes(kind=kinds) == theirs.dtypes(kind=kinds)
+    assert info.devices()[0] is None
+    assert info.default_device() is None
+    x = jnp.ones(3)
+    assert x.platform() == "cpu"
+    assert x.unsafe_buffer_pointer() == np.asarray(x).ctypes.data

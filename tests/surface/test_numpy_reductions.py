@@ -176,3 +176,16 @@ def test_reductions_trace():
     aval = jnp.ones((2, 3)).aval
     graph = trace_graph(lambda x: [x.sum(), jnp.var(x, axis=0), jnp.median(x)], [aval])
     assert str(graph.jaxpr.eqns[0].primitive) == "reduce_sum"
+
+
+@pytest.mark.parametrize(("name", "half"), [("nanquantile", 0.5), ("nanpercentile", 50)])
+def test_weights_of_nan_do_not_count(name, half):
+    """Quantiles that leave NaN out leave their weights out; rows of NaN alone give NaN."""
+    a = np.array([[1, np.nan, 3, 2, 5], [np.nan, 4, np.nan, 1, 2], [np.nan] * 5], np.float32)
+    w = np.array([[1, 9, 3, 1, 1], [7, 1, 1, 4, 2], [1] * 5], np.float32)
+    options = {"axis": 1, "method": "inverted_cdf"}
+    got = getattr(jnp, name)(jnp.asarray(a), half, weights=jnp.asarray(w), **options)
+    rows = [(r[r == r], s[r == r]) for r, s in zip(a[:2], w[:2], strict=True)]
+    numpys = getattr(np, name.removeprefix("nan"))
+    wanted = [numpys(r, half, weights=s, method="inverted_cdf") for r, s in rows]
+    np.testing.assert_array_equal(got, [*wanted, np.nan])

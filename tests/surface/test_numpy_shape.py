@@ -143,6 +143,8 @@ jnp.r_["0,2", v, v]
 jnp.r_["1,2,0", v, v]
 jnp.r_[[1, 2], 3]
 jnp.c_[v, v]
+jnp.c_["0,2", v, v]
+jnp.c_["1", v, v]
 jnp.c_[f, g]
 """
 #: As in JAX alone.

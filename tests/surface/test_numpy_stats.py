@@ -186,3 +186,30 @@ def test_compiled_results_are_those_of_jax(name):
     for x, y in zip(leaves(ours), leaves(theirs), strict=True):
         assert (x.shape, x.dtype) == (y.shape, y.dtype)
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-5, 7), (0.4, 2.9), (-0.3, 0.8), (2, 2)])
+@pytest.mark.parametrize("bins", [3, 10, 17])
+def test_values_on_edges_count_in_the_bin_that_begins_there(low, high, bins):
+    """Edges over a given range are NumPy's to the last digit, and so are counts.
+
+    JAX computes edges in float32, off by a digit or two: a value that lies on an edge may count
+    in the bin before.
+    """
+    edges = np.histogram_bin_edges([], bins, (low, high)).astype(np.float32)
+    x = np.concatenate([edges, np.linspace(low - 1, high + 1, 7, dtype=np.float32)])
+    wanted = np.histogram(x, bins, (low, high))
+    for got in (
+        fnp.histogram(x, bins, (low, high)),
+        jit(fnp.histogram, static_argnums=(1, 2))(x, bins, (low, high)),
+    ):
+        np.testing.assert_array_equal(got[0], wanted[0])
+        np.testing.assert_array_equal(got[1], wanted[1])
+    plane = fnp.histogram2d(x, x[::-1], bins, ((low, high), (low, high)))[0]
+    np.testing.assert_array_equal(plane, np.histogram2d(x, x[::-1], [edges, edges])[0])
+
+
+def test_edges_of_a_traced_range():
+    """A range may be traced; its edges are computed with it."""
+    ours = jit(lambda x, high: fnp.histogram(x, 4, (0.0, high)))(np.arange(5.0), 4.0)
+    np.testing.assert_array_equal(ours[0], [1, 1, 1, 2])

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...core.contraction import contracted
-from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While
+from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..schedule.work import contraction_flops, turn_work
+from ..schedule.work import products_of, turn_work
 from ..target import Limits, weighed
 from .blas import matmul
 
@@ -82,7 +82,7 @@ def _is_heavy(node: Node, limits: Limits) -> bool:
 
 
 def _multiplications(node: Node) -> int:
-    return weighed(contraction_flops(node), node.out.aval.dtype)
+    return weighed(products_of(node), node.out.aval.dtype)
 
 
 def _better_on_host(form: Library, limits: Limits) -> bool:
@@ -101,7 +101,7 @@ def is_native(form: Any, limits: Limits) -> bool:
         large = form.op.module == "linalg" and form.size > limits.matrix_inside
         return form.kernel and not large
     graphs = (graph.jaxpr for graph in graphs_of(form))
-    return all(is_native(eqn.form(), limits) for graph in graphs for eqn in graph.eqns)
+    return all(is_native(form_of(eqn), limits) for graph in graphs for eqn in graph.eqns)
 
 
 def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:

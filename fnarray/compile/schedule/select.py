@@ -35,7 +35,7 @@ from .nests import (
     overwrites_reads,
 )
 from .plan import Reason
-from .work import contraction_flops, iterations, operations_of, work_of
+from .work import iterations, operations_of, products_of, work_of
 
 INLINE = (Map, Iota, Reindex)
 CONTROL = (Branch, While, Scan)
@@ -87,7 +87,7 @@ def is_library(node: Node, limits: Limits) -> bool:
     batch = prod(lhs.shape[a] for a in form.lhs_batch)
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
     thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
-    return contraction_flops(node) > limits.library * (2 if thin else 1)
+    return products_of(node) > limits.library * (2 if thin else 1)
 
 
 def _needs_array(user: Node, var: Var, limits: Limits) -> bool:

@@ -7,11 +7,25 @@ operations 10).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Final
 
-from ...core.forms import Contract, Iota, Map, Overlay, Reduce, Reindex, Scan, Update, While
+from ...core.forms import (
+    Contract,
+    Iota,
+    Lanes,
+    Library,
+    Map,
+    Overlay,
+    Pieces,
+    Reduce,
+    Reindex,
+    Scan,
+    Update,
+    While,
+)
 from ...core.graph import Var
 from ..ir import Block, Node
 from ..target import Limits
@@ -31,17 +45,41 @@ def iterations(node: Node) -> int:
     if isinstance(form, Reduce):
         return out * prod(form.extents)
     if isinstance(form, Contract):
-        return contraction_flops(node)
+        return products_of(node)
     if isinstance(form, Update | Overlay):
         return prod(form.extents)
     return out
 
 
-def contraction_flops(node: Node) -> int:
-    """Return the multiplications of a contraction."""
+def products_of(node: Node) -> int:
+    """Return how many products a contraction adds up."""
     form: Contract = node.form
     lhs = node.ins[0].aval
     return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
+
+
+def flops_of(node: Node) -> int:
+    """Return the operations of a node: two for each product added up, none for moving elements.
+
+    A loop counts its turns where they are known, else one.
+    """
+    form = node.form
+    within = sum(flops_of(n) for block in node.bodies for n in block.nodes)
+    if isinstance(form, Scan):
+        return form.length * within
+    if isinstance(form, Lanes):
+        return form.count * within
+    if isinstance(form, Contract):
+        return 2 * products_of(node)
+    if isinstance(form, Reduce):
+        # A term that is more than an operand or an index is computed before it is folded.
+        computed = sum(not re.fullmatch(r"\{r?\d+\}", term) for term in form.terms)
+        return iterations(node) * (max(within, 1) + computed)
+    if isinstance(form, Library) and form.flops:
+        return form.flops
+    if isinstance(form, Pieces | Iota | Reindex):
+        return 0
+    return within or iterations(node)
 
 
 def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:

@@ -1,0 +1,8 @@
+"""Small libraries of layers and optimizers, as ``jax.example_libraries`` has them."""
+
+from __future__ import annotations
+
+from . import optimizers as optimizers
+from . import stax as stax
+
+__all__ = ["optimizers", "stax"]

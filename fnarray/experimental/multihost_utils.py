@@ -1,0 +1,75 @@
+"""What several processes do together, for the one process that there is.
+
+Each function does what it would do among processes of which there is one; nothing is sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import numpy as jnp
+from ..core import tree
+from ..core.array import Array
+
+__all__ = [
+    "assert_equal",
+    "broadcast_one_to_all",
+    "global_array_to_host_local_array",
+    "host_local_array_to_global_array",
+    "live_devices",
+    "process_allgather",
+    "reached_preemption_sync_point",
+    "sync_global_devices",
+]
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """Return the values of the process that is the source, as NumPy arrays."""
+    if is_source is False:
+        raise ValueError("broadcast_one_to_all: the only process must be the source.")
+    return tree.map(np.asarray, in_tree)
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """Return the values of all processes, stacked, or concatenated with ``tiled``; NumPy arrays."""
+
+    def gather(x: Any) -> np.ndarray:
+        x = np.asarray(x)
+        return x if tiled and x.ndim else x[None]
+
+    return tree.map(gather, in_tree)
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait for the other processes, of which there are none."""
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Raise `AssertionError` unless all processes have the same values, as one always does."""
+    broadcast_one_to_all(in_tree)
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether the processes have agreed to stop at a step: never, as nobody asks them to."""
+    return False
+
+
+def live_devices(devices: list[Any]) -> list[Any]:
+    """Return the devices whose processes are alive."""
+    return list(devices)
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+    """Return values that are this process's part as whole ones: they are the same."""
+    return tree.map(_array, local_inputs)
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+    """Return this process's part of values: all of them."""
+    return tree.map(_array, global_inputs)
+
+
+def _array(x: Any) -> Array:
+    return jnp.asarray(x)

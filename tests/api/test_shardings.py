@@ -1,0 +1,101 @@
+"""Arrays said to be cut over devices, the mesh about a program, and arrays made of parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.runtime.device import devices
+from fnarray.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    auto_axes,
+    get_abstract_mesh,
+    get_mesh,
+    make_single_device_sharding,
+    reshard,
+    set_mesh,
+    use_abstract_mesh,
+)
+
+P = fnarray.P
+X = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+@pytest.fixture
+def mesh():
+    """Return a mesh of two devices."""
+    if len(devices()) < 2:
+        fnarray.config.update("num_cpu_devices", 8)
+    return fnarray.make_mesh((2,), ("rows",), devices=devices()[:2])
+
+
+def test_the_mesh_about_a_program(mesh):
+    """A mesh holds within `with`, nested, and from `set_mesh` on; specs name its axes."""
+    assert get_mesh().empty
+    assert get_abstract_mesh().empty
+    with set_mesh(mesh) as entered:
+        assert entered is mesh is get_mesh()
+        assert get_abstract_mesh() == AbstractMesh((2,), ("rows",))
+        with use_abstract_mesh(AbstractMesh((4,), ("columns",))):
+            assert get_abstract_mesh().axis_names == ("columns",)
+        put = fnarray.device_put(X, P("rows"))
+        assert put.sharding == NamedSharding(mesh, P("rows"))
+    assert get_mesh().empty
+    with pytest.raises(ValueError, match="Enter one"):
+        reshard(jnp.asarray(X), P("rows"))
+    with pytest.raises(TypeError, match="expected a Mesh"):
+        set_mesh(3)
+
+
+def test_kinds_of_axes(mesh):
+    """Meshes know who cuts along their axes, show it, and differ by it."""
+    explicit = Mesh(mesh.devices, ("rows",), (AxisType.Explicit,))
+    assert repr(explicit) == "Mesh('rows': 2, axis_types=(Explicit,))"
+    assert explicit != mesh
+    assert mesh.axis_types == (AxisType.Auto,)
+    with pytest.raises(ValueError, match="axis_types"):
+        Mesh(mesh.devices, ("rows",), (AxisType.Auto, AxisType.Auto))
+    assert auto_axes(lambda x: x + 1, out_sharding=P())(1) == 2
+
+
+def test_results_are_where_they_are_asked_for(mesh):
+    """jit's results, and constrained ones, have the sharding that was given."""
+    rows = NamedSharding(mesh, P("rows"))
+    double = fnarray.jit(lambda x: {"a": 2 * x, "b": x.sum()}, out_shardings={"a": rows, "b": None})
+    out = double(X)
+    assert out["a"].sharding == rows
+    np.testing.assert_array_equal(out["a"], 2 * X)
+    np.testing.assert_array_equal(out["a"].addressable_shards[1].data, 2 * X[2:])
+    constrained = fnarray.jit(lambda x: fnarray.lax.with_sharding_constraint(x * 2, rows))
+    np.testing.assert_array_equal(constrained(X), 2 * X)
+    assert fnarray.lax.with_sharding_constraint(jnp.asarray(X), rows).sharding == rows
+
+
+def test_arrays_of_parts(mesh):
+    """A callback, the devices' arrays, or this process make an array."""
+    rows = NamedSharding(mesh, P("rows"))
+    asked = []
+
+    def part(index):
+        asked.append(index)
+        return X[index]
+
+    made = fnarray.make_array_from_callback((4, 2), rows, part)
+    assert made.sharding == rows
+    assert len(asked) == 2
+    np.testing.assert_array_equal(made, X)
+    parts = [s.data for s in made.addressable_shards]
+    again = fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[::-1])
+    np.testing.assert_array_equal(again, X)
+    local = fnarray.make_array_from_process_local_data(rows, X, (4, 2))
+    assert local.sharding == rows
+    assert make_single_device_sharding(devices()[0]).device_set == {devices()[0]}
+    with pytest.raises(ValueError, match="must have shape"):
+        fnarray.make_array_from_callback((4, 2), rows, lambda index: np.zeros(3))
+    with pytest.raises(ValueError, match="a part for each"):
+        fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[:1])
