@@ -185,9 +185,9 @@ _HOMES = {
     ".runtime.mesh": "NamedSharding P Shard make_mesh",
 }
 _MODULES = """
-    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack dtypes
-    errors example_libraries experimental export extend flatten_util interpreters lax nn numpy ops
-    purity random ref scipy sharding stages test_util tree tree_util typing
+    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
+    dtypes errors example_libraries experimental export extend flatten_util interpreters lax nn
+    numpy ops purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
 __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)
