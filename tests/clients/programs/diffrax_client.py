@@ -29,6 +29,7 @@ def solved(mu, solver, controller, adjoint=None, **settings):
 
 
 def main():
+    jax.config.update("jax_enable_x64", True)  # the steps taken are counted
     pid = dfx.PIDController(rtol=1e-5, atol=1e-6)
     truth = solved(1.2, dfx.Tsit5(), pid).ys
 
