@@ -123,7 +123,7 @@ class _ScalarType(type):
         return False
 
 
-def _scalar_type(dtype: np.dtype, name: str = "") -> Any:
+def _scalar_type(dtype: dtypes.DType, name: str = "") -> Any:
     name = name or dtype.name
     doc = f"A rank-0 {dtype.name} array of a value; as an argument, the dtype {dtype.name}."
     members = {"dtype": dtype, "__doc__": doc, "__module__": "fnarray.numpy"}
