@@ -190,7 +190,31 @@ _MODULES = """
     numpy ops purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
-__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES)
+#: Names of JAX's that are not here, by the reason.
+_MISSING = {
+    "it is about XLA's compiler or its runtime, which are not here": """
+        allow_f16_reductions array_garbage_collection_guard make_user_context no_execution
+        thread_guard
+    """,
+    "it converts programs to TensorFlow": "jax2tf_associative_scan_reductions",
+    "types do not say how arrays are cut: values are the same without it": """
+        auto_pcast remove_size_one_mesh_axis_from_type
+    """,
+    "use shard_map with in_specs and out_specs": "smap",
+    "arrays are freed when nobody refers to them, and are not listed": "live_arrays",
+    "use vjp, whose result is a function": "fwd_and_bwd",
+    "keys are told apart by their type alone; fnarray lint finds keys that are used twice": """
+        debug_key_reuse enable_custom_prng legacy_prng_key
+    """,
+    "all memory is the host's": "memory",
+    "use jit, and check_tracer_leaks": "no_tracing",
+    "softmax has one derivative": "softmax_custom_jvp",
+    "it is Pallas's; slice with lax.dynamic_slice": "ds",
+    "use fnarray.__version__ and fnarray.devices()": "print_environment_info",
+    "use fnarray.grad, fnarray.jvp and fnarray.vjp": "ad",
+}
+
+__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES, _MISSING)
 __all__ = sorted({*_names, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -8,6 +8,7 @@ from .control.custom import CustomVJPPrimal as CustomVJPPrimal
 from .control.custom import SymbolicZero as SymbolicZero
 from .control.custom import custom_jvp as custom_jvp
 from .control.custom import custom_vjp as custom_vjp
+from .control.custom import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
 from .control.custom import zero_from_primal as zero_from_primal
 from .control.custom_rules import custom_jvp_call_p as custom_jvp_call_p
 from .control.custom_rules import custom_vjp_call_p as custom_vjp_call_p
@@ -22,6 +23,7 @@ __all__ = [
     "custom_jvp_call_p",
     "custom_vjp",
     "custom_vjp_call_p",
+    "custom_vjp_primal_tree_values",
     "linear_call",
     "zero_from_primal",
 ]

@@ -1,5 +1,7 @@
 """Programs as bytes, for other processes and other times: see `export`."""
 
+import numpy as _numpy
+
 from .api.export import Exported as Exported
 from .api.export import default_export_platform as default_export_platform
 from .api.export import deserialize as deserialize
@@ -23,4 +25,6 @@ register_pytree_node_serialization(
     serialized_name="fnarray.PRNGKeyArray",
     serialize_auxdata=lambda _: b"",
     deserialize_auxdata=lambda _: None,
+    # Any keys: of a structure, only that there are some counts.
+    from_children=lambda _, children: _PRNGKeyArray.of(_numpy.zeros(2, _numpy.uint32)),
 )

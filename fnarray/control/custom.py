@@ -374,6 +374,11 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
+def custom_vjp_primal_tree_values(tree_: Any) -> Any:
+    """Return the values of a tree of `CustomVJPPrimal`, which a forward rule is given."""
+    return tree.map(lambda x: x.value, tree_, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
+
+
 class custom_vjp(_Custom):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in reverse mode.
 

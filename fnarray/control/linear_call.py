@@ -118,7 +118,8 @@ def linear_call(
             f"{[a.str_short() for a in wanted]}, got {[a.str_short() for a in got]}."
         )
     held, graphs = common([_derived(forward), _derived(backward)])
-    outs = _bind(*graphs, len(held) + len(res), [*held, *res, *lin])
+    ours, theirs = graphs
+    outs = _bind(ours, theirs, len(held) + len(res), [*held, *res, *lin])
     return forward.out_spec.unflatten(outs)
 
 

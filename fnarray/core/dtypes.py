@@ -94,8 +94,7 @@ float32: Final = np.dtype(np.float32)
 float64: Final = np.dtype(np.float64)
 complex64: Final = np.dtype(np.complex64)
 complex128: Final = np.dtype(np.complex128)
-# Tangent of an integer: carries no information, takes no memory.
-float0: Final = np.dtype([("float0", np.void, 0)])
+float0: Final = np.dtype([("float0", np.void, 0)])  # of an integer's tangents: no information
 
 SIGNED: Final = (int8, int16, int32, int64)
 UNSIGNED: Final = (uint8, uint16, uint32, uint64)
@@ -378,8 +377,7 @@ def scalar_type_of(x: Any) -> type:
     TypeError
         `x` has no numeric dtype.
     """
-    dtype, _ = dtype_and_weak(x)
-    return _python_type(dtype)
+    return _python_type(dtype_and_weak(x)[0])
 
 
 def _python_type(dtype: DType) -> type:
@@ -412,13 +410,11 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
     """
     kind: type | None = cast("type[Any]", type(x))
     if kind not in python_scalar_dtypes:
-        aval = getattr(x, "aval", None)
-        if aval is not None:
+        if (aval := getattr(x, "aval", None)) is not None:
             if hasattr(aval, "inner_aval"):
                 raise TypeError(f"expected an array or a number, got a {aval}: read it, ref[...].")
             return aval.dtype, aval.weak_type
-        dtype = getattr(x, "dtype", None)
-        if isinstance(dtype, DType):
+        if isinstance(dtype := getattr(x, "dtype", None), DType):
             if kind is not np.ndarray and hasattr(x, "_mask"):
                 raise ValueError(
                     "expected an array or a number, got a masked array, whose mask would be lost. "

@@ -78,22 +78,22 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
 
 def _kept_with_object(fun: Any) -> Kept:
     """Return what is kept with a callable object: by identity, as its ``__eq__`` is the user's."""
-    number = id(fun)
-    found = _objects.get(number)
+    number, table = id(fun), _objects
+    found = table.get(number)
     if found is not None and found[0]() is fun:
         return found[1]
+
+    def forget(gone: weakref.ref[Any]) -> None:  # when the process ends, globals are gone as well
+        last = table.get(number)
+        if last is not None and last[0] is gone:
+            del table[number]
+
     try:
-        ref = weakref.ref(fun, lambda gone: _forget_object(number, gone))
+        ref = weakref.ref(fun, forget)
     except TypeError:
         return Kept()
-    _objects[number] = ref, (kept := Kept())
+    table[number] = ref, (kept := Kept())
     return kept
-
-
-def _forget_object(number: int, gone: Any) -> None:
-    found = _objects.get(number)
-    if found is not None and found[0] is gone:
-        del _objects[number]
 
 
 _forgotten: list[Callable[[], object]] = []

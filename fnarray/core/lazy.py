@@ -23,7 +23,10 @@ def load(module: str, package: str | None = None) -> Any:
 
 
 def surface(
-    package: str, homes: Mapping[str, str], modules: str = ""
+    package: str,
+    homes: Mapping[str, str],
+    modules: str = "",
+    missing: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's ``__getattr__``, ``__dir__`` and ``__all__``.
 
@@ -35,14 +38,18 @@ def surface(
         Public names, in words, by the module they come from, as the package would import it.
     modules : str
         Public submodules.
+    missing : mapping, optional
+        Names of JAX's that are not there, in words, by the reason, which is the error's text.
     """
     home = {name: module for module, names in homes.items() for name in names.split()}
     home |= dict.fromkeys(modules.split(), "")
+    reasons = {name: why for why, names in (missing or {}).items() for name in names.split()}
     space, _homes[package] = vars(sys.modules[package]), home
 
     def get(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            why = f": {reasons[name]}." if name in reasons else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{why}")
         if not home[name]:
             return load(f".{name}", package)
         found = space[name] = getattr(load(home[name], package), name)  # asked for once

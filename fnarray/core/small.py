@@ -57,6 +57,6 @@ def to_wider(dtype: np.dtype) -> np.dtype:
 def bits_of(dtype: np.dtype) -> int:
     """Bits of one element."""
     if dtype in _SMALL:
-        info = ml_dtypes.finfo if dtype in SMALL_FLOATS else ml_dtypes.iinfo
+        info: Any = ml_dtypes.finfo if dtype in SMALL_FLOATS else ml_dtypes.iinfo
         return info(dtype).bits
     return 8 * dtype.itemsize

@@ -59,7 +59,7 @@ class OptimizerState:
 register_pytree_node(
     OptimizerState,
     lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
-    lambda aux, children: OptimizerState(children[0], *aux),
+    lambda aux, children: OptimizerState(*children, *aux),
 )
 
 

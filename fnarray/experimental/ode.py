@@ -149,7 +149,7 @@ def _weighted(weights: Any, slopes: Any) -> Any:
 
 def _step(slope: Any, y: Any, f: Any, t: Any, h: Any) -> tuple[Any, Any, Any, Any]:
     """Return the next value and slope, the error, and the value in the middle."""
-    slopes = [f]
+    slopes, at = [f], y
     for node, weights in zip(_NODES, _STAGES, strict=True):
         at = y + (h * _weighted(weights, slopes)).astype(y.dtype)
         slopes.append(slope(at, t + float(node) * h))

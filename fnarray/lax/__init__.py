@@ -42,10 +42,12 @@ if _TYPE_CHECKING:
     from ..ops.transcendental import *
     from ..ops.window import *
     from . import linalg as linalg
+    from ._ragged import *
     from ._sharding import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
+    "._ragged": "ragged_dot",
     "._sharding": "with_sharding_constraint",
     "..control.associative": "associative_scan",
     "..control.cond": "cond platform_dependent switch",
@@ -114,7 +116,26 @@ _HOMES = {
 #: Modules that declare primitives and have no name here.
 _MORE = "..control.call ..control.custom ..control.lanes .linalg"
 
-_named, _listed, __all__ = _surface(__name__, _HOMES, "linalg")  # pyright: ignore[reportUnsupportedDunderAll]
+#: Names of JAX's that are not here, by the reason.
+_MISSING = {
+    "its bits are the hardware's: use fnarray.random, whose bits are the key's": """
+        RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p
+    """,
+    "effects are ordered by the program; there are no tokens": """
+        after_all after_all_p create_token create_token_p
+    """,
+    "programs are not lowered to operations of others: call the function": "composite",
+    "dead code has no effect to keep": "dce_sink dce_sink_p",
+    "use ragged_dot": "RaggedDotDimensionNumbers ragged_dot_general",
+    "use ppermute": "precv psend",
+    "use all_to_all on padded arrays": "ragged_all_to_all ragged_all_to_all_p",
+    "scale the operands, and use dot_general": "scaled_dot",
+    "all devices share memory: it is no operation": "device_put_p sharding_constraint_p",
+    "windows are selected by reduce_window and its derivative": "select_and_scatter_p",
+    "jit is the only stage": "stage stage_p",
+}
+
+_named, _listed, __all__ = _surface(__name__, _HOMES, "linalg", _MISSING)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def _import_families(primitive: str = "") -> None:
@@ -133,7 +154,7 @@ def __getattr__(name: str) -> _Any:
     for prim in list(_registry):
         globals()[f"{prim.replace('-', '_')}_p"] = _registry[prim]
     if name not in globals():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _named(name)  # which says why
     return globals()[name]
 
 

@@ -249,7 +249,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         return lax.convert_element_type(given, a.dtype)
     count = operator.index(concrete("histogram_bin_edges", "bins", bins)[()])
     if range is not None and not any(isinstance(v, Tracer) for v in range):
-        return asarray(_known_edges(*range, count), a.dtype)
+        start, end = range
+        return asarray(_known_edges(start, end, count), a.dtype)
     low, high = _limits(ravel(a), range)
     return linspace(low, high, count + 1, dtype=a.dtype)
 

@@ -6,7 +6,7 @@ import ast
 
 # What says how a node is used, or is plain text: no field of these holds a node with a place.
 _PLAIN = frozenset({
-    "ctx", "op", "ops", "id", "name", "attr", "arg", "module", "level", "asname", "kind", "simple",
+    "ctx", "op", "ops", "id", "attr", "arg", "module", "level", "asname", "kind", "simple",
     "type_comment", "type_ignores", "conversion", "is_async",
 })  # fmt: skip
 _FIELDS: dict[type, tuple[str, ...]] = {

@@ -452,3 +452,62 @@ def test_stages_take_refs():
     assert float(ref[0]) == 2.0
     assert str(fnarray.typeof(ref)) == "Ref{float32[6]}"
     assert fnarray.eval_shape(lambda ref: ref[0], ref).shape == ()
+
+
+def _steps(lib, where, number):
+    """Return writes to two references, and a read, by what they do."""
+    a, b, where_else = number % 2, (number // 2) % 2, where[::-1]
+    return {
+        "element": lambda r: r[a].__setitem__(2, r[b][4]),
+        "scale": lambda r: r[a].__setitem__(..., r[a][...] * 0.5 + r[b][...]),
+        "shift": lambda r: r[a].__setitem__(slice(1, None), r[a][:-1]),
+        "back": lambda r: r[a].__setitem__(slice(None, -1), r[b][1:]),
+        "reverse": lambda r: r[a].__setitem__(..., r[a][::-1]),
+        "copy": lambda r: r[a].__setitem__(..., r[b][...]),
+        "take": lambda r: r[a].__setitem__(where, r[b][where_else]),
+        "sum": lambda r: r[a].__setitem__(0, r[b][...].sum()),
+        "add": lambda r: r[a].__setitem__(slice(2, 5), r[a][2:5] + r[b][0:3]),
+    }
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_writes_in_place_keep_their_order(seed):
+    """Whatever is read and written, in any order, is what NumPy's arrays, copied, give."""
+    rng = np.random.default_rng(seed)
+    where = np.array([5, 1, 3])
+    plan = []
+    for _ in range(int(rng.integers(2, 8))):
+        steps = _steps(np, where, int(rng.integers(4)))
+        plan.append(steps[sorted(steps)[int(rng.integers(len(steps)))]])
+
+    def run(r, keep):
+        read = []
+        for step in plan:
+            step(r)
+            read.append(keep(r[seed % 2][...]))
+        return read[:: 1 + seed % 3]
+
+    refs = [fnarray.new_ref(fnarray.numpy.asarray(X) + k) for k in range(2)]
+    plain = [_Copied(X + k) for k in range(2)]
+    jitted = fnarray.jit(lambda: run(refs, lambda x: x), effects="off")
+    before = [ref[...] for ref in refs]
+    first, second = jitted(), jitted()
+    for got in (first, second):
+        for g, w in zip(got, run(plain, np.copy), strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+    for ref, want, old, k in zip(refs, plain, before, range(2), strict=True):
+        np.testing.assert_allclose(ref[...], want.data, rtol=1e-5)
+        np.testing.assert_array_equal(old, X + k)
+
+
+class _Copied:
+    """A NumPy array whose reads are copies."""
+
+    def __init__(self, data):
+        self.data = data.copy()
+
+    def __getitem__(self, index):
+        return self.data[index].copy()
+
+    def __setitem__(self, index, value):
+        self.data[index] = value

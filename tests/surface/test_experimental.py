@@ -163,3 +163,18 @@ def test_one_process_has_all():
     multihost_utils.assert_equal(tree)
     with pytest.raises(ValueError, match="source"):
         multihost_utils.broadcast_one_to_all(tree, is_source=False)
+
+
+def test_ragged_products():
+    """Rows are multiplied by the matrix of their group, rows of none give 0; gradients too."""
+    lhs = RNG.normal(size=(6, 3)).astype(np.float32)
+    rhs = RNG.normal(size=(3, 3, 2)).astype(np.float32)
+    sizes = np.array([2, 0, 3])
+    wanted = np.concatenate([lhs[:2] @ rhs[0], lhs[2:5] @ rhs[2], np.zeros((1, 2))])
+    for run in (fnarray.lax.ragged_dot, fnarray.jit(fnarray.lax.ragged_dot)):
+        np.testing.assert_allclose(run(lhs, rhs, sizes), wanted, rtol=1e-5)
+    of_rhs = fnarray.grad(lambda r: fnarray.lax.ragged_dot(lhs, r, sizes).sum())(rhs)
+    np.testing.assert_allclose(of_rhs[0], np.tile(lhs[:2].sum(0)[:, None], 2), rtol=1e-5)
+    np.testing.assert_array_equal(of_rhs[1], 0)
+    with pytest.raises(fnarray.errors.ShapeError, match=r"\(m, k\)"):
+        fnarray.lax.ragged_dot(lhs, rhs, sizes[:2])

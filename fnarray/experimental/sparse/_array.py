@@ -21,8 +21,8 @@ class SparseArray:
     """
 
     data: Any
-    shape: tuple[int, ...]
-    nse: int
+    shape: Any
+    nse: Any
     # NumPy arrays and ours leave `x @ M` to M.
     __array_priority__ = 200
     __array_ufunc__ = None

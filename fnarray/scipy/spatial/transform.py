@@ -162,7 +162,7 @@ class Rotation(NamedTuple):
                 f"Rotation.from_euler: expected {len(axes)} angles for {seq!r} along the last "
                 f"axis, got shape {given.shape}."
             )
-        total = None
+        total: Any = None
         for k, axis in enumerate(axes):
             half = given[..., k] / 2
             parts = [jnp.zeros_like(half)] * 3
@@ -284,7 +284,7 @@ class Rotation(NamedTuple):
 
     def mean(self, weights: Any = None) -> Rotation:
         """Return the rotation that is least far from all, in the mean of squares."""
-        quat = jnp.atleast_2d(self.quat)
+        quat = self.quat.reshape(-1, 4)
         w = jnp.ones(quat.shape[:1], quat.dtype) if weights is None else jnp.asarray(weights)
         _, vectors = jnp.linalg.eigh((w * quat.T) @ quat)
         return Rotation(vectors[:, -1])
@@ -348,8 +348,8 @@ class Slerp(NamedTuple):
                 f"Slerp: times must be a vector of as many elements as rotations, got shape "
                 f"{times.shape} for {len(rotations)}."
             )
-        turn = rotations[:-1].inv() * rotations[1:]
-        return cls(times, jnp.diff(times), rotations[:-1], turn.as_rotvec())
+        first, second = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: Any) -> Rotation:
         """Return the rotations at times."""
