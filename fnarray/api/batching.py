@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ..control.admission import admit
 from ..control.refs import refs_given
@@ -90,7 +90,7 @@ def vmap(
         refs = _MappedRefs(leaves, axes)
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
+            a, k = cast("tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs))))
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
@@ -130,7 +130,8 @@ class _MappedRefs:
 
     def inside(self, xs: Sequence[Any]) -> list[Any]:
         """Return arguments of one example, Refs in the places of their values."""
-        self._parts = {k: local(state.trace, xs[k]) for k in self.axes}
+        trace = cast("Trace", state.trace)
+        self._parts = {k: local(trace, xs[k]) for k in self.axes}
         refs = self.given | self._parts
         return [refs.get(k, x) for k, x in enumerate(xs)]
 

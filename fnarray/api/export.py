@@ -13,7 +13,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -399,7 +399,7 @@ def _traced(
     @functools.wraps(inner)
     def asked(*a: Any, **k: Any) -> Any:
         found, spec = tree.flatten_spec(fun._split(a, k)[:2])
-        dyn, dyn_kw = spec.unflatten(map(sized, found, leaves))
+        dyn, dyn_kw = cast("tuple[Any, Any]", spec.unflatten(map(sized, found, leaves)))
         full_args, full_kwargs = with_statics(dyn, dyn_kw, signature.statics)
         return inner(*full_args, **full_kwargs)
 

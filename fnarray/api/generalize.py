@@ -166,7 +166,7 @@ class _Fit:
             yield self._polynomial(by)
         yield from self._quotients(numbers)
 
-    def _polynomial(self, coefficients: Sequence[Fraction]) -> Any:
+    def _polynomial(self, coefficients: Sequence[Fraction | int]) -> Any:
         divisor = lcm(*(c.denominator for c in coefficients))
         total: Any = 0
         for c, m in zip(coefficients, self.monomials, strict=True):

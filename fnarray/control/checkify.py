@@ -429,7 +429,7 @@ def checkify(fun: Callable[..., Any], errors: Iterable[Any] = user_checks) -> Ca
     if not callable(fun):
         raise TypeError(f"checkify: Expected a callable value, got {fun!r} of type {type(fun)}.")
     try:
-        wanted = frozenset(errors)
+        wanted: Errors = frozenset(errors)
     except TypeError:
         wanted = frozenset({errors})
     if bad := [e for e in wanted if not (isinstance(e, type) and issubclass(e, CheckError))]:

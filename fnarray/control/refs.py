@@ -53,7 +53,7 @@ def trace_with_refs(
     """
     with recording(name) as trace:
         trace.refs = {} if takes else None
-        inner = [a.inner_aval if type(a) is AbstractRef else a for a in in_avals]
+        inner = [a.inner_aval if isinstance(a, AbstractRef) else a for a in in_avals]
         args = [trace.argument(a, o) for a, o in zip(inner, origins, strict=True)]
         given = [
             local(trace, x) if type(a) is AbstractRef else x

@@ -271,7 +271,7 @@ class TransformedRef:
 # ---- values in the trace in progress -------------------------------------------------------------
 
 
-def value_of(ref: Ref) -> Array:
+def value_of(ref: Any) -> Array:
     """Return the value that a Ref has in the trace in progress.
 
     Raises
