@@ -12,7 +12,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
-from ..core.ref import Ref
+from ..core.ref import AbstractRef, Ref
 from ..core.trace import EagerTrace, tracing
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
@@ -118,7 +118,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
         yield
 
 
-def typeof(x: Any) -> ShapedArray | OverlayAval:
+def typeof(x: Any) -> ShapedArray | OverlayAval | AbstractRef:
     """Return what tracing knows of a value: shape, dtype and weak type.
 
     Raises
