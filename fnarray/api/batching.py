@@ -13,7 +13,7 @@ from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
 from ..core.tangents import chosen
-from ..core.trace import Tracer, state
+from ..core.trace import Trace, Tracer, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
@@ -90,7 +90,9 @@ def vmap(
         refs = _MappedRefs(leaves, axes)
 
         def flat(*xs: Any) -> list[Any]:
-            a, k = cast("tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs))))
+            a, k = cast(
+                "tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
+            )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = fun(*a, **k)
             outs, out_spec = tree.flatten_spec(out)

@@ -11,7 +11,7 @@ import enum
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -160,7 +160,7 @@ def decoded_aval(data: Any) -> ShapedArray:
 def decoded_array(data: Any) -> ArrayImpl:
     """Return the array that `encoded_array` was given."""
     _, shape, dtype, weak, text = data
-    flat = np.frombuffer(base64.b64decode(text, validate=True), np.dtype(as_dtype(dtype)))
+    flat = np.frombuffer(base64.b64decode(text, validate=True), cast("np.dtype", as_dtype(dtype)))
     return ArrayImpl(flat.reshape(shape).copy(), ShapedArray(tuple(shape), flat.dtype, bool(weak)))
 
 
@@ -195,7 +195,7 @@ def decoded(data: Any) -> Any:
             return as_dtype(parts[0])
         case "scalar":
             dtype = as_dtype(parts[0])
-            return np.asarray(_decoded_number(parts[1]), np.dtype(dtype))[()]
+            return np.asarray(_decoded_number(parts[1]), cast("np.dtype", dtype))[()]
         case "array":
             return decoded_array(data)
         case "aval":

@@ -79,7 +79,7 @@ def _some(flags: Any) -> Any:
 
 
 def _division(x: Any, y: Any) -> Found:
-    zero = np.zeros((), y.dtype)[()]
+    zero: Any = np.zeros((), y.dtype)[()]
     return Found("div", "division by zero", lambda: _some(eq(y, zero)))
 
 

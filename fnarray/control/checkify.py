@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -431,7 +431,7 @@ def checkify(fun: Callable[..., Any], errors: Iterable[Any] = user_checks) -> Ca
     try:
         wanted: Errors = frozenset(errors)
     except TypeError:
-        wanted = frozenset({errors})
+        wanted = frozenset({cast("Any", errors)})
     if bad := [e for e in wanted if not (isinstance(e, type) and issubclass(e, CheckError))]:
         raise TypeError(
             f"checkify: errors must be a set of error types, such as checkify.all_checks, got "

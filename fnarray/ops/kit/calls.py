@@ -21,7 +21,7 @@ from ...core.dtypes import int32, is_complex, python_scalar_dtypes
 from ...core.trace import bind
 from .registry import registry
 
-Number = int | float | complex
+Number = int | float | complex | np.generic
 Operand = Array | Number
 Shape = tuple[int, ...]
 
