@@ -114,7 +114,7 @@ ERRORS = (
     ("J.jacfwd(lambda x: x, has_aux=True)(1.0)", TypeError, "two-element tuple"),
     ("J.jacrev(lambda x: x, has_aux=True)(1.0)", TypeError, "two-element tuple"),
     ("J.hessian(lambda x: x)(1)", TypeError, "int32"),
-    ("J.jit(J.jacfwd(lambda x: x if x[0] > 0 else x))(V)", TypeError, "truth value"),
+    ("J.jit(J.jacfwd(lambda x: x if x[0] > 0 else x))(V)", TypeError, "boolean conversion"),
 )  # fmt: skip
 
 
