@@ -86,6 +86,7 @@ class _Follower:
         at = form.index(counters, read)
         tests: Sequence[Bound] = form.valid(counters, read) if form.valid is not None else ()
         operands = dict.fromkeys(r.atom for r in reads.values())
+        moved |= len(kept) + len(operands) < len(node.ins)  # by an index of no integers
         if not moved or node.ins[0] in operands:  # what is updated is not read on the way
             return node
         place = {atom: len(kept) + k for k, atom in enumerate(operands)}
@@ -263,13 +264,16 @@ def _fails(test: Bound) -> bool:
 # ---- overlays ------------------------------------------------------------------------------------
 
 
-def _box(node: Node, form: Update) -> Update | Overlay | None:
-    """Return an update as an overlay if it is one; None if it updates nothing."""
+def _box(node: Node, form: Update) -> Update | Overlay | Map | None:
+    """Return an update as an overlay, or a map of a number; None if it updates nothing."""
     if 0 in form.extents:
         return None
     operand = node.ins[0]
-    if len(node.ins) > 2 or not operand.aval.shape or isinstance(operand, Literal):
+    if len(node.ins) > 2 or isinstance(operand, Literal):
         return form
+    if not operand.aval.shape:
+        whole = not form.extents and form.valid is None and isinstance(form.combine, str)
+        return Map(form.combine) if whole else form
     counters = tuple(variable(f"u{d}", n) for d, n in enumerate(form.extents))
     tests: Sequence[Bound] = form.valid(counters, _nothing) if form.valid is not None else ()
     if any(map(_fails, tests)):

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
+import fnarray
+import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.core.array import asarray
 
@@ -213,3 +215,14 @@ def test_bad_operands():
         lax.scatter(x, at, np.ones((3, 4), np.float32), rows)
     with pytest.raises(TypeError, match="GatherDimensionNumbers"):
         lax.gather(x, at, (1, 2), (1, 4))
+
+
+def test_a_number_is_updated():
+    """``at[...]`` of a number that the program computes is that number, set or combined."""
+
+    def f(x):
+        y = x[0]
+        return y.at[...].set(x[2]), y, jnp.sum(x).at[...].add(x[2]), x[1].at[()].mul(4.0)
+
+    got = fnarray.jit(f)(jnp.arange(3.0))
+    assert [float(v) for v in got] == [2.0, 0.0, 5.0, 4.0]
