@@ -272,8 +272,8 @@ def _box(node: Node, form: Update) -> Update | Overlay | Map | None:
     if len(node.ins) > 2 or isinstance(operand, Literal):
         return form
     if not operand.aval.shape:
-        whole = not form.extents and form.valid is None and isinstance(form.combine, str)
-        return Map(form.combine) if whole else form
+        whole = not form.extents and form.valid is None
+        return Map(form.combine) if whole and isinstance(form.combine, str) else form
     counters = tuple(variable(f"u{d}", n) for d, n in enumerate(form.extents))
     tests: Sequence[Bound] = form.valid(counters, _nothing) if form.valid is not None else ()
     if any(map(_fails, tests)):
