@@ -87,8 +87,8 @@ def both(report: Report, target: Target = ONE_THREAD) -> Generator[None]:
     """Run compiled programs by both targets."""
     compile_graph = pipeline.compile_graph
 
-    def compiled(graph: ClosedGraph, wanted: Target | None = None) -> Any:
-        cpu = compile_graph(graph, wanted or CPU)
+    def compiled(graph: ClosedGraph, wanted: Target | None = None, given: Any = ()) -> Any:
+        cpu = compile_graph(graph, wanted or CPU, given)
         if wanted is not None:
             return cpu
         return Both(cpu, compile_graph(graph, target), report)

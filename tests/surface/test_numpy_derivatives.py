@@ -195,6 +195,7 @@ TABLE: dict[str, tuple[str, ...]] = {
 
 #: Functions without derivatives: of integers and booleans, of structures, of files.
 OTHERS = """
+__array_namespace_info__
 all allclose any arange argmax argmin argpartition argsort argwhere array_equal array_equiv
 array_repr array_str bartlett bitwise_and bitwise_count bitwise_invert bitwise_left_shift
 bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman broadcast_shapes can_cast
