@@ -21,8 +21,8 @@ from ...core.dtypes import int32, is_complex, python_scalar_dtypes
 from ...core.trace import bind
 from .registry import registry
 
-Number = int | float | complex | np.generic
-Operand = Array | Number
+Number = int | float | complex
+Operand = Array | Number | np.generic
 Shape = tuple[int, ...]
 
 
@@ -57,7 +57,7 @@ def _binary(name: str, x: Operand, y: Operand) -> Array:
     if isinstance(y, Number):
         y = const(x, y)  # type: ignore[arg-type]
     elif isinstance(x, Number):
-        x = const(y, x)
+        x = const(y, x)  # type: ignore[arg-type]
     return bind(registry[name], x, y)
 
 
