@@ -80,3 +80,19 @@ class SparseArray:
         raise TypeError("a sparse array has no truth value: ask M.todense().any() or .all().")
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class BatchedArray(SparseArray):
+    """One with batch axes in front, and dense ones behind the sparse ones."""
+
+    n_batch: Any
+
+    @property
+    def n_dense(self) -> int:
+        """Number of dense axes."""
+        return self.data.ndim - 1 - self.n_batch
+
+    def _more(self) -> str:
+        return "".join(
+            f", {name}={n}" for name in ("n_batch", "n_dense") if (n := getattr(self, name))
+        )

@@ -20,7 +20,7 @@ from ...core.array import Array
 from ...core.trace import Tracer
 from ...errors import ConcretizationTypeError
 from ...tree_util import register_pytree_node_class
-from ._array import SparseArray
+from ._array import BatchedArray
 
 __all__ = [
     "BCOO",
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @register_pytree_node_class
-class BCOO(SparseArray):
+class BCOO(BatchedArray):
     """A sparse array as coordinates and values.
 
     Parameters
@@ -94,19 +94,9 @@ class BCOO(SparseArray):
         return self.indices.shape[-1]
 
     @property
-    def n_dense(self) -> int:
-        """Number of dense axes."""
-        return self.data.ndim - 1 - self.n_batch
-
-    @property
     def nse(self) -> int:
         """Number of elements stored for each batch."""
         return self.indices.shape[-2]
-
-    def _more(self) -> str:
-        return "".join(
-            f", {name}={n}" for name in ("n_batch", "n_dense") if (n := getattr(self, name))
-        )
 
     def tree_flatten(self) -> Any:
         """Return what transforms see, and the rest."""

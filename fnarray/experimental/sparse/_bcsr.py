@@ -11,7 +11,7 @@ import numpy as np
 from ... import numpy as jnp
 from ...core.array import Array
 from ...tree_util import register_pytree_node_class
-from ._array import SparseArray
+from ._array import BatchedArray
 from ._bcoo import (
     BCOO,
     _as_array,
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @register_pytree_node_class
-class BCSR(SparseArray):
+class BCSR(BatchedArray):
     """A sparse array as compressed rows.
 
     Parameters
@@ -78,19 +78,9 @@ class BCSR(SparseArray):
     n_sparse = 2
 
     @property
-    def n_dense(self) -> int:
-        """Number of dense axes."""
-        return self.data.ndim - 1 - self.n_batch
-
-    @property
     def nse(self) -> int:
         """Number of elements stored for each batch."""
         return self.indices.shape[-1]
-
-    def _more(self) -> str:
-        return "".join(
-            f", {name}={n}" for name in ("n_batch", "n_dense") if (n := getattr(self, name))
-        )
 
     def tree_flatten(self) -> Any:
         """Return what transforms see, and the rest."""
