@@ -50,6 +50,17 @@ def test_names_are_the_same_on_another_machine(monkeypatch) -> None:
     build.key.cache_clear()
 
 
+def test_a_kernel_is_found_by_another_python(monkeypatch) -> None:
+    """What one Python and NumPy built, another one loads: machines that share a cache differ."""
+    source = KernelSource("def kernel(out0):\n    out0[0] = f32(37.25)\n", ("f32[1]",))
+    built = build.build(source, "sm_90")
+    build.forget()
+    monkeypatch.setattr(store, "versions", lambda: ("another",))
+    monkeypatch.setattr(key, "machine", lambda: ("another",))
+    monkeypatch.setattr(build, "_made", None)
+    assert build.build(source, "sm_90") == built
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

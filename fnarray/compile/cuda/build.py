@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...config import config
-from ..cache import store
+from ...core import store
 from ..cache.key import KernelSource, fingerprint, hashed, kernel_name, version
 from ..cpu.namespace import spell
 from . import toolkit
@@ -22,6 +22,8 @@ from .lower import check_capability, lower, ptx
 
 _log: Final = logging.getLogger("fnarray.compile")
 _binaries: Final[dict[str, Binary]] = {}
+#: Entries are of no Python and no NumPy, as their names are.
+_MARK: Final = "cuda"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,11 @@ def build(source: KernelSource, capability: str) -> Binary:
     name = name_of(source, check_capability(capability))
     found = _binaries.get(name)
     if found is None:
-        payload = store.get(name)
+        payload = store.get(name, _MARK)
         found = None if payload is None else _read(name, capability, payload)
         if found is None or (found.kind == "ptx" and toolkit.linker()):  # made where none was
             found = _made(name, source, capability)
-            store.put(name, _written(found))
+            store.put(name, _written(found), _MARK)
             store.put_source(name, spell(name, source))
         _binaries[name] = found
     return found
