@@ -9,8 +9,14 @@ from typing import Any
 from ...core.graph import Var
 from ...core.symbolic import variable
 from ..emit.loops import split
-from ..emit.values import Values
+from ..emit.values import Narrow, Values
 from ..schedule.access import Indices
+
+#: Halves are 16 bits in memory and float32 in registers, as on the processor.
+NARROW = {
+    "float16": Narrow("u16", "sc.f16_load({})", "sc.f16_store({})"),
+    "bfloat16": Narrow("u16", "sc.bf16_load({})", "sc.bf16_store({})"),
+}
 
 
 class GridValues(Values):
