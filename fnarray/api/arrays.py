@@ -8,10 +8,18 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
+from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
 from ..core.keep import forget_all
-from ..runtime.device import Device, devices
-from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, current_mesh, put
+from ..runtime.device import Device, default_device, devices
+from ..runtime.mesh import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    current_mesh,
+    put,
+)
 
 
 def device_put(
@@ -28,7 +36,8 @@ def device_put(
     ----------
     x : pytree of array-likes
     device : Device or Sharding, or a tree of them that is a prefix of ``x``, optional
-        Where the arrays are to be. All devices share the host's memory: nothing moves.
+        Where the arrays are to be; by default what is nowhere yet goes to the default device.
+        Devices of the processor share its memory: between them nothing moves.
     src, donate, may_alias
         Accepted for compatibility.
 
@@ -50,6 +59,10 @@ def device_put(
 
 
 def _put(x: Any, where: Any) -> Any:
+    if isinstance(where, SingleDeviceSharding):
+        where = next(iter(where.device_set))
+    if where is None and default.find is not None and not isinstance(x, Array):
+        return by_default(asarray(x))
     if isinstance(where, Device) and where.platform == "gpu":
         from ..runtime import gpu  # asked for by whoever has one
 
@@ -59,6 +72,12 @@ def _put(x: Any, where: Any) -> Any:
     if isinstance(x, Array) and not isinstance(x, ArrayImpl):
         return x
     return put(asarray(x), where)
+
+
+def by_default(x: ArrayImpl) -> Array:
+    """Return an array that is nowhere yet on the default device."""
+    there = None if default.find is None else default.find()
+    return x if there is None else there.put(x)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:
@@ -265,7 +284,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 def default_backend() -> str:
     """Name of the platform that programs run on."""
-    return "cpu"
+    return default_device().platform
 
 
 def process_index(backend: str | None = None) -> int:

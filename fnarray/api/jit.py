@@ -28,7 +28,7 @@ from ..control.signature import (
 )
 from ..control.tracing import Traced, traced
 from ..core import tree
-from ..core.array import ArrayElsewhere, ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl, default, is_placed
 from ..core.avals import ShapedArray
 from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
@@ -89,8 +89,8 @@ class Jitted:
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
-        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_gpu", "_inline", "_kept",
-        "_last", "_options", "_programs", "_statics",
+        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_inline", "_kept", "_last",
+        "_options", "_place", "_programs", "_statics",
     )  # fmt: skip
 
     def __init__(
@@ -112,8 +112,8 @@ class Jitted:
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
-        self._gpu = _on_gpu(options)
-        place = ("gpu",) if self._gpu else ()
+        self._place = _place_of(options)
+        place = () if self._place is None else (self._place,)
         key = "programs", statics, inline, effects, *place
         self._programs = self._kept.table(*key, make=Programs)
         self._calls = self._programs.calls
@@ -165,6 +165,8 @@ class Jitted:
             programs.clear()
         if (
             state.trace is None
+            and self._place is None
+            and default.find is None
             and not (kwargs or self._statics)
             and LEAVES.issuperset(map(type, args))
         ):
@@ -183,8 +185,11 @@ class Jitted:
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
-            return self._on_gpu(leaves, signature, token, number)
+        place = self._where(leaves)
+        if place is None and self._place is not None:
+            leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
+        if place is not None:
+            return self._on_gpu(leaves, signature, token, number, place)
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
@@ -194,12 +199,30 @@ class Jitted:
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
 
-    def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
-        """Call where arguments lie on a GPU."""
+    def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
+        """Return the GPU that a call runs on; None for the processor."""
+        if self._place is not None:
+            return self._place if self._place.platform == "gpu" else None
+        if any(isinstance(x, ArrayElsewhere) for x in leaves):
+            from ..runtime import gpu  # asked for by whoever has one
+
+            return gpu.place_of(leaves, fun_text(self.__wrapped__))
+        if default.find is None or any(map(is_placed, leaves)):
+            return None
+        return devices.default_device() if default.find() is not None else None
+
+    def _on_gpu(
+        self,
+        leaves: Sequence[Any],
+        signature: Signature,
+        token: int,
+        number: int,
+        place: devices.Device,
+    ) -> Any:
+        """Call on a GPU."""
         from ..runtime import gpu  # asked for by whoever has one
 
-        gpu.place_of(leaves, fun_text(self.__wrapped__))
-        key = ("gpu", token, number, *signature[1])
+        key = (place, token, number, *signature[1])
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
@@ -208,7 +231,7 @@ class Jitted:
                     f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
                     "memory, and is to run on a GPU. Pass their values, and return the new ones."
                 )
-            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec, place)
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
@@ -218,6 +241,11 @@ class Jitted:
         if (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
+        if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
+            from ..runtime import gpu  # asked for by whoever has one
+
+            place = captured[0].place
+            return gpu.caller(t.closed, t.consts, t.out_spec, place), t.guards
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if wait:
@@ -439,7 +467,9 @@ def jit(
     return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
 
 
-def _on_gpu(options: dict[str, Any]) -> bool:
-    """Whether options say that a function runs on a GPU."""
-    device = options.get("device")
-    return options.get("backend") in ("gpu", "cuda") or getattr(device, "platform", "") == "gpu"
+def _place_of(options: dict[str, Any]) -> devices.Device | None:
+    """Return the device that options say a function runs on."""
+    if isinstance(options.get("device"), devices.Device):
+        return options["device"]
+    backend = options.get("backend")
+    return None if backend is None else devices.devices(backend)[0]

@@ -103,7 +103,7 @@ class Executable:
         for j, value in enumerate(source.constants):
             namespace[f"k{j}"] = value
         exec(compile(source.text, "<fnarray driver>", "exec"), namespace)
-        return namespace["main"]
+        return target.finish(namespace["main"])
 
     def _run_of(self, graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
         executable = compile_graph(graph, self.target)

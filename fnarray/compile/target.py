@@ -147,6 +147,10 @@ def weighed(multiplications: int, dtype: np.dtype) -> int:
     return multiplications * (5 if is_complex(dtype) else 1)
 
 
+def _as_it_is(driver: Callable[..., Any]) -> Callable[..., Any]:
+    return driver
+
+
 @frozen(eq=False)
 class Target:
     """A machine to compile for.
@@ -172,6 +176,8 @@ class Target:
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
+    finish : callable
+        ``finish(driver) -> callable``: what runs in place of a driver.
     """
 
     name: str
@@ -183,3 +189,4 @@ class Target:
     step: Callable[..., Callable[..., Any]]
     key: Callable[[], tuple[Hashable, ...]]
     names: Callable[[Limits], dict[str, Any]]
+    finish: Callable[[Callable[..., Any]], Callable[..., Any]] = _as_it_is

@@ -391,6 +391,28 @@ class Elsewhere(Exception):
         self.run = run
 
 
+class _Default:
+    """Where values go that are nowhere yet.
+
+    Attributes
+    ----------
+    find : callable or None
+        Returns the kind of device, with ``evaluate(prim, args, params)`` and ``put(x)``, or None
+        for the host's memory; None itself where there is no other than that.
+    """
+
+    find: Any = None
+
+
+def is_placed(x: Any) -> bool:
+    """Whether a value is in the host's memory to stay: plain numbers go where others are."""
+    return isinstance(x, ArrayImpl) and (x.ndim > 0 or type(x) is not ArrayImpl)
+
+
+#: Set by whoever finds another kind of device on the machine.
+default = _Default()
+
+
 class ArrayElsewhere(Array):
     """An array on another kind of device than the processor (decision 0016); base of its class."""
 

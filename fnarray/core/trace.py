@@ -22,7 +22,17 @@ from ..errors import (
     UnexpectedTracerError,
 )
 from . import lazy
-from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
+from .array import (
+    Array,
+    ArrayElsewhere,
+    ArrayImpl,
+    Elsewhere,
+    asarray,
+    aval_of,
+    default,
+    is_placed,
+    stored,
+)
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
@@ -481,6 +491,12 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     trace = state.trace
     if trace is not None:
         return trace.process(prim, args, params)
+    if (
+        default.find is not None
+        and (there := default.find()) is not None
+        and not any(map(is_placed, args))
+    ):
+        return there.evaluate(prim, args, params)
     try:
         arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
     except Elsewhere as there:

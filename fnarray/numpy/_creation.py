@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, ArrayImpl, aval_of, from_numpy
+from ..api.arrays import by_default, device_put
+from ..core.array import Array, ArrayImpl, aval_of, default, from_numpy
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import (
@@ -82,7 +83,9 @@ def array(
         Arrays have one layout, C.
     ndmin : int
         Least number of axes; new ones are in front.
-    device, out_sharding
+    device : Device or Sharding, optional
+        Where the array is to be.
+    out_sharding
         Accepted for compatibility.
 
     Raises
@@ -99,7 +102,16 @@ def array(
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return out
+    return _placed(out, object, device)
+
+
+def _placed(out: Array, given: Any, device: Any) -> Array:
+    """Return an array where it is asked for; what is nowhere yet, on the default device."""
+    if device is not None:
+        return device_put(out, device)
+    if default.find is None or state.trace is not None or isinstance(given, Array):
+        return out
+    return by_default(out) if type(out) is ArrayImpl else out
 
 
 def _array(value: Any, dtype: np.dtype | None) -> Array:
@@ -117,6 +129,8 @@ def _array(value: Any, dtype: np.dtype | None) -> Array:
         if is_integer(dtype) and isinstance(value, float):
             return convert(core_asarray(value), dtype)
         return ArrayImpl(quietly(np.array, value, dtype), ShapedArray((), dtype))
+    if type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__"):
+        return _array(_borrowed(value), dtype)
     data = np.asarray(value)
     if data.dtype.kind in "OSUmM":
         raise TypeError(
@@ -215,7 +229,7 @@ def asarray(
         raise ValueError(
             "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
         )
-    return array(a, dtype, bool(copy), order)
+    return array(a, dtype, bool(copy), order, device=device)
 
 
 @moving
@@ -245,8 +259,35 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Make an array of an object of the DLPack protocol; its elements are copied."""
-    return from_numpy(np.from_dlpack(x))
+    """Make an array of an object of the DLPack protocol, where that lies.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__``, on the processor or on a GPU.
+    device : Device, optional
+        Where the array is to be.
+    copy : bool, optional
+        Elements are copied, as their owner may change them; False promises that nobody does.
+    """
+    kind, _ = x.__dlpack_device__()
+    if kind == 1:
+        out: Array = from_numpy(np.from_dlpack(x), copy=copy is not False)
+    else:
+        out = _borrowed(x, copy=copy is not False)
+    return out if device is None else device_put(out, device)
+
+
+def _borrowed(x: Any, *, copy: bool = True) -> Array:
+    from ..runtime import gpu  # asked for by whoever has one
+
+    found = gpu.borrowed(x, copy=copy)
+    if found is None:
+        raise TypeError(
+            f"an array of {type(x).__module__} lies on a kind of device that there is none of "
+            f"here, {x.__dlpack_device__()}. Bring it to the processor or a GPU."
+        )
+    return found
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
-from .device import Device, devices
+from .device import Device, devices, processor
 
 Index = tuple[slice, ...]
 
@@ -442,11 +442,13 @@ def sharding_of(x: Any) -> Sharding:
     """Return where an array is."""
     if type(x) is PlacedArray:
         return x.placement
-    return SingleDeviceSharding(getattr(x, "place", None) or devices()[0])
+    return SingleDeviceSharding(getattr(x, "place", None) or processor())
 
 
 def shards_of(x: Any) -> list[Shard]:
     """Return the parts of an array, by device."""
+    if isinstance(x, ArrayElsewhere):
+        return [Shard(x.place, (slice(None),) * x.ndim, 0, x)]
     out, seen = [], {}
     for device, index in sharding_of(x).devices_indices_map(x.shape).items():
         key = tuple((s.start, s.stop) for s in index)

@@ -5,44 +5,30 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import device, libcuda
+from fnarray.compile.cuda import device
 from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.pipeline import compile_graph
 from fnarray.errors import JaxRuntimeError
 
+from .machine import forget, loaded, needs_gcc
 from .programs import PROGRAMS, floats
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub is compiled by gcc")
+pytestmark = needs_gcc
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The stub, loaded under the driver's name: who asks for that now gets it."""
-    path = tmp_path_factory.mktemp("stub") / "libcuda.so.1"
-    source = Path(__file__).with_name("stub.c")
-    flags = ["-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run(["gcc", *flags, "-o", path, source], check=True)
-    found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
-    found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
-    return found
-
-
-def forget() -> None:
-    fnarray.clear_caches()  # programs are bound to the device that they ran on first
-    libcuda.libcuda.cache_clear()
-    device.gpu.cache_clear()
+    """The stub, under the driver's name."""
+    return loaded(tmp_path_factory.mktemp("stub"))
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from . import vendor
 from .build import key
 from .device import DeviceArray, Gpu, gpu
 from .driver import emit
+from .graphs import Replayed
 from .library import is_step
 from .turns import Run, turned
 
@@ -125,6 +126,7 @@ def cuda(number: int = 0) -> Target:
         step=functools.partial(_step, where=where),
         key=key,
         names=functools.partial(_names, where=where),
+        finish=functools.partial(Replayed, where=where),
     )
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 from ...errors import UnsupportedOnTarget
+
+_log: Final = logging.getLogger("fnarray.compile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,11 @@ class Cost:
 def linker() -> str:
     """Return the name and version of what makes machine code of PTX; empty without one."""
     if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+        return ""
+    try:
+        importlib.import_module("cuda.bindings.nvjitlink").version()
+    except (ImportError, OSError, RuntimeError) as error:  # the package is there, its library not
+        _log.warning("nvJitLink cannot be loaded, so the driver links what it loads: %s", error)
         return ""
     for package in ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12"):
         try:

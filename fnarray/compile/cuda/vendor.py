@@ -19,7 +19,7 @@ from ...core.contraction import free_axes, working_dtype
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
-from .device import DeviceArray, Gpu
+from .device import DeviceArray, Gpu, left
 from .loops import ONE
 from .values import NARROW
 
@@ -27,7 +27,7 @@ from .values import NARROW
 LARGE: Final = 1 << 16
 
 Run = Callable[..., Sequence[Any]]
-#: ``call(library, node, *arrays) -> results``, on CuPy's arrays.
+#: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
 Call = Callable[..., Any]
 
 
@@ -37,9 +37,9 @@ def installed() -> bool:
     return importlib.util.find_spec("cupy") is not None
 
 
-def module() -> Any:
-    """Return CuPy."""
-    return importlib.import_module("cupy")
+def module(name: str) -> Any:
+    """Return a module of CuPy's."""
+    return importlib.import_module(name)
 
 
 def covers(node: Node) -> bool:
@@ -61,7 +61,7 @@ def is_better(node: Node) -> bool:
 
 def step_of(node: Node, where: Gpu) -> Run:
     """Return what computes a step, on arrays of a device."""
-    library = module()
+    library = module("cupy")
     call = _product if isinstance(node.form, Contract) else _call_of(node)
     avals = [v.aval for v in node.outs]
 
@@ -73,11 +73,13 @@ def step_of(node: Node, where: Gpu) -> Run:
             library.cuda.ExternalStream(where.stream, where.number),
             library.cuda.using_allocator(functools.partial(_room, library, where)),
         ):
-            outs = call(library, node, *(_view(library, where, x) for x in given))
+            outs = call(library, node, where, *(_view(library, where, x) for x in given))
             outs = outs if isinstance(outs, tuple) else (outs,)
-            return tuple(
+            results = tuple(
                 _ours(library, where, x, aval) for x, aval in zip(outs, avals, strict=True)
             )
+        left()
+        return results
 
     return step
 
@@ -111,7 +113,7 @@ def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
 # ---- products ----------------------------------------------------------------------------------
 
 
-def _product(cp: Any, node: Node, x: Any, y: Any) -> Any:
+def _product(cp: Any, node: Node, where: Gpu, x: Any, y: Any) -> Any:
     form: Contract = node.form
     out = node.out.aval
     rows = free_axes(x.ndim, form.lhs_contract, form.lhs_batch)
@@ -149,34 +151,33 @@ def _each(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tup
     return tuple(x.reshape(a.shape) for x, a in zip(outs, avals, strict=True))
 
 
-def _raising(cp: Any) -> Any:
+def _raising() -> Any:
     """Let failures of a factorisation be errors: CuPy leaves them unseen otherwise."""
-    return importlib.import_module("cupyx").errstate(linalg="raise")
+    return module("cupyx").errstate(linalg="raise")
 
 
-def _cholesky(cp: Any, node: Node, x: Any) -> Any:
-    with _raising(cp):
-        return _each(cp, node, lambda a: (cp.linalg.cholesky(a),), x)
+def _cholesky(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
+    with _raising():
+        return cp.tril(_each(cp, node, lambda a: (cp.linalg.cholesky(a),), x)[0])
 
 
 def _dense(cp: Any) -> Any:
-    return importlib.import_module("cupyx.scipy.linalg")
+    return module("cupyx.scipy.linalg")
 
 
-def _lu(cp: Any, node: Node, x: Any) -> Any:
+def _lu(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
     _, pivots, order = node.outs
     dense = _dense(cp)
     factors = cp.empty(x.shape, x.dtype)
     exchanged = cp.empty(pivots.aval.shape, np.int32)
     for k in np.ndindex(x.shape[:-2]):
         factors[k], exchanged[k] = dense.lu_factor(x[k], check_finite=False)
-    return factors, exchanged, _permutation(cp, exchanged, order.aval.shape)
+    return factors, exchanged, _permutation(cp, where, exchanged, order.aval.shape)
 
 
-def _permutation(cp: Any, pivots: Any, shape: tuple[int, ...]) -> Any:
+def _permutation(cp: Any, where: Gpu, pivots: Any, shape: tuple[int, ...]) -> Any:
     """Order of rows that exchanges make: one after the other, by a kernel of our own."""
     order = cp.empty(shape, np.int32)
-    where = pivots.data.mem._owner.device
     batch = prod(shape[:-1])
     run = where.kernel(_PERMUTATION)
     given = (
@@ -193,7 +194,7 @@ _PERMUTATION: Final = KernelSource(
 )
 
 
-def _triangular(cp: Any, node: Node, a: Any, b: Any) -> Any:
+def _triangular(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
     _, _, _, left, lower, transposed, conjugated, unit = node.form.statics
     dense = _dense(cp)
     if conjugated and not transposed:
@@ -211,19 +212,19 @@ def _triangular(cp: Any, node: Node, a: Any, b: Any) -> Any:
     return _each(cp, node, one, a, b)
 
 
-def _solve(cp: Any, node: Node, a: Any, b: Any) -> Any:
+def _solve(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
     return cp.linalg.solve(a, b)
 
 
-def _determinant(cp: Any, node: Node, a: Any) -> Any:
+def _determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     return cp.linalg.det(a)
 
 
-def _log_determinant(cp: Any, node: Node, a: Any) -> Any:
+def _log_determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     return tuple(cp.linalg.slogdet(a))
 
 
-def _qr(cp: Any, node: Node, a: Any) -> Any:
+def _qr(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     full = node.eqn.params["full_matrices"]
     return tuple(cp.linalg.qr(a, "complete" if full else "reduced"))
 
@@ -236,7 +237,7 @@ def _finite(cp: Any, a: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
     )
 
 
-def _eigh(cp: Any, node: Node, a: Any) -> Any:
+def _eigh(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     params = node.eqn.params
     low, high = params["subset_by_index"] or (0, a.shape[-1])
     safe = cp.where(cp.isfinite(a), a, 0)
@@ -244,7 +245,7 @@ def _eigh(cp: Any, node: Node, a: Any) -> Any:
     return _finite(cp, a, (v[..., low:high], w[..., low:high]))
 
 
-def _svd(cp: Any, node: Node, a: Any) -> Any:
+def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     params = node.eqn.params
     low, high = params["subset_by_index"] or (0, min(a.shape[-2:]))
     safe = cp.where(cp.isfinite(a), a, 0)
@@ -260,7 +261,7 @@ def _svd(cp: Any, node: Node, a: Any) -> Any:
 # ---- transforms and sorts ----------------------------------------------------------------------
 
 
-def _fft(cp: Any, node: Node, x: Any) -> Any:
+def _fft(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
     kind, lengths = node.eqn.params["fft_type"].name, node.eqn.params["fft_lengths"]
     axes = tuple(range(-len(lengths), 0))
     names = {"FFT": "fftn", "IFFT": "ifftn", "RFFT": "rfftn", "IRFFT": "irfftn"}
@@ -268,7 +269,7 @@ def _fft(cp: Any, node: Node, x: Any) -> Any:
     return getattr(cp.fft, names[kind])(x, sizes, axes)
 
 
-def _sort(cp: Any, node: Node, *operands: Any) -> Any:
+def _sort(cp: Any, node: Node, where: Gpu, *operands: Any) -> Any:
     axis = node.eqn.params["dimension"]
     if len(operands) == 1:
         return cp.sort(operands[0], axis)
