@@ -21,7 +21,7 @@ from ..control.signature import (
 from ..control.spmd import evaluate, shard_map_p
 from ..control.tracing import Traced, cells_of, trace, traced
 from ..core import tree
-from ..core.array import Array, ArrayImpl
+from ..core.array import Array, ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, AxisTrace, devices_in_use
 from ..core.callables import named_as
@@ -272,7 +272,8 @@ def pmap(
         key = signature, available, in_use, config.trace_token
         layout = layouts.get(key)
         program = layout and layout.program
-        if program and state.trace is None and program.traced.fits(cells_of(fun)):
+        here = state.trace is None and not any(isinstance(x, ArrayElsewhere) for x in leaves)
+        if program and here and program.traced.fits(cells_of(fun)):
             return program(leaves, avals)
         operands = _eager(leaves)
         if layout is None:

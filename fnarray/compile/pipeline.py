@@ -105,8 +105,10 @@ class Executable:
         exec(compile(source.text, "<fnarray driver>", "exec"), namespace)
         return target.finish(namespace["main"])
 
-    def _run_of(self, graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
-        executable = compile_graph(graph, self.target)
+    def _run_of(
+        self, graph: ClosedGraph, target: Target | None = None
+    ) -> Callable[..., tuple[np.ndarray, ...]]:
+        executable = compile_graph(graph, target or self.target)
         return lambda *arrays: executable.run(*arrays)
 
     @property

@@ -170,7 +170,7 @@ class Target:
         ``build(source) -> callable``: the machine code of a kernel.
     step : callable
         ``step(node, limits, compiled) -> callable``: what the driver calls for a step;
-        ``compiled(graph)`` gives what runs a graph.
+        ``compiled(graph)`` gives what runs a graph, ``compiled(graph, target)`` on another one.
     key : callable
         ``key() -> tuple``: what a kernel's machine code depends on beside its text.
     names : callable

@@ -12,7 +12,8 @@ import numpy as np
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
-from ..core.forms import HOST, Library
+from ..core.forms import Library
+from ..core.forms import on_host as hosted
 from ..core.source import user_source
 from ._windows import GatherDimensionNumbers
 from .gather import GatherScatterMode, gather
@@ -67,7 +68,7 @@ def members(names: Names, groups: Groups) -> int:
 
 
 def on_host(ins: Any, outs: Any, **params: Any) -> Library:
-    return HOST
+    return _EXCHANGE
 
 
 def one_name(params: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +85,10 @@ def folded(ufunc: Callable[..., Any]) -> Callable[[list[Any]], Sequence[Any]]:
         return [total] * len(values)
 
     return combine
+
+
+#: Shards meet in the host's memory.
+_EXCHANGE = hosted("exchange")
 
 
 def rest_of(names: Names, name: Hashable) -> Names:

@@ -12,7 +12,6 @@ import numpy as np
 
 from ...config import config
 from ...core.forms import HOST, Reduce
-from ...core.graph import ClosedGraph
 from ...errors import JaxRuntimeError
 from ..cpu.library import graphs_of, step_of
 from ..cpu.namespace import CODES
@@ -23,10 +22,11 @@ from ..schedule.select import CONTROL
 from ..target import Limits, LoopAxis, Target
 from . import vendor
 from .build import key
-from .device import DeviceArray, Gpu, gpu
+from .device import DeviceArray, Gpu, NotRecorded, gpu, recording
 from .driver import emit
 from .graphs import Replayed
 from .library import is_step
+from .shards import sharded
 from .turns import Run, turned
 
 _log: Final = logging.getLogger("fnarray.compile")
@@ -43,7 +43,7 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
 
 
 def _step(
-    node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run], where: Callable[[], Gpu]
+    node: Node, limits: Limits, compiled: Callable[..., Run], where: Callable[[], Gpu]
 ) -> Run:
     """Return a step: control flow that the driver turns, a library's, or what the host computes.
 
@@ -52,6 +52,8 @@ def _step(
     form: Any = node.form
     if isinstance(form, CONTROL):
         return turned(node, [compiled(g) for g in graphs_of(form)], where())
+    if form.op.module == "shards":
+        return sharded(node, lambda graph, k: compiled(graph, cuda(k)), where())
     if vendor.covers(node):
         return vendor.step_of(node, where())
     return through_host(node, step_of(node, limits, compiled), where())
@@ -69,6 +71,8 @@ def through_host(node: Node, step: Run, where: Gpu) -> Run:
         _tell(node)
 
     def call(*arrays: Any) -> list[Any]:
+        if recording():
+            raise NotRecorded
         return [where.put(x) for x in step(*map(_on_host, arrays))]
 
     return call

@@ -10,6 +10,7 @@ import functools
 import importlib.util
 import logging
 import re
+import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -17,6 +18,7 @@ from typing import Any, Final
 from ...errors import UnsupportedOnTarget
 
 _log: Final = logging.getLogger("fnarray.compile")
+_importing: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ def cubin(ptx: str, capability: str) -> tuple[bytes, Cost]:
     UnsupportedOnTarget
         The kernel asks for more than a multiprocessor has.
     """
-    core: Any = importlib.import_module("cuda.core")
+    with _importing:  # shards build at the same time, and its parts import each other
+        core: Any = importlib.import_module("cuda.core")
     options = core.LinkerOptions(arch=capability, verbose=True)
     made = core.Linker(core.ObjectCode.from_ptx(ptx.encode()), options=options)
     try:
