@@ -517,6 +517,17 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     return wrap(outs, avals, prim)
 
 
+def as_array(x: Any) -> Array:
+    """Return arrays and tracers as they are, anything else as an array, on the default device."""
+    if isinstance(x, Array):
+        return x
+    array = asarray(x)
+    if default.find is None or not array.ndim or state.trace is not None:
+        return array
+    there = default.find()
+    return array if there is None else there.put(array)
+
+
 # The record of an operation stands below; that it can be applied is known from here on.
 Primitive.bind = bind  # type: ignore[method-assign]
 

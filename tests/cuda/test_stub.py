@@ -14,7 +14,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import device
+from fnarray.compile.cuda import device, libcuda
 from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.pipeline import compile_graph
 from fnarray.errors import JaxRuntimeError
@@ -117,10 +117,13 @@ def test_an_error_of_a_kernel_shows_its_text(stub) -> None:
 
 def test_late_errors_surface_where_the_host_waits(stub) -> None:
     """Launches are asynchronous: what failed is known when results are asked for."""
-    x = device.gpu().put(floats(8))
+    executable, args = on_gpu(lambda x: jnp.tanh(x) * 3, floats(64))
+    (out,) = executable.run(*args)
     stub.stub_fail(b"cuStreamSynchronize", 700)
-    with pytest.raises(JaxRuntimeError, match="memory that is not its own"):
-        x.on_host()
+    with pytest.raises(
+        JaxRuntimeError, match=r"(?s)memory that is not its own.*last kernels.*test_stub.py:\d+"
+    ):
+        out.on_host()
 
 
 @pytest.mark.parametrize(
@@ -147,6 +150,45 @@ def test_a_stale_kernel_says_what_to_do(stub) -> None:
     stub.stub_fail(b"cuModuleLoadData", 209)
     with pytest.raises(JaxRuntimeError, match="fnarray cache clear"):
         executable.run(*args)
+
+
+def test_damaged_machine_code_says_what_to_do(stub) -> None:
+    """Code that is none."""
+    executable, args = on_gpu(lambda x: jnp.sin(x) - 8, floats(64))
+    stub.stub_fail(b"cuModuleLoadData", 200)
+    with pytest.raises(JaxRuntimeError, match=r"damaged.*fnarray cache clear"):
+        executable.run(*args)
+
+
+def test_no_driver_at_all(monkeypatch) -> None:
+    """The error says what to install, and that the processor is there."""
+
+    def none(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(libcuda.ctypes, "CDLL", none)
+    with pytest.raises(JaxRuntimeError, match=r"no driver of a GPU.*Install.*run on the cpu"):
+        libcuda.Libcuda()
+
+
+def test_a_driver_without_a_function(stub, monkeypatch) -> None:
+    """One that lacks what is called is too old."""
+    monkeypatch.setitem(libcuda._FUNCTIONS, "cuFromTheFuture", ())
+    with pytest.raises(JaxRuntimeError, match=r"no cuFromTheFuture.*older than 12.0"):
+        libcuda.Libcuda()
+
+
+def test_memory_exhausted_in_a_program_leaves_what_was_there(stub) -> None:
+    """Temporaries are given back with the call; the next program runs."""
+    stub.stub_set(1, 12040, 1 << 20)
+    executable, args = on_gpu(lambda x: jnp.sort(x) + jnp.cumsum(x), floats(1 << 16))
+    before = stub.stub_held()
+    with pytest.raises(JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+        executable.run(*args)
+    gc.collect()
+    assert stub.stub_held() == before
+    small, given = on_gpu(lambda x: x + 1, floats(8))
+    assert small.run(*given)[0].shape == (8,)
 
 
 def test_a_forked_process_is_told(stub) -> None:

@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
 from math import prod
@@ -53,7 +54,7 @@ class Recorder:
 
     Attributes
     ----------
-    launches : list of (function, blocks, lanes, packer, positions of arrays, arguments)
+    launches : list of (source, function, blocks, lanes, packer, positions of arrays, arguments)
     moves : list of (bool, int, int)
         What was allocated (or given back), in order: the address that stands for it, and bytes.
     kept : list
@@ -201,6 +202,8 @@ class Gpu:
         Bytes of the arrays that live there.
     stream : int
         Handle of the one stream; calls return before what they start is done.
+    started : deque of KernelSource
+        Kernels that were launched last, since the last wait.
     graphs : bool
         Whether programs may become graphs.
     """
@@ -228,6 +231,7 @@ class Gpu:
         driver.cuDeviceGetDefaultMemPool(byref(pool), device)
         driver.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
         self.held = 0
+        self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
         self._lock = threading.Lock()
 
@@ -307,7 +311,7 @@ class Gpu:
         out = DeviceArray(self, x.shape, x.dtype)
         driver = self.enter()
         driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
-        driver.cuStreamSynchronize(self.stream)  # or the array could change before it is read
+        self._synchronize(driver)  # or the array could change before it is read
         return out
 
     def _put_for(self, recorder: Recorder, x: np.ndarray) -> DeviceArray:
@@ -341,7 +345,7 @@ class Gpu:
         out = np.empty(x.shape, x.dtype)
         driver = self.enter()
         driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, x.pointer, out.nbytes, self.stream)
-        driver.cuStreamSynchronize(self.stream)
+        self._synchronize(driver)
         return out
 
     def _after(self, first: int, then: int) -> None:
@@ -377,7 +381,20 @@ class Gpu:
 
     def wait(self) -> None:
         """Return once all that was started is done."""
-        self.enter().cuStreamSynchronize(self.stream)
+        self._synchronize(self.enter())
+
+    def _synchronize(self, driver: Libcuda) -> None:
+        """Wait; an error of a kernel, known only now, says which may have failed, and where."""
+        try:
+            driver.cuStreamSynchronize(self.stream)
+        except DriverError as error:
+            lines = [x.strip() for s in self.started for x in s.text.splitlines()]
+            notes = dict.fromkeys(x[2:] for x in lines if x.startswith("# "))
+            where = "; ".join(reversed(notes)) or "none of a program"
+            raise DriverError(
+                f"{error}\nThe last kernels, the latest first: {where}", error.number
+            ) from error
+        self.started.clear()
 
     # -- kernels -----------------------------------------------------------------------------
 
@@ -401,8 +418,8 @@ class Gpu:
         arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
         packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
         extra = (c_void_p * 5)(BUFFER, ctypes.addressof(packed), SIZE, ctypes.addressof(size), None)
-        launch, stream, lock, enter, pack = (
-            driver.launch, self.stream, self._lock, self.enter, packer.pack_into,
+        launch, stream, lock, enter, pack, started = (
+            driver.launch, self.stream, self._lock, self.enter, packer.pack_into, self.started,
         )  # fmt: skip
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
@@ -410,9 +427,12 @@ class Gpu:
             for k in arrays:
                 given[k] = given[k].pointer
             if _current.recorder is not None:
-                _current.recorder.launch(function.value, blocks, lanes, packer, arrays, given)
+                _current.recorder.launch(
+                    source, function.value, blocks, lanes, packer, arrays, given
+                )
                 return
             enter()
+            started.append(source)
             with lock:  # the driver copies the buffer before it returns
                 pack(packed, 0, *given)
                 code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)

@@ -46,7 +46,7 @@ class _Node:
     """A launch in a graph, with its arguments where the driver reads them."""
 
     def __init__(self, launch: Any):
-        function, blocks, lanes, pack, arrays, given = launch
+        self.source, function, blocks, lanes, pack, arrays, given = launch
         self.pack, self.arrays, self.given = pack, arrays, list(given)
         self.buffer = ctypes.create_string_buffer(pack.size)
         self.size = c_size_t(pack.size)
@@ -143,6 +143,7 @@ class Graph:
                         )
             if not self._made:
                 self._make(driver)
+            self.where.started.extend(node.source for node in self._nodes)
             driver.cuGraphLaunch(self._ready, self.where.stream)
         return outs
 

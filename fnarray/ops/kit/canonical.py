@@ -7,22 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.array import Array, asarray, default
-from ...core.trace import state
+from ...core.array import Array
+from ...core.trace import as_array as as_array
 from ...errors import ShapeError
 
 Shape = tuple[int, ...]
-
-
-def as_array(x: Any) -> Array:
-    """Return arrays and tracers as they are, anything else as an array."""
-    if isinstance(x, Array):
-        return x
-    array = asarray(x)
-    if default.find is None or not array.ndim or state.trace is not None:
-        return array
-    there = default.find()
-    return array if there is None else there.put(array)
 
 
 def canonical_ints(name: str, what: str, values: Any) -> Shape:
