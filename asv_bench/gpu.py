@@ -9,6 +9,7 @@ which a program moves at least once; an H200 copies 4.3 TB/s.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -117,8 +118,8 @@ def perceptron(m: Any) -> Any:
 
 def layers(scale: int) -> tuple[np.ndarray, ...]:
     """Return arguments of `perceptron`."""
-    sizes = [64] * 6
-    params = [p for n, k in zip(sizes, sizes[1:], strict=False) for p in (floats(n, k), floats(k))]
+    pairs = itertools.pairwise([64] * 6)
+    params = [p for n, k in pairs for p in (floats(n, k), floats(k))]
     return (floats(32, 64), floats(32, 64), *params)
 
 
@@ -242,9 +243,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(json.dumps(work(module, name, int(scale))))
         return 0
     scale, failed = 1024 if options.small else 1, 0
-    print(
-        "| workload | us | GB/s | JAX's us | JAX / ours | error |\n|---|---:|---:|---:|---:|---:|"
-    )
+    print("| workload | us | GB/s | JAX's us | JAX / ours | error |")
+    print("|---|---:|---:|---:|---:|---:|")
     for name in options.only:
         runs = [(asked("fnarray", name, scale), asked("jax", name, scale)) for _ in range(2)]
         ours, theirs = (
@@ -255,9 +255,8 @@ def main(arguments: list[str] | None = None) -> int:
             failed += 1
             continue
         took = ours["seconds"]
-        beside = (
-            f"{1e6 * theirs['seconds']:.1f} | {theirs['seconds'] / took:.2f}" if theirs else "|"
-        )
+        other = theirs["seconds"] if theirs else float("nan")
+        beside = f"{1e6 * other:.1f} | {other / took:.2f}"
         rate = ours["bytes"] / took / 1e9
         print(f"| {name} | {1e6 * took:.1f} | {rate:.0f} | {beside} | {ours['error']:.1e} |")
     return int(failed > 0)

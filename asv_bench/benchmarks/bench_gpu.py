@@ -14,7 +14,7 @@ gpu = importlib.import_module("gpu")
 class OnGpu:
     """Workloads of `gpu.py`, a sixteenth of their size: is bandwidth what bounds them?"""
 
-    params = list(gpu.ROWS)
+    params = tuple(gpu.ROWS)
     param_names = ("workload",)
 
     def setup(self, name: str) -> None:

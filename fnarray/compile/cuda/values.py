@@ -24,8 +24,8 @@ class GridValues(Values):
 
     Attributes
     ----------
-    row : bool
-        Whether all lanes of a block are at one place, where one of them stores.
+    row : str
+        Where several lanes of a block are at one place, the test that the one which stores passes.
     spread : bool
         Whether loops of a step are shared by all threads.
     owners : dict
@@ -34,7 +34,8 @@ class GridValues(Values):
         Turns of the largest loop that threads share.
     """
 
-    row = spread = False
+    row = ""
+    spread = False
     total = 0
 
     def __init__(self, *args: Any):
@@ -80,5 +81,5 @@ class GridValues(Values):
         if not self.row or var not in self.storage:
             super().deliver(var, idx, name)
             return
-        with self.writer.block("if lane() == 0:"):
+        with self.writer.block(f"if {self.row}:"):
             super().deliver(var, idx, name)
