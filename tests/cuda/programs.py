@@ -95,6 +95,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_is_a_block_for_each_row": (f.softmax, (floats(6, 300),)),
     "layer_norm_keeps_sums_in_registers": (f.layer_norm, (floats(6, 300),)),
     "column_sum_is_a_thread_for_each_column": (lambda x: jnp.sum(x, 0), (floats(9, 64),)),
+    "tall_columns_are_a_block_for_eight": (
+        lambda x: (x.mean(0), x.var(0)),
+        (floats(100, 40),),
+    ),
     "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
     "transpose_is_rows_of_the_result": (lambda x: x.T + 1, (floats(40, 48),)),
@@ -133,6 +137,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 #: More, for what they compute alone.
 MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "places_in_columns": (lambda x: (jnp.argmax(x, 0), x.max(0)), (floats(100, 37),)),
     "mean_and_variance": (lambda x: (x.mean(0), x.var(0), x.sum()), (floats(30, 40),)),
     "whole_argmin": (lambda x: jnp.argmin(x), (floats(40000),)),
     "whole_argmin_of_equals": (lambda x: jnp.argmin(x), (np.zeros(40000, np.float32),)),

@@ -57,7 +57,7 @@ _NEUTRAL: dict[str, Any] = {
 _SHARING = {
     "": ("lane()", "lanes()"),
     "parts": ("thread()", "threads()"),
-    "columns": ("lane() // across", "lanes() // across"),
+    "columns": ("(lane() // across)", "(lanes() // across)"),
 }
 #: Combinations that have a word of their own.
 _WORDS = {"sc.radd": "block_sum", "sc.maximum": "block_max", "sc.minimum": "block_min"}
