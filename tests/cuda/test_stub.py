@@ -36,6 +36,7 @@ def stub(library):
     """The stub with one device and 1 GiB."""
     library.stub_set(1, 12040, 1 << 30)
     forget()
+    gc.collect()  # what other tests left in circles holds memory of the stub
     yield library
     gc.collect()
     library.stub_set(1, 12040, 1 << 30)
@@ -150,6 +151,19 @@ def test_a_stale_kernel_says_what_to_do(stub) -> None:
     stub.stub_fail(b"cuModuleLoadData", 209)
     with pytest.raises(JaxRuntimeError, match="fnarray cache clear"):
         executable.run(*args)
+
+
+def test_a_kernel_of_many_registers_has_fewer_lanes(stub) -> None:
+    """As many as the driver says fit: a power of two."""
+    stub.stub_threads(640)
+    try:
+        executable, args = on_gpu(lambda x: jnp.sum(x * 9), floats(10000))
+        executable.run(*args)
+    finally:
+        stub.stub_threads(1024)
+    grid, block, size = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_size_t()
+    stub.stub_last(ctypes.byref(grid), ctypes.byref(block), ctypes.byref(size))
+    assert (grid.value, block.value) == (1, 512)
 
 
 def test_damaged_machine_code_says_what_to_do(stub) -> None:

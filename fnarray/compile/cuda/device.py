@@ -23,7 +23,7 @@ from .libcuda import DriverError, Libcuda, libcuda
 
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
-_NO_TIMING, _ORDINAL = 2, 9
+_NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 #: Arguments of launches are packed in one buffer, as the driver lays them out.
 BUFFER, SIZE = 1, 2
 #: Addresses from here on stand for arrays of a program that is recorded.
@@ -414,6 +414,10 @@ class Gpu:
         driver, module, function = self.enter(), c_void_p(), c_void_p()
         driver.cuModuleLoadData(byref(module), binary.code)
         driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
+        threads = c_int()
+        driver.cuFuncGetAttribute(byref(threads), _MAX_THREADS, function)
+        # Kernels run with any power of two: one that takes many registers has fewer lanes.
+        most = 1 << max(threads.value, 1).bit_length() - 1
         packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
         arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
         packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
@@ -423,7 +427,7 @@ class Gpu:
         )  # fmt: skip
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
-            given = list(args)
+            given, lanes = list(args), min(lanes, most)
             for k in arrays:
                 given[k] = given[k].pointer
             if _current.recorder is not None:

@@ -44,6 +44,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "cuGraphDestroy": (c_void_p,),
     "cuModuleLoadData": (POINTER(c_void_p), c_char_p),
     "cuModuleGetFunction": (POINTER(c_void_p), c_void_p, c_char_p),
+    "cuFuncGetAttribute": (POINTER(c_int), c_int, c_void_p),
     "cuLaunchKernel": (
         c_void_p, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_void_p, c_void_p,
         c_void_p,
