@@ -230,6 +230,7 @@ _hooks.bind_with(
     families=lambda: _load(".lax", __name__)._import_families,
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
     prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
+    gpus=lambda: _load(".runtime.gpu", __name__).BY_DEFAULT,
 )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import config
+from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
 from ..threads.cores import available_cores
@@ -151,28 +152,9 @@ def devices(backend: str | None = None) -> list[Device]:
     return [_device(i) for i in range(config.num_cpu_devices or available_cores())]
 
 
-class _Gpus:
-    """GPUs as the place of values that are nowhere yet."""
-
-    def evaluate(self, prim: Any, args: Any, params: dict[str, Any]) -> Any:
-        """Run an operation on the default device."""
-        from . import gpu
-
-        return gpu.evaluate(prim, args, params)
-
-    def put(self, x: Any) -> Any:
-        """Return an array of the host's on the default device."""
-        from . import gpu
-
-        return gpu.put(x, default_device())
-
-
-_GPUS = _Gpus()
-
-
-def find_default() -> _Gpus | None:
-    """Return GPUs where one of them is the default device."""
-    return _GPUS if default_device().platform == "gpu" else None
+def find_default() -> Any:
+    """Return GPUs as the place of what is nowhere yet, where one is the default device."""
+    return hooks.gpus() if default_device().platform == "gpu" else None
 
 
 if has_driver():
