@@ -54,7 +54,7 @@ class Loops:
             if turns:
                 span = self._block(stack, span, min(turns.values()))
             name = self.writer.fresh("i")
-            if not chunk:
+            if not chunk and not turns:
                 self.values.counted.add(name)
             with self.writer.block(f"for {name} in range({span}):"):
                 self.writer.declare(name)

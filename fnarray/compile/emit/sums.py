@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from ...core.symbolic import leaves, substitute
-from ..schedule.nests import Nest, counter_var
+from ..schedule.nests import Nest, counter_var, jumps
 from ..schedule.plan import Tree
 from .values import Counters, Storage, Values
 
@@ -53,7 +53,7 @@ class Sums:
         dtype = nest.node.out.aval.dtype
         if dtype.kind not in "fV" or (nest.in_memory and dtype.name in self.values.narrow):
             return False
-        return _terms(nest) > _most(nest)
+        return any(loop.reduced for loop in nest.loops) and _terms(nest) > _most(nest)
 
     def has(self, nest: Nest) -> bool:
         """Whether a long sum is open."""
@@ -133,7 +133,9 @@ def _terms(nest: Nest, first: int = 0) -> int:
 
 
 def _most(nest: Nest) -> int:
-    return ROWS if nest.in_memory else TERMS
+    """Return how many terms a block has: few where no vectors sum abreast."""
+    folded = max(k for k, loop in enumerate(nest.loops) if loop.reduced)
+    return ROWS if nest.in_memory or jumps(nest, folded) else TERMS
 
 
 def row(stack: ExitStack, nest: Nest, counters: Counters, values: Values) -> Counters:
