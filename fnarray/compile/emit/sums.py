@@ -135,7 +135,8 @@ def _terms(nest: Nest, first: int = 0) -> int:
 def _most(nest: Nest) -> int:
     """Return how many terms a block has: few where no vectors sum abreast."""
     folded = max(k for k, loop in enumerate(nest.loops) if loop.reduced)
-    return ROWS if nest.in_memory or jumps(nest, folded) else TERMS
+    alone = nest.in_memory or (nest.abreast is None and jumps(nest, folded))
+    return ROWS if alone else TERMS
 
 
 def row(stack: ExitStack, nest: Nest, counters: Counters, values: Values) -> Counters:
