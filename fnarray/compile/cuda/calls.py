@@ -220,6 +220,7 @@ def _is_cut(node: Node) -> bool:
 
 def _cumulative(calls: Calls, function: str) -> None:
     outer, n, inner, reverse = calls.statics
+    function = "cumsum" if function.startswith("cumsum_") else function
     lines = outer * inner
     per = max(min(-(-n // SHARE), BLOCKS // lines), 1)
     grid = Grid(min(lines * per, BLOCKS), WARP if n < LONG else LANES)

@@ -10,8 +10,9 @@ from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
 from ..emit.values import Storage
 from ..emit.writer import Writer
+from ..schedule.access import row_major
 from ..schedule.nests import Step
-from ..schedule.plan import Body, Plan, Region, Same, Tree, row_major
+from ..schedule.plan import Body, Plan, Region, Same, Tree
 from ..schedule.select import CONTROL
 from .calls import Launch, called, launches_of
 from .lanes import LaneFlow, lane_shape
