@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...config import config
-from ...core.forms import HOST, Reduce
+from ...core.forms import HOST, Library, Reduce
 from ...errors import JaxRuntimeError
 from ..cpu.library import graphs_of, step_of
 from ..cpu.namespace import CODES
@@ -52,7 +52,7 @@ def _step(
     form: Any = node.form
     if isinstance(form, CONTROL):
         return turned(node, [compiled(g) for g in graphs_of(form)], where())
-    if form.op.module == "shards":
+    if isinstance(form, Library) and form.op.module == "shards":
         return sharded(node, lambda graph, k: compiled(graph, cuda(k)), where())
     if vendor.covers(node):
         return vendor.step_of(node, where())
