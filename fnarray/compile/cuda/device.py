@@ -448,15 +448,19 @@ class Gpu:
         return run
 
 
-@functools.cache
 def gpu(number: int = 0) -> Gpu:
-    """Return a GPU, opened at the first use.
+    """Return a GPU, opened at the first use; there is one object for each.
 
     Raises
     ------
     JaxRuntimeError
         There is no driver, it is too old, or there is no such device.
     """
+    return _opened(number)
+
+
+@functools.cache
+def _opened(number: int) -> Gpu:
     there = count()
     if not 0 <= number < there:
         raise JaxRuntimeError(
@@ -464,6 +468,9 @@ def gpu(number: int = 0) -> Gpu:
             "which of them a process sees."
         )
     return Gpu(number)
+
+
+gpu.cache_clear = _opened.cache_clear  # type: ignore[attr-defined]
 
 
 def count() -> int:
