@@ -10,7 +10,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 from ..config import config
 from ..control.signature import abstract
 from ..control.tracing import Traced as _Traced
-from ..core import tree
+from ..core import hooks, tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
 from ..core.trace import state
@@ -182,6 +182,16 @@ class Lowered(_Stage):
         raise ValueError(
             f"as_text: unknown dialect {dialect!r}. Use 'numba', 'cuda', 'jaxpr' or 'plan'."
         )
+
+    def report(self, *args: Any, **kwargs: Any) -> Any:
+        """Explain the program: source, graph, kernels, buffers; see `fnarray.explain`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Of the signature, to run the program on and time its kernels; nothing is run without.
+        """
+        return hooks.report(self, args, kwargs)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program as an object: the graph for ``"jaxpr"``, else its text."""

@@ -4,14 +4,16 @@ Everything else is imported downwards. These run upwards on purpose: arrays get 
 from ``fnarray.numpy``, graphs their text from ``core.pretty``, which reads them, control flow
 called eagerly runs through the compile wing, and a rule may name an operation of a family that
 nobody imported yet. Nothing is imported here, not even to name a type: whatever is bound late may
-import this, and ``import fnarray`` costs a linter nothing.
+import this, and ``import fnarray`` costs a linter nothing. Who measures what is done listens here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from time import perf_counter
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 # Those of `core.graph`, which stands above.
 Graph = Any
@@ -55,3 +57,56 @@ def prepare(graph: ClosedGraph) -> None:
 def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> Sequence[Any]:
     """Run a closed graph on NumPy arrays; returns NumPy arrays."""
     return _bound("compiled_call")(graph, args)
+
+
+def report(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Explain a lowered function, run on the arguments if there are any."""
+    return _bound("report")(lowered, args, kwargs)
+
+
+# ---- spans of time -------------------------------------------------------------------------------
+
+#: Who is told of spans, called with ``(kind, name, begin, end)``, in seconds of `perf_counter`.
+listeners: Final[list[Callable[[str, str, float, float], None]]] = []
+
+
+class span:  # noqa: N801 - a context manager, lighter than a generator's
+    """Measure a stage of tracing or compiling, and tell those who listen.
+
+    Attributes
+    ----------
+    seconds : float
+        What the block took, once it has ended.
+    """
+
+    __slots__ = ("begin", "kind", "name", "seconds")
+
+    def __init__(self, kind: str, name: str):
+        self.kind = kind
+        self.name = name
+
+    def __enter__(self) -> span:
+        self.begin = perf_counter()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        end = perf_counter()
+        self.seconds = end - self.begin
+        for tell in listeners:
+            tell(self.kind, self.name, self.begin, end)
+
+
+# ---- drivers -------------------------------------------------------------------------------------
+
+#: The drivers of compiled programs, each with what labels the kernels that its globals name.
+drivers: Final[WeakKeyDictionary[Callable[..., Any], Callable[[], Sequence[str]]]]
+drivers = WeakKeyDictionary()
+#: Called with each driver that is made.
+binders: Final[list[Callable[[Callable[..., Any]], None]]] = []
+
+
+def bound(main: Callable[..., Any], labels: Callable[[], Sequence[str]]) -> None:
+    """Make a driver known to who measures: what it calls are its globals, and can be exchanged."""
+    drivers[main] = labels
+    for tell in binders:
+        tell(main)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.forms import Contract
+from ...core.hooks import bound
 from ..emit.source import Source
 from . import build
 from .key import kernel_name
@@ -83,4 +84,6 @@ def run_of(program: Program) -> Run:
     for j, value in enumerate(program.constants):
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
-    return namespace["main"]
+    main = namespace["main"]
+    bound(main, lambda: [kernel.name for kernel in program.kernels])
+    return main

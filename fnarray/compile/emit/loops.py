@@ -42,13 +42,18 @@ class Loops:
         """Emit a fused loop, inside loops with the given counters."""
         folded = [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
         for nest in folded:
-            self._begin(nest, counters)
+            with self.writer.spelling(nest.node):
+                self._begin(nest, counters)
         name = self.writer.fresh("i")
         chunk = self.span if tree.depth == 0 else ""
         if not chunk:
             self.values.counted.add(name)
         span = chunk or self.values.number(tree.extent)
-        with self.writer.block(f"for {name} in range({span}):"):
+        members = [m.node for m in tree.members]
+        with (
+            self.writer.spelling(*members),
+            self.writer.block(f"for {name} in range({span}):"),
+        ):
             self.writer.declare(name)
             self._enter(tree, body)
             inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
@@ -59,7 +64,8 @@ class Loops:
                 else:
                     self.tree(child, body, inside)
         for nest in folded:
-            self._end(nest, counters)
+            with self.writer.spelling(nest.node):
+                self._end(nest, counters)
 
     def _enter(self, tree: Tree, body: Body) -> None:
         """Note that the tree's loop is open: row buffers that live in it may be read from here."""
@@ -75,6 +81,10 @@ class Loops:
 
         An element that is not ``stored`` is known by name to who replaces it.
         """
+        with self.writer.spelling(nest.node):
+            self._nest(nest, counters, stored=stored)
+
+    def _nest(self, nest: Nest, counters: Counters, *, stored: bool) -> None:
         out, inner = _place(nest, counters)
         if nest.fold is None:
             form = nest.node.form

@@ -42,7 +42,8 @@ class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
     ``folds`` are the kernels that add up the parts of the outputs that chunks fold; ``product`` is
-    how many multiplications the largest product takes that the kernel leaves to BLAS.
+    how many multiplications the largest product takes that the kernel leaves to BLAS. ``origins``
+    are the nodes that each line of the text is for.
     """
 
     source: KernelSource
@@ -52,6 +53,7 @@ class Kernel:
     scalars: tuple[Any, ...]
     folds: tuple[KernelSource, ...] = ()
     product: int = 0
+    origins: tuple[tuple[Node, ...], ...] = ()
 
 
 @frozen

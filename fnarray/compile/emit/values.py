@@ -265,6 +265,10 @@ class Values:
 
     def compute(self, node: Node, idx: Indices) -> str:
         """Compute an element of an elementwise or reindexing node."""
+        with self.writer.spelling(node):
+            return self._compute(node, idx)
+
+    def _compute(self, node: Node, idx: Indices) -> str:
         form, out = node.form, node.out
         if isinstance(form, Map):
             operands = [self.value(a, broadcast_index(a.aval.shape, idx)) for a in node.ins]

@@ -12,7 +12,7 @@ from .fuse import fused, paths, shared_depth
 from .memory import Places, requires_memory
 from .nests import Nest, Selection, Statement, Step, counter
 from .order import Order
-from .plan import Body, Given, Item, Place, Same, Scratch, Tree, statements_of
+from .plan import Body, Given, Item, Place, Reason, Same, Scratch, Tree, statements_of
 
 
 def body_of(
@@ -37,6 +37,12 @@ def placed(
     places: Places,
 ) -> Body:
     """Decide where the results of items lie, and how their steps run."""
+    chosen = set(selection.statements)
+    for s in statements_of(items):
+        if s not in chosen:  # the copy that an update is put over, which the order asked for
+            kept = s.node.ins[0] in selection.block.inputs
+            why = "it is the caller's, or another turn's" if kept else "it is read again later"
+            places.note(Reason("order", s.node, "copies what is updated next", why))
     results = _Results(selection, order, items, places)
     own = results.place(targets)
     flows = Flows(selection, order, places, body_of)

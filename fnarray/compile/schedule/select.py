@@ -71,6 +71,8 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
         if not node.outs or node.out not in inlined:
             if isinstance(node.form, Overlay) and node.ins[0] in inlined:
                 _check_function(node)
+                why = "what it is laid over is computed where it is read, or read again later"
+                note(Reason("select", node, "copies what it updates", why))
                 statements += over_copy(node, inlined)
             else:
                 statements.append(_statement(node, inlined, target, note))

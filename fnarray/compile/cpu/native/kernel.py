@@ -38,6 +38,18 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     return code
 
 
+def assembly_of(name: str, src: KernelSource) -> str:
+    """Return the assembly of a kernel as it is compiled for this machine.
+
+    Raises
+    ------
+    Fallback
+        The kernel is Numba's to compile.
+    """
+    text = lower(name, src, 512 if machine.wide_vectors() else None)
+    return machine.assembly(text, scalar=is_recurrence(src))
+
+
 def lower(name: str, src: KernelSource, width: int | None) -> str:
     """Return the LLVM text of a kernel.
 
