@@ -15,6 +15,7 @@ from typing import Any as _Any
 
 # Not late: the submodule of this name would take the place of the object.
 from .config import config as config  # pyright: ignore[reportGeneralTypeIssues] - and module
+from .config import followers as _followers
 from .core import hooks as _hooks
 from .core.lazy import load as _load
 from .core.lazy import surface as _surface
@@ -41,6 +42,7 @@ if _TYPE_CHECKING:
         nn,
         numpy,
         ops,
+        profiler,
         purity,
         random,
         ref,
@@ -48,6 +50,7 @@ if _TYPE_CHECKING:
         sharding,
         stages,
         test_util,
+        testing,
         tree,
         tree_util,
         typing,
@@ -129,6 +132,7 @@ if _TYPE_CHECKING:
     from .control.closures import custom_gradient as custom_gradient
     from .control.custom import custom_jvp as custom_jvp
     from .control.custom import custom_vjp as custom_vjp
+    from .control.progress import progress as progress
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
@@ -138,6 +142,7 @@ if _TYPE_CHECKING:
     from .core.ref import freeze as freeze
     from .core.ref import new_ref as new_ref
     from .purity.live import assume_pure as assume_pure
+    from .report.explain import explain as explain
     from .runtime.ambient import set_mesh as set_mesh
     from .runtime.device import Device as Device
     from .runtime.device import devices as devices
@@ -175,11 +180,13 @@ _HOMES = {
     ".control.checkpoint": "checkpoint remat",
     ".control.closures": "closure_convert custom_gradient",
     ".control.custom": "custom_jvp custom_vjp",
+    ".control.progress": "progress",
     ".core.array": "Array",
     ".core.avals": "ShapeDtypeStruct",
     ".core.dtypes": "float0",
     ".core.ref": "Ref empty_ref free_ref freeze new_ref",
     ".purity.live": "assume_pure",
+    ".report.explain": "explain",
     ".runtime.device": "Device devices",
     ".runtime.ambient": "set_mesh",
     ".runtime.mesh": "NamedSharding P Shard make_mesh",
@@ -187,7 +194,8 @@ _HOMES = {
 _MODULES = """
     ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
     dtypes errors example_libraries experimental export extend flatten_util interpreters lax nn
-    numpy ops purity random ref scipy sharding stages test_util tree tree_util typing
+    numpy ops profiler purity random ref scipy sharding stages test_util testing tree tree_util
+    typing
 """
 
 #: Names of JAX's that are not here, by the reason.
@@ -229,6 +237,7 @@ _hooks.bind_with(
     graph_text=lambda: _load(".core.pretty", __name__).graph_text,
     families=lambda: _load(".lax", __name__)._import_families,
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
+    report=lambda: _load(".report.explain", __name__).report_of,
     prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
 )
 
@@ -246,3 +255,12 @@ def cache_info() -> dict[str, _Any]:
     from .compile.cpu import build
 
     return {**build.stats, "directory": store.info().directory}
+
+
+def _profile(value: str) -> None:
+    _load(".profiler", __name__)._profile_set(value)
+
+
+_followers["profile"] = _profile
+if config.profile != "off":
+    _profile(config.profile)

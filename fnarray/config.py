@@ -15,7 +15,7 @@ import difflib
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from types import NoneType, UnionType
@@ -198,6 +198,9 @@ class Config(threading.local):
     first_call: Literal["wait", "evaluate"] = _row(
         "wait", "What a first call does: wait for the compiler, or evaluate op by op meanwhile."
     )
+    profile: Literal["off", "summary"] = _row(
+        "off", "Whether a table of where time went is printed when the process ends."
+    )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
     )
@@ -221,6 +224,8 @@ class Config(threading.local):
             Config.trace_token = _token({})
             for scoped in _scoped_threads.values():
                 scoped["trace_token"] = _token(scoped)
+        if follow := followers.get(row.name):
+            follow(value)
 
     def read(self, name: str) -> Any:
         """Value of a setting under any of its three spellings."""
@@ -271,6 +276,9 @@ def _read_rows() -> dict[str, Setting]:
 
 SETTINGS: Final[Mapping[str, Setting]] = _read_rows()
 _TRACED: Final = tuple(row.name for row in SETTINGS.values() if row.affects_tracing)
+
+#: Who is told of a setting that is updated, by its name.
+followers: Final[dict[str, Callable[[Any], None]]] = {}
 
 _lock: Final = threading.Lock()
 _tokens: Final[dict[tuple[Any, ...], int]] = {}

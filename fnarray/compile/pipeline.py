@@ -195,14 +195,18 @@ class Executable:
         }
 
 
-def _labels(alive: Callable[[], Executable | None]) -> list[str]:
-    """Return a label for each kernel of a program, while it is alive."""
+def _labels(alive: Callable[[], Executable | None]) -> dict[str, str]:
+    """Return labels of what a driver calls, while its program is alive."""
     executable = alive()
     if executable is None:
-        return []
+        return {}
     bodies = (r.body for r in executable.plan.regions if r.body is not None)
-    whole = zip(executable.kernels, bodies, strict=True)
-    return [f"{kernel.name} {report.label(body)}" for kernel, body in whole]
+    kernels = zip(executable.kernels, bodies, strict=False)
+    steps = enumerate(executable.source.steps)
+    return {
+        **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
+        **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
+    }
 
 
 _executables: dict[Any, Executable] = {}

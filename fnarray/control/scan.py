@@ -96,6 +96,8 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
+    if hasattr(type(f), "__fnarray_scan__"):  # a body that is watched (`progress`)
+        return f.__fnarray_scan__(init, xs, length, bool(reverse), unroll)
     check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)

@@ -9,7 +9,7 @@ import this, and ``import fnarray`` costs a linter nothing. Who measures what is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any, Final
@@ -98,14 +98,14 @@ class span:  # noqa: N801 - a context manager, lighter than a generator's
 
 # ---- drivers -------------------------------------------------------------------------------------
 
-#: The drivers of compiled programs, each with what labels the kernels that its globals name.
-drivers: Final[WeakKeyDictionary[Callable[..., Any], Callable[[], Sequence[str]]]]
+#: The drivers of compiled programs, each with what labels the kernels and steps that it calls.
+drivers: Final[WeakKeyDictionary[Callable[..., Any], Callable[[], Mapping[str, str]]]]
 drivers = WeakKeyDictionary()
 #: Called with each driver that is made.
 binders: Final[list[Callable[[Callable[..., Any]], None]]] = []
 
 
-def bound(main: Callable[..., Any], labels: Callable[[], Sequence[str]]) -> None:
+def bound(main: Callable[..., Any], labels: Callable[[], Mapping[str, str]]) -> None:
     """Make a driver known to who measures: what it calls are its globals, and can be exchanged."""
     drivers[main] = labels
     for tell in binders:

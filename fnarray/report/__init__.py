@@ -2,6 +2,3 @@
 
 from __future__ import annotations
 
-from .explain import Report, explain, report_of
-
-__all__ = ["Report", "explain", "report_of"]

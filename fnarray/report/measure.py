@@ -127,9 +127,9 @@ def _measured(name: str, count: int) -> Machine:
         alone = _rate(8 * many, _dot, many)
     near = _rate(8 * few, _dot, few)
     flops = _rate(2 * _DEGREE * few, _polynomial, few)
-    n = 512
+    n = 384
     square, product = np.ones((n, n), np.float32), float("inf")
-    for _ in range(8):
+    for _ in range(40):
         begin = time.perf_counter()
         square @ square
         product = min(product, time.perf_counter() - begin)

@@ -43,7 +43,8 @@ def roofline(kernel: Kernel) -> str:
     """Return the part of a kernel's time that the roofline of the machine accounts for."""
     if kernel.seconds is None or not kernel.bound:
         return "–"
-    return f"{100 * kernel.bound / kernel.seconds:.0f} %"
+    share = kernel.bound / kernel.seconds
+    return f"{100 * share:.0f} %" if share <= 1 else "at it"
 
 
 def made(kernel: Kernel) -> str:

@@ -85,5 +85,5 @@ def run_of(program: Program) -> Run:
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
-    bound(main, lambda: [kernel.name for kernel in program.kernels])
+    bound(main, lambda: {f"kernel{j}": k.name for j, k in enumerate(program.kernels)})
     return main
