@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -48,8 +49,9 @@ def facts_of(
         machine = measure.machine()
     reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
     kernels = _kernels(executable, listing, reasons, times, machine)
-    buffers, peak = _buffers(plan.regions, executable, listing)
-    arguments = (*[f"captured {k}" for k in range(len(traced.consts))], *traced.signature.paths(lowered._fun))
+    captured = [f"captured {k}" for k in range(len(traced.consts))]
+    arguments = (*captured, *traced.signature.paths(lowered._fun))
+    buffers, peak = _buffers(plan.regions, executable, listing, arguments)
     results = [listing.written.get(a, -1) for a in plan.block.outputs if isinstance(a, Var)]
     source = traced.source
     return Facts(
@@ -63,7 +65,7 @@ def facts_of(
         operations=tuple(listing.operations),
         results=tuple(results),
         kernels=kernels,
-        driver=Text(tuple(executable.driver_text.rstrip().split("\n"))),
+        driver=_driver(executable.driver_text, kernels),
         buffers=buffers,
         excerpts=excerpts_of([place_of(source), *(o.place for o in listing.operations)]),
         guards=tuple(_guard(*entry) for entry in traced.guards.entries()),
@@ -230,6 +232,14 @@ def _kernels(
     return tuple(out)
 
 
+def _driver(text: str, kernels: Sequence[Kernel]) -> Text:
+    """Return the driver, each call of a kernel or step for the operations of that."""
+    lines = text.rstrip().split("\n")
+    known = {k.label: k.operations for k in kernels}
+    called = (re.search(r"\b((?:kernel|h)\d+)\b", line) for line in lines)
+    return Text(tuple(lines), tuple(known.get(c[1], ()) if c else () for c in called))
+
+
 def _bound(region: Region, flops: int, moved: int, count: int, machine: Any) -> float | None:
     """Return the least time that the roofline of the machine allows."""
     if machine is None:
@@ -244,14 +254,15 @@ def _bound(region: Region, flops: int, moved: int, count: int, machine: Any) -> 
 
 
 def _buffers(
-    regions: Sequence[Region], executable: Any, listing: Listing
+    regions: Sequence[Region], executable: Any, listing: Listing, arguments: Sequence[str]
 ) -> tuple[tuple[Buffer, ...], int]:
     """Return the arrays of a program with their lives, and the most bytes alive at a time."""
     block = executable.plan.block
     last = max(len(regions) - 1, 0)
     outputs = {a for a in block.outputs if isinstance(a, Var)}
     found: dict[Var, list[Any]] = {
-        v: [f"argument {k}", v, 0, last, "argument", ""] for k, v in enumerate(block.inputs)
+        v: [name, v, 0, last, "argument", ""]
+        for name, v in zip(arguments, block.inputs, strict=True)
     }
     home: dict[Var, Var] = {v: v for v in block.inputs}
     extra: list[Buffer] = []

@@ -9,6 +9,7 @@ import time
 import types
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,6 @@ def run_times(executable: Any, arrays: Sequence[Any]) -> tuple[float, dict[str, 
 
 def _timed_driver(main: Any, launched: set[str], best: dict[str, float]) -> Callable[..., Any]:
     names = dict(main.__globals__)
-    labels = {id(f): n for n, f in names.items() if re.fullmatch(r"(kernel|fold|h)\d.*", n)}
 
     def timed(label: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
@@ -64,14 +64,16 @@ def _timed_driver(main: Any, launched: set[str], best: dict[str, float]) -> Call
 
         return run
 
-    def launch(kernel: Any, *args: Any) -> Any:
-        return timed(labels[id(kernel)], main.__globals__["launch"])(kernel, *args)
-
-    for label in set(labels.values()) - launched:
-        if not label.startswith("fold"):
-            names[label] = timed(label, names[label])
+    # Equal kernels are one object: what is handed to `launch` is told apart by a name of its own.
+    launches: dict[Any, Callable[..., Any]] = {}
+    for name, called in main.__globals__.items():
+        if name in launched:
+            names[name] = name
+            launches[name] = timed(name, partial(names["launch"], called))
+        elif re.fullmatch(r"(kernel|h)\d+", name):
+            names[name] = timed(name, called)
     if launched:
-        names["launch"] = launch
+        names["launch"] = lambda name, *args: launches[name](*args)
     return types.FunctionType(main.__code__, names)
 
 

@@ -74,14 +74,17 @@ def _figures(facts: Facts) -> str:
     return f'<dl class="figures">{cells}</dl>'
 
 
-def _lines(excerpt: Excerpt, by_line: dict[tuple[str, int], list[int]], bad: int = 0) -> str:
+def _lines(
+    excerpt: Excerpt, by_line: dict[tuple[str, int], list[int]], bad: int = 0, above: str = ""
+) -> str:
+    """Return the lines of an excerpt, headed by its file unless the one above is of that too."""
     out: list[str] = []
     for number_, text in enumerate(excerpt.lines, excerpt.number):
         found = by_line.get((excerpt.file, number_))
         data = f' data-n="{ranges(found)}"' if found else ""
         kind = "l bad" if number_ == bad else "l"
         out.append(f'<div class="{kind}"{data}><i>{number_}</i>{escape(text) or " "}</div>')
-    name = Path(excerpt.file).name
+    name = Path(excerpt.file).name if excerpt.file != above else "⋯"
     return f'<h3 title="{escape(excerpt.file, True)}">{escape(name)}</h3><pre>{"".join(out)}</pre>'
 
 
@@ -91,7 +94,9 @@ def _source(facts: Facts) -> str:
         by_line.setdefault((op.place.file, op.place.line), []).append(op.number)
     if not facts.excerpts:
         return "<p>The function has no source that can be read.</p>"
-    return "".join(_lines(e, by_line) for e in facts.excerpts)
+    above = ["", *(e.file for e in facts.excerpts)]
+    shown = zip(facts.excerpts, above, strict=False)
+    return "".join(_lines(e, by_line, above=file) for e, file in shown)
 
 
 def _zoom() -> str:

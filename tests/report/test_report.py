@@ -61,6 +61,19 @@ def test_counts_and_times(attention):
     assert all(k.made in ("native", "disk") for k in facts.kernels if not k.is_step)
 
 
+def test_equal_kernels_are_timed_apart():
+    """Two kernels of one text are one piece of code, and each has its time."""
+
+    def twice(x):
+        for _ in range(60):
+            x = jnp.sin(jnp.tanh(x)) * x
+        return x
+
+    facts = fa.explain(twice)(jnp.ones(64)).facts
+    assert len(facts.kernels) > 1
+    assert all(k.seconds for k in facts.kernels)
+
+
 def test_reasons_are_the_schedulers(attention):
     """Why a product is no kernel, and why the exponential is not written into its readers."""
     told = " ".join(why for k in attention.facts.kernels for _, why in k.reasons)
@@ -181,6 +194,7 @@ def test_five_thousand_equations():
     """They are folded by scope, in a page under 5 MB."""
     report = fa.explain(programs.layered)(fa.ShapeDtypeStruct((100,), np.float32))
     assert report.facts.equations == 5000
+    assert report.facts.seconds is None
     html = report.html
     assert len(html.encode()) < 5_000_000
     first = html[html.index('id="g0"') : html.index('id="g1"')]
