@@ -17,7 +17,7 @@ _log: Final = logging.getLogger("fnarray.compile")
 def show(name: str, count: int, done: Callable[[], int], ended: Event, since: float) -> None:
     """Show how many kernels of a program are done, until it has ended.
 
-    A terminal shows a bar, which goes away; elsewhere the log has a line after 1, 2, 4, ... seconds.
+    A terminal shows a bar, which goes away; elsewhere the log has a line after 1, 2, 4, ... s.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far a loop inside of a compiled program is: the loop runs in parts, with a call after each."""
+"""How far a loop inside of a program is: it runs in parts, with a call of Python after each."""
 
 from __future__ import annotations
 

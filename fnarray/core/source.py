@@ -14,7 +14,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  
 
 @frozen
 class Source:
-    """A line of the user's code: file, line number, the function it is in, and its `named_scope`."""
+    """A line of the user's code: file, number, the function it is in, and its `named_scope`."""
 
     file: str
     line: int

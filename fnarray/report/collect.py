@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..compile.cpu import build
@@ -14,7 +13,7 @@ from ..compile.ir import Block, Node
 from ..compile.report import bytes_of, label, nodes_of, region_cost
 from ..compile.schedule.plan import Region
 from ..core import tree
-from ..core.graph import Graph, Literal, Var, subgraphs
+from ..core.graph import Graph, Var, subgraphs
 from ..core.ref import AbstractRef
 from ..core.source import Source
 from ..runtime.dispatch import buffer_of
@@ -312,5 +311,3 @@ _WIDTHS = {
     "b1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8,
     "u64": 8, "f64": 8, "c64": 8, "c128": 16,
 }  # fmt: skip
-
-

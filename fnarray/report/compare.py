@@ -132,13 +132,12 @@ def _body(d: Difference) -> str:
 
     failed = [f for f in (d.before, d.after) if f.failure is not None]
     if failed:
-        told = "".join(
+        return "".join(
             f'<section class="failed"><h2>{escape(f.name)} cannot be compiled</h2><pre>'
             f"{escape(f.failure.message)}</pre></section>"
             for f in failed
             if f.failure is not None
         )
-        return told
     figures = _table(
         ("", "before", "after", "ratio"), [("", tuple(map(escape, row))) for row in d.figures]
     )
@@ -150,7 +149,7 @@ def _body(d: Difference) -> str:
         f"<section><h2>Figures</h2>{figures}</section>"
         f"<section><h2>Graph</h2>{graph}</section>"
         f'<section><h2>Kernels</h2><div class="wide"><pre>{kernels or "The same."}</pre></div>'
-        f'</section><section><h2>Emitted</h2><p>{count(len(d.lines), "line")}</p>'
+        f"</section><section><h2>Emitted</h2><p>{count(len(d.lines), 'line')}</p>"
         f'<div class="wide"><pre>{lines or "The same."}</pre></div></section>'
     )
 

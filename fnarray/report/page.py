@@ -198,8 +198,8 @@ def _machine(facts: Facts) -> str:
         f"<p>The roofline of this machine ({escape(m.name)}, {count(m.threads, 'thread')}), "
         f"measured: {size(m.bandwidth[0])}/s from memory on one thread and "
         f"{size(m.bandwidth[1])}/s on all, {size(m.cache[0])}/s from a near cache, "
-        f"{number(m.flops[0])} float32 operations/s on one thread, {number(m.product)} in products. "
-        "A kernel whose operands lie in a nearer cache may beat it.</p>"
+        f"{number(m.flops[0])} float32 operations/s on one thread, {number(m.product)} in "
+        "products. A kernel whose operands lie in a nearer cache may beat it.</p>"
     )
 
 

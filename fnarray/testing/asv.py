@@ -6,7 +6,6 @@ nothing of asv itself.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -50,7 +49,7 @@ def benchmark(
         if not callable(value):
             raise TypeError(f"testing.asv.benchmark: {what} must be callable, got {value!r}.")
     own = getattr(fun, "__name__", "")
-    title = name or "".join(part[:1].upper() + part[1:] for part in re.split(r"\W|_", own))
+    title = name or "".join(part[:1].upper() + part[1:] for part in own.split("_"))
     if not title.isidentifier():
         raise ValueError(
             f"testing.asv.benchmark: no name for a class can be made of {own!r}; pass name=, the "
@@ -101,9 +100,7 @@ class _Benchmark:
         """Return the bytes of arguments, results and temporaries."""
         memory = self._jitted.lower(*self._args).compile().memory_analysis()
         return (
-            memory.argument_size_in_bytes
-            + memory.output_size_in_bytes
-            + memory.temp_size_in_bytes
+            memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
         )
 
     def track_equations(self) -> int:

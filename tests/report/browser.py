@@ -110,7 +110,9 @@ class Page:
         elif method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
 
-    def open(self, path: Path, width: int = 1600, height: int = 1000, *, dark: bool = False) -> None:
+    def open(
+        self, path: Path, width: int = 1600, height: int = 1000, *, dark: bool = False
+    ) -> None:
         """Show a file."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self._ask("Emulation.setEmulatedMedia", features=scheme)

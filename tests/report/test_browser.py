@@ -126,7 +126,8 @@ def test_pages_fit_and_can_be_read(page, saved, name, width, dark):
     assert page.run("document.documentElement.scrollWidth") <= width
     ink, paper = page.run(
         "(() => { const s = getComputedStyle(document.body);"
-        "return [s.color, s.backgroundColor].map(c => c.match(/\\d+/g).slice(0, 3).map(Number)) })()"
+        "const numbers = c => c.match(/\\d+/g).slice(0, 3).map(Number);"
+        "return [numbers(s.color), numbers(s.backgroundColor)] })()"
     )
     assert abs(sum(ink) - sum(paper)) > 500
     assert (sum(paper) < 200) == dark

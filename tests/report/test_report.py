@@ -6,6 +6,7 @@ import re
 import resource
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -238,7 +239,7 @@ def test_drawings_have_no_boxes_on_each_other():
         rows.setdefault(y, []).append(x)
     for row in rows.values():
         row.sort()
-        assert all(b - a >= 80 for a, b in zip(row, row[1:], strict=False))
+        assert all(b - a >= 80 for a, b in pairwise(row))
     for source, target, points in drawing.lines:
         assert drawing.centres[source][1] < drawing.centres[target][1]
         assert [y for _, y in points] == sorted(y for _, y in points)
