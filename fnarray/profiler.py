@@ -12,7 +12,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ from .api.stages import Compiled
 from .api.tracing import named_scope
 from .core import hooks
 from .core.source import scoped
+from .report.files import written
 
 __all__ = [
     "StepTraceAnnotation",
@@ -197,8 +197,7 @@ def stop_trace() -> Path:
             _recorder = None
     stamp = time.strftime("%Y%m%d-%H%M%S")
     path = folder / f"{stamp}-{os.getpid()}-{time.perf_counter_ns() % 10**6:06}.trace.json"
-    _write(path, json.dumps(_document(recorder)))
-    return path
+    return written(path, json.dumps(_document(recorder)), "profiler: the trace")
 
 
 @contextmanager
@@ -213,26 +212,6 @@ def trace(
         yield
     finally:
         stop_trace()
-
-
-def _write(path: Path, text: str) -> None:
-    name = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=".trace-", delete=False
-        ) as file:
-            name = file.name
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        raise OSError(
-            error.errno,
-            f"profiler: the trace cannot be written, and nothing was: {error.strerror}",
-            str(path),
-        ) from error
 
 
 def _document(recorder: _Recorder) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from .files import written
 from .model import Facts, Kernel
 from .words import count, number, seconds, size
 
@@ -65,9 +66,7 @@ class Difference:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, whole or not at all; return its path."""
-        from .explain import written
-
-        return written(Path(path), self.html)
+        return written(Path(path), self.html, "explain.diff: the comparison")
 
     def text(self, width: int | None = None) -> str:
         """Return the comparison as plain text."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from ..core.source import PACKAGE
 from ..errors import EffectError
 from .collect import facts_of
 from .excerpts import excerpts_of
+from .files import written
 from .model import Facts, Failure, Place
 
 __all__ = ["Report", "explain", "report_of"]
@@ -48,7 +48,7 @@ class Report:
         OSError
             The file cannot be written; what was there is left as it was.
         """
-        return written(Path(path), self.html)
+        return written(Path(path), self.html, "explain: the report")
 
     def text(self, width: int | None = None) -> str:
         """Return the report as plain text, for a terminal of a width."""
@@ -72,28 +72,6 @@ class Report:
         from .page import framed
 
         return framed(self.html)
-
-
-def written(path: Path, text: str) -> Path:
-    """Write a file, whole or not at all."""
-    data = text.encode()
-    name = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".fnarray-", delete=False) as file:
-            name = file.name
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        raise OSError(
-            error.errno,
-            f"explain: the report ({len(data):,} bytes) cannot be written, and nothing was: "
-            f"{error.strerror}. Make room, or choose another place",
-            str(path),
-        ) from error
-    return path
 
 
 class _Explain:
