@@ -262,5 +262,5 @@ def _profile(value: str) -> None:
 
 
 _followers["profile"] = _profile
-if config.profile != "off":
-    _profile(config.profile)
+if (_wanted := config.read("profile")) != "off":
+    _profile(_wanted)

@@ -96,8 +96,9 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
-    if hasattr(type(f), "__fnarray_scan__"):  # a body that is watched (`progress`)
-        return f.__fnarray_scan__(init, xs, length, bool(reverse), unroll)
+    watched = getattr(type(f), "__fnarray_scan__", None)
+    if watched is not None:  # a body of `progress`
+        return watched(f, init, xs, length, bool(reverse), unroll)
     check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from difflib import unified_diff
 from html import escape
 from pathlib import Path
@@ -111,18 +112,22 @@ def _emitted(facts: Facts) -> list[str]:
 def _figures(a: Facts, b: Facts) -> list[Row]:
     rows: list[Row] = []
 
+    def total(of: Callable[[Kernel], int]) -> tuple[int, int]:
+        return sum(map(of, a.kernels)), sum(map(of, b.kernels))
+
     def add(name: str, old: float | None, new: float | None, shown: Any) -> None:
         ratio = f"{new / old:.2f}" if old and new is not None else "–"
-        rows.append((name, *("–" if x is None else shown(x) for x in (old, new)), ratio))
+        before, after = ("–" if x is None else shown(x) for x in (old, new))
+        rows.append((name, before, after, ratio))
 
     add("equations", a.equations, b.equations, str)
     add("operations in the graph", len(a.operations), len(b.operations), str)
     add("kernels and steps", len(a.kernels), len(b.kernels), str)
-    add("operations", *(sum(k.flops for k in f.kernels) for f in (a, b)), number)
-    add("memory traffic", *(sum(k.moved for k in f.kernels) for f in (a, b)), size)
+    add("operations", *total(lambda k: k.flops), number)
+    add("memory traffic", *total(lambda k: k.moved), size)
     add("peak of arrays", a.peak, b.peak, size)
     add("a run", a.seconds, b.seconds, seconds)
-    add("compiling", *(sum(s for _, s in f.stages) for f in (a, b)), seconds)
+    add("compiling", sum(s for _, s in a.stages), sum(s for _, s in b.stages), seconds)
     return rows
 
 

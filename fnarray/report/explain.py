@@ -101,7 +101,7 @@ class _Explain:
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Report]:
         if not callable(fun):
             raise TypeError(f"explain: expected a function, got {fun!r} of type {type(fun)}.")
-        jitted = fun if hasattr(fun, "lower") else jit(fun)
+        jitted: Any = fun if hasattr(fun, "lower") else jit(fun)
 
         @named_as(fun)
         def explained(*args: Any, **kwargs: Any) -> Report:

@@ -108,11 +108,13 @@ def machine() -> Machine:
     """Return what this machine reaches: measured once, in half a second, and kept in the cache."""
     name, count = processor().name, threads()
     directory = store.info().directory
+    if directory is None:
+        return _measured(name, count)
     path = Path(directory) / f"machine-{name}-{count}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):  # to be measured again
         kept = json.loads(path.read_text())
-        rates = (tuple(kept[k]) for k in ("bandwidth", "cache", "flops"))
-        return Machine(name, count, *rates, kept["product"])
+        one, two, three = (tuple(kept[k]) for k in ("bandwidth", "cache", "flops"))
+        return Machine(name, count, one, two, three, kept["product"])
     found = _measured(name, count)
     kept = {k: getattr(found, k) for k in ("bandwidth", "cache", "flops", "product")}
     with suppress(OSError):  # a cache that cannot be written to
@@ -133,7 +135,7 @@ def _measured(name: str, count: int) -> Machine:
     square, product = np.ones((n, n), np.float32), float("inf")
     for _ in range(40):
         begin = time.perf_counter()
-        square @ square
+        np.matmul(square, square)
         product = min(product, time.perf_counter() - begin)
     return Machine(
         name, count, (alone, max(alone, both)), (near, near * count), (flops, flops * count),
