@@ -262,5 +262,6 @@ def _profile(value: str) -> None:
 
 
 _followers["profile"] = _profile
-if (_wanted := config.read("profile")) != "off":
+_wanted = config.read("profile")  # pyright: ignore[reportAttributeAccessIssue] - as above
+if _wanted != "off":
     _profile(_wanted)
