@@ -67,12 +67,12 @@ def _index() -> str:
         f"   * - :doc:`{module} <{module}>`\n     - {_prose(surfaces.lead(_doc(module)))}"
         for module in surfaces.modules()
     )
-    listed = "\n".join(f"   {module}" for module in surfaces.modules())
+    listed = "".join(f"   {module}\n" for module in surfaces.modules() if module.count(".") < 2)
     return (
         f"{_title('Every public name')}"
         "A page for each module, written from its docstrings when this site is built.\n\n"
         f".. list-table::\n   :widths: 1 2\n\n{rows}\n\n"
-        f".. toctree::\n   :hidden:\n\n{listed}\n"
+        f".. toctree::\n   :hidden:\n\n{listed}"
     )
 
 
@@ -83,6 +83,9 @@ def _pages_of(module: str) -> Iterator[tuple[str, str]]:
     below = [full for full in below if full in surfaces.modules()]
     if below:
         head += "Modules below: " + ", ".join(f":doc:`{full} <{full}>`" for full in below) + ".\n\n"
+        if module != "fnarray":  # those are in the index
+            head += ".. toctree::\n   :hidden:\n\n" + "".join(f"   {full}\n" for full in below)
+            head += "\n"
     if module in surfaces.TABLES:
         words = ", ".join(f"``{name.name}``" for name in names)
         yield module, f"{head}{words}.\n"
@@ -118,7 +121,7 @@ def _chapters(names: list[Name]) -> list[tuple[str, list[Name]]]:
 
 def _chapter_title(home: str) -> str:
     sentence = surfaces.lead(_doc(home)).replace("``", "").replace("`", "")
-    return re.split(r"[.;]( |$)", sentence)[0] or home
+    return re.split(r"[.;:]( |$)", sentence)[0] or home
 
 
 def _slug(rows: list[Name]) -> str:

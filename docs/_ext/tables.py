@@ -23,7 +23,13 @@ def _page(title: str, text: str, body: str) -> str:
 
 
 def _table(widths: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        f"   :widths: {widths}",
+        "   :class: wide",
+        "",
+    ]
     for row in (head, *rows):
         first, *rest = (cell or "\\ " for cell in row)
         lines += [f"   * - {first}", *(f"     - {cell}" for cell in rest)]
@@ -84,11 +90,12 @@ def _literals(text: str) -> str:
 _ABOUT_OPERATIONS = """\
 What programs are made of: the names in printed graphs, which are ``<name>_p`` in ``fnarray.lax`` or
 ``fnarray.extend.core.primitives``. *Form* is what the compiler knows of an operation (see the
-glossary). *Forward* and *reverse* say whether it has a derivative of that mode, *vmap* whether it
-maps; "no" carries the reason, which is also the text of the error. *Processor* and *GPU* say how it
-runs: **kernel**, in loops that are emitted; **library**, a step of its own, of LAPACK, BLAS or the
-kernels' package; **host**, by NumPy or SciPy, for which a GPU's operands are copied to the host and
-back. Which it is for a program is in the text of its lowered form.
+glossary). *Derivative* says whether it has one, in forward mode and so in reverse mode too, *vmap*
+whether it maps; "no" carries the reason, which is also the text of the error. *Processor* and *GPU*
+say how it runs: **kernel**, in loops that are emitted; **library**, a step of its own, of LAPACK,
+BLAS or the kernels' package; **host**, by NumPy or SciPy, for which a GPU's operands are copied to
+the host and back. What a GPU does by its own library (library\\*), or by the host's where it has
+none, is in the text of the lowered program.
 *ULP* is the error that the function of the kernels states, in units in the last place of the
 result, and that the tests check in float32 and float64.
 """
@@ -102,15 +109,14 @@ def operations() -> str:
             f"``{prim.name}``",
             _form(prim),
             _rule(prim, "jvp"),
-            _reverse(prim),
             _rule(prim, "batch"),
             *_targets(prim),
             _bound(prim.name),
         )
         for prim in sorted(every_operation(), key=lambda prim: prim.name)
     ]
-    head = ("name", "form", "forward", "reverse", "vmap", "processor", "GPU", "ULP")
-    return _page("Operations", _ABOUT_OPERATIONS, _table("18 12 16 16 14 9 9 6", head, rows))
+    head = ("name", "form", "derivative", "vmap", "processor", "GPU", "ULP")
+    return _page("Operations", _ABOUT_OPERATIONS, _table("20 14 22 18 10 10 6", head, rows))
 
 
 def every_operation() -> list[Primitive]:
@@ -147,12 +153,6 @@ def _rule(prim: Primitive, slot: str) -> str:
     return f"no: {_plain(rule.why)}" if isinstance(rule, Missing) else "yes"
 
 
-def _reverse(prim: Primitive) -> str:
-    """Reverse mode transposes what forward mode makes: the operation itself, if it is linear."""
-    forward = _rule(prim, "jvp")
-    return "yes" if forward == "yes" else forward
-
-
 def _targets(prim: Primitive) -> tuple[str, str]:
     found = _form(prim)
     if found == "none":
@@ -161,7 +161,7 @@ def _targets(prim: Primitive) -> tuple[str, str]:
         return ("host", "host")
     if "Library" not in found:
         return ("kernel", "kernel")
-    return ("library", "library or host")
+    return ("library", "library*")
 
 
 def _bound(name: str) -> str:
