@@ -33,7 +33,7 @@ def track(measured):
 def main():
     """Track, compare errors, draw."""
     rng = np.random.default_rng(5)
-    place = (12 * np.sin(np.arange(150) / 18) ** 3).astype(np.float32)
+    place = (12 * np.sin(np.arange(150) / 20)).astype(np.float32)
     measured = place + rng.normal(0, NOISE**0.5, 150).astype(np.float32)
     mean, spread = map(np.asarray, track(measured))
     assert np.std(mean - place) < 0.6 * np.std(measured - place)

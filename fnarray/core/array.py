@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -203,6 +204,11 @@ class ArrayImpl(Array):
         room = width - len(body.rsplit("\n", 1)[-1]) - len("Array(" if "\n" not in body else "")
         gap = " " if len(tail) + 2 <= room else "\n" + " " * len("Array(")
         return f"Array({body},{gap}{tail}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the elements as printed, under dtype, shape and size."""
+        about = f"{self.aval.str_short()}, {self.nbytes:,} bytes"
+        return f"<small>{escape(about)}</small><pre>{escape(str(self))}</pre>"
 
     def __iter__(self):
         if not self.shape:

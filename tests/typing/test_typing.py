@@ -59,3 +59,16 @@ def test_accepted_uses_run() -> None:
     spec.loader.exec_module(module)
     assert path.read_text(encoding="utf-8").count("\nassert_type(") >= 100
     assert isinstance(module.x, Array)
+
+
+def test_notebooks_show_arrays_and_graphs() -> None:
+    """As HTML, in which what is a sign of HTML's is escaped; graphs say which line is whose."""
+    shown = jnp.ones((2, 2))._repr_html_()
+    assert "float32[2,2], 16 bytes" in shown
+    assert "[1. 1.]" in shown
+    graph = fnarray.make_jaxpr(lambda x: jnp.where(x < 1, x, 0))(1.0)
+    shown = graph._repr_html_()
+    assert "lt" in shown
+    assert "x &lt; 1" in shown
+    assert "<1" not in shown
+    assert "test_typing.py" in shown
