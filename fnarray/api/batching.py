@@ -97,7 +97,7 @@ def vmap(
                 "tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
             )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
-                out = fun(*a, **k)
+                out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, out_spec))
             _check_results(fun, outs)

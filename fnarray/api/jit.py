@@ -147,8 +147,8 @@ class Jitted(Generic[P, R]):
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
                 if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]
-                    data = [a._data for a in args]
+                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]  # pyright: ignore
+                    data = [a._data for a in args]  # pyright: ignore[reportAttributeAccessIssue]
                 else:
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
