@@ -10,7 +10,7 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 from typing import Any as _Any
 
 # Not late: the submodule of this name would take the place of the object.
@@ -20,7 +20,7 @@ from .core import hooks as _hooks
 from .core.lazy import load as _load
 from .core.lazy import surface as _surface
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
         ad_checkpoint,
@@ -222,8 +222,9 @@ _MISSING = {
     "use fnarray.grad, fnarray.jvp and fnarray.vjp": "ad",
 }
 
-__getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES, _MISSING)
-__all__ = sorted({*_names, "cache_info", "config"})  # pyright: ignore[reportUnsupportedDunderAll]
+if not _typing.TYPE_CHECKING:  # for whom any name would be one of ours
+    __getattr__, __dir__, _names = _surface(__name__, _HOMES, _MODULES, _MISSING)
+    __all__ = sorted({*_names, "cache_info", "config"})
 
 
 def _operators() -> None:

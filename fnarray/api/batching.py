@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from ..control.admission import admit
 from ..control.refs import refs_given
@@ -19,15 +19,18 @@ from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
 from ..transforms.batch import Axis, batch
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Return ``fun`` mapped over axes of its arguments.
 
     Parameters
@@ -94,7 +97,7 @@ def vmap(
                 "tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
             )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
-                out = fun(*a, **k)
+                out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, out_spec))
             _check_results(fun, outs)

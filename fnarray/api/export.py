@@ -43,7 +43,9 @@ from .trees import decoded_tree, encoded_tree
 
 _MAGIC = b"fnarray program\n"
 #: Of the form of the bytes, and of how a program is called.
+#: The oldest form of exported programs that is read.
 minimum_supported_calling_convention_version = 1
+#: The form that exported programs are written in.
 maximum_supported_calling_convention_version = 1
 _PLATFORMS = ("cpu", "cuda", "gpu")
 _CUSTOM = ("custom_jvp_call", "custom_vjp_call")

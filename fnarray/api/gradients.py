@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -23,6 +23,46 @@ from .derivatives import (
     inputs,
     without_tracers,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+#: Of the argument, and so of its gradient: that of a tree is such a tree, of arrays.
+X = TypeVar("X")
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[X, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[R, X]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[X, P], tuple[R, A]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[tuple[R, A], X]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[R, Any]]: ...
 
 
 def value_and_grad(
@@ -71,6 +111,40 @@ def value_and_grad(
         return _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs)
 
     return value_and_gradient
+
+
+@overload
+def grad(
+    fun: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], X]: ...
+
+
+@overload
+def grad(
+    fun: Callable[Concatenate[X, P], tuple[Any, A]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[X, A]]: ...
+
+
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]: ...
 
 
 def grad(

@@ -7,7 +7,18 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)  # fmt: skip
 
 import numpy as np
 
@@ -44,6 +55,10 @@ from .recorded import Recorder
 
 if TYPE_CHECKING:
     from .stages import Lowered, TracedFunction
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
@@ -84,7 +99,7 @@ class Programs:
         self.guards = Guards()
 
 
-class Jitted:
+class Jitted(Generic[P, R]):
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
@@ -95,7 +110,7 @@ class Jitted:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         statics: StaticSpec,
         donated: tuple[int, ...],
         inline: bool,
@@ -119,7 +134,7 @@ class Jitted:
         self._calls = self._programs.calls
         self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: traced and compiled at the first call of each signature.
 
         Raises
@@ -132,15 +147,16 @@ class Jitted:
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
                 if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]
-                    data = [a._data for a in args]
+                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]  # pyright: ignore
+                    data = [a._data for a in args]  # pyright: ignore[reportAttributeAccessIssue]
                 else:
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
                     run = self._calls[config.trace_token, number, *[x.aval for x in leaves]]
                     data = [x._data for x in leaves]
-            except (AttributeError, KeyError, ValueError):
-                # Called below, outside: an error must not show this one as its context.
+            except (AttributeError, KeyError, TypeError, ValueError):
+                # Keys have no aval, by a TypeError. Called below, outside: an error must not show
+                # this one as its context.
                 run, data = None, []
             if run is not None:
                 return run(*data)
@@ -315,6 +331,14 @@ class Jitted:
 
     # ---- as a Python object ----
 
+    @overload
+    def __get__(self, obj: None, objtype: Any = None) -> Jitted[P, R]: ...
+
+    @overload
+    def __get__(
+        self: Jitted[Concatenate[Any, Q], R], obj: object, objtype: Any = None
+    ) -> Callable[Q, R]: ...
+
     def __get__(self, obj: Any, objtype: Any = None) -> Any:
         return self if obj is None else types.MethodType(self, obj)
 
@@ -352,6 +376,32 @@ class PlacedJitted(Jitted):
 
 
 # ---- the decorator -------------------------------------------------------------------------------
+
+
+class _Options(TypedDict, total=False):
+    """What `jit` takes beside the function, for its overloads."""
+
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: devices.Device | None
+    backend: str | None
+    inline: bool
+    effects: Effects | None
+    in_shardings: Any
+    out_shardings: Any
+    abstracted_axes: Any
+    compiler_options: dict[str, Any] | None
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(
@@ -416,7 +466,9 @@ def jit(
     ValueError
         An argument named static or donated does not exist, or is both.
     """
-    options = {k: v for k, v in locals().items() if k != "fun" and v not in (None, False)}
+    # By identity: `static_argnums=0` equals False.
+    given = {k: v for k, v in locals().items() if k != "fun"}
+    options = {k: v for k, v in given.items() if v is not None and v is not False}
     if fun is None:
         return functools.partial(jit, **options)
     if not callable(fun):

@@ -24,6 +24,7 @@ from ..runtime.dispatch import (
     executable_on_gpu,
 )
 
+#: Options by their names; each must be one that this compiler knows.
 CompilerOptions = dict[str, str | bool]
 
 

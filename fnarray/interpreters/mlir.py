@@ -15,6 +15,7 @@ from ..extend._primitive import Primitive
 
 __all__ = ["LoweringRule", "LoweringRuleContext", "lower_fun", "register_lowering"]
 
+#: A function that says how a primitive lowers.
 LoweringRule = Callable[..., Any]
 
 

@@ -6,11 +6,11 @@ Names are imported when they are first used. Arrays get their operators and meth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from ..core.lazy import surface as _surface
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # ruff: noqa: F403 - the modules say in __all__ what is public
     from . import fft as fft
     from . import linalg as linalg
@@ -137,4 +137,5 @@ _HOMES = {
     """,
 }
 
-__getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")  # pyright: ignore[reportUnsupportedDunderAll]
+if not _typing.TYPE_CHECKING:  # for whom any name would be one of ours
+    __getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")

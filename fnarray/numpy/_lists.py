@@ -50,7 +50,9 @@ __all__ = [
     "unravel_index",
 ]
 
+#: An index as a tuple: ``index_exp[1:3, ...]`` is ``(slice(1, 3), Ellipsis)``.
 index_exp = np.index_exp
+#: An index as a value: ``s_[1:3]`` is ``slice(1, 3)``.
 s_ = np.s_
 
 

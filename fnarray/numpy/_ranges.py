@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -112,6 +112,20 @@ def _arange_dtype(values: list[Any]) -> np.dtype:
     if dtype == np.bool_:
         raise TypeError("numpy.arange: bounds must be numbers, got bool.")
     return dtype
+
+
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False,
+    dtype: DTypeLike = None, axis: int = 0, *, device: Any = None,
+) -> Array: ...  # fmt: skip
+
+
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, retstep: Literal[True],
+    dtype: DTypeLike = None, axis: int = 0, device: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
 
 
 @replayed

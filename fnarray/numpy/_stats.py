@@ -107,7 +107,8 @@ def cov(
     if X.shape[0] == 0:
         return lax.full((0, 0), 0, X.dtype)
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
-    w, a = None, None
+    w: Any = None
+    a: Any = None
     if fweights is not None:
         w = _weights("fweights", fweights, X.shape[1])
         if w.dtype.kind not in "iu":

@@ -47,6 +47,7 @@ __all__ = [
 
 Axes = tuple[int, ...]
 #: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``.
+#: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``: which axes are paired.
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -131,6 +132,7 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
+#: What stands for the precision of a product.
 PrecisionLike = (
     None
     | str

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
 
+R = TypeVar("R")
 IMPLEMENTATIONS: Final = ("threefry2x32",)
 
 
@@ -121,7 +122,10 @@ class PRNGKeyArray(Overlay):
             f"{self.shape}). Use random.key_data(key) for the words."
         )
 
-    where_from = __array__ = lambda self, *args, **kwargs: self.aval
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.aval
+
+    where_from = __array__
 
     def __len__(self) -> int:
         if not self.shape:
@@ -149,7 +153,7 @@ class PRNGKeyArray(Overlay):
         return (*index, slice(None)) if len(boxed) < len(index) else index
 
     @property
-    def at(self) -> _At:
+    def at(self) -> _At:  # pyright: ignore
         """``keys.at[index].set(others)`` returns keys with some replaced."""
         return _At(self)
 
@@ -175,7 +179,7 @@ class PRNGKeyArray(Overlay):
     def __reduce__(self) -> tuple[Any, ...]:
         return wrap, (self._base,)
 
-    def reshape(self, *shape: Any, order: str = "C") -> PRNGKeyArray:
+    def reshape(self, *shape: Any, order: str = "C") -> PRNGKeyArray:  # pyright: ignore
         """Keys in another shape; one size may be -1."""
         sizes = cast("Any", shape[0]) if len(shape) == 1 and np.iterable(shape[0]) else shape
         if order != "C":
@@ -183,11 +187,11 @@ class PRNGKeyArray(Overlay):
         known = np.empty(self.shape, np.bool_).reshape(sizes).shape
         return wrap(lax.reshape(self._base, (*known, 2)))
 
-    def flatten(self, order: str = "C") -> PRNGKeyArray:
+    def flatten(self, order: str = "C") -> PRNGKeyArray:  # pyright: ignore
         """Keys along one axis."""
         return self.reshape(-1, order=order)
 
-    ravel = flatten
+    ravel = flatten  # pyright: ignore[reportAssignmentType]
 
     def transpose(self, *axes: Any) -> PRNGKeyArray:
         """Keys with their axes permuted, or reversed where no order is given."""
@@ -213,12 +217,12 @@ class PRNGKeyArray(Overlay):
         axes = axis if np.iterable(axis) else (axis,)
         return wrap(lax.squeeze(self._base, [operator.index(a) % self.ndim for a in axes]))
 
-    def take(self, indices: Any, axis: int | None = None) -> PRNGKeyArray:
+    def take(self, indices: Any, axis: int | None = None) -> PRNGKeyArray:  # pyright: ignore
         """Keys at indices along an axis, or of the flattened keys."""
         keys = self.flatten() if axis is None else self
         return wrap(jnp.take(keys._base, indices, axis=operator.index(axis or 0) % keys.ndim))
 
-    def copy(self) -> PRNGKeyArray:
+    def copy(self) -> PRNGKeyArray:  # pyright: ignore
         """Equal keys in memory of their own."""
         return wrap(lax.copy(self._base))
 
@@ -350,7 +354,7 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
     return words
 
 
-def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
+def sampler(body: Callable[..., R]) -> Callable[..., R]:
     """Make a random function of one that takes the words of a checked key.
 
     The face also takes ``out_sharding``, for compatibility: arrays live on one device.
@@ -358,7 +362,7 @@ def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
     name = body.__name__
 
     @wraps(body)
-    def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+    def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> R:
         return body(words_of(name, key), *args, **kwargs)
 
     shown = signature(body)
