@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 Effects = Literal["error", "warn", "off"]
+PRNGImpl = Literal["threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"]
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
 ]
@@ -153,7 +154,7 @@ class Config(threading.local):
     default_matmul_precision: MatmulPrecision | None = _row(
         None, "Precision of products that name none.", traced=True
     )
-    default_prng_impl: Literal["threefry2x32"] = _row(
+    default_prng_impl: PRNGImpl = _row(
         "threefry2x32", "Generator behind random.key and random.PRNGKey.", traced=True
     )
     threefry_partitionable: bool = _row(
@@ -432,8 +433,8 @@ def default_matmul_precision(value: MatmulPrecision | None) -> _Setting:
     return _Setting("default_matmul_precision", value)
 
 
-def default_prng_impl(value: Literal["threefry2x32"]) -> _Setting:
-    """Generator behind new random keys in this thread and block."""
+def default_prng_impl(value: PRNGImpl) -> _Setting:
+    """Generator behind new keys, and keys without a type, in this thread and block."""
     return _Setting("default_prng_impl", value)
 
 

@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from ..control.loop import *
     from ..control.scan import *
     from ..control.solve import *
+    from ..ops.bit_generator import *
     from ..ops.bitwise import *
     from ..ops.collective import *
     from ..ops.contract import *
@@ -43,17 +44,20 @@ if _TYPE_CHECKING:
     from ..ops.window import *
     from . import linalg as linalg
     from ._ragged import *
+    from ._rng import *
     from ._sharding import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
     "._ragged": "ragged_dot",
+    "._rng": "rng_uniform",
     "._sharding": "with_sharding_constraint",
     "..control.associative": "associative_scan",
     "..control.cond": "cond platform_dependent switch",
     "..control.loop": "fori_loop while_loop",
     "..control.scan": "map scan",
     "..control.solve": "custom_linear_solve custom_root",
+    "..ops.bit_generator": "RandomAlgorithm rng_bit_generator",
     "..ops.bitwise": """
         bitwise_and bitwise_not bitwise_or bitwise_xor clz eq ge gt le lt mulhi ne
         population_count shift_left shift_right_arithmetic shift_right_logical
@@ -118,9 +122,7 @@ _MORE = "..control.call ..control.custom ..control.lanes .linalg"
 
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
-    "its bits are the hardware's: use fnarray.random, whose bits are the key's": """
-        RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p
-    """,
+    "it is no operation of its own: rng_uniform calls the host": "rng_uniform_p",
     "effects are ordered by the program; there are no tokens": """
         after_all after_all_p create_token create_token_p
     """,
