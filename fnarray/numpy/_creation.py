@@ -202,7 +202,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Make an array of a value; arrays stay as they are.
+    """Make an array of a value; arrays stay as they are, unless a copy is asked for.
 
     Parameters are those of `array`; ``copy=False`` is refused where a copy is needed.
 
@@ -215,7 +215,8 @@ def asarray(
         raise ValueError(
             "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
         )
-    return array(a, dtype, bool(copy), order)
+    out = array(a, dtype, bool(copy), order)
+    return lax.copy(out) if copy and out is a else out
 
 
 @moving
