@@ -36,9 +36,9 @@ from ..ops.kit.canonical import as_array
 from ..transforms.graphs import recorded
 from .derivatives import vjp
 from .encoding import Unencodable, decoded_array, decoded_graph, encoded_array, encoded_graph
-from .generalize import at_sizes, choices, generalized
+from .generalize import at_sizes, choices, formulas, generalized
 from .jit import Jitted, jit
-from .sizes import SymbolicArray, found_sizes, sized
+from .sizes import Shapes, SymbolicArray, found_sizes, sized
 from .trees import decoded_tree, encoded_tree
 
 _MAGIC = b"fnarray program\n"
@@ -334,10 +334,9 @@ def export(
         The function is not jitted, or a platform unknown. When called: symbolic sizes are of
         different scopes.
     InconclusiveDimensionOperation
-        When called: what the function does depends on symbolic sizes in more than sizes. A
-        function that branches on a symbolic size in ways that the constraints do not decide raises
-        it, or, where the size went through other functions first, is exported for what it does at
-        the sizes tried: 37 to 1021, or what the constraints allow.
+        When called: what the function does depends on symbolic sizes in more than sizes, or it
+        branches on one, of an argument or of what it computes, in ways that the constraints do
+        not decide.
     """
     if not isinstance(fun_jit, Jitted):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r}")
@@ -353,7 +352,7 @@ def export(
         scope = _scope_of(fun_jit, leaves) if any(symbolic) else None
         names = names_of(x.shape for x, s in zip(leaves, symbolic, strict=True) if s)
         sizes = choices(names, scope)
-        ts = [_traced(fun_jit, args, kwargs, leaves, c) for c in sizes]
+        ts = _all_traced(fun_jit, args, kwargs, leaves, sizes, scope)
         if ts[0].written_refs is not None:
             raise NotImplementedError(
                 f"export: {fun_name(fun_jit)} takes Refs, which belong to this process. Pass their "
@@ -380,6 +379,27 @@ def _scope_of(fun: Any, leaves: Sequence[Any]) -> SymbolicScope:
     return first.scope
 
 
+def _all_traced(
+    fun: Any,
+    args: tuple,
+    kwargs: dict[str, Any],
+    leaves: Sequence[Any],
+    sizes: Sequence[Mapping[str, int]],
+    scope: SymbolicScope | None,
+) -> list[Traced]:
+    """Trace at each choice of the sizes; the last one knows what all sizes are formulas of."""
+    if scope is None:
+        return [_traced(fun, args, kwargs, leaves, sizes[0])]
+    shapes, ts = Shapes(scope), []
+    *most, last = sizes
+    for choice in most:
+        with shapes.noted():
+            ts.append(_traced(fun, args, kwargs, leaves, choice))
+    with shapes.asked(formulas(most[1:]), last):
+        ts.append(_traced(fun, args, kwargs, leaves, last))
+    return ts
+
+
 def _traced(
     fun: Any, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any], sizes: Mapping[str, int]
 ) -> Traced:
@@ -399,12 +419,17 @@ def _traced(
     @functools.wraps(inner)
     def asked(*a: Any, **k: Any) -> Any:
         found, spec = tree.flatten_spec(fun._split(a, k)[:2])
-        dyn, dyn_kw = cast("tuple[Any, Any]", spec.unflatten(map(sized, found, leaves)))
+        dyn, dyn_kw = cast("tuple[Any, Any]", spec.unflatten(map(_named, found, leaves)))
         full_args, full_kwargs = with_statics(dyn, dyn_kw, signature.statics)
         return inner(*full_args, **full_kwargs)
 
     with effects_scope(fun._effects or config.effects):
         return trace(inner, signature, user="export", call=asked)
+
+
+def _named(tracer: Any, spec: Any) -> Any:
+    """Return an argument that knows its symbolic sizes."""
+    return sized(tracer, getattr(spec, "shape", ()))
 
 
 def _exported(
