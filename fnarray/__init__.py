@@ -186,7 +186,7 @@ _HOMES = {
 }
 _MODULES = """
     ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
-    dtypes errors example_libraries experimental export extend flatten_util interpreters lax nn
+    dtypes errors example_libraries experimental export extend ffi flatten_util interpreters lax nn
     numpy ops purity random ref scipy sharding stages test_util tree tree_util typing
 """
 
