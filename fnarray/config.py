@@ -37,8 +37,10 @@ __all__ = [
     "disable_jit",
     "effects",
     "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "explain_cache_misses",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -156,6 +158,12 @@ class Config(threading.local):
     )
     default_prng_impl: PRNGImpl = _row(
         "threefry2x32", "Generator behind random.key and random.PRNGKey.", traced=True
+    )
+    enable_custom_prng: bool = _row(
+        False, "Let random.PRNGKey make keys with a type, as random.key does.", traced=True
+    )
+    legacy_prng_key: Literal["allow", "warn", "error"] = _row(
+        "allow", "What random functions do with keys that have no type.", traced=True
     )
     threefry_partitionable: bool = _row(
         True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
@@ -436,6 +444,16 @@ def default_matmul_precision(value: MatmulPrecision | None) -> _Setting:
 def default_prng_impl(value: PRNGImpl) -> _Setting:
     """Generator behind new keys, and keys without a type, in this thread and block."""
     return _Setting("default_prng_impl", value)
+
+
+def enable_custom_prng(value: bool = True) -> _Setting:
+    """Let `random.PRNGKey` make keys with a type, in this thread and block."""
+    return _Setting("enable_custom_prng", value)
+
+
+def legacy_prng_key(value: Literal["allow", "warn", "error"]) -> _Setting:
+    """Choose what random functions do with keys that have no type, in this thread and block."""
+    return _Setting("legacy_prng_key", value)
 
 
 def default_device(value: object) -> _Setting:

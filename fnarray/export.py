@@ -12,6 +12,7 @@ from .api.export import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
 from .api.export import symbolic_args_specs as symbolic_args_specs
+from .api.safety import DisabledSafetyCheck as DisabledSafetyCheck
 from .api.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from .api.trees import register_pytree_node_serialization as register_pytree_node_serialization
 from .core.dims import SymbolicScope as SymbolicScope

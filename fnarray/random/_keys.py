@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -354,6 +355,8 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> tuple[Any, str]:
     elif isinstance(key, Array | np.ndarray | np.generic | int | float | complex):
         impl = config.default_prng_impl
         check_keys(f"random.{name}", key, GENERATORS[impl].words)
+        if config.legacy_prng_key != "allow":
+            _legacy(name)
         words = cast("Any", key)
     else:
         raise TypeError(
@@ -366,6 +369,17 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> tuple[Any, str]:
             "Use fnarray.vmap for batching."
         )
     return words, impl
+
+
+def _legacy(name: str) -> None:
+    """Warn of, or refuse, a key without a type, as configured."""
+    text = (
+        f"random.{name}: Legacy uint32 key array passed as key to a random function. Make keys by "
+        'random.key(seed); or config.update("legacy_prng_key", "allow").'
+    )
+    if config.legacy_prng_key == "error":
+        raise ValueError(text)
+    warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -440,8 +454,13 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """Make a key without its type: the uint32 array of its words. Errors as `key`."""
-    return _seeded("PRNGKey", seed, check_impl(impl))
+    """Make a key without its type, the uint32 array of its words, unless configured otherwise.
+
+    See `key`, and the setting ``enable_custom_prng``.
+    """
+    impl = check_impl(impl)
+    words = _seeded("PRNGKey", seed, impl)
+    return wrap(words, impl) if config.enable_custom_prng else words
 
 
 def _returned(like: Any, words: Any) -> Any:
