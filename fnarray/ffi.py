@@ -155,8 +155,8 @@ def ffi_call(
             "are not there. Transpose the arrays, or pass attributes by name."
         )
     several = isinstance(result_shape_dtypes, Sequence)
-    specs = list(result_shape_dtypes) if several else [result_shape_dtypes]
-    specs = [ShapeDtypeStruct(s.shape, s.dtype) for s in specs]
+    asked = list(result_shape_dtypes) if several else [result_shape_dtypes]
+    specs: list[Any] = [ShapeDtypeStruct(s.shape, s.dtype) for s in asked]
     aliases = dict(input_output_aliases or {})
 
     def call(*args: Any, **attrs: Any) -> Any:
@@ -170,7 +170,9 @@ def ffi_call(
         def run(*arrays: Any) -> Any:
             ins = [np.asarray(x, order="C") for x in arrays]
             shapes = _batched(specs, ins, args)
-            outs = [np.empty(shape, s.dtype) for shape, s in zip(shapes, specs, strict=True)]
+            outs = [
+                np.empty(shape, np.dtype(s.dtype)) for shape, s in zip(shapes, specs, strict=True)
+            ]
             for i, k in aliases.items():
                 outs[k] = ins[i] = ins[i].copy()
             if target.api_version:

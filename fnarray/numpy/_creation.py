@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from .. import lax
+from ..api.batching import vmap
 from ..core.array import Array, ArrayImpl, aval_of, from_numpy
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
@@ -281,20 +283,23 @@ def _full_width(dtype: DTypeLike) -> np.dtype:
 
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Array:
-    """Call a function on the coordinates of a shape's elements, given as whole arrays.
+) -> Any:
+    """Call a function on the coordinates of each of a shape's elements, as `vmap` does.
 
     Parameters
     ----------
     function : callable
-        ``function(i, j, ..., **kwargs)``; elementwise.
+        ``function(i, j, ..., **kwargs)`` of scalars. Arrays that it returns have the shape's axes
+        in front, each of several.
     shape : sequence of int
     dtype : dtype-like
         Of the coordinates.
     """
     sizes = canonical_shape("fromfunction", shape)
-    grid = [lax.broadcasted_iota(dtype, sizes, i) for i in range(len(sizes))]
-    return broadcast_to("fromfunction", as_array(function(*grid, **kwargs)), sizes)
+    mapped = partial(function, **kwargs)
+    for i in reversed(range(len(sizes))):
+        mapped = vmap(mapped, tuple(0 if k == i else None for k in range(len(sizes))))
+    return mapped(*(lax.iota(canonicalize_dtype(dtype), n) for n in sizes))
 
 
 # ---- filled ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..config import config, default_prng_impl, threefry_partitionable
+from ..config import PRNGImpl, config, default_prng_impl, threefry_partitionable
 from ..core import hooks
 from ..core.array import Array
 from ..core.avals import ShapedArray
@@ -87,7 +87,7 @@ def _one(key: Any, alpha: Array, log_space: bool) -> Array:
 
 @lru_cache(maxsize=256)
 def _graph(
-    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool, impl: str
+    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool, impl: PRNGImpl
 ) -> ClosedGraph:
     """Return the program that draws one number after the other, each from a key of its own."""
 
