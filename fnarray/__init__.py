@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
         experimental,
         export,
         extend,
+        ffi,
         flatten_util,
         interpreters,
         lax,

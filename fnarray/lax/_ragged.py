@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..control.scan import scan
@@ -132,16 +132,14 @@ def ragged_dot_general(
         raise NotImplementedError(
             "lax.ragged_dot_general: group_offset must be None. Slice rhs instead."
         )
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = (
-        tuple(tuple(map(int, side)) for side in part) for part in dot
-    )
     if len(ragged) != 1:
         raise ShapeError(
             f"lax.ragged_dot_general: one axis of lhs must be ragged, got {tuple(ragged)}."
         )
+    numbers = tuple(tuple(tuple(map(int, side)) for side in part) for part in dot)
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     options = {"precision": precision, "preferred_element_type": preferred_element_type}
     (axis,) = ragged
-    numbers = ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
     if axis in lhs_batch:
         return contract.dot_general(lhs, rhs, numbers, **options)
     contracted = axis in lhs_contract
@@ -150,12 +148,31 @@ def ragged_dot_general(
             "lax.ragged_dot_general: rhs has one axis of groups where a free axis is ragged, and "
             f"none where a contracted one is, got {tuple(grouped)}."
         )
-    of_kind = (
-        lhs_contract
-        if contracted
-        else tuple(i for i in range(lhs.ndim) if i not in (*lhs_contract, *lhs_batch))
-    )
-    lead = (*lhs_batch, *(i for i in of_kind if of_kind.index(i) < of_kind.index(axis)))
+    free = tuple(i for i in range(lhs.ndim) if i not in (*lhs_contract, *lhs_batch))
+    of_kind = lhs_contract if contracted else free
+    part = _parts(lhs, sizes, axis, (*lhs_batch, *of_kind[: of_kind.index(axis)]))
+    groups = shape.iota("int32", sizes.shape[-1])
+
+    def alone(_: None, g: Any) -> tuple[None, Array]:
+        return None, contract.dot_general(part(g), rhs, numbers, **options)
+
+    if contracted:
+        return scan(alone, None, groups)[1]
+    (at,) = grouped
+    moved = [tuple(i - (i > at) for i in side) for side in (rhs_contract, rhs_batch)]
+    fitting = ((lhs_contract, moved[0]), (lhs_batch, moved[1]))
+
+    def added(total: Any, g: Any) -> tuple[Array, None]:
+        own = dynamic.dynamic_index_in_dim(rhs, g, at, keepdims=False)
+        one = contract.dot_general(part(g), own, fitting, **options)
+        return (one if total is None else elementwise.add(total, one)), None
+
+    first = added(None, groups[0])[0]
+    return scan(added, full(first.shape, 0, first.dtype), groups)[0]
+
+
+def _parts(lhs: Array, sizes: Array, axis: int, lead: tuple[int, ...]) -> Callable[[Any], Array]:
+    """Return what gives the part of an operand that belongs to a group, with zeros elsewhere."""
     ends = cumulative.cumsum(sizes, sizes.ndim - 1)
     starts = elementwise.sub(ends, sizes)
     if sizes.ndim > 1 and sizes.shape[:-1] != tuple(lhs.shape[i] for i in lead):
@@ -167,35 +184,16 @@ def ragged_dot_general(
     row = shape.broadcasted_iota(sizes.dtype, lhs.shape, axis)
     zero = full(lhs.shape, 0, lhs.dtype)
 
-    def part(group: Any) -> Any:
+    def part(group: Any) -> Array:
         first, end = (
-            shape.broadcast_in_dim(index_in_dim(x, group), lhs.shape, places)
+            shape.broadcast_in_dim(
+                dynamic.dynamic_index_in_dim(x, group, x.ndim - 1, keepdims=False),
+                lhs.shape,
+                places,
+            )
             for x in (starts, ends)
         )
         inside = bitwise.bitwise_and(bitwise.ge(row, first), bitwise.lt(row, end))
         return select(inside, lhs, zero)
 
-    def index_in_dim(x: Array, group: Any) -> Array:
-        return dynamic.dynamic_index_in_dim(x, group, x.ndim - 1, keepdims=False)
-
-    groups = shape.iota("int32", sizes.shape[-1])
-    if contracted:
-        dots = scan(
-            lambda _, g: (None, contract.dot_general(part(g), rhs, numbers, **options)),
-            None,
-            groups,
-        )
-        return dots[1]
-    (at,) = grouped
-    moved = tuple(tuple(i - (i > at) for i in side) for side in (rhs_contract, rhs_batch))
-    numbers = ((lhs_contract, moved[0]), (lhs_batch, moved[1]))
-
-    def of(g: Any) -> Array:
-        own = dynamic.dynamic_index_in_dim(rhs, g, at, keepdims=False)
-        return contract.dot_general(part(g), own, numbers, **options)
-
-    def add(total: Array, g: Any) -> tuple[Array, None]:
-        return elementwise.add(total, of(g)), None
-
-    start = of(groups[0])
-    return scan(add, full(start.shape, 0, start.dtype), groups)[0]
+    return part

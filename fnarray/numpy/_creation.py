@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from .. import lax
-from ..api.batching import vmap
 from ..core.array import Array, ArrayImpl, aval_of, from_numpy
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
@@ -41,7 +39,6 @@ __all__ = [
     "from_dlpack",
     "frombuffer",
     "fromfile",
-    "fromfunction",
     "fromiter",
     "fromstring",
     "full",
@@ -279,27 +276,6 @@ def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = ""
 
 def _full_width(dtype: DTypeLike) -> np.dtype:
     return np.dtype(getattr(dtype, "dtype", dtype))
-
-
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Any:
-    """Call a function on the coordinates of each of a shape's elements, as `vmap` does.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(i, j, ..., **kwargs)`` of scalars. Arrays that it returns have the shape's axes
-        in front, each of several.
-    shape : sequence of int
-    dtype : dtype-like
-        Of the coordinates.
-    """
-    sizes = canonical_shape("fromfunction", shape)
-    mapped = partial(function, **kwargs)
-    for i in reversed(range(len(sizes))):
-        mapped = vmap(mapped, tuple(0 if k == i else None for k in range(len(sizes))))
-    return mapped(*(lax.iota(canonicalize_dtype(dtype), n) for n in sizes))
 
 
 # ---- filled ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import pytest
 
 import fnarray
 import fnarray.custom_batching
+from fnarray import export
 from fnarray import numpy as jnp
 
 LINES = """
@@ -74,3 +75,17 @@ def test_a_rule_for_each_of_two_transforms():
     assert fnarray.grad(f)(0.0, 1.0) == 1.0
     with pytest.raises(AttributeError, match="has no attribute 'defother'"):
         _ = f.defother
+
+
+def test_functions_of_the_package_are_exported_as_they_are():
+    """A function of `fnarray.numpy` needs no jit, as JAX's are compiled already."""
+    x = np.array([0.1, 0.2], np.float32)
+    program = export.deserialize(export.export(jnp.sin)(x).serialize())
+    np.testing.assert_allclose(program.call(x), np.sin(x), rtol=1e-6)
+
+
+def test_in_asks_for_an_element():
+    """``x in array`` compares with every element."""
+    x = jnp.arange(6).reshape(2, 3)
+    assert 5 in x
+    assert 6 not in x
