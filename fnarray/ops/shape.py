@@ -129,7 +129,7 @@ def broadcast_in_dim(
     dims = canonical_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
         return operand
-    if list(dims) != sorted(dims) and len(set(dims)) == len(dims) == np.ndim(operand):
+    if list(dims) != sorted(dims) and len(set(dims)) == len(dims):
         order = sorted(range(len(dims)), key=dims.__getitem__)
         operand, dims = transpose(operand, order), tuple(sorted(dims))
     return bind(broadcast_in_dim_p, operand, shape=shape, broadcast_dimensions=dims)
