@@ -36,6 +36,7 @@ if _typing.TYPE_CHECKING:
         experimental,
         export,
         extend,
+        ffi,
         flatten_util,
         interpreters,
         lax,
@@ -84,6 +85,8 @@ if _typing.TYPE_CHECKING:
     from .api.derivatives import linear_transpose as linear_transpose
     from .api.derivatives import linearize as linearize
     from .api.derivatives import vjp as vjp
+    from .api.environment import print_environment_info as print_environment_info
+    from .api.gradients import fwd_and_bwd as fwd_and_bwd
     from .api.gradients import grad as grad
     from .api.gradients import value_and_grad as value_and_grad
     from .api.jacobians import hessian as hessian
@@ -113,8 +116,10 @@ if _typing.TYPE_CHECKING:
         disable_jit,
         effects,
         enable_checks,
+        enable_custom_prng,
         enable_x64,
         explain_cache_misses,
+        legacy_prng_key,
         log_compiles,
         numpy_dtype_promotion,
         numpy_rank_promotion,
@@ -162,19 +167,21 @@ _HOMES = {
     """,
     ".api.batching": "vmap",
     ".api.derivatives": "jvp linear_transpose linearize vjp",
-    ".api.gradients": "grad value_and_grad",
+    ".api.gradients": "fwd_and_bwd grad value_and_grad",
     ".api.jacobians": "hessian jacfwd jacobian jacrev",
     ".api.jit": "jit",
     ".api.parallel": "pmap shard_map",
+    ".api.environment": "print_environment_info",
     ".api.tracing": """
         ensure_compile_time_eval eval_shape make_jaxpr named_call named_scope typeof
     """,
     ".config": """
         check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans default_device
-        default_matmul_precision default_prng_impl disable_jit effects enable_checks enable_x64
-        explain_cache_misses log_compiles numpy_dtype_promotion numpy_rank_promotion
-        threefry_partitionable transfer_guard transfer_guard_device_to_device
-        transfer_guard_device_to_host transfer_guard_host_to_device
+        default_matmul_precision default_prng_impl disable_jit effects enable_checks
+        enable_custom_prng enable_x64 explain_cache_misses legacy_prng_key log_compiles
+        numpy_dtype_promotion numpy_rank_promotion threefry_partitionable transfer_guard
+        transfer_guard_device_to_device transfer_guard_device_to_host
+        transfer_guard_host_to_device
     """,
     ".control.callback": "io_callback pure_callback",
     ".control.checkpoint": "checkpoint remat",
@@ -193,7 +200,7 @@ _HOMES = {
 }
 _MODULES = """
     ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
-    dtypes errors example_libraries experimental export extend flatten_util interpreters lax nn
+    dtypes errors example_libraries experimental export extend ffi flatten_util interpreters lax nn
     numpy ops profiler purity random ref scipy sharding stages test_util testing tree tree_util
     typing
 """
@@ -210,15 +217,11 @@ _MISSING = {
     """,
     "use shard_map with in_specs and out_specs": "smap",
     "arrays are freed when nobody refers to them, and are not listed": "live_arrays",
-    "use vjp, whose result is a function": "fwd_and_bwd",
-    "keys are told apart by their type alone; fnarray lint finds keys that are used twice": """
-        debug_key_reuse enable_custom_prng legacy_prng_key
-    """,
+    "fnarray lint finds keys that are used twice": "debug_key_reuse",
     "all memory is the host's": "memory",
     "use jit, and check_tracer_leaks": "no_tracing",
     "softmax has one derivative": "softmax_custom_jvp",
     "it is Pallas's; slice with lax.dynamic_slice": "ds",
-    "use fnarray.__version__ and fnarray.devices()": "print_environment_info",
     "use fnarray.grad, fnarray.jvp and fnarray.vjp": "ad",
 }
 

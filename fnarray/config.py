@@ -37,8 +37,10 @@ __all__ = [
     "disable_jit",
     "effects",
     "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "explain_cache_misses",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 Effects = Literal["error", "warn", "off"]
+PRNGImpl = Literal["threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"]
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
 ]
@@ -153,8 +156,14 @@ class Config(threading.local):
     default_matmul_precision: MatmulPrecision | None = _row(
         None, "Precision of products that name none.", traced=True
     )
-    default_prng_impl: Literal["threefry2x32"] = _row(
+    default_prng_impl: PRNGImpl = _row(
         "threefry2x32", "Generator behind random.key and random.PRNGKey.", traced=True
+    )
+    enable_custom_prng: bool = _row(
+        False, "Let random.PRNGKey make keys with a type, as random.key does.", traced=True
+    )
+    legacy_prng_key: Literal["allow", "warn", "error"] = _row(
+        "allow", "What random functions do with keys that have no type.", traced=True
     )
     threefry_partitionable: bool = _row(
         True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
@@ -440,9 +449,19 @@ def default_matmul_precision(value: MatmulPrecision | None) -> _Setting:
     return _Setting("default_matmul_precision", value)
 
 
-def default_prng_impl(value: Literal["threefry2x32"]) -> _Setting:
-    """Generator behind new random keys in this thread and block."""
+def default_prng_impl(value: PRNGImpl) -> _Setting:
+    """Generator behind new keys, and keys without a type, in this thread and block."""
     return _Setting("default_prng_impl", value)
+
+
+def enable_custom_prng(value: bool = True) -> _Setting:
+    """Let `random.PRNGKey` make keys with a type, in this thread and block."""
+    return _Setting("enable_custom_prng", value)
+
+
+def legacy_prng_key(value: Literal["allow", "warn", "error"]) -> _Setting:
+    """Choose what random functions do with keys that have no type, in this thread and block."""
+    return _Setting("legacy_prng_key", value)
 
 
 def default_device(value: object) -> _Setting:

@@ -78,6 +78,12 @@ class _Custom(Generic[P, R]):
             PACKAGE
         )
 
+    def __getattr__(self, name: str) -> Any:
+        # What the function beneath is declared by, such as def_vmap of a custom_vmap.
+        if name.startswith("def") and hasattr(vars(self).get("fun"), name):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def admitted(self, fun: Callable[..., Any]) -> Any:
         """Check the function or a rule; enter the result while it runs."""
         return contextlib.nullcontext() if self.ours else admit(fun, self.kind)

@@ -158,10 +158,10 @@ class ArrayImpl(Array):
         return bool(self._data)
 
     def __int__(self) -> int:
-        return int(self._scalar("int"))
+        return int(self._real_scalar("int"))
 
     def __float__(self) -> float:
-        return float(self._scalar("float"))
+        return float(self._real_scalar("float"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar("complex"))
@@ -172,6 +172,14 @@ class ArrayImpl(Array):
                 f"only integer arrays of rank 0 can be an index, got {self.aval.str_short()}"
             )
         return int(self._data)
+
+    def _real_scalar(self, kind: str) -> Any:
+        if self._data.dtype.kind == "c":
+            raise TypeError(
+                f"a complex number does not convert to Python {kind}, got {self.aval.str_short()}. "
+                "Use x.real."
+            )
+        return self._scalar(kind)
 
     def _scalar(self, kind: str) -> Any:
         if self._data.ndim:

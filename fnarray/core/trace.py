@@ -35,6 +35,8 @@ from .surgery import closed_over_nothing
 
 class _State(threading.local):
     trace: Trace | None = None
+    #: Set while somebody watches what traces make: called with each tracer, for one in its place.
+    watch: Callable[[JitTracer], JitTracer] | None = None
 
 
 state = _State()
@@ -256,7 +258,8 @@ class GraphTrace(Trace):
 
     def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
         """Return a tracer for a new input."""
-        return JitTracer(self, Var(aval), origin)
+        tracer = JitTracer(self, Var(aval), origin)
+        return tracer if state.watch is None else state.watch(tracer)
 
     def atom(self, x: Any) -> Atom:
         """Return the operand that stands for a value."""
@@ -317,6 +320,8 @@ class GraphTrace(Trace):
         outvars = tuple(map(Var, avals)) if many else (Var(avals),)
         self.eqns.append(Eqn(prim, atoms, outvars, params, source))
         tracers = [JitTracer(self, v, source) for v in outvars]
+        if state.watch is not None:
+            tracers = list(map(state.watch, tracers))
         return tracers if many else tracers[0]
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:

@@ -53,7 +53,7 @@ _HOMES = {
     "._complex_parts": "conj conjugate imag real",
     "._creation": """
         array asarray astype copy empty empty_like from_dlpack frombuffer fromfile
-        fromfunction fromiter fromstring full full_like ones ones_like zeros zeros_like
+        fromiter fromstring full full_like ones ones_like zeros zeros_like
     """,
     "._cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "._dtypes": """
@@ -130,7 +130,7 @@ _HOMES = {
         multiply negative not_equal positive pow power remainder right_shift sign square
         subtract true_divide
     """,
-    "._vectorize": "vectorize",
+    "._vectorize": "fromfunction vectorize",
     "._windows": """
         bartlett blackman convolve correlate diff ediff1d gradient hamming hanning interp
         kaiser trapezoid unwrap

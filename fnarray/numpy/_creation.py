@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -39,7 +39,6 @@ __all__ = [
     "from_dlpack",
     "frombuffer",
     "fromfile",
-    "fromfunction",
     "fromiter",
     "fromstring",
     "full",
@@ -202,7 +201,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Make an array of a value; arrays stay as they are.
+    """Make an array of a value; arrays stay as they are, unless a copy is asked for.
 
     Parameters are those of `array`; ``copy=False`` is refused where a copy is needed.
 
@@ -215,7 +214,8 @@ def asarray(
         raise ValueError(
             "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
         )
-    return array(a, dtype, bool(copy), order)
+    out = array(a, dtype, bool(copy), order)
+    return lax.copy(out) if copy and out is a else out
 
 
 @moving
@@ -276,24 +276,6 @@ def fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = ""
 
 def _full_width(dtype: DTypeLike) -> np.dtype:
     return np.dtype(getattr(dtype, "dtype", dtype))
-
-
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Array:
-    """Call a function on the coordinates of a shape's elements, given as whole arrays.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(i, j, ..., **kwargs)``; elementwise.
-    shape : sequence of int
-    dtype : dtype-like
-        Of the coordinates.
-    """
-    sizes = canonical_shape("fromfunction", shape)
-    grid = [lax.broadcasted_iota(dtype, sizes, i) for i in range(len(sizes))]
-    return broadcast_to("fromfunction", as_array(function(*grid, **kwargs)), sizes)
 
 
 # ---- filled ------------------------------------------------------------------------------------

@@ -167,6 +167,11 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     return device_put(self, device)
 
 
+def _contains(self: Array, item: Any) -> bool:
+    """Say whether any element equals a number."""
+    return bool(_found("any")(_found("equal")(self, item)))
+
+
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     """Return the namespace of the array API standard: ``fnarray.numpy``."""
     if api_version is not None and api_version not in _API_VERSIONS:
@@ -203,6 +208,7 @@ def _methods() -> dict[str, Any]:
         "clone": lambda self: lax_copy(self),
         "view": _view,
         "to_device": _to_device,
+        "__contains__": _contains,
         "__round__": _round,
         "__array_namespace__": _namespace,
         "on_device_size_in_bytes": lambda self: self.nbytes,

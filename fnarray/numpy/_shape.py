@@ -295,11 +295,11 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 @moving
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """Return arrays stretched to their common shape, each in its own dtype."""
     arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
     shape = lax.broadcast_shapes(*(np.shape(x) for x in arrays))
-    return [as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays]
+    return tuple(as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays)
 
 
 # --- order of axes ------------------------------------------------------------------------------

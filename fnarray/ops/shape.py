@@ -117,8 +117,8 @@ def broadcast_in_dim(
     shape : sequence of int
         Of the result.
     broadcast_dimensions : sequence of int
-        For each axis of the operand, in increasing order, the axis of the result it lies along.
-        Axes of size 1 stretch.
+        For each axis of the operand the axis of the result it lies along; out of order, axes are
+        exchanged. Axes of size 1 stretch.
 
     Raises
     ------
@@ -129,6 +129,9 @@ def broadcast_in_dim(
     dims = canonical_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
         return operand
+    if list(dims) != sorted(dims) and len(set(dims)) == len(dims):
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = transpose(operand, order), tuple(sorted(dims))
     return bind(broadcast_in_dim_p, operand, shape=shape, broadcast_dimensions=dims)
 
 

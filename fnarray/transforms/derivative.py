@@ -48,6 +48,11 @@ class DerivativeTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes, which the value may know more of than their number."""
+        return self.primal.shape
+
     def where_from(self) -> str:
         """Say where the value came from."""
         primal = self.primal
