@@ -55,3 +55,43 @@ def prepare(graph: ClosedGraph) -> None:
 def compiled_call(graph: ClosedGraph, args: Sequence[Any]) -> Sequence[Any]:
     """Run a closed graph on NumPy arrays; returns NumPy arrays."""
     return _bound("compiled_call")(graph, args)
+
+
+def place_of(sharding: Any, rank: int) -> Any:
+    """Return what a sharding says of the type of arrays of a rank: a `Place`, or None."""
+    return _bound("mesh").place_of(sharding, rank)
+
+
+def sharding_of_type(aval: Any) -> Any:
+    """Return how arrays of a type are cut, as a sharding."""
+    return _bound("ambient").sharding_of_type(aval)
+
+
+def cut_eqn(trace: Any, prim: Any, atoms: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Return the operands and the avals of the results of an equation on arrays of a mesh."""
+    return _bound("cutting").cut_eqn(trace, prim, atoms, params)
+
+
+def placed_as(x: Any, aval: Any) -> Any:
+    """Return a value on a mesh as an aval says."""
+    return _bound("cutting").placed_as(x, aval)
+
+
+def evaluate_placed(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply an operation to arrays of which it is said where they are."""
+    return _bound("places").evaluate(prim, args, params)
+
+
+def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function, and return its result on the device, or cut, as is said."""
+    return _bound("resharding").cut_as(where, f, *args, **kwargs)
+
+
+def placed_like(x: Any, like: Any) -> Any:
+    """Return an array of an array's shape, where that is."""
+    return _bound("resharding").placed_like(x, like)
+
+
+def placed_result(x: Any) -> Any:
+    """Return an array of a type that is cut, on the devices of its mesh."""
+    return _bound("places").of_type(x)

@@ -56,6 +56,11 @@ class located:  # noqa: N801, a context manager, lighter than a generator's
         _told.source = self.saved
 
 
+def is_told() -> bool:
+    """Whether it is said where operations are from: a program is run again."""
+    return _told.source is not None
+
+
 #: Files and folders whose lines are no user's.
 _excluded: tuple[str, ...] = (PACKAGE,)
 

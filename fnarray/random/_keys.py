@@ -17,6 +17,7 @@ from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
+from ..core.hooks import cut_as
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
@@ -353,12 +354,14 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
 def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
     """Make a random function of one that takes the words of a checked key.
 
-    The face also takes ``out_sharding``, for compatibility: arrays live on one device.
+    The face also takes ``out_sharding``: how the draws are cut over the devices of a mesh.
     """
     name = body.__name__
 
     @wraps(body)
     def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if out_sharding is not None:
+            return cut_as(out_sharding, face, key, *args, **kwargs)
         return body(words_of(name, key), *args, **kwargs)
 
     shown = signature(body)

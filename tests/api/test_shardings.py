@@ -31,7 +31,7 @@ def mesh():
     """Return a mesh of two devices."""
     if len(devices()) < 2:
         fnarray.config.update("num_cpu_devices", 8)
-    return fnarray.make_mesh((2,), ("rows",), devices=devices()[:2])
+    return fnarray.make_mesh((2,), ("rows",), (AxisType.Auto,), devices=devices()[:2])
 
 
 def test_the_mesh_about_a_program(mesh):
@@ -48,19 +48,22 @@ def test_the_mesh_about_a_program(mesh):
     assert get_mesh().empty
     with pytest.raises(ValueError, match="Enter one"):
         reshard(jnp.asarray(X), P("rows"))
-    with pytest.raises(TypeError, match="expected a Mesh"):
+    with pytest.raises(ValueError, match="expected a Mesh"):
         set_mesh(3)
 
 
 def test_kinds_of_axes(mesh):
     """Meshes know who cuts along their axes, show it, and differ by it."""
     explicit = Mesh(mesh.devices, ("rows",), (AxisType.Explicit,))
-    assert repr(explicit) == "Mesh('rows': 2, axis_types=(Explicit,))"
+    assert str(explicit) == "Mesh('rows': 2, axis_types=(Explicit,))"
     assert explicit != mesh
     assert mesh.axis_types == (AxisType.Auto,)
     with pytest.raises(ValueError, match="axis_types"):
         Mesh(mesh.devices, ("rows",), (AxisType.Auto, AxisType.Auto))
-    assert auto_axes(lambda x: x + 1, out_sharding=P())(1) == 2
+    with pytest.raises(ValueError, match="no mesh about the program"):
+        auto_axes(lambda x: x + 1, out_sharding=P())(1)
+    with set_mesh(explicit):
+        assert auto_axes(lambda x: x + 1, out_sharding=P())(1) == 2
 
 
 def test_results_are_where_they_are_asked_for(mesh):
