@@ -12,6 +12,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
+from ..core.source import user_source
 from ..core.tangents import chosen
 from ..core.trace import Trace, Tracer, state
 from ..ops.kit.calls import moveaxis
@@ -81,6 +82,8 @@ def vmap(
             axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
         batched = [a is not None for a in axes]
+        if any(isinstance(x, Array) and x.aval.place is not None for x in arrays):
+            _check_cut_alike(fun, arrays, axes)
         batches = [
             x if a is None else moveaxis(x, a % x.ndim, 0)
             for x, a in zip(arrays, axes, strict=True)
@@ -111,6 +114,22 @@ def vmap(
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _check_cut_alike(
+    fun: Callable[..., Any], arrays: Sequence[Any], axes: Sequence[int | None]
+) -> None:
+    """Raise unless mapped axes are cut along the same axes of a mesh."""
+    found = {
+        x.aval.cuts[a]
+        for x, a in zip(arrays, axes, strict=True)
+        if a is not None and isinstance(x, Array)
+    }
+    if len(found) > 1:
+        raise ValueError(
+            f"vmap: mapped away dimension of inputs passed to {fun_text(fun)} should be sharded "
+            f"the same, at {user_source()}. Got {sorted(found)}. Use fnarray.reshard."
+        )
 
 
 def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -21,7 +21,7 @@ from ..core.source import is_told, user_source
 from ..core.surgery import says_places
 from ..core.trace import state, wrap
 from ..ops.cutting import RULES, Case, cut_results, result_types
-from ..ops.placing import constraint_p, reshard_p
+from ..ops.placing import constraint_p, inspect_p, reshard_p
 from ..runtime.mesh import Mesh, current_mesh, mesh_for
 from ..runtime.placed import PlacedArray, placement_of
 from ..runtime.spec import NamedSharding, PartitionSpec, Sharding
@@ -64,7 +64,7 @@ def _sharding(mesh: Mesh, aval: ShapedArray, cuts: Cuts) -> NamedSharding:
     """Return a result's sharding: what its type says, and the cuts along other axes."""
     explicit = set(mesh.explicit_axes)
     spec = [
-        (*typed, *(n for n in names if n not in explicit))
+        (*typed, *(n for n in names if n not in explicit and n not in typed))
         for typed, names in zip(aval.cuts, cuts, strict=True)
     ]
     if not explicit:  # as a compiler says it, which cannot tell the rank
@@ -97,6 +97,10 @@ def _cut_results(
         return [params["cuts"] if where is None else cuts_of(where, outs[0].ndim)]
     if prim is constraint_p:
         return [cuts_of(params["sharding"], outs[0].ndim)]
+    if prim is inspect_p:
+        mesh = mesh_for(tuple(sizes.items()))
+        params["callback"](_sharding(mesh, ins[0], cuts[0]))
+        return []
     if prim.word or prim.name == "optimization_barrier":
         return list(cuts)
     if prim.name not in RULES:

@@ -18,7 +18,7 @@ from ..core.keep import kept_with
 from ..core.source import user_source
 from ..core.trace import Tracer, bind
 from ..ops.kit.calls import permute, reshape
-from ..ops.placing import reshard_p
+from ..ops.placing import constrained, reshard_p
 from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
 from ..runtime.device import devices
 from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
@@ -99,7 +99,8 @@ def shard_map(
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid, manual, check_vma)
         operands = [
-            _split(_untyped(x), grid, s) for x, s in zip(operands, layout.places, strict=True)
+            _split(_whole(x, grid, s), grid, s)
+            for x, s in zip(operands, layout.places, strict=True)
         ]
 
         def results(t: Traced) -> Any:
@@ -115,7 +116,7 @@ def shard_map(
             t, _, outs, specs = run_shards("shard_map", f, signature, operands, layout, results)
         return t.out_spec.unflatten(
             [
-                _whole(x, grid, s, aval, f)
+                _put_together(x, grid, s, aval, f)
                 for x, s, aval in zip(outs, specs, t.out_avals, strict=True)
             ]
         )
@@ -321,7 +322,14 @@ def _untyped(x: Any) -> Any:
     return x
 
 
-def _whole(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f: Any) -> Any:
+def _whole(x: Any, grid: Mesh, spec: PartitionSpec) -> Any:
+    """Return an argument that is to be split; its cotangent will be cut as it is."""
+    if isinstance(x, Tracer) and grid.auto_axes:
+        x = constrained(x, NamedSharding(grid, spec))
+    return _untyped(x)
+
+
+def _put_together(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f: Any) -> Any:
     """Return a result put together, and say how it is cut."""
     x = _joined(_untyped(x), grid, spec, f)
     if any(aval.cuts):

@@ -203,6 +203,8 @@ class ShapeDtypeStruct:
     ----------
     shape : sequence of int
     dtype : dtype-like
+    sharding : Sharding or PartitionSpec, optional
+        How it is cut.
     weak_type : bool, optional
     """
 
@@ -212,7 +214,7 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         self.dtype = as_dtype(dtype)
         self.weak_type = weak_type
-        self.sharding = sharding
+        self.sharding = None if sharding is None else hooks.named("ShapeDtypeStruct", sharding)
 
     @property
     def ndim(self) -> int:
@@ -232,11 +234,13 @@ class ShapeDtypeStruct:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
             (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+            and self.sharding == other.sharding
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash((self.shape, self.dtype, self.weak_type, self.sharding))
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        where = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"

@@ -87,6 +87,16 @@ def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return _bound("resharding").cut_as(where, f, *args, **kwargs)
 
 
+def named(what: str, where: Any) -> Any:
+    """Return the sharding that a spec stands for, on the mesh about the program."""
+    return _bound("resharding").named(what, where)
+
+
+def put(x: Any, where: Any) -> Any:
+    """Return an array said to be somewhere."""
+    return _bound("resharding").moved(x, where, "sharding_constraint")
+
+
 def placed_like(x: Any, like: Any) -> Any:
     """Return an array of an array's shape, where that is."""
     return _bound("resharding").placed_like(x, like)

@@ -163,7 +163,7 @@ def _without(graph: Graph) -> Graph:
     for eqn in graph.eqns:
         ins = tuple(map(read, eqn.invars))
         if eqn.primitive.word:
-            new[eqn.outvars[0]] = ins[0]
+            new.update(zip(eqn.outvars, ins, strict=False))
             continue
         params = {k: param(v) for k, v in eqn.params.items()}
         eqns.append(Eqn(eqn.primitive, ins, tuple(map(made, eqn.outvars)), params, eqn.source))

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from ..core import hooks
 from ..core.avals import Cuts, ShapedArray, place
 from ..core.forms import Map
-from ..core.primitive import Primitive
-from ..core.trace import bind
+from ..core.primitive import Missing, Primitive
+from ..core.trace import Tracer, bind
 from .collective import psum_p
 from .kit.registry import register
 from .kit.rules import LINEAR
@@ -20,6 +21,7 @@ __all__ = [
     "OWN_TYPES",
     "constrained",
     "constraint_p",
+    "inspect_p",
     "placed_as",
     "pvary_p",
     "reshard_p",
@@ -99,17 +101,35 @@ constraint_p = register(
         form=_form,
         word=True,
         jvp=LINEAR,
-        transpose=lambda ct, x, **params: [bind(constraint_p, ct, **params)],
+        transpose=lambda ct, x, **params: [constrained(ct, **params)],
         batch=_constrained_batch,
     )
 )
 
+#: A function that is told how a value is cut, once its program is compiled.
+inspect_p = register(
+    Primitive(
+        "inspect_sharding",
+        aval=lambda x, *, callback: (),
+        eval=lambda x, *, callback: (),
+        form=_form,
+        word=True,
+        jvp=lambda primals, tangents, **params: (bind(inspect_p, *primals, **params), []),
+        transpose=Missing("it has no result"),
+        batch=lambda size, xs, batched, **params: (bind(inspect_p, *xs, **params), ()),
+        effects=("inspect_sharding",),
+        multiple_results=True,
+    )
+)
+
 #: Operations whose rules for types say where their results are.
-OWN_TYPES = frozenset((pvary_p, reshard_p, constraint_p))
+OWN_TYPES = frozenset((pvary_p, reshard_p, constraint_p, inspect_p))
 
 
 def constrained(x: Any, sharding: Any) -> Any:
-    """Return what is being traced, said to be somewhere."""
+    """Return a value said to be somewhere."""
+    if not isinstance(x, Tracer):
+        return hooks.put(x, sharding)
     return bind(constraint_p, x, sharding=sharding)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config, override
+from ..core.source import user_source
 from .device import Device, devices
 
 
@@ -316,8 +317,9 @@ def make_mesh(
     count = prod(axis_shapes)
     if count > len(pool):
         raise ValueError(
-            f"make_mesh: number of devices {len(pool)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)}. Set FNARRAY_NUM_CPU_DEVICES or config.num_cpu_devices."
+            f"make_mesh: Number of devices {len(pool)} must be >= the product of mesh_shape "
+            f"{tuple(axis_shapes)}, at {user_source()}. Set FNARRAY_NUM_CPU_DEVICES or "
+            "config.num_cpu_devices."
         )
     return Mesh(
         np.array(pool[:count], dtype=object).reshape(tuple(axis_shapes)), axis_names, axis_types

@@ -196,7 +196,6 @@ class SingleDeviceSharding(Sharding):
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"
 
 
-@frozen
 class NamedSharding(Sharding):
     """An array cut along the axes of a mesh.
 
@@ -204,6 +203,8 @@ class NamedSharding(Sharding):
     ----------
     mesh : Mesh
     spec : PartitionSpec
+    memory_kind : str, optional
+        Accepted for compatibility: all memory is the host's.
 
     Raises
     ------
@@ -211,11 +212,23 @@ class NamedSharding(Sharding):
         The spec names an axis that the mesh does not have, or one twice.
     """
 
-    mesh: Mesh
-    spec: PartitionSpec
+    __slots__ = ("_hash", "mesh", "spec")
 
-    def __post_init__(self) -> None:
-        check_spec(self.mesh, self.spec)
+    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None):
+        check_spec(mesh, spec)
+        self.mesh, self.spec = mesh, spec
+        self._hash = hash((mesh, spec))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return NamedSharding, (self.mesh, self.spec)
 
     def _assignment(self) -> list[Device]:
         return list(self.mesh.devices.flat)
