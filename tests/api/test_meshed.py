@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -14,17 +13,9 @@ import pytest
 import fnarray
 from fnarray.config import effects, scoped
 
-from .meshed_cases import CASES, outcome
+from .meshed_cases import CASES, KEPT, outcome, read
 
-
-@pytest.fixture(scope="module")
-def jax_on_eight(tmp_path_factory):
-    """JAX's results by program, from a process of its own, which has eight devices."""
-    path = tmp_path_factory.mktemp("meshed") / "results.pkl"
-    command = [sys.executable, "-m", "tests.api.meshed_cases", str(path)]
-    root = str(Path(__file__).parents[2])
-    subprocess.run(command, check=True, cwd=root, env={**os.environ, "PYTHONPATH": root})
-    return pickle.loads(path.read_bytes())
+WANTED = read(KEPT)
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +26,10 @@ def eight_devices():
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("wrong")])
-def test_as_jax(name, jax_on_eight):
+def test_as_jax(name):
     """Values, types as they print, and specs are JAX's."""
     texts, said, values = outcome(fnarray, name)
-    want_texts, want_said, want_values = jax_on_eight[name]
+    want_texts, want_said, want_values = WANTED[name]
     assert texts == want_texts
     assert said == want_said
     for got, want in zip(values, want_values, strict=True):
@@ -46,9 +37,25 @@ def test_as_jax(name, jax_on_eight):
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n.startswith("wrong")])
-def test_what_is_wrong(name, jax_on_eight):
+def test_what_is_wrong(name):
     """What JAX refuses is refused, by an error of the same name, which says where."""
     error = outcome(fnarray, name)
     assert isinstance(error, Exception)
-    assert jax_on_eight[name][0] in [c.__name__ for c in type(error).__mro__], error
+    assert WANTED[name][0] in [c.__name__ for c in type(error).__mro__], error
     assert "meshed_cases.py" in str(error)
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_jax_gives(tmp_path):
+    """The file that the others compare with is the installed JAX's."""
+    path, root = tmp_path / "found.npz", str(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "tests.api.meshed_cases", str(path)]
+    subprocess.run(command, check=True, cwd=root, env={**os.environ, "PYTHONPATH": root})
+    found = read(path)
+    assert found.keys() == WANTED.keys()
+    for name, entry in found.items():
+        assert entry[:2] == WANTED[name][:2], name
+        for got, want in zip(
+            *(e[2] if len(e) > 2 else [] for e in (entry, WANTED[name])), strict=True
+        ):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
