@@ -77,8 +77,9 @@ def _known_one(sharding: NamedSharding, rank: int, given: Sequence[Sharding | No
     """Return an operand's sharding that says the same, if there is one: it is kept as it was."""
     if not sharding.mesh.explicit_axes:
         for other in given:
-            same = isinstance(other, NamedSharding) and other.mesh == sharding.mesh
-            if same and len(other.spec) <= rank and other.is_equivalent_to(sharding, rank):
+            if not isinstance(other, NamedSharding) or other.mesh != sharding.mesh:
+                continue
+            if len(other.spec) <= rank and other.is_equivalent_to(sharding, rank):
                 return other
     return sharding
 

@@ -7,7 +7,7 @@ cut of the same graph is the same object, so that what was derived or compiled o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .avals import ShapedArray
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects, subgraphs
@@ -156,10 +156,12 @@ def _without(graph: Graph) -> Graph:
             return _without(value)
         if isinstance(value, ShapedArray):
             return _plain(value)
-        return tuple(map(param, value)) if type(value) is tuple else value
+        if type(value) is tuple:
+            return tuple(map(param, cast("tuple[Any, ...]", value)))
+        return value
 
     constvars, invars = tuple(map(made, graph.constvars)), tuple(map(made, graph.invars))
-    eqns = []
+    eqns: list[Eqn] = []
     for eqn in graph.eqns:
         ins = tuple(map(read, eqn.invars))
         if eqn.primitive.word:

@@ -5,7 +5,6 @@ All devices share the host's memory, so an array that is cut is an array, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,8 @@ class PlacedArray(ArrayPlaced):
     def __copy__(self) -> PlacedArray:
         return PlacedArray(self._data.copy(), self.aval, self.placement)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(ArrayImpl(self._data, self.aval.update(place=None)))
+    def __iter__(self):
+        yield from ArrayImpl(self._data, self.aval.update(place=None))
 
 
 #: One object for each type and place: compared, and hashed, faster than they are.

@@ -214,7 +214,11 @@ class NamedSharding(Sharding):
 
     __slots__ = ("_hash", "mesh", "spec")
 
-    def __init__(self, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None):
+    mesh: Mesh
+    spec: PartitionSpec
+
+    # A mesh without devices will do where types alone are spoken of.
+    def __init__(self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None):
         check_spec(mesh, spec)
         self.mesh, self.spec = mesh, spec
         self._hash = hash((mesh, spec))
