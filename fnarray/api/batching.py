@@ -82,8 +82,6 @@ def vmap(
             axes = _past_words(axes, (args, kwargs))
         axis = Axis(size_of("vmap", fun, arrays, axes, axis_size, args, kwargs), axis_name)
         batched = [a is not None for a in axes]
-        if any(isinstance(x, Array) and x.aval.place is not None for x in arrays):
-            _check_cut_alike(fun, arrays, axes)
         batches = [
             x if a is None else moveaxis(x, a % x.ndim, 0)
             for x, a in zip(arrays, axes, strict=True)
@@ -117,9 +115,11 @@ def vmap(
 
 
 def _check_cut_alike(
-    fun: Callable[..., Any], arrays: Sequence[Any], axes: Sequence[int | None]
+    what: str, fun: Callable[..., Any], arrays: Sequence[Any], axes: Sequence[int | None]
 ) -> None:
     """Raise unless mapped axes are cut along the same axes of a mesh."""
+    if not any(isinstance(x, Array) and x.aval.place is not None for x in arrays):
+        return
     found = {
         x.aval.cuts[a]
         for x, a in zip(arrays, axes, strict=True)
@@ -127,7 +127,7 @@ def _check_cut_alike(
     }
     if len(found) > 1:
         raise ValueError(
-            f"vmap: mapped away dimension of inputs passed to {fun_text(fun)} should be sharded "
+            f"{what}: mapped away dimension of inputs passed to {fun_text(fun)} should be sharded "
             f"the same, at {user_source()}. Got {sorted(found)}. Use fnarray.reshard."
         )
 
@@ -276,6 +276,7 @@ def size_of(
             f"{what} wrapped function must be passed at least one argument containing an array or "
             f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
         )
+    _check_cut_alike(what, fun, arrays, axes)
     sizes = {}
     for k, (x, a) in enumerate(zip(arrays, axes, strict=True)):
         if a is None:

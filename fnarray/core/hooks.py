@@ -77,6 +77,11 @@ def placed_as(x: Any, aval: Any) -> Any:
     return _bound("cutting").placed_as(x, aval)
 
 
+def varied(x: Any, axes: Sequence[Any]) -> Any:
+    """Return a value as one that may differ between devices along axes."""
+    return _bound("cutting").varied(x, axes)
+
+
 def evaluate_placed(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an operation to arrays of which it is said where they are."""
     return _bound("places").evaluate(prim, args, params)

@@ -48,7 +48,7 @@ from .kit.calls import (
     reduce_sum,
 )
 from .kit.canonical import as_array, canonical_axis
-from .kit.registry import register, registry
+from .kit.registry import register
 from .kit.rules import LINEAR, spread
 
 __all__ = [
@@ -296,7 +296,7 @@ def axis_index(axis_name: AxisName) -> Array:
     for name in names:
         index = bind(axis_index_p, axis_name=(name,))
         if name in checked_axes():
-            index = bind(registry["pvary"], index, axes=(name,))
+            index = hooks.varied(index, (name,))
         if total is not None:
             index = add(mul(total, size_of((name,))), index)
         total = index
@@ -340,7 +340,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
                 f"lax.pcast: Unsupported pcast from=varying, to='varying', at {user_source()}: the "
                 f"value, {leaf.aval.str_short()}, varies along {known} already. Name the others."
             )
-        return bind(registry["pvary"], leaf, axes=tuple(checked))
+        return hooks.varied(leaf, checked)
 
     return tree.map(one, x)
 
@@ -348,10 +348,5 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 def pvary(x: Any, axis_name: AxisName) -> Any:
     """Return ``x`` as a value that may differ along axes; those along which it does are skipped."""
     names = bound_names("pvary", axis_name)
-    checked = checked_axes()
-
-    def one(leaf: Any) -> Any:
-        missing = tuple(n for n in names if n in checked and n not in as_array(leaf).aval.vma)
-        return bind(registry["pvary"], as_array(leaf), axes=missing) if missing else leaf
-
-    return tree.map(one, x)
+    checked = [n for n in names if n in checked_axes()]
+    return tree.map(lambda v: hooks.varied(as_array(v), checked), x) if checked else x

@@ -22,9 +22,9 @@ from ..core.primitive import Primitive
 from ..core.source import is_told, user_source
 from ..core.trace import state
 from ..errors import ShardingTypeError
-from .placing import OWN_TYPES, placed_as, pvary_p
+from .placing import OWN_TYPES, placed_as, pvary_p, varied
 
-__all__ = ["Case", "cut_eqn", "cut_results", "placed_as", "result_types"]
+__all__ = ["Case", "cut_eqn", "cut_results", "placed_as", "result_types", "varied"]
 
 Names = tuple[Hashable, ...]
 

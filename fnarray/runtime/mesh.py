@@ -136,6 +136,90 @@ class Grid:
     __repr__ = __str__
 
 
+class AbstractDevice:
+    """A kind of device, of which there need be none here."""
+
+    def __init__(self, device_kind: str, num_cores: int | None = None):
+        self.device_kind, self.num_cores = device_kind, num_cores
+
+    def _key(self) -> Any:
+        return self.device_kind, self.num_cores
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractDevice) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores})"
+
+
+class AbstractMesh(Grid):
+    """Names and sizes of a mesh, without devices.
+
+    Parameters
+    ----------
+    axis_sizes : sequence of int
+    axis_names : sequence of hashable
+    axis_types : sequence of AxisType, optional
+        ``Auto`` by default.
+    """
+
+    __slots__ = ("_sizes", "abstract_device", "axis_names", "axis_types")
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence[Hashable],
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
+        sizes, names = tuple(axis_sizes), tuple(axis_names)
+        if len(sizes) != len(names) or len(set(names)) != len(names):
+            raise ValueError(
+                f"AbstractMesh: there must be a name for each axis, all different, got sizes "
+                f"{sizes} and names {names}."
+            )
+        self._sizes, self.axis_names = sizes, names
+        self.axis_types = types_of(axis_types, len(names))
+        self.abstract_device = abstract_device
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """Sizes in order."""
+        return self._sizes
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> AbstractMesh:
+        """Return the mesh with some of its parts replaced."""
+        return AbstractMesh(
+            self._sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: dict[Hashable, AxisType]) -> AbstractMesh:
+        """Return the mesh with other types of some axes."""
+        return self.update(axis_types=self.types_changed(name_to_type))
+
+    def _key(self) -> Any:
+        return self._sizes, self.axis_names, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
 class Mesh(Grid):
     """Devices on a grid whose axes have names.
 
@@ -198,11 +282,9 @@ class Mesh(Grid):
         return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
 
     @property
-    def abstract_mesh(self) -> Any:
+    def abstract_mesh(self) -> AbstractMesh:
         """The same axes, without devices."""
-        from .ambient import abstract_of
-
-        return abstract_of(self)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
         """Return the mesh with some of its parts replaced."""

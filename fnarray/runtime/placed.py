@@ -70,6 +70,12 @@ def sharding_of(x: Any) -> Sharding:
     """Return where an array is; one of which it is not said is where the program is."""
     if type(x) is PlacedArray:
         return x.placement
+    words = getattr(x, "_base", None)  # of random keys
+    if type(words) is PlacedArray:
+        where = words.placement
+        if isinstance(where, NamedSharding):
+            where = where.update(spec=PartitionSpec(*where.spec[: x.ndim]))
+        return where
     mesh = current_mesh()
     if mesh is not None and type(x) is ArrayImpl:
         return NamedSharding(mesh, PartitionSpec(*(None,) * (x.ndim if mesh.explicit_axes else 0)))

@@ -13,7 +13,8 @@ import pytest
 import fnarray
 from fnarray.config import effects, scoped
 
-from .meshed_cases import CASES, KEPT, outcome, read
+from .meshed_cases import KEPT, outcome, read
+from .meshed_programs import CASES
 
 WANTED = read(KEPT)
 
@@ -42,7 +43,7 @@ def test_what_is_wrong(name):
     error = outcome(fnarray, name)
     assert isinstance(error, Exception)
     assert WANTED[name][0] in [c.__name__ for c in type(error).__mro__], error
-    assert "meshed_cases.py" in str(error)
+    assert "/tests/api/meshed_" in str(error)
 
 
 @pytest.mark.slow
