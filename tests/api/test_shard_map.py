@@ -121,7 +121,7 @@ def test_mesh(mesh):
     assert repr(mesh) == "Mesh(axis_sizes=(2, 4), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
     assert mesh == Mesh(create_device_mesh((2, 4)), ("x", "y"))
     assert hash(mesh) == hash(Mesh(mesh.devices, ("x", "y")))
-    with pytest.raises(ValueError, match="number of devices 8 must be >="):
+    with pytest.raises(ValueError, match="Number of devices 8 must be >="):
         fa.make_mesh((3, 4), ("x", "y"))
     with pytest.raises(ValueError, match="ndim"):
         Mesh(fa.devices(), ("x", "y"))
