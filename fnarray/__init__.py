@@ -72,13 +72,9 @@ if _typing.TYPE_CHECKING:
         host_ids,
         local_device_count,
         local_devices,
-        make_array_from_callback,
-        make_array_from_process_local_data,
-        make_array_from_single_device_arrays,
         process_count,
         process_index,
         process_indices,
-        reshard,
     )
     from .api.batching import vmap as vmap
     from .api.derivatives import jvp as jvp
@@ -95,7 +91,14 @@ if _typing.TYPE_CHECKING:
     from .api.jacobians import jacrev as jacrev
     from .api.jit import jit as jit
     from .api.parallel import pmap as pmap
-    from .api.parallel import shard_map as shard_map
+    from .api.resharding import (  # noqa: F401
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+        reshard,
+    )
+    from .api.shards import shard_map as shard_map
+    from .api.shards import smap as smap
     from .api.tracing import (  # noqa: F401
         ensure_compile_time_eval,
         eval_shape,
@@ -151,26 +154,29 @@ if _typing.TYPE_CHECKING:
     from .runtime.ambient import set_mesh as set_mesh
     from .runtime.device import Device as Device
     from .runtime.device import devices as devices
-    from .runtime.mesh import NamedSharding as NamedSharding
-    from .runtime.mesh import P as P
-    from .runtime.mesh import Shard as Shard
     from .runtime.mesh import make_mesh as make_mesh
+    from .runtime.placed import Shard as Shard
+    from .runtime.spec import NamedSharding as NamedSharding
+    from .runtime.spec import P as P
 
 #: Public names by the module they come from.
 _HOMES = {
     ".api.arrays": """
         block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
         device_put device_put_replicated device_put_sharded effects_barrier host_count host_id
-        host_ids local_device_count local_devices make_array_from_callback
-        make_array_from_process_local_data make_array_from_single_device_arrays process_count
-        process_index process_indices reshard
+        host_ids local_device_count local_devices process_count process_index process_indices
     """,
     ".api.batching": "vmap",
     ".api.derivatives": "jvp linear_transpose linearize vjp",
     ".api.gradients": "fwd_and_bwd grad value_and_grad",
+    ".api.resharding": """
+        make_array_from_callback make_array_from_process_local_data
+        make_array_from_single_device_arrays reshard
+    """,
     ".api.jacobians": "hessian jacfwd jacobian jacrev",
     ".api.jit": "jit",
-    ".api.parallel": "pmap shard_map",
+    ".api.parallel": "pmap",
+    ".api.shards": "shard_map smap",
     ".api.environment": "print_environment_info",
     ".api.tracing": """
         ensure_compile_time_eval eval_shape make_jaxpr named_call named_scope typeof
@@ -196,7 +202,9 @@ _HOMES = {
     ".report.explain": "explain",
     ".runtime.device": "Device devices",
     ".runtime.ambient": "set_mesh",
-    ".runtime.mesh": "NamedSharding P Shard make_mesh",
+    ".runtime.mesh": "make_mesh",
+    ".runtime.placed": "Shard",
+    ".runtime.spec": "NamedSharding P",
 }
 _MODULES = """
     ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
@@ -212,10 +220,9 @@ _MISSING = {
         thread_guard
     """,
     "it converts programs to TensorFlow": "jax2tf_associative_scan_reductions",
-    "types do not say how arrays are cut: values are the same without it": """
+    "it changes which programs types accept, not what they compute": """
         auto_pcast remove_size_one_mesh_axis_from_type
     """,
-    "use shard_map with in_specs and out_specs": "smap",
     "arrays are freed when nobody refers to them, and are not listed": "live_arrays",
     "fnarray lint finds keys that are used twice": "debug_key_reuse",
     "all memory is the host's": "memory",
@@ -243,6 +250,12 @@ _hooks.bind_with(
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
     report=lambda: _load(".report.explain", __name__).report_of,
     prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
+    # What only programs on meshes need: modules.
+    mesh=lambda: _load(".runtime.spec", __name__),
+    ambient=lambda: _load(".runtime.ambient", __name__),
+    cutting=lambda: _load(".ops.cutting", __name__),
+    resharding=lambda: _load(".api.resharding", __name__),
+    places=lambda: _load(".api.places", __name__),
 )
 
 

@@ -172,6 +172,10 @@ class Config(threading.local):
         Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
     ) = _row(None, "What to do about transfers; arrays of the CPU are never transferred.")
     default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
+    mesh: object = _row(None, "Mesh about the program; see `set_mesh`.", traced=True)
+    abstract_mesh: object = _row(
+        None, "Its axes and their types, where they are others than the mesh's own.", traced=True
+    )
     num_cpu_devices: int | None = _row(
         None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
     )
@@ -347,6 +351,13 @@ def _override(name: str, value: Any) -> None:
             mine["trace_token"] = _token(mine)
         else:
             _scoped_threads.pop(id(mine), None)
+
+
+def override(name: str, value: Any) -> Any:
+    """Give a setting a value in this thread from here on; return its value before, to undo it."""
+    before = vars(config).get(name, _ABSENT)
+    _override(name, value)
+    return before
 
 
 def scoped_values() -> list[tuple[str, Any]]:

@@ -337,4 +337,5 @@ class Compiled(Lowered):
 
 def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     """Return an aval as users see it."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    where = None if aval.place is None else aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=aval.weak_type)

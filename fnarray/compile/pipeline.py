@@ -27,6 +27,7 @@ from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
 from ..core.hooks import bound, span
 from ..core.keep import forgotten
+from ..core.surgery import erased
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
@@ -232,6 +233,7 @@ def compile_graph(
     Executable
         Kernels are built at its first run.
     """
+    closed = erased(closed)
     graph = closed.jaxpr
     try:
         key = target, structure(graph), given

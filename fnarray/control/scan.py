@@ -14,6 +14,7 @@ from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.ref import AbstractRef, check_distinct
+from ..core.source import user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
@@ -122,6 +123,11 @@ def _row(aval: Any) -> Any:
     """Return what a turn gets of an operand: a row of an array, or of a Ref."""
     if type(aval) is AbstractRef:
         return AbstractRef(_row(aval.inner_aval))
+    if aval.cuts[0]:
+        raise ValueError(
+            f"lax.scan: 0th dimension of all xs should be replicated, at {user_source()}: turns "
+            f"run along it. Got {aval.str_short()}. Use fnarray.reshard before it."
+        )
     return aval.update(shape=aval.shape[1:])
 
 

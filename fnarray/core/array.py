@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import UnexpectedTracerError
+from . import hooks
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import canonicalize_dtype, dtype_and_weak
 from .hooks import install_operators
@@ -273,12 +274,35 @@ class ArrayImpl(Array):
         """Do nothing: the buffer is freed with its last array."""
 
 
+#: What a compiled function knows an argument by: its type, and where it is said to be if it is.
+ArrayImpl.known_as = ArrayImpl.aval  # type: ignore[attr-defined]
+
+
 class Elsewhere(Exception):
     """An operand lies on another kind of device, where ``run(prim, args, params)`` evaluates."""
 
     def __init__(self, run: Any):
         super().__init__("an array of another device")
         self.run = run
+
+
+class ArrayPlaced(ArrayImpl):
+    """An array of which it is said where it is; base of its class.
+
+    All devices share the host's memory: the elements are where any array's are. What is said is
+    found out for results of operations, too.
+    """
+
+    __slots__ = ()
+
+    def elsewhere(self) -> Elsewhere:
+        """Return what tells an operation that it is said where its operands are."""
+        return Elsewhere(hooks.evaluate_placed)
+
+
+def is_placed(x: Any) -> bool:
+    """Whether it is said where an array is."""
+    return isinstance(x, ArrayPlaced) or (isinstance(x, Array) and x.aval.place is not None)
 
 
 class ArrayElsewhere(Array):

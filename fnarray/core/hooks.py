@@ -110,3 +110,58 @@ def bound(main: Callable[..., Any], labels: Callable[[], Mapping[str, str]]) -> 
     drivers[main] = labels
     for tell in binders:
         tell(main)
+
+
+def place_of(sharding: Any, rank: int) -> Any:
+    """Return what a sharding says of the type of arrays of a rank: a `Place`, or None."""
+    return _bound("mesh").place_of(sharding, rank)
+
+
+def sharding_of_type(aval: Any) -> Any:
+    """Return how arrays of a type are cut, as a sharding."""
+    return _bound("ambient").sharding_of_type(aval)
+
+
+def cut_eqn(trace: Any, prim: Any, atoms: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Return the operands and the avals of the results of an equation on arrays of a mesh."""
+    return _bound("cutting").cut_eqn(trace, prim, atoms, params)
+
+
+def placed_as(x: Any, aval: Any) -> Any:
+    """Return a value on a mesh as an aval says."""
+    return _bound("cutting").placed_as(x, aval)
+
+
+def varied(x: Any, axes: Sequence[Any]) -> Any:
+    """Return a value as one that may differ between devices along axes."""
+    return _bound("cutting").varied(x, axes)
+
+
+def evaluate_placed(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply an operation to arrays of which it is said where they are."""
+    return _bound("places").evaluate(prim, args, params)
+
+
+def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function, and return its result on the device, or cut, as is said."""
+    return _bound("resharding").cut_as(where, f, *args, **kwargs)
+
+
+def named(what: str, where: Any) -> Any:
+    """Return the sharding that a spec stands for, on the mesh about the program."""
+    return _bound("resharding").named(what, where)
+
+
+def put(x: Any, where: Any) -> Any:
+    """Return an array said to be somewhere."""
+    return _bound("resharding").moved(x, where, "sharding_constraint")
+
+
+def placed_like(x: Any, like: Any) -> Any:
+    """Return an array of an array's shape, where that is."""
+    return _bound("resharding").placed_like(x, like)
+
+
+def placed_result(x: Any) -> Any:
+    """Return an array of a type that is cut, on the devices of its mesh."""
+    return _bound("places").of_type(x)

@@ -74,6 +74,11 @@ class scoped:  # noqa: N801, as `located`
         _told.scope = self.saved
 
 
+def is_told() -> bool:
+    """Whether it is said where operations are from: a program is run again."""
+    return _told.source is not None
+
+
 #: Files and folders whose lines are no user's.
 _excluded: tuple[str, ...] = (PACKAGE,)
 

@@ -21,8 +21,17 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from . import lazy
-from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
+from . import hooks, lazy
+from .array import (
+    Array,
+    ArrayElsewhere,
+    ArrayImpl,
+    ArrayPlaced,
+    Elsewhere,
+    asarray,
+    aval_of,
+    stored,
+)
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
@@ -37,6 +46,8 @@ class _State(threading.local):
     trace: Trace | None = None
     #: Set while somebody watches what traces make: called with each tracer, for one in its place.
     watch: Callable[[JitTracer], JitTracer] | None = None
+    #: Whether programs that were accepted run again: how arrays are cut is no error then.
+    accepted: bool = False
 
 
 state = _State()
@@ -314,7 +325,10 @@ class GraphTrace(Trace):
             raise
         except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"lax.{prim}: {error}") from None
-        avals = prim.aval(*(a.aval for a in atoms), **params)
+        if prim.collective is not None or any(a.aval.place is not None for a in atoms):
+            atoms, avals = hooks.cut_eqn(self, prim, atoms, params)
+        else:
+            avals = prim.aval(*(a.aval for a in atoms), **params)
         source = user_source()
         many = prim.multiple_results
         outvars = tuple(map(Var, avals)) if many else (Var(avals),)
@@ -410,6 +424,18 @@ class within:  # noqa: N801
 
     def __exit__(self, *exception: Any) -> None:
         state.trace = self.saved
+
+
+class accepted:  # noqa: N801
+    """Let results be cut somehow for the duration of the block, where it is not said how."""
+
+    __slots__ = ("saved",)
+
+    def __enter__(self) -> None:
+        self.saved, state.accepted = state.accepted, True
+
+    def __exit__(self, *exception: Any) -> None:
+        state.accepted = self.saved
 
 
 class EagerTrace(Trace):
@@ -514,7 +540,7 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
     if type(x) is Literal:
         return x.array()
-    if isinstance(x, ArrayElsewhere):
+    if isinstance(x, ArrayElsewhere | ArrayPlaced):
         raise x.elsewhere()
     try:
         return asarray(x)
@@ -532,4 +558,4 @@ def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
     if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
-    return out
+    return out if aval.place is None else hooks.placed_result(out)

@@ -122,7 +122,7 @@ _HOMES = {
     "..ops.window": "padtype_to_pads reduce_window reduce_window_shape_tuple",
 }
 #: Modules that declare primitives and have no name here.
-_MORE = "..control.call ..control.custom ..control.lanes .linalg"
+_MORE = "..ops.placing ..control.call ..control.custom ..control.lanes .linalg"
 
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
@@ -132,7 +132,7 @@ _MISSING = {
     """,
     "use ppermute": "precv psend",
     "use all_to_all on padded arrays": "ragged_all_to_all ragged_all_to_all_p",
-    "all devices share memory: it is no operation": "device_put_p sharding_constraint_p",
+    "all devices share memory: it is no operation": "device_put_p",
     "windows are selected by reduce_window and its derivative": "select_and_scatter_p",
     "jit is the only stage": "stage stage_p",
 }

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..control.scan import scan
 from ..core.array import Array
+from ..core.hooks import cut_as
 from ..errors import ShapeError
 from ..ops import bitwise, contract, cumulative, dynamic, elementwise, shape
 from ..ops.convert import convert_element_type, select
@@ -48,6 +49,17 @@ def ragged_dot(
     NotImplementedError
         For a ``group_offset``: slice the groups before.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            ragged_dot,
+            lhs,
+            rhs,
+            group_sizes,
+            precision,
+            preferred_element_type,
+            group_offset,
+        )
     lhs, rhs, sizes = map(as_array, (lhs, rhs, group_sizes))
     if group_offset is not None:
         raise NotImplementedError("lax.ragged_dot: group_offset must be None. Slice rhs instead.")

@@ -18,7 +18,6 @@ from ..ops.convert import copy as lax_copy
 from ..ops.kit.calls import convert
 from ..ops.shape import reshape, transpose
 from ..ops.slicing import rev
-from ..runtime.mesh import sharding_of, shards_of
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
@@ -215,7 +214,7 @@ def _methods() -> dict[str, Any]:
         "copy_to_host_async": lambda self: None,
         "platform": lambda self: "gpu" if isinstance(self, ArrayElsewhere) else "cpu",
         "unsafe_buffer_pointer": lambda self: self._data.ctypes.data,
-        "addressable_data": lambda self, index: shards_of(self)[index].data,
+        "addressable_data": lambda self, index: _of_places("shards_of")(self)[index].data,
     }
 
 
@@ -243,6 +242,20 @@ def _matrix_transposed(x: Array) -> Array:
     return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def _of_places(name: str) -> Callable[[Any], Any]:
+    """Return a function of where arrays are, which most programs never ask."""
+
+    def late(x: Any) -> Any:
+        from ..runtime import placed
+
+        return getattr(placed, name)(x)
+
+    return late
+
+
+sharding_of = _of_places("sharding_of")
+
+
 def _device(x: Array) -> Any:
     """The device the array is on; of several, the sharding."""
     where = sharding_of(x)
@@ -259,9 +272,9 @@ def _properties() -> dict[str, property]:
         "flat": property(lambda x: iter(_found("ravel")(x))),
         "device": property(_device),
         "sharding": property(sharding_of),
-        "addressable_shards": property(shards_of),
-        "global_shards": property(shards_of),
-        "committed": property(lambda x: False),
+        "addressable_shards": property(_of_places("shards_of")),
+        "global_shards": property(_of_places("shards_of")),
+        "committed": property(_of_places("is_committed")),
         "is_fully_addressable": property(lambda x: True),
         "is_fully_replicated": property(lambda x: sharding_of(x).is_fully_replicated),
     }

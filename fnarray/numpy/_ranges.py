@@ -21,6 +21,7 @@ from ..core.dtypes import (
     to_inexact,
 )
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
@@ -76,6 +77,9 @@ def arange(
     ZeroDivisionError
         For ``step`` 0.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, arange, start, stop, step, dtype)
     given = [x for x in (start, stop, step) if x is not None]
     for x in given:
         as_operand("arange", x)

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ._at import IndexUpdateHelper
 from ._creation import asarray
@@ -181,6 +182,8 @@ def bincount(
     ConcretizationTypeError
         For a traced array and no ``length``.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, bincount, x, weights, minlength, length=length)
     x = array_of("bincount", x)
     if x.dtype.kind not in "biu":
         raise TypeError(f"numpy.bincount: x must be integers, got dtype {x.dtype}.")

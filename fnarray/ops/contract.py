@@ -27,6 +27,7 @@ from ..core.dtypes import (
 )
 from ..core.forms import Contract
 from ..core.frozen import frozen
+from ..core.hooks import cut_as
 from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
@@ -394,6 +395,16 @@ def dot_general(
     ValueError
         For malformed ``dimension_numbers`` or an unknown precision.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            dot_general,
+            lhs,
+            rhs,
+            dimension_numbers,
+            precision,
+            preferred_element_type,
+        )
     try:
         contract, batch = dimension_numbers
         pairs = tuple(
@@ -439,6 +450,16 @@ def dot(
     ValueError
         For operands that are not vectors or matrices of matching sizes.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            dot,
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     if dimension_numbers is None:
         a, b = aval_of(lhs).shape, aval_of(rhs).shape
         if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):

@@ -14,6 +14,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Iota
+from ..core.hooks import cut_as
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ..errors import ShapeError
@@ -125,6 +126,8 @@ def broadcast_in_dim(
     TypeError
         For dimensions that do not fit.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcast_in_dim, operand, shape, broadcast_dimensions)
     shape = canonical_shape("broadcast_in_dim", shape)
     dims = canonical_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
@@ -138,6 +141,8 @@ def broadcast_in_dim(
 @moving
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes."""
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcast, operand, sizes)
     sizes = canonical_shape("broadcast", sizes)
     shape = aval_of(operand).shape
     n = len(sizes)
@@ -293,6 +298,8 @@ def reshape(
     TypeError
         Where the number of elements differs.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, reshape, operand, new_sizes, dimensions)
     sizes = canonical_shape("reshape", new_sizes)
     dims = None
     if dimensions is not None:
@@ -494,6 +501,8 @@ def broadcasted_iota(
     ValueError
         For an axis that the shape does not have.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcasted_iota, dtype, shape, dimension)
     return bind(
         iota_p,
         dtype=canonicalize_dtype(dtype),

@@ -18,6 +18,7 @@ from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
+from ..core.hooks import cut_as
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
@@ -390,12 +391,14 @@ def _legacy(name: str) -> None:
 def sampler(body: Callable[..., R]) -> Callable[..., R]:
     """Make a random function of one that takes the words of a checked key.
 
-    The face also takes ``out_sharding``, for compatibility: arrays live on one device.
+    The face also takes ``out_sharding``: how the draws are cut over the devices of a mesh.
     """
     name = body.__name__
 
     @wraps(body)
     def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> R:
+        if out_sharding is not None:
+            return cut_as(out_sharding, face, key, *args, **kwargs)
         words, impl = words_of(name, key)
         if impl == config.default_prng_impl:
             return body(words, *args, **kwargs)

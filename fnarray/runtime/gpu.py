@@ -145,7 +145,7 @@ def place_of(leaves: Iterable[Any], what: str) -> Device | None:
     ValueError
         They lie on several devices.
     """
-    from .mesh import PlacedArray, sharding_of
+    from .placed import PlacedArray, sharding_of
 
     places = {x.place: k for k, x in enumerate(leaves) if type(x) is GpuArray}
     if not places:
