@@ -143,7 +143,7 @@ def call_known(
     if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
         if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
             shown = ref.removeprefix("builtins.")
-            engine.report(RULES[code], frame, node, shown)
+            engine.report(RULES[code], frame, node, shown, given=args)
         use_all(engine, args, frame, node)
         return engine.unknown(frame.level)
     if ref in OUT_AT:

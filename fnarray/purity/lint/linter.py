@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from ..findings import Finding, Place
 from ..known import EFFECTS
 from ..rules import RULES
+from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
 from .effects import Effects, FunctionKey, key_of
+from .harm import Doubt
 from .index import Scope
 from .keys import reused
 from .pitfalls import pitfalls
@@ -35,21 +37,25 @@ class Inner:
     around: list[FunctionKey]
     found: list[Finding]
     entered: list[FunctionKey]
+    doubts: list[Doubt] = field(default_factory=list[Doubt])
 
 
 @dataclass
 class Outcome:
     """What one file and those that it imports give; nothing is selected, nothing silenced.
 
+    ``doubts`` are findings that wait for what all files change, and ``part`` is what this one does.
     ``crashes`` are the tracebacks of failures of the linter itself, which are findings besides.
     """
 
     path: str
-    found: list[Finding] = field(default_factory=list)
-    inner: list[Inner] = field(default_factory=list)
-    traced: list[FunctionKey] = field(default_factory=list)
-    entered: list[FunctionKey] = field(default_factory=list)
-    crashes: list[str] = field(default_factory=list)
+    found: list[Finding] = field(default_factory=list[Finding])
+    inner: list[Inner] = field(default_factory=list[Inner])
+    traced: list[FunctionKey] = field(default_factory=list[FunctionKey])
+    entered: list[FunctionKey] = field(default_factory=list[FunctionKey])
+    doubts: list[Doubt] = field(default_factory=list[Doubt])
+    part: Part = NOTHING
+    crashes: list[str] = field(default_factory=list[str])
 
 
 @dataclass
@@ -93,11 +99,16 @@ def conclude(
     there, where it is known who owns what.
     """
     outcomes = list(outcomes)
-    raw = [finding for outcome in outcomes for finding in outcome.found]
+    changed = Changed(outcome.part for outcome in outcomes)
+
+    def settled_of(doubts: Iterable[Doubt]) -> list[Finding]:
+        return [doubt.finding for doubt in doubts if changed.meets(doubt.condition)]
+
+    raw = [f for o in outcomes for f in (*o.found, *settled_of(o.doubts))]
     settled = {key for outcome in outcomes for key in (*outcome.traced, *outcome.entered)}
     for inner in (inner for outcome in outcomes for inner in outcome.inner):
         if settled.isdisjoint(inner.around):
-            raw += inner.found
+            raw += [*inner.found, *settled_of(inner.doubts)]
             settled.update(inner.entered)
     places = {(f.file, f.code, f.line) for f in raw}
     raw += [f for f in seen or () if (f.file, f.code, f.line) not in places]
@@ -140,6 +151,7 @@ class Examiner:
 
     def _look(self, source: SourceFile, outcome: Outcome) -> None:
         module = self.project.take(source)
+        outcome.part = part_of(module, self.project.changes(module))
         sites = list(self.finder.find(module))
         roots = _by_node(sites)
         outcome.traced = [key_of(t.scope) for t in roots.values()]
@@ -155,7 +167,7 @@ class Examiner:
             (inner if effects.enclosing(traced.scope) else alone).append(traced)
         for traced in alone:
             with _surviving(outcome, source, traced):
-                outcome.found += effects.check(traced)
+                _share(effects.check(traced), outcome)
         settled = {*outcome.traced, *effects.entered}
         outcome.entered = sorted(effects.entered)
         for traced in inner:
@@ -165,7 +177,17 @@ class Examiner:
                     found = effects.check(traced)
                     new = effects.entered - settled
                     settled |= new
-                    outcome.inner.append(Inner(around, found, sorted(new)))
+                    inside = Inner(around, [], sorted(new))
+                    _share(found, inside)
+                    outcome.inner.append(inside)
+
+
+def _share(found: Iterable[Finding | Doubt], among: Outcome | Inner) -> None:
+    for one in found:
+        if isinstance(one, Doubt):
+            among.doubts.append(one)
+        else:
+            among.found.append(one)
 
 
 @contextmanager
