@@ -51,6 +51,8 @@ def trusts() -> bool:
 class LiveResolver:
     """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
 
+    contexts = 6, 40
+
     def __init__(self) -> None:
         self.guards = Guards()
         self._functions: dict[int, Function] = {}

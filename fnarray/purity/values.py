@@ -228,7 +228,13 @@ def numbered(values: Iterable[Value]) -> Fields:
 
 
 class Resolver(Protocol):
-    """What the engine asks of a front end; None always means "nobody knows"."""
+    """What the engine asks of a front end; None always means "nobody knows".
+
+    ``contexts`` says how often one function is entered with different arguments: with local ones,
+    which can do no harm that was not seen before, and with others.
+    """
+
+    contexts: tuple[int, int]
 
     def lookup(self, function: Function, name: str) -> Value | None:
         """Return what a global, builtin or outer variable of `function` is bound to."""

@@ -53,6 +53,8 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
                 keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
             value = take_element(engine, value, frame)
         keywords[keyword.arg or "**"] = value
+    if not callee.others:
+        return engine.call(callee, args, keywords, frame, node, used=used)
     found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
     return join(found) or engine.unknown(frame.level)
 

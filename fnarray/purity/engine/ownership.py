@@ -29,6 +29,8 @@ def read(engine: Engine, node: ast.expr, frame: Frame) -> Value:
 
 def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
     """Check that an object may be read here."""
+    if value.level != OUTSIDE and not value.others:
+        return
     for one in value.each():
         if one.level != OUTSIDE or one.argument or one.guarded:
             continue

@@ -50,6 +50,8 @@ def ask(
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
+    if value.level != OUTSIDE and value.kind != "instance" and not value.others:
+        return None
     found: list[Value] = []
     for one in value.each():
         custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))

@@ -8,12 +8,13 @@ from dataclasses import replace
 from ..engine.analysis import analyse
 from ..findings import Finding
 from ..law import is_read
+from ..nodes import walk
 from ..values import Function, Value
 from .harm import Doubt, is_passing, is_said_each_time, judged
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
-from .traced import Finder, TracedSite
+from .traced import TracedSite
 
 # Those that do not say what will trace their function, and so may be kept.
 _CUSTOM = frozenset({"custom_jvp", "custom_vjp", "custom_gradient"})
@@ -35,8 +36,8 @@ class Effects:
     ``entered`` are the functions that it came through and that have functions inside of them.
     """
 
-    def __init__(self, finder: Finder) -> None:
-        self.resolver = StaticResolver(finder)
+    def __init__(self, resolver: StaticResolver) -> None:
+        self.resolver = resolver
         self.entered: set[FunctionKey] = set()
         self._seen: dict[tuple[object, ...], list[tuple[Finding | Doubt, bool]]] = {}
 
@@ -119,7 +120,7 @@ class Effects:
         scope = traced.scope.parent
         if not traced.partial or scope is None:
             return []
-        calls = [n for n in ast.walk(traced.site) if isinstance(n, ast.Call) and len(n.args) > 1]
+        calls = [n for n in walk(traced.site) if isinstance(n, ast.Call) and len(n.args) > 1]
         for call in calls:
             if self.resolver.finder.is_partial(call.func, scope):
                 return [self.resolver.of(arg, scope) for arg in call.args[1:]]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ..engine.machine import Evidence
 from ..findings import Finding
+from ..nodes import walk
 from ..values import CONTAINERS, OUTSIDE, Value
 from .changes import Condition, Site, spelled
 from .classes import attributes
@@ -61,22 +62,25 @@ def judged(finding: Finding, evidence: Evidence, resolver: StaticResolver) -> Ve
     if law is None:
         return True
     case = Case(finding, evidence, resolver)
-    return not _is_asked(case) and law(case)
+    verdict = law(case)
+    return verdict and not _is_asked(case) and verdict
 
 
 #: Names of what tells whether a trace is in progress.
 _TELLS = re.compile(r"Tracer\Z|(has|is|in|under|contains)_\w*(trac(er|ers|ing|ed)|transform)\Z")
 
+_MENTIONS = re.compile(r"Tracer|_trac(er|ing|ed)|_transform\b")
+
 
 def _is_asked(case: Case) -> bool:
     """Say whether the function asks if it is traced: it knows what is done at the trace alone."""
-    return any(
+    return case.module.mentions(_MENTIONS) and any(
         isinstance(call, ast.Call)
         and any(
             isinstance(n, (ast.Name, ast.Attribute)) and _TELLS.search(spelled(n))
             for n in (call.func, *call.args[1:])
         )
-        for call in ast.walk(case.scope.node)
+        for call in walk(case.scope.node)
     )
 
 
@@ -100,7 +104,7 @@ def _read(case: Case) -> Verdict:
         )  # a part of what is frozen, and made with it
     if not isinstance(home, Scope):
         return True
-    grows = not _is_looked_up(case)
+    grows = value.kind not in CONTAINERS or not _is_looked_up(case)
     if home.is_class:
         return Condition(home.name, (name,), grows, home.module.package)
     if home.parent is None and value.kind in CONTAINERS:
@@ -128,7 +132,7 @@ def _is_looked_up(case: Case) -> bool:
     A registry of types, or a cache, is asked so, and grows; settings are asked by literal names.
     """
     text = spelled(case.evidence.node)
-    for node in ast.walk(case.scope.node):
+    for node in walk(case.scope.node):
         match node:
             case ast.Subscript(value=base, slice=key) if spelled(base) == text:
                 if isinstance(key, ast.Constant):
@@ -184,8 +188,8 @@ def _is_narrowed(case: Case, value: Value) -> bool:
         and getattr(n.test.func, "id", "") == "isinstance"
         and spelled(n.test.args[0]) == value.name
         and isinstance(case.resolver.project.resolve(n.test.args[1], case.scope), Scope)
-        and any(inner is case.evidence.node for part in n.body for inner in ast.walk(part))
-        for n in ast.walk(case.scope.node)
+        and any(inner is case.evidence.node for part in n.body for inner in walk(part))
+        for n in walk(case.scope.node)
     )
 
 
@@ -211,7 +215,7 @@ def _was_looked_for(case: Case, site: Site) -> bool:
         and spelled(n.comparators[0]) == text)
         or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
         and n.func.attr == "get" and spelled(n.func.value) == text)
-        for n in ast.walk(case.scope.node)
+        for n in walk(case.scope.node)
     )  # fmt: skip
 
 
@@ -223,7 +227,7 @@ def _rebinding(case: Case) -> Verdict:
         found = around.lookup(name)
         around = found[0] if found is not None else around
     values = [
-        n.value for n in ast.walk(around.node)
+        n.value for n in walk(around.node)
         if isinstance(n, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
     ]  # fmt: skip
@@ -239,7 +243,7 @@ def _drawn(case: Case) -> Verdict:
     value = getattr(found[1][-1], "value", None) if found is not None else None
     counts = isinstance(value, ast.Call) and spelled(value.func).endswith("count")
     return not counts or any(
-        isinstance(n, ast.BinOp) and node in ast.walk(n) for n in ast.walk(case.scope.node)
+        isinstance(n, ast.BinOp) and node in walk(n) for n in walk(case.scope.node)
     )
 
 
@@ -254,18 +258,19 @@ def _handed_in(case: Case) -> Verdict:
         return True
     at = case.evidence.node
     if isinstance(at, ast.Call) and not any(
-        isinstance(n, ast.Expr) and n.value is at for n in ast.walk(node)
+        isinstance(n, ast.Expr) and n.value is at for n in walk(node)
     ):
         return False  # ``waiting.popleft()``: it takes from what it was handed
     names = {spelled(_base(case.evidence.node)).partition(".")[0]}
-    written = {n for site in case.module.sites for n in ast.walk(site.target)}
-    for other in ast.walk(node):  # ``st = state``: another name of the same
+    sites = (site for site in case.module.sites if site.scope is case.scope)
+    written = {n for site in sites for n in walk(site.target)}
+    for other in walk(node):  # ``st = state``: another name of the same
         match other:
             case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
                 if name in names or alias in names:
                     names |= {name, alias}
     reads = (
-        n for n in ast.walk(node)
+        n for n in walk(node)
         if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
     )  # fmt: skip
     return not any(n not in written for n in reads if n.lineno > case.finding.end_line)
@@ -398,7 +403,7 @@ def _arguments(scope: Scope) -> set[str]:
 
 def _is_only_called(site: ast.Call, around: Scope) -> bool:
     names: set[str] = set()
-    for node in ast.walk(around.node):
+    for node in walk(around.node):
         match node:
             case ast.Call(func=func) if func is site:
                 return True
@@ -407,11 +412,11 @@ def _is_only_called(site: ast.Call, around: Scope) -> bool:
     if not names:
         return False
     called = {
-        n.func for n in ast.walk(around.node)
+        n.func for n in walk(around.node)
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
     }  # fmt: skip
     return all(
         node in called
-        for node in ast.walk(around.node)
+        for node in walk(around.node)
         if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..bindings import bindings
 from ..known import MUTATORS
 from ..nodes import children
 from .source import SourceFile
@@ -167,6 +170,8 @@ class Module:
     kept_names: set[str] = field(default_factory=set)
     asked: dict[str, Module | None] = field(default_factory=dict)
     sites: list[Site] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
+    _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tree = self.source.tree or ast.Module([], [])
@@ -179,6 +184,22 @@ class Module:
     def path(self) -> str:
         """The file's path as given."""
         return self.source.path
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often the module binds each of its names."""
+        return bindings(self.source.tree.body if self.source.tree is not None else [])
+
+    def binds_once(self, name: str) -> bool:
+        """Say whether the module binds a name once, and no function reaches out for it."""
+        return not self.source.cells and self.counts[name] == 1 and name not in self.reached
+
+    def mentions(self, pattern: re.Pattern[str]) -> bool:
+        """Say whether the text of the module has a pattern in it, looked for once."""
+        known = self._mentions.get(pattern)
+        if known is None:
+            known = self._mentions[pattern] = pattern.search(self.source.text) is not None
+        return known
 
     @property
     def package(self) -> str:
@@ -389,6 +410,7 @@ class _Walk:
 
     def declare(self, node: ast.Global | ast.Nonlocal, scope: Scope, loop: ast.AST | None) -> None:
         kind = "global" if isinstance(node, ast.Global) else "nonlocal"
+        self.module.reached.update(node.names)
         for name in node.names:
             scope.elsewhere[name] = kind
 

@@ -144,7 +144,7 @@ class _Keys:
         for _ in range(2):  # a second time round finds the key of the first
             if inner is not None:
                 if target is not None:
-                    for child in ast.walk(target):
+                    for child in walk(target):
                         if isinstance(child, ast.Name):
                             self.forget(child.id, inner)
                 inner = self.block(node.body, inner)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..findings import Finding, Place
-from ..known import EFFECTS
+from ..known import declared
 from ..rules import RULES
 from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
@@ -21,6 +21,7 @@ from .pitfalls import pitfalls
 from .project import Project
 from .selection import select
 from .source import SourceFile, read
+from .statics import StaticResolver
 from .traced import Finder, TracedSite
 from .uses import jit_in_loop, unhashable
 
@@ -133,6 +134,7 @@ class Examiner:
         # The other files are known by name, so that an import finds the text already read.
         self.project.offer(given, spelled)
         self.finder = Finder(self.project)
+        self.resolver = StaticResolver(self.finder)
 
     def examine(self, source: SourceFile) -> Outcome:
         """Return what a file gives."""
@@ -140,7 +142,7 @@ class Examiner:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _RECURSION))
         try:
-            with _declared(self.settings.impure), _surviving(outcome, source):
+            with declared(self.settings.impure, RULES["FNA316"].code), _surviving(outcome, source):
                 if source.problem is not None:
                     outcome.found.append(_fault(source))
                 if source.tree is not None and any(mark in source.text for mark in self.marks):
@@ -160,7 +162,7 @@ class Examiner:
             outcome.found += unhashable(self.finder, module, sites)
             outcome.found += reused(self.project, module)
         alone, inner = [], []
-        effects = Effects(self.finder)
+        effects = Effects(self.resolver)
         for traced in _distinct(sites):
             with _surviving(outcome, source, traced):
                 outcome.found += pitfalls(self.project, traced, roots)
@@ -188,18 +190,6 @@ def _share(found: Iterable[Finding | Doubt], among: Outcome | Inner) -> None:
             among.doubts.append(one)
         else:
             among.found.append(one)
-
-
-@contextmanager
-def _declared(names: Iterable[str]) -> Iterator[None]:
-    """Know further functions and packages to be impure, for one run."""
-    new = dict.fromkeys(set(names) - EFFECTS.keys(), RULES["FNA316"].code)
-    EFFECTS.update(new)
-    try:
-        yield
-    finally:
-        for name in new:
-            del EFFECTS[name]
 
 
 def _by_node(found: Iterable[TracedSite]) -> dict:
