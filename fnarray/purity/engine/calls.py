@@ -29,7 +29,7 @@ from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import keep, mutate, use, use_all
-from .parts import take_attribute, take_element
+from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
 from .standard import HANDLERS, Call
 
@@ -76,6 +76,8 @@ def call(
                          used=used, level=level)  # fmt: skip
     if callee.kind == "traced":
         return engine.unknown(level)
+    if callee.kind == "weak" and callee.bound is not None:  # a weak reference gives its object
+        return from_outside(engine, callee.bound, frame, node)
     if callee.kind == "getter" and args:
         value = args[0]
         for attr in callee.name.split("."):

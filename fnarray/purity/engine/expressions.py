@@ -217,6 +217,7 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
         return take_slice(engine, base, frame, node)
     protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
     found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
+    found = found or protocols.ask_class(engine, base, at, frame, node)
     if found is not None:
         return join([found, *take_item(engine, base, frame).each()]) or found
     index = node.slice.value if isinstance(node.slice, ast.Constant) else None

@@ -96,6 +96,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
                           constant=p.constant or one.constant) for p in parts)  # fmt: skip
     if one.kind == "element":
         return one
+    if one.kind == "class" and type(index) is str:  # of an enumeration: a member
+        return engine.resolver.item(one, index) or engine.unknown(frame.level)
     if one.kind in ("module", "class", "function", ""):
         return engine.unknown(frame.level)
     if one.kind in ("iterator", "generator", "file"):

@@ -65,6 +65,20 @@ def ask(
     return join(found)
 
 
+def ask_class(
+    engine: Engine, value: Value, index: Value, frame: Frame, node: ast.AST
+) -> Value | None:
+    """Run what ``Class[index]`` calls."""
+    found: list[Value] = []
+    for one in value.each():
+        if one.kind == "class" and (one.fields is not None or engine.resolver.is_open(one)):
+            method = take_attribute(engine, one, "__class_getitem__", frame, node)
+            if body_of(engine, method) is not None:
+                bound = method if method.bound is not None else method.but(bound=one)
+                found.append(engine.call(bound, [index], {}, frame, node))
+    return join(found)
+
+
 def _wanted(engine: Engine, method: Value) -> int:
     body = body_of(engine, method)
     assert body is not None

@@ -170,9 +170,11 @@ def _write(case: Case) -> Verdict:
         isinstance(n, ast.Constant) for n in told
     ):
         return False  # a shape, a dtype: the same whenever this runs
-    given = [v for v in case.evidence.given if not _is_narrowed(case, v)]
+    if told and all(_is_narrowed(case, n) for n in told):
+        return False
+    given = case.evidence.given
     if site.how not in ("key", "setdefault"):
-        return bool(given) or not case.evidence.given
+        return True
     if any(_is_traced(value) for value in given):
         return True
     if all(map(_is_untraced, given)):
@@ -180,13 +182,13 @@ def _write(case: Case) -> Verdict:
     return not _was_looked_for(case, site)
 
 
-def _is_narrowed(case: Case, value: Value) -> bool:
+def _is_narrowed(case: Case, told: ast.expr | None) -> bool:
     """Say whether a branch asked for the class of a value, and it is one of the project's."""
-    return bool(value.name) and any(
+    return isinstance(told, ast.Name) and any(
         isinstance(n, ast.If)
         and isinstance(n.test, ast.Call)
         and getattr(n.test.func, "id", "") == "isinstance"
-        and spelled(n.test.args[0]) == value.name
+        and spelled(n.test.args[0]) == told.id
         and isinstance(case.resolver.project.resolve(n.test.args[1], case.scope), Scope)
         and any(inner is case.evidence.node for part in n.body for inner in walk(part))
         for n in walk(case.scope.node)
@@ -291,7 +293,14 @@ def _base(node: ast.AST) -> ast.AST:
 
 
 def is_said_each_time(finding: Finding, evidence: Evidence) -> bool:
-    """Say whether output says at each call what it means to, where no trace is kept."""
+    """Say whether an effect is had at each call, as it is meant to, where no trace is kept.
+
+    Output of what is not traced, or a mark that counts the calls.
+    """
+    if finding.code == "FNA103":
+        node = evidence.node
+        marks = node.args if isinstance(node, ast.Call) else []
+        return bool(marks) and all(isinstance(mark, ast.Constant) for mark in marks)
     return finding.code == "FNA311" and not any(map(_is_traced, evidence.given))
 
 

@@ -234,16 +234,24 @@ class Finder:
     ) -> list[tuple[Scope, int, frozenset[str], bool]] | None:
         """Return the function of a name that is rebound to a ``partial`` of itself."""
         found = scope.lookup(node.id)
+        names: frozenset[str] = frozenset()
+        bound, filled = 0, False
         before = [b for b in found[1] if b.line < node.lineno] if found is not None else []
-        match before:
-            case [*_, Defined(scope=inner), Assigned(value=ast.Call() as call, exact=True)] if (
-                call.args
-                and isinstance(call.args[0], ast.Name)
-                and call.args[0].id == node.id
-                and self.is_partial(call.func, scope)
-            ):
-                names = frozenset(k.arg for k in call.keywords if k.arg)
-                return [(inner, len(call.args) - 1, names, True)]
+        for binding in reversed(before):
+            match binding:
+                case Defined(scope=inner):
+                    return [(inner, bound, names, True)] if filled else None
+                case Assigned(
+                    value=ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=given),
+                    exact=True,
+                ) if name == node.id:
+                    if self.is_partial(func, scope):
+                        names |= {k.arg for k in given if k.arg}
+                        bound, filled = bound + len(rest), True
+                    elif self.transform(func, scope) is None:
+                        return None
+                case _:
+                    return None
         return None
 
     def _method(
