@@ -55,6 +55,9 @@ class Limits:
     parallel : int
         Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
         pool costs about 20 us, which two threads save of 40, the time of a million units.
+    shared : int
+        Work of a loop inside of a kernel from which threads share it: 10 us, of which a thread that
+        is awake takes one to be asked.
     turns : int
         Turns that a ``while`` is taken to have.
     turn : int
@@ -119,6 +122,7 @@ class Limits:
     thin: int = 8
     streams: int = 24
     parallel: int = 1 << 20
+    shared: int = 1 << 18
     turns: int = 16
     turn: int = 1 << 23
     kernel: int = 100

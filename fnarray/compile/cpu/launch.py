@@ -69,6 +69,12 @@ def threads() -> int:
     return max(1, (config.num_threads or _cores) // here.sharing)
 
 
+def cores() -> int:
+    """Return how many threads share loops inside of a kernel, and have them ready."""
+    count = threads()
+    return count if pool.prepare(count) else 1
+
+
 def _workers(count: int) -> _Pool:
     global _pool
     with _lock:

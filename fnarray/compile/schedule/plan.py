@@ -222,6 +222,8 @@ class Body:
         Results that begin as a copy of the operand that they are an update of.
     flows : mapping
         How steps run that hold bodies or call kernels.
+    shared : mapping
+        Loops that threads share, and into how many parts they are worth cutting.
     """
 
     block: Block
@@ -231,6 +233,7 @@ class Body:
     places: Mapping[Var, Place]
     filled: frozenset[Var]
     flows: Mapping[Step, Flow]
+    shared: Mapping[Tree, int] = field(default_factory=dict["Tree", int])
 
 
 # ---- programs ------------------------------------------------------------------------------------
