@@ -78,6 +78,9 @@ class Limits:
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
+    split : int
+        Multiplications from which a product inside of a kernel is cut into a part for each thread:
+        some 15 us.
     alone : int
         Products inside of loops of up to this many multiplications, half a millisecond, keep BLAS
         to the calling thread, whatever its own judgement: threads that wait for each other twice in
@@ -130,6 +133,7 @@ class Limits:
     chunks: int = 8
     serial: int = 1 << 18
     share: int = 1 << 20
+    split: int = 1 << 19
     alone: int = 1 << 24
     matrix: int = 24
     matrix_inside: int = 128

@@ -26,7 +26,14 @@ from .turns import Run, turned
 #: numbers of turns have a thread each; a thread reads as many arrays as it likes; neighbours that
 #: are folded are other threads; and the device keeps memory that is given back.
 LIMITS = Limits(
-    kernel=1, parallel=0, lanes=1, streams=1 << 10, abreast=0, workspace=0, shared=1 << 62
+    kernel=1,
+    parallel=0,
+    lanes=1,
+    streams=1 << 10,
+    abreast=0,
+    workspace=0,
+    shared=1 << 62,
+    split=1 << 62,
 )
 
 

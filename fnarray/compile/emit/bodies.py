@@ -11,7 +11,6 @@ from ..schedule.plan import Body, Given, Item, Same, Tree, statements_of
 from ..schedule.select import CONTROL
 from .flow import Flow
 from .loops import Loops
-from .source import CORES
 from .steps import Steps
 from .values import Storage, Values
 
@@ -24,8 +23,6 @@ class Bodies:
         self.loops = Loops(values)
         self.steps = Steps(values)
         self.flow = Flow(self.steps, self.emit)
-        #: Whether the kernel runs in parts as a whole.
-        self.parts = False
 
     def emit(self, body: Body, targets: Mapping[Var, Storage]) -> None:
         """Emit a body in the current scope, the results named in ``targets`` there."""
@@ -45,12 +42,7 @@ class Bodies:
         if node.eqn.source.line:
             self.values.writer.note(note_of(node))
         if isinstance(item, Tree):
-            most = body.shared.get(item)
-            if most is not None and not self.parts:
-                values = self.values
-                cores = values.argument("i64", CORES, "cores")
-                parts = values.argument("i64", most, "parts")
-                values.writer.line(f"fk.threads.share({cores}, {parts})")
+            self.values.share(body.shared.get(item, 0))
             self.loops.tree(item, body)
         elif isinstance(item, Nest):
             if item in body.unrolled:

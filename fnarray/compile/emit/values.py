@@ -21,6 +21,7 @@ from ..schedule.access import Indices, broadcast_index
 from ..schedule.nests import register_name
 from ..schedule.plan import contracted_strides
 from ..target import Limits
+from .source import CORES
 from .writer import Writer
 
 #: Codes of dtypes in kernels, where the target does not hold them otherwise.
@@ -99,6 +100,8 @@ class Values:
         Counters that run from 0, known not to be negative.
     product : int
         Multiplications of the largest product that is left to BLAS.
+    parts : bool
+        Whether the kernel runs in parts as a whole, so that no loop of it need be shared.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Values:
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
         self.product = 0
+        self.parts = False
 
     def code(self, dtype: np.dtype) -> str:
         """Return the code of an array's elements.
@@ -152,6 +156,13 @@ class Values:
             self.scalars[key] = self.writer.fresh(prefix)
             self.writer.depth_of[self.scalars[key]] = 0
         return self.scalars[key]
+
+    def share(self, work: int) -> None:
+        """Let threads share the next loop of this scope, if it is worth it."""
+        if work >= self.limits.shared and not self.parts:
+            cores = self.argument("i64", CORES, "cores")
+            parts = self.argument("i64", 2 * work // self.limits.shared, "parts")
+            self.writer.line(f"fk.threads.share({cores}, {parts})")
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
         """Return a name or literal for a constant in the register type of ``dtype``."""

@@ -34,7 +34,7 @@ def body_of(
 
 
 def _shared(body: Body, limits: Limits) -> dict[Tree, int]:
-    """Return the loops of a body that are worth sharing among threads, and in how many parts."""
+    """Return the loops of a body that are worth sharing among threads, and their work."""
     found: dict[Tree, int] = {}
     for item in body.items:
         if not isinstance(item, Tree) or not all(m.parallel_depth > 0 for m in item.members):
@@ -43,7 +43,7 @@ def _shared(body: Body, limits: Limits) -> dict[Tree, int]:
         held = (body.places.get(v) for m in item.members for v in m.node.outs)
         rows = any(isinstance(place, Scratch) and any(place.contracted) for place in held)
         if work >= limits.shared and not rows:  # a row buffer would have to be each thread's own
-            found[item] = max(2 * work // limits.shared, 2)
+            found[item] = work
     return found
 
 

@@ -223,7 +223,7 @@ class Body:
     flows : mapping
         How steps run that hold bodies or call kernels.
     shared : mapping
-        Loops that threads share, and into how many parts they are worth cutting.
+        Loops that threads share, and their work.
     """
 
     block: Block

@@ -57,7 +57,7 @@ def _written(
     """Write the body of the function; return its parameters, itself, and the operands."""
     inside = type(to)(to.module, to.text)
     inside.kinds, inside.returns, inside.single = to.kinds, [], True
-    inside.own, inside.recurrent = to.own, False
+    inside.own, inside.recurrent = to.own, to.recurrent
     params = ["i64 %from", "i64 %to"]
     operands: list[str] = []
 
