@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fnarray import config
-from fnarray.compile.cpu import build, launch
+import fnarray
+import fnarray.numpy as fnp
+from fnarray import config, lax
+from fnarray.compile.cpu import blas, build, launch
 from fnarray.compile.cpu.native import pool
 from fnarray.compile.cpu.target import CPU
+from fnarray.compile.target import Limits
 
 ADD = """\
 def kernel(start, stop, x, w, n):
@@ -107,11 +110,113 @@ def test_wrong_arguments_are_refused() -> None:
         pool.launcher()(spec, 1, 1, 4, x, x, "1")
 
 
+LOOPS = """\
+def kernel(x, y, a, b, out, n, turns, cores, parts, m, k, w):
+    p = x
+    q = y
+    for t in range(turns):
+        scale = f32(t)
+        fk.threads.share(cores, parts)
+        for i in range(n):
+            total = f32(0.0)
+            for j in range(3):
+                total = total + p[u(i + j)]
+            q[u(i + 1)] = total * scale
+        p, q = q, p
+        fk.threads.share(cores, cores)
+        for i in range(cores):
+            fk.gemm.part(a, b, out, m, k, w, i, cores)
+"""
+KINDS = ("f32[1]",) * 5 + ("i64",) * 7
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(70, 33), (5, 100), (1, 64), (64, 1), (3, 3)])
+@pytest.mark.parametrize("compiler", ["native", pytest.param("numba", marks=pytest.mark.slow)])
+def test_loops_and_products_inside_of_kernels(threads, compiler, rows, columns) -> None:
+    """The text means the same whoever shares it: buffers that change places, parts of products."""
+    before, rng = config.compiler, np.random.default_rng(0)
+    x, y = (rng.normal(size=1002).astype(np.float32) for _ in range(2))
+    a, b = (rng.normal(size=s).astype(np.float32) for s in (rows * 20, 20 * columns))
+    want, other = x.copy(), y.copy()
+    for t in range(3):
+        sums = (want[:-2] + want[1:-1] + want[2:]) * np.float32(t)
+        other[1:-1] = sums
+        want, other = other, want
+    out = np.empty(rows * columns, np.float32)
+    config.update("compiler", compiler)
+    try:
+        kernel = build.load(build.KernelSource(LOOPS, KINDS))
+        kernel(x, y, a, b, out, 1000, 3, launch.cores(), 7, rows, 20, columns)
+    finally:
+        config.update("compiler", before)
+    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(x, other)
+    product = a.reshape(rows, 20) @ b.reshape(20, columns)
+    np.testing.assert_allclose(out.reshape(rows, columns), product, rtol=1e-4, atol=1e-4)
+
+
+def test_programs_share_their_loops(threads) -> None:
+    """A stencil, a roll and a product in a loop: the bits of one thread."""
+
+    def turn(_, ab):
+        a, b = ab
+        a = a.at[1:-1, 1:-1].set(0.25 * (b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, 2:] + b[1:-1, :-2]))
+        return fnp.roll(b, 1, 1) - fnp.tanh(a), a
+
+    f = fnarray.jit(lambda a, b: lax.fori_loop(0, 3, turn, (a, b)))
+    a, b = np.random.default_rng(0).normal(size=(2, 300, 300)).astype(np.float32)
+    assert "fk.threads.share" in f.lower(a, b).as_text(dialect="numba")
+    several = f(a, b)
+    config.update("num_threads", 1)
+    for x, y in zip(several, f(a, b), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def _strided(rng, rows: int, columns: int, how: str, dtype: str) -> np.ndarray:
+    """Return a matrix whose rows lie together, or its columns, or rows with gaps, or nothing."""
+    x = rng.normal(size=(rows, columns)) + (1j * rng.normal(size=(rows, columns)))
+    x = (x if dtype in "FD" else x.real).astype(dtype)
+    if how == "columns":
+        return np.asfortranarray(x)
+    step = {"rows": (1, 0), "gaps": (1, 3), "apart": (2, 3)}[how]
+    wide = np.zeros((rows, step[0] * columns + step[1]), dtype)
+    view = wide[:, : step[0] * columns : step[0]]
+    view[:] = x
+    return view
+
+
+SHAPES = ((130, 40, 70), (70, 40, 130), (1, 900, 300), (900, 300, 1), (300, 900, 1))
+
+
+@pytest.mark.parametrize("dtype", "fdFD")
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products_are_shared(threads, dtype, shape) -> None:
+    """Matrices and vectors of any layout."""
+    rng, (m, k, n) = np.random.default_rng(0), shape
+    limits = Limits(serial=0, share=1)
+    for left in ("rows", "columns", "gaps", "apart"):
+        for right in ("rows", "columns", "gaps", "apart"):
+            a, b = _strided(rng, m, k, left, dtype), _strided(rng, k, n, right, dtype)
+            got, want = blas.matmul(limits, a, b), np.matmul(a, b)
+            far = 1e-5 if dtype in "fF" else 1e-13
+            np.testing.assert_allclose(got, want, rtol=far, atol=far * np.abs(want).max())
+
+
+@pytest.mark.parametrize("stack", [1, 2, 3, 20])
+def test_stacks_of_products_are_shared(threads, stack) -> None:
+    """Few matrices by machine code, many by NumPy."""
+    a, b = np.random.default_rng(0).normal(size=(2, stack, 30, 30))
+    got = blas.matmul(Limits(serial=0, share=1), a, b.transpose(0, 2, 1))
+    np.testing.assert_allclose(got, a @ b.transpose(0, 2, 1), rtol=1e-12, atol=1e-12)
+
+
 PROCESS = """
 import os, sys
 sys.path.insert(0, {folder!r})
 import numpy as np
-from fnarray import config
+import fnarray
+import fnarray.numpy as fnp
+from fnarray import config, lax
 config.update("num_threads", 3)
 from tests.compile.test_pool import run
 x = np.zeros(5000, np.float32)

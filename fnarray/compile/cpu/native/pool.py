@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import load, sharing
 from .call import LINE, LINES, MOST, STATE, builtin, meeting
 from .elf import in_process
@@ -42,13 +44,24 @@ def launcher() -> Callable[..., None]:
     chunk and of all, and its arguments after ``start, stop``. In place of an array there may be a
     tuple that has one for each chunk.
     """
-    return builtin(sharing.LAUNCH, _part(True))
+    return builtin(sharing.LAUNCH, _part(1))
+
+
+def call(frames: np.ndarray, threads: int) -> None:
+    """Call routines of BLAS, one for each row: its address, then those of its arguments."""
+    _share()(_part(3), frames.ctypes.data, len(frames), 1, threads)
 
 
 @functools.cache
-def _part(launch: bool) -> int:
+def _share() -> Any:
+    kinds = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
+    return ctypes.CFUNCTYPE(None, *kinds)(_part(2))
+
+
+@functools.cache
+def _part(which: int) -> int:
     code = load.made(sharing.PARTS, sharing.TEXT)
-    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_bool)(code)(launch)
+    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(code)(which)
 
 
 def _start(count: int) -> bool:
@@ -64,7 +77,7 @@ def _start(count: int) -> bool:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while _started < min(count, MOST - 1):
-                if create(ctypes.addressof(handle), None, _part(False), _started + 1):
+                if create(ctypes.addressof(handle), None, _part(0), _started + 1):
                     break
                 _started += 1
         finally:

@@ -39,6 +39,14 @@ def is_known() -> bool:
 
 _FUTEX, _YIELD, _MOMENT = _MACHINES.get(platform.machine(), (0, 0, "nothing()"))
 
+#: What a routine of BLAS takes at most.
+POINTERS: Final = 13
+_LOADS: Final = "\n".join(
+    f"  %at{k} = getelementptr ptr, ptr %frame, i64 {k + 1}\n  %p{k} = load ptr, ptr %at{k}"
+    for k in range(POINTERS)
+)
+_OPERANDS: Final = ", ".join(f"ptr %p{k}" for k in range(POINTERS))
+
 #: A ticket is a thread's share of the loop that runs: in its low half how many chunks nobody has
 #: taken, in its high half the number of the loop, by which a late thread finds that it is late.
 #: What describes the loop does not change as long as a chunk is not done.
@@ -327,11 +335,41 @@ run:
 }}
 
 ; The addresses of what is called from outside; that of `share` is noted where the threads meet.
-define ptr @{PARTS}(i1 %which) {{
+define ptr @{PARTS}(i64 %which) {{
   %noted = call ptr @word(i64 {NOTED})
   store ptr @{_SHARE}, ptr %noted
-  %part = select i1 %which, ptr @{LAUNCH}, ptr @{WORKER}
-  ret ptr %part
+  switch i64 %which, label %worker [
+    i64 1, label %launch
+    i64 2, label %share
+    i64 3, label %calls
+  ]
+worker:
+  ret ptr @{WORKER}
+launch:
+  ret ptr @{LAUNCH}
+share:
+  ret ptr @{_SHARE}
+calls:
+  ret ptr @calls
+}}
+
+; Calls of one routine each, with as many pointers as BLAS takes at most; it ignores what is over.
+define internal void @calls(ptr %frames, i64 %start, i64 %stop, i64 %chunk) {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ %start, %entry ], [ %next, %body ]
+  %more = icmp ult i64 %i, %stop
+  br i1 %more, label %body, label %end
+body:
+  %frame = getelementptr [{POINTERS + 1} x ptr], ptr %frames, i64 %i
+  %routine = load ptr, ptr %frame
+{_LOADS}
+  call void %routine({_OPERANDS})
+  %next = add i64 %i, 1
+  br label %head
+end:
+  ret void
 }}
 
 ; Python: launch(spec of a kernel, threads, step, extent, *arguments from the third on).
