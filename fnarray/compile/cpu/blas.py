@@ -24,7 +24,6 @@ from .native.call import DATA, layout_is_known
 _LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
 _FEW: Final = 16
-_INT: Final = 2**31 - 1
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -39,8 +38,11 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     count = max(1, min(threads(), work // limits.share))
     out = np.empty((*stack, rows, columns), lhs.dtype)
     blocks = list(_blocks(lhs, rhs, out, count))
+    calls = _calls(blocks, count) if len(blocks) > 1 else None
     with one_thread:
-        if len(blocks) == 1 or not _natively(blocks, count):
+        if calls is not None:
+            pool.call(calls[0], count)
+        else:
             together(lambda k: np.matmul(blocks[k][0], blocks[k][1], out=blocks[k][2]), len(blocks))
     return out
 
@@ -68,21 +70,18 @@ def _blocks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray, count: int) -> It
 # ---- calls without Python's threads --------------------------------------------------------------
 
 
-def _natively(blocks: list[Block], count: int) -> bool:
-    """Compute blocks on the pool of machine code; return False, having done nothing, if it can't.
+def _calls(blocks: list[Block], count: int) -> tuple[np.ndarray, object] | None:
+    """Return calls of BLAS for the pool of machine code, and what must live until then, if it can.
 
     Handing over to a thread of Python's costs 30 us and up, in which both wait for the GIL.
     """
-    some = blocks[0][2]
-    single = [m for b in blocks for m in (zip(*b, strict=True) if some.ndim == 3 else (b,))]
+    stacked = blocks[0][2].ndim == 3
+    single = [m for b in blocks for m in (zip(*b, strict=True) if stacked else (b,))]
     if len(single) > _FEW or not layout_is_known() or not pool.prepare(count):
-        return False
+        return None
     frames = np.zeros((len(single), sharing.POINTERS + 1), np.int64)
     kept = [_call(frame, *block) for frame, block in zip(frames, single, strict=True)]
-    if not all(kept):
-        return False
-    pool.call(frames, count)
-    return True
+    return (frames, (single, kept)) if all(kept) else None
 
 
 def _call(
@@ -94,18 +93,19 @@ def _call(
     a, b = _layout(lhs), _layout(rhs)
     vector = m == 1 or n == 1
     routine = _routine(out.dtype.char, vector)
-    if routine is None or max(m, k, n) > _INT or a is None or b is None:
+    if routine is None or a is None or b is None or max(m, k, n) > np.iinfo(routine[1]).max:
         return ()
+    code, integer = routine
     letters, one, zero = _constants(out.dtype)
     (rows, lda), (columns, ldb) = a, b
     step = max(out.strides[0] // width, 1)
-    sizes = np.array([n, m, k, ldb, lda, step, 1], np.int32)
-    at = [_address(sizes) + 4 * j for j in range(7)]
+    sizes = np.array([n, m, k, ldb, lda, step, 1], integer)
+    at = [_address(sizes) + sizes.itemsize * j for j in range(7)]
     n_, m_, k_, ldb_, lda_, step_, unit_ = at
     left, right, result = _address(lhs), _address(rhs), _address(out)
     if not vector:
         frame[:14] = (
-            routine, letters + (not columns), letters + (not rows), n_, m_, k_, one, right, ldb_,
+            code, letters + (not columns), letters + (not rows), n_, m_, k_, one, right, ldb_,
             left, lda_, zero, result, step_,
         )  # fmt: skip
         return (sizes,)
@@ -116,9 +116,9 @@ def _call(
     else:
         matrix, ld, plain, vector_, x = right, ldb_, columns, left, lhs.strides[1]
         shape, y = ((n_, k_) if columns else (k_, n_)), unit_
-    stride = np.array([max(x // width, 1)], np.int32)
+    stride = np.array([max(x // width, 1)], integer)
     frame[:12] = (
-        routine, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
+        code, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
         result, y,
     )  # fmt: skip
     return sizes, stride
@@ -144,8 +144,14 @@ def _address(x: np.ndarray) -> int:
 
 
 @cache
-def _routine(char: str, vector: bool) -> int | None:
-    return blas.address(f"fnarray_{_LETTERS[char]}gem{'v' if vector else 'm'}")
+def _routine(char: str, vector: bool) -> tuple[int, type] | None:
+    """Return the address of a routine and the type of its integers: NumPy's, or else SciPy's."""
+    name = f"{_LETTERS[char]}gem{'v' if vector else 'm'}"
+    code = blas.of_numpy(name)
+    if code is not None:
+        return code, np.int64
+    code = blas.address(f"fnarray_{name}")
+    return None if code is None else (code, np.int32)
 
 
 _Word: Final = ctypes.c_int64
