@@ -24,6 +24,8 @@ from .values import Storage, Values
 
 #: The work of moving an element (`schedule.work`).
 _COPIED = 2
+#: A piece of a layout is small if so many like it would not make the whole.
+_PIECES = 16
 #: Rows or columns that a product must have for threads to share them.
 _THIN = 64
 #: The largest integer of BLAS.
@@ -119,7 +121,11 @@ class Steps:
         for piece in form.pieces:
             if 0 in piece.extents:
                 continue
-            self.values.share(_COPIED * prod(piece.extents))
+            # A column is left to who has its rows: each of its elements is on a line of its own.
+            shape, size = node.out.aval.shape, node.out.aval.size
+            high = bool(shape) and 2 * piece.extents[0] >= shape[0]
+            large = _PIECES * prod(piece.extents) >= size
+            self.values.share(_COPIED * size if high or large else 0)
             with ExitStack() as stack:
                 e = self.values.loops(stack, piece.extents)
                 source = tuple(s + i for s, i in zip(piece.start, e, strict=True))
