@@ -54,7 +54,8 @@ class Limits:
         the vectoriser's overlap checks.
     parallel : int
         Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
-        pool costs about 20 us, which two threads save of 40, the time of a million units.
+        pool costs 3 us while its threads are awake, and 10 to 30 where they have gone to sleep,
+        which two threads save of 40, the time of a million units.
     shared : int
         Work of a loop inside of a kernel from which threads share it: 10 us, of which a thread that
         is awake takes one to be asked.
