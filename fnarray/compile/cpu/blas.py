@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -99,7 +99,7 @@ def _call(
     letters, one, zero = _constants(out.dtype)
     (rows, lda), (columns, ldb) = a, b
     step = max(out.strides[0] // width, 1)
-    sizes = np.array([n, m, k, ldb, lda, step, 1], integer)
+    sizes: Any = np.array([n, m, k, ldb, lda, step, 1], integer)
     at = [_address(sizes) + sizes.itemsize * j for j in range(7)]
     n_, m_, k_, ldb_, lda_, step_, unit_ = at
     left, right, result = _address(lhs), _address(rhs), _address(out)
@@ -116,7 +116,7 @@ def _call(
     else:
         matrix, ld, plain, vector_, x = right, ldb_, columns, left, lhs.strides[1]
         shape, y = ((n_, k_) if columns else (k_, n_)), unit_
-    stride = np.array([max(x // width, 1)], integer)
+    stride: Any = np.array([max(x // width, 1)], integer)
     frame[:12] = (
         code, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
         result, y,

@@ -136,7 +136,7 @@ def _launch(
 
     def work(first: int) -> None:
         for k in range(first, -(-extent // step), count):
-            own = [a[k] if isinstance(a, tuple) else a for a in arrays]
+            own: list[Any] = [a[k] if isinstance(a, tuple) else a for a in arrays]
             kernel(k * step, min((k + 1) * step, extent), *own, *scalars)
 
     together(work, count)

@@ -17,7 +17,7 @@ from .call import BYTES, FILL, LINE, LINES, MOST, POOL
 #: How often a thread that waits lets others run before it sleeps, and how many moments, of some 30
 #: ns, it waits in between. One that did not let go, woken on the processor of the thread that woke
 #: it since the others were busy, kept that from going on: 65 us in place of 15.
-_PATIENCE, _MOMENTS = 4, 512
+_PATIENCE, _MOMENTS = 8, 256
 LAUNCH: Final = "fnarray_launch"
 _SHARE: Final = "share"
 WORKER: Final = "fnarray_worker"

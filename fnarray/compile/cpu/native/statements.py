@@ -158,8 +158,8 @@ class Statements(Expressions):
         if not isinstance(node.target, ast.Name) or node.orelse:
             raise Fallback("a loop over more than a range")
         shared, self._shared = self._shared, None
-        alone = shared is None or start != "0" or step is not None
-        if not alone and outlined(self, node, stop, *shared):
+        whole = start == "0" and step is None
+        if shared is not None and whole and outlined(self, node, stop, *shared):
             return
         before, body, following, end = (self.label() for _ in range(4))
         if step is None:
