@@ -18,8 +18,6 @@ import numpy as np
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
-from .native import blas, pool, sharing
-from .native.call import DATA, layout_is_known
 
 _LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
@@ -41,6 +39,8 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     calls = _calls(blocks, count) if len(blocks) > 1 else None
     with one_thread:
         if calls is not None:
+            from .native import pool  # which few programs need
+
             pool.call(calls[0], count)
         else:
             together(lambda k: np.matmul(blocks[k][0], blocks[k][1], out=blocks[k][2]), len(blocks))
@@ -75,6 +75,9 @@ def _calls(blocks: list[Block], count: int) -> tuple[np.ndarray, object] | None:
 
     Handing over to a thread of Python's costs 30 us and up, in which both wait for the GIL.
     """
+    from .native import pool, sharing
+    from .native.call import layout_is_known
+
     stacked = blocks[0][2].ndim == 3
     single = [m for b in blocks for m in (zip(*b, strict=True) if stacked else (b,))]
     if len(single) > _FEW or not layout_is_known() or not pool.prepare(count):
@@ -139,6 +142,8 @@ def _layout(x: np.ndarray) -> tuple[bool, int] | None:
 
 
 def _address(x: np.ndarray) -> int:
+    from .native.call import DATA
+
     # Read where machine code reads it: NumPy takes 1.5 us to say it, and a product asks ten times.
     return _Word.from_address(id(x) + DATA).value
 
@@ -146,6 +151,8 @@ def _address(x: np.ndarray) -> int:
 @cache
 def _routine(char: str, vector: bool) -> tuple[int, type] | None:
     """Return the address of a routine and the type of its integers: NumPy's, or else SciPy's."""
+    from .native import blas
+
     name = f"{_LETTERS[char]}gem{'v' if vector else 'm'}"
     code = blas.of_numpy(name)
     if code is not None:

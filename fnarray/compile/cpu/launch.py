@@ -18,7 +18,6 @@ from ...config import config
 from ...threads.cores import available_cores
 from ...threads.shards import here
 from ..target import Limits
-from .native import pool
 
 #: Chunks for each thread: one that is held up leaves some to the others.
 _FINER: Final = 4
@@ -71,6 +70,8 @@ def threads() -> int:
 
 def cores() -> int:
     """Return how many threads share loops inside of a kernel, and have them ready."""
+    from .native import pool  # which few programs need
+
     count = threads()
     return count if pool.prepare(count) else 1
 
@@ -113,6 +114,8 @@ def launch(
         total = arrays[position]
         own[position] = (total, *(np.empty_like(total) for _ in range(chunks - 1)))
     own += [tuple(np.empty(n, d) for _ in range(chunks)) for n, d in scratch]
+    from .native import pool
+
     spec = getattr(kernel, "__self__", None)
     if type(spec) is bytes and pool.prepare(count):
         pool.launcher()(spec, count, step, extent, *own, *scalars)

@@ -258,10 +258,10 @@ class Flow:
     @contextmanager
     def _turning(self, header: str) -> Generator[None, None, None]:
         """Open a loop whose turns carry values."""
-        self.values.turns += 1
+        self.values.looping += 1
         with self.writer.block(header, barrier=True):
             yield
-        self.values.turns -= 1
+        self.values.looping -= 1
 
     def _stack(self, atom: Atom, *, stored: bool) -> Storage:
         """Return where a scanned array lies."""

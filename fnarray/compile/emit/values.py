@@ -100,7 +100,7 @@ class Values:
         Counters that run from 0, known not to be negative.
     product : int
         Multiplications of the largest product that is left to BLAS.
-    turns : int
+    looping : int
         How many loops over carried values are open.
     parts : bool
         Whether the kernel runs in parts as a whole, so that no loop of it need be shared.
@@ -123,7 +123,7 @@ class Values:
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
         self.product = 0
-        self.turns = 0
+        self.looping = 0
         self.parts = False
 
     def code(self, dtype: np.dtype) -> str:
@@ -163,7 +163,7 @@ class Values:
     def share(self, work: int) -> None:
         """Let threads share the next loop of this scope, if it is worth it."""
         # What runs once is worth less: a function of its own takes LLVM some 10 ms.
-        least = self.limits.shared if self.turns else self.limits.parallel
+        least = self.limits.shared if self.looping else self.limits.parallel
         if work >= least and not self.parts:
             cores = self.argument("i64", CORES, "cores")
             parts = self.argument("i64", 2 * work // self.limits.shared, "parts")

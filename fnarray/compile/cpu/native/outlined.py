@@ -7,31 +7,18 @@ kernel is written side by side on its stack, and read back by whoever runs a par
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
-
-from fnarray_kernels.threads import share
+from typing import Any
 
 from .call import LINE, POOL
 from .sharing import NOTED
-from .types import I64, Array, Scalar, Value
+from .types import I64, LLVM, Array, Scalar, Value, part
 
-if TYPE_CHECKING:
-    from .statements import Statements
-
+#: The function that is written, `Statements`, which begins another one here.
+Statements = Any
 #: Chunks for each thread, as `launch` has them.
 _FINER = 4
 _FLUSHED = ast.parse("mode = fk.rounding.flush_subnormal()").body
 _RESTORED = ast.parse("fk.rounding.restore(mode)").body
-
-
-def asked(to: Statements, node: ast.expr) -> tuple[Scalar, Scalar] | None:
-    """Return how many threads, and of how many parts, if that is what an expression says."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    if node.func.attr != share.__name__:
-        return None
-    cores, most = (to.cast(to.scalar(x), I64) for x in node.args)
-    return cores, most
 
 
 def outlined(to: Statements, loop: ast.For, stop: str, cores: Scalar, most: Scalar) -> bool:
@@ -88,8 +75,6 @@ def _held(value: Value, taken: Any, mark: str) -> Value:
         return tuple(_held(x, taken, mark) for x in value)
     if not isinstance(value, Scalar) or value.literal is not None:
         return value
-    from .types import LLVM, part
-
     if value.dtype.kind == "c":
         kind = LLVM[part(value.dtype)]
         return Scalar(value.dtype, tuple(taken(kind, ir) for ir in value.ir))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from .expressions import Expressions, size_of
-from .outlined import asked, outlined
 from .reader import Text, read_function
 from .turns import apart, order_of, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
@@ -159,8 +158,11 @@ class Statements(Expressions):
             raise Fallback("a loop over more than a range")
         shared, self._shared = self._shared, None
         whole = start == "0" and step is None
-        if shared is not None and whole and outlined(self, node, stop, *shared):
-            return
+        if shared is not None and whole:
+            from .outlined import outlined  # which few kernels need
+
+            if outlined(self, node, stop, *shared):
+                return
         before, body, following, end = (self.label() for _ in range(4))
         if step is None:
             test = self.new(f"icmp slt i64 {start}, {stop}")
@@ -291,9 +293,12 @@ class Statements(Expressions):
 
     def bare(self, node: ast.Expr) -> None:
         """Write a call whose result is not wanted; a docstring is nothing."""
-        self._shared = asked(self, node.value) or self._shared
-        if self._shared is None and not isinstance(node.value, ast.Constant):
-            self.expression(node.value)
+        call = node.value
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "fk.threads.share":
+            cores, most = (self.cast(self.scalar(x), I64) for x in call.args)
+            self._shared = cores, most
+        elif not isinstance(call, ast.Constant):
+            self.expression(call)
 
     def knows(self, name: str) -> bool:
         """Whether a name stands for a value of the function, and not of the text's surroundings."""
