@@ -24,6 +24,9 @@ from ..target import Limits
 from .source import CORES
 from .writer import Writer
 
+#: Indices of the loops that are open.
+Counters = tuple[Any, ...]
+
 #: Codes of dtypes in kernels, where the target does not hold them otherwise.
 CODES = {
     "bool": "b1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
