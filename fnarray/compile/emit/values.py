@@ -166,10 +166,11 @@ class Values:
     def share(self, work: int) -> None:
         """Let threads share the next loop of this scope, if it is worth it."""
         # What runs once is worth less: a function of its own takes LLVM some 10 ms.
-        least = self.limits.shared if self.looping else self.limits.parallel
+        limits = self.limits
+        least = limits.shared if self.looping else max(limits.shared, limits.parallel)
         if work >= least and not self.parts:
             cores = self.argument("i64", CORES, "cores")
-            parts = self.argument("i64", 2 * work // self.limits.shared, "parts")
+            parts = self.argument("i64", 2 * work // limits.shared, "parts")
             self.writer.line(f"fk.threads.share({cores}, {parts})")
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
