@@ -49,6 +49,7 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
         values.storage[var] = heads.array(var, "x")
     new = [v for v in region.outputs if v not in region.aliases]
     bodies_targets = {v: heads.array(v, "out") for v in new}
+    values.parts = region.span is not None
     if region.span is not None:
         (item,) = body.items
         if isinstance(item, Tree):

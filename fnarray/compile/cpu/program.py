@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.forms import Contract
 from ...core.hooks import bound
-from ..emit.source import Source
+from ..emit.source import CORES, Source
 from . import build
 from .key import kernel_name
 from .namespace import CODES
@@ -64,7 +64,7 @@ def run_of(program: Program) -> Run:
         One of its kernels is not on disk, or cannot be used.
     """
     namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
-    if "launch(" in program.text:
+    if "launch(" in program.text or CORES in program.text:
         from .target import CPU  # 15 ms: only where several threads work
 
         namespace = CPU.names(CPU.limits)

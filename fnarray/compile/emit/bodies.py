@@ -46,6 +46,7 @@ class Bodies:
 
     def _spell(self, item: Item, node: Node, body: Body) -> None:
         if isinstance(item, Tree):
+            self.values.share(body.shared.get(item, 0))
             self.loops.tree(item, body)
         elif isinstance(item, Nest):
             if item in body.unrolled:

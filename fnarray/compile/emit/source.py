@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...core.frozen import frozen
 
 if TYPE_CHECKING:
     from ...core.graph import Var
     from ..ir import Node
+
+#: What a driver hands to a kernel as the number of threads that may share its loops.
+CORES: Final = "cores()"
 
 
 @frozen

@@ -70,9 +70,9 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
-        body = Statements(
-            Module(lanes, width == 512, shares, integers, sequential=sequential), text
-        )
+        module = Module(lanes, width == 512, shares, integers, sequential=sequential)
+        module.flushes = "flush_subnormal" in src.text
+        body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 
