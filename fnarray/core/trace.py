@@ -21,16 +21,17 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from . import lazy
+from . import hooks, lazy
 from .array import (
     Array,
     ArrayElsewhere,
     ArrayImpl,
+    ArrayPlaced,
     Elsewhere,
     asarray,
     aval_of,
     default,
-    is_placed,
+    stays_on_host,
     stored,
 )
 from .avals import ShapedArray, ShapeDtypeStruct
@@ -45,6 +46,10 @@ from .surgery import closed_over_nothing
 
 class _State(threading.local):
     trace: Trace | None = None
+    #: Set while somebody watches what traces make: called with each tracer, for one in its place.
+    watch: Callable[[JitTracer], JitTracer] | None = None
+    #: Whether programs that were accepted run again: how arrays are cut is no error then.
+    accepted: bool = False
 
 
 state = _State()
@@ -266,7 +271,8 @@ class GraphTrace(Trace):
 
     def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
         """Return a tracer for a new input."""
-        return JitTracer(self, Var(aval), origin)
+        tracer = JitTracer(self, Var(aval), origin)
+        return tracer if state.watch is None else state.watch(tracer)
 
     def atom(self, x: Any) -> Atom:
         """Return the operand that stands for a value."""
@@ -321,12 +327,17 @@ class GraphTrace(Trace):
             raise
         except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"lax.{prim}: {error}") from None
-        avals = prim.aval(*(a.aval for a in atoms), **params)
+        if prim.collective is not None or any(a.aval.place is not None for a in atoms):
+            atoms, avals = hooks.cut_eqn(self, prim, atoms, params)
+        else:
+            avals = prim.aval(*(a.aval for a in atoms), **params)
         source = user_source()
         many = prim.multiple_results
         outvars = tuple(map(Var, avals)) if many else (Var(avals),)
         self.eqns.append(Eqn(prim, atoms, outvars, params, source))
         tracers = [JitTracer(self, v, source) for v in outvars]
+        if state.watch is not None:
+            tracers = list(map(state.watch, tracers))
         return tracers if many else tracers[0]
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
@@ -417,6 +428,18 @@ class within:  # noqa: N801
         state.trace = self.saved
 
 
+class accepted:  # noqa: N801
+    """Let results be cut somehow for the duration of the block, where it is not said how."""
+
+    __slots__ = ("saved",)
+
+    def __enter__(self) -> None:
+        self.saved, state.accepted = state.accepted, True
+
+    def __exit__(self, *exception: Any) -> None:
+        state.accepted = self.saved
+
+
 class EagerTrace(Trace):
     """Evaluates what no tracer is an operand of, and passes on what one is."""
 
@@ -494,7 +517,7 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     if (
         default.find is not None
         and (there := default.find()) is not None
-        and not any(map(is_placed, args))
+        and not any(map(stays_on_host, args))
     ):
         return there.evaluate(prim, args, params)
     try:
@@ -536,7 +559,7 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
     if type(x) is Literal:
         return x.array()
-    if isinstance(x, ArrayElsewhere):
+    if isinstance(x, ArrayElsewhere | ArrayPlaced):
         raise x.elsewhere()
     try:
         return asarray(x)
@@ -554,4 +577,4 @@ def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
     if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
-    return out
+    return out if aval.place is None else hooks.placed_result(out)
