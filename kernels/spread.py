@@ -16,7 +16,6 @@ from fnarray_kernels.linalg import _factor, _substitute, cholesky, lu, triangula
 from fnarray_kernels.passes import HELD
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
-from fnarray_kernels.window import _select
 
 
 def _direct(load: Any, store: Any) -> Any:
@@ -74,6 +73,46 @@ def fill(out, value, n):
     while i < n:
         out[u(i)] = value
         i += threads()
+
+
+# --- windows: by divisions, as a thread has no memory for the counters of `window` ---------------
+
+
+@compiled
+def _in_window(place, r, ndim, sizes):
+    """Return the flat index of window element ``r`` at ``place``; -1 in padding and holes."""
+    flat, scale = 0, 1
+    for axis in range(ndim - 1, -1, -1):
+        n, places, low = sizes[axis], sizes[ndim + axis], sizes[2 * ndim + axis]
+        window, stride = sizes[3 * ndim + axis], sizes[4 * ndim + axis]
+        base, spread = sizes[5 * ndim + axis], sizes[6 * ndim + axis]
+        at = (place % places) * stride + (r % window) * spread - low
+        place, r = place // places, r // window
+        if at < 0 or at % base or at // base >= n:
+            return -1
+        flat += scale * (at // base)
+        scale *= n
+    return flat
+
+
+@compiled
+def _select(x, largest, place, ndim, sizes):
+    count = 1
+    for axis in range(ndim):
+        count *= sizes[3 * ndim + axis]
+    chosen = -1
+    for r in range(count):
+        i = _in_window(place, r, ndim, sizes)
+        if i < 0:
+            continue
+        if chosen < 0:
+            chosen = i
+            continue
+        best, new = x[u(chosen)], x[u(i)]
+        # Written so that NaN, on either side, is replaced by what comes later.
+        if not (best >= new if largest else best <= new):
+            chosen = i
+    return chosen
 
 
 @compiled

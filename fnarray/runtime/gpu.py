@@ -58,6 +58,7 @@ class GpuArray(ArrayElsewhere):
         max_version: Any = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Return the memory as DLPack's capsule, for a reader on a stream."""
         from ..compile.cuda.exchange import CUDA, capsule_of

@@ -18,16 +18,10 @@ from fnarray.errors import JaxRuntimeError
 from fnarray.runtime import device as devices
 
 from . import cupy_standin
-from .machine import computing, forget, loaded, needs_gcc
+from .machine import computing, forget, needs_gcc
 from .programs import EVERY_NAME, floats
 
 pytestmark = needs_gcc
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The stub, under the driver's name."""
-    return loaded(tmp_path_factory.mktemp("stub"))
 
 
 @pytest.fixture

@@ -19,16 +19,10 @@ from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.pipeline import compile_graph
 from fnarray.errors import JaxRuntimeError
 
-from .machine import forget, loaded, needs_gcc
+from .machine import forget, needs_gcc
 from .programs import PROGRAMS, floats
 
 pytestmark = needs_gcc
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The stub, under the driver's name."""
-    return loaded(tmp_path_factory.mktemp("stub"))
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def _tell(node: Node) -> None:
     if guard in ("log", "log_explicit"):
         _log.warning(text)
     elif guard != "allow":
-        advice = "" if vendor.installed() else "CuPy has many of these (fnarray[cuda]). "
+        advice = "" if vendor.installed() else "CuPy has many of these (fnarray[cuda-libraries]). "
         warnings.warn(f"{text} {advice}fnarray.transfer_guard('allow') accepts it.", UserWarning, 2)
 
 
