@@ -52,16 +52,10 @@ def device_put(
 
 def _put(x: Any, where: Any) -> Any:
     if where is None:
-        return x if isinstance(x, Array) else by_default(asarray(x))
+        return x if isinstance(x, Array) else default.put(asarray(x))
     from .resharding import moved
 
     return moved(x, where, "device_put")
-
-
-def by_default(x: ArrayImpl) -> Array:
-    """Return an array that is nowhere yet on the default device."""
-    there = None if default.find is None else default.find()
-    return x if there is None else there.put(x)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:

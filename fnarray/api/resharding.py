@@ -106,7 +106,8 @@ def moved(x: Any, where: Any, what: str) -> Any:
             from ..runtime import gpu  # asked for by whoever has one
 
             return gpu.put(x, there[0])
-        return put(x.on_host() if isinstance(x, ArrayElsewhere) else x, where)
+        here: Any = x.on_host() if isinstance(x, ArrayElsewhere) else x
+        return put(here, where)
     if not isinstance(where, NamedSharding):
         return x
     at = place_of(where, x.ndim)

@@ -298,6 +298,11 @@ class _Default:
 
     find: Any = None
 
+    def put(self, x: Any) -> Any:
+        """Return an array that is nowhere yet on the default device."""
+        there = None if self.find is None else self.find()
+        return x if there is None else there.put(x)
+
 
 def stays_on_host(x: Any) -> bool:
     """Whether a value is in the host's memory to stay: plain numbers go where others are."""

@@ -547,8 +547,7 @@ def as_array(x: Any) -> Array:
     array = asarray(x)
     if default.find is None or not array.ndim or state.trace is not None:
         return array
-    there = default.find()
-    return array if there is None else there.put(array)
+    return default.put(array)
 
 
 # The record of an operation stands below; that it can be applied is known from here on.

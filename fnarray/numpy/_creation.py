@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 
 from .. import lax
-from ..api.arrays import by_default, device_put
 from ..core.array import Array, ArrayImpl, aval_of, default, from_numpy, is_placed
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
@@ -107,7 +106,7 @@ def array(
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     if default.find is None or state.trace is not None or isinstance(object, Array):
         return out
-    return by_default(out) if type(out) is ArrayImpl else out
+    return default.put(out) if type(out) is ArrayImpl else out
 
 
 def _array(value: Any, dtype: np.dtype | None) -> Array:
@@ -275,7 +274,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         out: Array = from_numpy(np.from_dlpack(x), copy=copy is not False)
     else:
         out = _borrowed(x, copy=copy is not False)
-    return out if device is None else device_put(out, device)
+    if device is None:
+        return out
+    from ..api.arrays import device_put  # an import that few need
+
+    return device_put(out, device)
 
 
 def _borrowed(x: Any, *, copy: bool = True) -> Array:
