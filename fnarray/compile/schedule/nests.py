@@ -205,7 +205,8 @@ def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
         _, abreast = order.pop()
     nest = _with_accesses(_with_order(node, fold, order, abreast), producer)
-    inner = _along_memory(nest)
+    # A GPU's accumulators are registers, and neighbours in memory are other threads'.
+    inner = _along_memory(nest) if target.limits.abreast else None
     if inner is None:
         return nest
     sizes = {"o": node.out.aval.shape, "r": fold.extents if fold is not None else ()}
