@@ -101,6 +101,8 @@ def _pages_of(module: str) -> Iterator[tuple[str, str]]:
     listed = ""
     for title, rows in chapters:
         page = f"{module}.{_slug(rows)}"
+        if page in surfaces.modules():  # a chapter, written in a private module of that name
+            page = f"{page}-of-{module}"
         about = (
             f"{_title(title)}.. currentmodule:: {module}\n\nPart of :doc:`{module} <{module}>`.\n\n"
         )

@@ -29,7 +29,9 @@ __all__ = [
 #: Rules that extensions register for primitives of their own, kept for them and read by nobody:
 #: what is dropped, saved or computed anew is decided for whole equations.
 dce_rules: dict[Any, Any] = {}
+#: As `dce_rules`.
 custom_partial_eval_rules: dict[Any, Any] = {}
+#: As `dce_rules`.
 partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
 
 DynamicJaxprTracer = JitTracer
