@@ -114,7 +114,7 @@ class _Late:
 
 # Python looks operators up on the class and never asks __getattr__ for them.
 _TWO_SIDED = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
-_OTHERS = "eq ne lt le gt ge neg pos invert abs getitem round array_namespace"
+_OTHERS = "eq ne lt le gt ge neg pos invert abs contains getitem round array_namespace"
 for _name in f"{_OTHERS} {_TWO_SIDED} r{_TWO_SIDED.replace(' ', ' r')}".split():
     setattr(Array, f"__{_name}__", _Late(f"__{_name}__"))
 

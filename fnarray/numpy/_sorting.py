@@ -308,6 +308,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         return lax.full(x.shape, 0, np.int32)
     how = {"side": "left" if right else "right", "method": method or "scan"}
     rising = searchsorted(bins, x, **how)
-    falling = lax.sub(np.int32(n), searchsorted(lax.rev(bins, (0,)), x, **how))
+    after = searchsorted(lax.rev(bins, (0,)), x, **how)
+    falling = lax.sub(after.dtype.type(n), after)
     last, first = (lax.index_in_dim(bins, k, keepdims=False) for k in (-1, 0))
     return choose_where(lax.ge(last, first), rising, falling)

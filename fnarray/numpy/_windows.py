@@ -433,7 +433,8 @@ def interp(
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = "extrapolate"
     n = xp.shape[0]
-    at = lax.clamp(np.int32(1), searchsorted(xp, x, "right"), np.int32(max(n - 1, 1)))
+    at = searchsorted(xp, x, "right")
+    at = lax.clamp(at.dtype.type(1), at, at.dtype.type(max(n - 1, 1)))
     low = at - 1
     x0, x1, f0, f1 = (take_index(v, k, mode="clip") for v in (xp, fp) for k in (low, at))
     gap = x1 - x0

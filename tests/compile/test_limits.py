@@ -209,6 +209,15 @@ def chunked_rows(n: int) -> Case:
     )
 
 
+def shared(n: int) -> Case:
+    """A loop around one over elements, of work n or so, which threads may share."""
+    return (
+        lambda x: lax.fori_loop(0, 2, lambda i, c: lax.sin(c), x),
+        lambda x: [np.sin(np.sin(x))],
+        (numbers(max(-(-n // 16), 100)),),
+    )
+
+
 def product(n: int) -> Case:
     """A product of matrices with n multiplications, or a few more."""
     rows = -(-n // (64 * 64))
@@ -325,7 +334,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
-    "turn": turn,
+    "turn": turn, "shared": shared, "split": product_in_loop,
     "kernel": kernel,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
@@ -341,7 +350,7 @@ EXTREMES = {
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
-    "row": (0, 10**6),
+    "row": (0, 10**6), "shared": (1, 1 << 60), "split": (0, 1 << 60),
 }  # fmt: skip
 
 
