@@ -29,7 +29,8 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     ├── JaxRuntimeError (RuntimeError)
     ├── MissingRuleError (NotImplementedError)
     ├── ProgramSizeError (MemoryError)
-    └── UnsupportedOnTarget (NotImplementedError)
+    ├── UnsupportedOnTarget (NotImplementedError)
+    └── WorkerLost (RuntimeError)
 
     CacheWarning (UserWarning)
     EffectWarning (UserWarning)
@@ -66,6 +67,7 @@ __all__ = [
     "TypePromotionError",
     "UnexpectedTracerError",
     "UnsupportedOnTarget",
+    "WorkerLost",
     "WriteEffectError",
 ]
 
@@ -183,6 +185,10 @@ class MissingRuleError(FnarrayError, NotImplementedError):
 
 class UnsupportedOnTarget(FnarrayError, NotImplementedError):
     """An operation has no form on the target asked for, such as CUDA."""
+
+
+class WorkerLost(FnarrayError, RuntimeError):
+    """A worker of a cluster is gone, none came in its place, and what it held cannot be had."""
 
 
 class CacheWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""What shards do with the values that they bring to a meeting, said so that it can be done in parts.
+"""What shards do with the values they bring to a meeting, said so that it can be done in parts.
 
 Where shards share a memory one of them computes all results (``combine``). Between processes a
 `Fold` may be passed along in pieces, and of a `Route` each part goes straight to whom it is for.
@@ -55,6 +55,11 @@ class Route:
     join: Callable[[Sequence[Any]], Any]
     part: Callable[[Any, int, int], Any] = _all_of
     goes: Callable[[int, int], bool] = _always
+
+    @property
+    def sparse(self) -> bool:
+        """Whether some parts do not go anywhere."""
+        return self.goes is not _always
 
     def combine(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return the results by shard."""

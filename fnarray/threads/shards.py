@@ -164,8 +164,8 @@ def meet(
             meeting = world.meetings[key] = _Meeting(what, world.lock)
         if meeting.what != what:
             error = RuntimeError(
-                f"pmap: shards met for different collectives: {_shown(meeting.what)} and "
-                f"{_shown(what)}. All must reach the same ones in the same order."
+                f"pmap: shards met for different collectives: {shown(meeting.what)} and "
+                f"{shown(what)}. All must reach the same ones in the same order."
             )
             world.fail(error)
             raise error
@@ -189,7 +189,8 @@ def meet(
     return meeting.results[members.index(index)]
 
 
-def _shown(what: tuple[Any, ...]) -> str:
+def shown(what: tuple[Any, ...]) -> str:
+    """Return what a meeting is for, as messages show it."""
     return f"{what[0]}({', '.join(map(str, what[1:]))})"
 
 
