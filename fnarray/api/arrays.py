@@ -10,8 +10,17 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
 from ..core.keep import forget_all
-from ..runtime.device import Device, devices
-from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding, current_mesh, put
+from ..core.trace import Tracer
+from ..runtime.device import Device, devices, platform_of
+from ..runtime.mesh import (
+    Mesh,
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    current_mesh,
+    put,
+)
 
 
 def device_put(
@@ -50,12 +59,17 @@ def device_put(
 
 
 def _put(x: Any, where: Any) -> Any:
+    if where is None and isinstance(x, ArrayElsewhere):
+        return x
+    sharding = SingleDeviceSharding(where) if isinstance(where, Device) else where
+    if isinstance(sharding, Sharding) and (there := platform_of(sharding.device_set)):
+        return x if isinstance(x, Tracer) else there.put(x, sharding)
     if isinstance(where, Device) and where.platform == "gpu":
         from ..runtime import gpu  # asked for by whoever has one
 
         return gpu.put(x if isinstance(x, ArrayElsewhere) else asarray(x), where)
     if isinstance(x, ArrayElsewhere):
-        return x if where is None else put(x.on_host(), where)
+        return put(x.on_host(), where)
     if isinstance(x, Array) and not isinstance(x, ArrayImpl):
         return x
     return put(asarray(x), where)
@@ -155,6 +169,8 @@ def make_array_from_callback(
         A part has another shape than its index.
     """
     shape = tuple(shape)
+    if there := platform_of(sharding.device_set):
+        return there.from_callback(shape, sharding, data_callback, dtype)
     whole: np.ndarray | None = None
     done: set[Any] = set()
     for index in sharding.devices_indices_map(shape).values():

@@ -184,7 +184,7 @@ class Jitted:
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
         if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
-            return self._on_gpu(leaves, signature, token, number)
+            return self._elsewhere(leaves, signature, token, number)
         key = (token, number, *avals)
         run = self._calls.get(key)
         if run is None:
@@ -194,21 +194,26 @@ class Jitted:
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
 
-    def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
-        """Call where arguments lie on a GPU."""
-        from ..runtime import gpu  # asked for by whoever has one
+    def _elsewhere(
+        self, leaves: Sequence[Any], signature: Signature, token: int, number: int
+    ) -> Any:
+        """Call where arguments lie on a GPU, or on workers."""
+        there = None if self._gpu else _platform(leaves)
+        if there is None:
+            from ..runtime import gpu  # asked for by whoever has one
 
-        gpu.place_of(leaves, fun_text(self.__wrapped__))
-        key = ("gpu", token, number, *signature[1])
+            gpu.place_of(leaves, fun_text(self.__wrapped__))
+            there = gpu
+        key = (there, token, number, *signature[1])
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
             if t.written_refs is not None:
                 raise NotImplementedError(
                     f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
-                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                    "memory, and is to run elsewhere. Pass their values, and return the new ones."
                 )
-            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = there.caller(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
@@ -437,6 +442,14 @@ def jit(
         )
     kind = Jitted if out_shardings is None else PlacedJitted
     return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
+
+
+def _platform(leaves: Sequence[Any]) -> Any:
+    """Return the platform on whose devices arguments lie."""
+    for x in leaves:
+        if isinstance(x, ArrayElsewhere) and (placement := getattr(x, "placement", None)):
+            return devices.platform_of(placement.device_set)
+    return None
 
 
 def _on_gpu(options: dict[str, Any]) -> bool:

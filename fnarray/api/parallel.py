@@ -145,6 +145,27 @@ def _run(
     -------
     traced, params, results, places
     """
+    t, places, out_names = _traced_on(what, fun, signature, layout, results)
+    params = {
+        "jaxpr": t.closed,
+        "mesh_axes": layout.axes,
+        "in_names": ((),) * len(t.consts) + layout.in_names,
+        "out_names": out_names,
+        "name": f"{what}({fun_name(fun)})",
+    }
+    if layout.mesh.platform:
+        params["mesh"] = layout.mesh
+    return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+
+
+def _traced_on(
+    what: str,
+    fun: Callable[..., Any],
+    signature: Signature,
+    layout: _Layout,
+    results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
+) -> tuple[Traced, tuple[Any, ...], tuple[Names, ...]]:
+    """Trace a function on one shard's part; return where its results go, too."""
     name = f"{what}({fun_name(fun)})"
     signature = signature._replace(in_avals=layout.blocks)
     with tracing(AxisTrace(name, layout.axes)):
@@ -155,15 +176,7 @@ def _run(
     if known is None or known[0] is not t:
         # One assignment: another thread may be here with a trace of its own.
         known = layout.results = t, *results(t)
-    _, places, out_names = known
-    params = {
-        "jaxpr": t.closed,
-        "mesh_axes": layout.axes,
-        "in_names": ((),) * len(t.consts) + layout.in_names,
-        "out_names": out_names,
-        "name": name,
-    }
-    return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+    return known
 
 
 def _recheck(
@@ -278,11 +291,19 @@ def pmap(
         if layout is None:
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
             layouts[key] = layout
+        results = functools.partial(_places_of_results, out_axes, name)
+        if state.trace is None and (there := layout.mesh.platform):
+            t, places, _ = _traced_on("pmap", fun, signature, layout, results)
+            ins = [_spec_of_row(name, a, fun, None) for a in layout.places]
+            ends = [
+                _spec_of_row(name, p, fun, a.ndim + 1)
+                for p, a in zip(places, t.closed.out_avals, strict=True)
+            ]
+            called = f"pmap({fun_name(fun)})"
+            return there.spmd(t, operands, layout.mesh, ins, ends, called)
         operands = [
             moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
         ]
-
-        results = functools.partial(_places_of_results, out_axes, name)
         t, params, outs, places = _run("pmap", fun, signature, operands, layout, results)
         if state.trace is None and not any(layout.places) and not any(places):
             layout.program = _program(t, layout, params, places)
@@ -379,16 +400,31 @@ def _layout(
     )
 
 
+def _spec_of_row(
+    name: Hashable, place: int | None, fun: Callable[..., Any], ndim: int | None
+) -> tuple[PartitionSpec, int | None]:
+    """Return how an array with the mapped axis at a place is cut, and the place."""
+    if place is None:
+        return PartitionSpec(), None
+    if ndim is not None:
+        place = _checked_place(place, ndim, fun)
+    return PartitionSpec(*[None] * place, name), place
+
+
+def _checked_place(place: int, ndim: int, fun: Callable[..., Any]) -> int:
+    if not -ndim <= place < ndim:
+        raise ValueError(
+            f"pmap out_axes: axis {place} is out of bounds for array of dimension {ndim}, a "
+            f"result of {fun_text(fun)}."
+        )
+    return place % ndim
+
+
 def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable[..., Any]) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
         return x
-    if not -x.ndim <= place < x.ndim:
-        raise ValueError(
-            f"pmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, a "
-            f"result of {fun_text(fun)}."
-        )
-    axis: int = place % x.ndim
+    axis = _checked_place(place, x.ndim, fun)
     x = moveaxis(x, 0, axis)
     if type(x) is not ArrayImpl:
         return x
@@ -459,14 +495,19 @@ def shard_map(
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
-        operands = [_split(x, grid, s) for x, s in zip(operands, layout.places, strict=True)]
-
         def results(t: Traced) -> Any:
             specs = _specs("out_specs", out_specs, t.out_spec.unflatten([0] * len(t.out_avals)))
             for s in specs:
                 check_spec(grid, s, "shard_map out_specs")
             return tuple(specs), tuple(tuple(n for ns in s.names() for n in ns) for s in specs)
 
+        if state.trace is None and (there := grid.platform):
+            t, specs, _ = _traced_on("shard_map", f, signature, layout, results)
+            for s, a in zip(specs, t.closed.out_avals, strict=True):
+                _check_rank(s, a, f)
+            ins, ends = [(s, None) for s in layout.places], [(s, None) for s in specs]
+            return there.spmd(t, operands, grid, ins, ends, f"shard_map({fun_name(f)})")
+        operands = [_split(x, grid, s) for x, s in zip(operands, layout.places, strict=True)]
         t, _, outs, specs = _run("shard_map", f, signature, operands, layout, results)
         return t.out_spec.unflatten(
             [_joined(x, grid, s, f) for x, s in zip(outs, specs, strict=True)]
@@ -528,16 +569,20 @@ def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     return permute(reshape(x, shape), (*front, *kept))
 
 
+def _check_rank(spec: PartitionSpec, aval: ShapedArray, f: Callable[..., Any]) -> None:
+    if len(spec) > aval.ndim:
+        raise ValueError(
+            f"shard_map out_specs: {spec} is for results of rank at least {len(spec)}, but "
+            f"{fun_text(f)} returned one of shape {aval.shape}."
+        )
+
+
 def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> Any:
     """Undo `_split` on a result."""
     names = spec.names()
     count = sum(map(len, names))
     rank = x.ndim - count
-    if len(spec) > rank:
-        raise ValueError(
-            f"shard_map out_specs: {spec} is for results of rank at least {len(spec)}, but "
-            f"{fun_text(f)} returned one of shape {x.shape[count:]}."
-        )
+    _check_rank(spec, x.aval.update(shape=x.shape[count:]), f)
     order: list[int] = []
     shape: list[int] = []
     front = 0

@@ -51,7 +51,7 @@ class Cluster:
         self.directory = Directory()
         self.links = [Link(self, k, name) for k, name in enumerate(names)]
         self.devices: list[Device] = [
-            WorkerDevice(k, "dask", k, str(name), token) for k, name in enumerate(names)
+            WorkerDevice(k, str(name), token) for k, name in enumerate(names)
         ]
         self.closed = False
         self.loop = client.loop.asyncio_loop
@@ -104,7 +104,7 @@ class Cluster:
             lost = [(n, k) for n, k in node.recipe.inputs if not n.available(k)]
             if lost:
                 self._recover(lost)
-            self._bring_up(node.devices)
+            self.bring_up(node.devices)
             self.launched(node)
             self._anchor(node)
         return node
@@ -274,7 +274,7 @@ class Cluster:
             if not need:
                 return
             order = sorted(need, key=lambda node: node.number)
-            self._bring_up(sorted({d for node in order for d in node.devices}))
+            self.bring_up(sorted({d for node in order for d in node.devices}))
             for node in order:
                 node.kept |= need[node]
                 self.launched(node)
@@ -314,7 +314,7 @@ class Cluster:
             "workers or smaller blocks; the workers' logs say more. What checkpoint wrote is intact."
         )
 
-    def _bring_up(self, devices: Iterable[int]) -> None:
+    def bring_up(self, devices: Iterable[int]) -> None:
         """Connect devices whose workers were lost to the workers that came in their place."""
         for d in devices:
             if not self.links[d].up:

@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..core.frozen import frozen
 from ..runtime.device import Device
 
 #: Clusters by their secret tokens, which devices carry.
 clusters: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
-@frozen
 class WorkerDevice(Device):
     """A worker: a place where arrays live and programs run.
 
@@ -25,8 +23,18 @@ class WorkerDevice(Device):
         Of the cluster.
     """
 
-    name: str = ""
-    token: str = ""
+    __slots__ = ("name", "token")
+
+    def __init__(self, number: int, name: str, token: str):
+        super().__init__(number, "dask", number)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "token", token)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorkerDevice) and (self.id, self.token) == (other.id, other.token)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.token))
 
     def __repr__(self) -> str:
         return f"DaskDevice(id={self.id}, worker={self.name!r})"

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..control.signature import Signature
+from ..api.export import without_rules
+from ..control.spmd import shard_map_p
 from ..control.tracing import Traced
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
 from ..core.avals import ShapedArray
@@ -50,7 +51,7 @@ def _sharding(mesh: Mesh, spec: Spec) -> NamedSharding:
 
 @remembered(1024)
 def _dumped(graph: ClosedGraph) -> tuple[str, bytes]:
-    return dumped(graph)
+    return dumped(without_rules(graph)[0])
 
 
 def _started(
@@ -178,8 +179,6 @@ def on_host(
         "jaxpr": jaxpr, "mesh_axes": axes, "in_names": tuple(map(tuple, in_names)),
         "out_names": tuple(map(tuple, out_names)), "name": name, "mesh": mesh,
     }  # fmt: skip
-    from ..control.spmd import shard_map_p
-
     xs = [asarray(v) for v in values]
     graph = _one(shard_map_p, tuple(params.items()), tuple(x.aval for x in xs))
     specs = [
@@ -256,9 +255,7 @@ def mesh_in(graph: Graph) -> Mesh | None:
     return None
 
 
-def caller(
-    graph: ClosedGraph, consts: Sequence[Any], out_spec: Any, leaves: Sequence[Any]
-) -> Callable[..., Any]:
+def caller(graph: ClosedGraph, consts: Sequence[Any], out_spec: Any) -> Callable[..., Any]:
     """Return ``call(*leaves) -> result`` for one signature of a function."""
     name = graph.jaxpr.debug_name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from functools import cache
+from typing import Any, Protocol
 
 from ..config import config
 from ..core.frozen import frozen
@@ -58,6 +59,53 @@ class Device:
         return f"{kind}Device(id={self.id})"
 
 
+class Platform(Protocol):
+    """Devices of a kind of their own, and how arrays and programs get to them.
+
+    Whoever provides one registers it in `platforms`. Its arrays are `ArrayElsewhere`.
+    """
+
+    def devices(self) -> list[Device]:
+        """Return its devices."""
+        ...
+
+    def put(self, x: Any, sharding: Any) -> Any:
+        """Return an array's elements on devices, by a sharding."""
+        ...
+
+    def from_callback(self, shape: Any, sharding: Any, data_callback: Any, dtype: Any) -> Any:
+        """Return an array whose parts a function makes where they are."""
+        ...
+
+    def spmd(self, t: Any, leaves: Any, mesh: Any, ins: Any, outs: Any, name: str) -> Any:
+        """Run a function that was traced on one device's part on all."""
+        ...
+
+    def on_host(
+        self, values: Any, jaxpr: Any, mesh: Any, in_names: Any, out_names: Any, name: str
+    ) -> Any:
+        """Run what is written for each device on arrays of this process."""
+        ...
+
+    def caller(self, graph: Any, consts: Any, out_spec: Any) -> Any:
+        """Return a call of a program of whole arrays."""
+        ...
+
+    def evaluate(self, prim: Any, args: Any, params: Any) -> Any:
+        """Run one operation where its operands lie."""
+        ...
+
+
+#: By the name that devices have for it; none is of this process's own.
+platforms: dict[str, Platform] = {}
+
+
+def platform_of(devices: Any) -> Platform | None:
+    """Return the platform of the first of some devices; None for this process's own."""
+    first = next(iter(devices), None)
+    return platforms.get(getattr(first, "platform", ""))
+
+
 @cache
 def _device(i: int) -> Device:
     return Device(i)
@@ -69,7 +117,8 @@ def devices(backend: str | None = None) -> list[Device]:
     Parameters
     ----------
     backend : str, optional
-        ``"cpu"``, which is also the default, or ``"gpu"`` (also ``"cuda"``).
+        ``"cpu"``, which is also the default, ``"gpu"`` (also ``"cuda"``), or ``"dask"``: workers of
+        the cluster that was connected last.
 
     Raises
     ------
@@ -80,6 +129,12 @@ def devices(backend: str | None = None) -> list[Device]:
         from ..compile.cuda.device import count
 
         return [Device(i, "gpu") for i in range(count())]
+    if backend in platforms:
+        return platforms[backend].devices()
+    if backend == "dask":
+        raise RuntimeError(
+            "devices('dask'): no cluster is connected. Call fnarray.distributed.connect() first."
+        )
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'gpu'].")
     return [_device(i) for i in range(config.num_cpu_devices or available_cores())]

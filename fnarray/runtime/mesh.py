@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
-from .device import Device, devices
+from .device import Device, Platform, devices, platform_of
 
 Index = tuple[slice, ...]
 
@@ -133,6 +133,11 @@ class Mesh:
 
     def __exit__(self, *exc: object) -> None:
         _meshes.entered = _meshes.entered[:-1]
+
+    @property
+    def platform(self) -> Platform | None:
+        """What runs programs on devices that are not of this process; None where they are."""
+        return platform_of(self.devices.flat)
 
     def _key(self) -> Any:
         return self.axis_names, self.devices.shape, tuple(self.devices.flat), self.axis_types
@@ -440,13 +445,15 @@ class Shard:
 
 def sharding_of(x: Any) -> Sharding:
     """Return where an array is."""
-    if type(x) is PlacedArray:
-        return x.placement
+    if (placement := getattr(x, "placement", None)) is not None:
+        return placement
     return SingleDeviceSharding(getattr(x, "place", None) or devices()[0])
 
 
 def shards_of(x: Any) -> list[Shard]:
     """Return the parts of an array, by device."""
+    if isinstance(x, ArrayElsewhere) and hasattr(x, "shards"):
+        return x.shards()
     out, seen = [], {}
     for device, index in sharding_of(x).devices_indices_map(x.shape).items():
         key = tuple((s.start, s.stop) for s in index)
