@@ -41,9 +41,10 @@ def _spec_of(sharding: NamedSharding, ndim: int) -> Spec:
 
 
 def _sharding(mesh: Mesh, spec: Spec) -> NamedSharding:
-    return NamedSharding(
-        mesh, PartitionSpec(*[(s if len(s) > 1 else s[0]) if s else None for s in spec])
-    )
+    entries = [(s if len(s) > 1 else s[0]) if s else None for s in spec]
+    while entries and entries[-1] is None:
+        entries.pop()
+    return NamedSharding(mesh, PartitionSpec(*entries))
 
 
 # ---- running on blocks ---------------------------------------------------------------------------
