@@ -21,7 +21,7 @@ from ..runtime.device import Device
 from .anchors import anchor
 from .devices import WorkerDevice
 from .lineage import DONE, FAILED, LOST, PENDING, Launch, Node
-from .links import Link
+from .links import Link, check_scheduler
 from .programs import Directory
 
 #: Steps that may be under way: what is queued holds its arguments.
@@ -243,18 +243,20 @@ class Cluster:
             raise launch.error
         return launch.replies[0] if launch.status == DONE else None
 
-    def read(self, node: Node, k: int, rank: int, index: Any = ()) -> dict[str, Any]:
-        """Return a block of a result, as bytes."""
+    def do(self, node: Node, k: int, rank: int, message: dict[str, Any]) -> dict[str, Any]:
+        """Return what a device says to a message about a result, which is there by then."""
         while True:
             self.wait(node)
-            found = self.ask(
-                node.devices[rank], {"op": "get", "key": node.key(k), "index": index}
-            )
+            found = self.ask(node.devices[rank], message)
             if found is not None:
-                return found["data"]
+                return found
             with self._lock:
                 if not node.available(k):
                     self._recover([(node, k)])
+
+    def read(self, node: Node, k: int, rank: int) -> dict[str, Any]:
+        """Return a block of a result, as bytes."""
+        return self.do(node, k, rank, {"op": "get", "key": node.key(k)})["data"]
 
     # ---- loss ----
 
@@ -324,12 +326,7 @@ class Cluster:
     def _check_open(self) -> None:
         if self.closed:
             raise RuntimeError("fnarray.distributed: the connection is closed. connect() anew.")
-        if self.client.status != "running":
-            raise ConnectionError(
-                f"fnarray.distributed: the scheduler at {self.client.scheduler.address} is gone "
-                f"(client: {self.client.status}). Arrays on its workers are lost with it: start a "
-                "cluster, connect() anew, and restore() the last checkpoint, which is intact."
-            )
+        check_scheduler(self.client)
 
     def _anchor(self, node: Node) -> None:
         """Keep a second copy of a step's results, so that those before it can be forgotten."""

@@ -20,6 +20,20 @@ if TYPE_CHECKING:
 GRACE = 5.0
 
 
+def check_scheduler(client: Any) -> None:
+    """Raise `ConnectionError` where a cluster has lost its scheduler."""
+    if client.status != "running":
+        raise _scheduler_lost(client)
+
+
+def _scheduler_lost(client: Any) -> ConnectionError:
+    return ConnectionError(
+        f"fnarray.distributed: the scheduler at {client.scheduler.address} is gone (client: "
+        f"{client.status}). Arrays on its workers are lost with it: start a cluster, connect() "
+        "anew, and restore() the last checkpoint, which is intact."
+    )
+
+
 class Link:
     """A device's worker: who it is, and what is sent to it and awaited of it.
 
@@ -139,13 +153,11 @@ class Link:
     def _candidates(self, taken: set[str], spare: bool) -> list[str]:
         """Return addresses of workers: those of the device's name, then spare ones."""
         client = self.cluster.client
-        if client.status != "running":
-            raise ConnectionError(
-                f"fnarray.distributed: the scheduler at {client.scheduler.address} is gone "
-                f"(client: {client.status}). Start a cluster, connect() anew, and restore() the "
-                "last checkpoint, which is intact."
-            )
-        workers = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+        check_scheduler(client)
+        try:
+            workers = client.sync(client.scheduler.identity)["workers"]
+        except OSError as error:
+            raise _scheduler_lost(client) from error
         own = [a for a, w in workers.items() if w["name"] == self.name and a not in taken]
         names = {link.name for link in self.cluster.links}
         others = [a for a, w in workers.items() if w["name"] not in names and a not in taken]

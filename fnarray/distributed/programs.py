@@ -18,6 +18,8 @@ import cloudpickle
 
 from ..api.encoding import Unencodable, decoded_graph, encoded_graph
 from ..compile.cache import store
+from ..control import callback, checkpoint, debugging, linear_call, solve  # noqa: F401 - declare
+from ..control.host import ByIdentity
 from ..core.graph import ClosedGraph, Eqn, Graph, Literal, Var
 from ..core.primitive import Primitive
 from ..ops.kit.registry import registry
@@ -65,6 +67,8 @@ class _Pickler(cloudpickle.Pickler):
             return Var, (obj.aval,)
         if type(obj) is Literal:
             return Literal, (obj.val, obj.aval)
+        if type(obj) is ByIdentity:
+            return ByIdentity, (obj.value,)
         if type(obj) in (ClosedGraph, Graph, Eqn):
             fields = type(obj).__dataclass_fields__
             return type(obj), tuple(getattr(obj, name) for name in fields)

@@ -82,7 +82,7 @@ class Session:
         self.token = token
         self.loop = asyncio.get_running_loop()
         self.store: dict[str, np.ndarray] = {}
-        self.programs: dict[str, ClosedGraph] = {}
+        self.programs: dict[str, ClosedGraph | Exception] = {}
         self.groups: dict[str, Sequence[str]] = {}
         self.inbox = Inbox()
         self.kernels = Kernels(self.reply)
@@ -222,9 +222,8 @@ class Session:
         self.store[key] = native(made, made.dtype)
         return {}
 
-    def _get(self, key: str, index: Sequence[Any] = ()) -> dict[str, Any]:
-        part = self._array(key)[tuple(slice(*s) for s in index)]
-        return {"data": packed(part)}
+    def _get(self, key: str) -> dict[str, Any]:
+        return {"data": packed(self._array(key))}
 
     def _free(self, keys: Sequence[str]) -> dict[str, Any]:
         for key in keys:
@@ -232,7 +231,10 @@ class Session:
         return {}
 
     def _program(self, digest: str, data: bytes) -> dict[str, Any]:
-        self.programs[digest] = loaded(data)
+        try:
+            self.programs[digest] = loaded(data)
+        except Exception as error:  # whatever is in a pickle: the first run of it tells
+            self.programs[digest] = error
         return {}
 
     def _group(self, name: str, addresses: Sequence[str]) -> dict[str, Any]:
@@ -255,6 +257,12 @@ class Session:
         axes: Sequence[Sequence[Any]],
     ) -> dict[str, Any]:
         start = time.perf_counter()
+        graph = self.programs[program]
+        if isinstance(graph, Exception):
+            graph.add_note(
+                f"Reading {name} on worker {self.worker.name}: what it uses must be there, too."
+            )
+            raise graph
         arrays = [self._array(x) for x in ins]
         addresses = self.groups[group]
         world = RemoteWorld(self, run, addresses, rank, [n for _, n in axes])
@@ -265,7 +273,7 @@ class Session:
         # Kernels are serial, as on local devices: with more cores start more workers.
         here.sharing = max(world.count, 1 << 16)
         try:
-            results = hooks.compiled_call(self.programs[program], arrays)
+            results = hooks.compiled_call(graph, arrays)
         except MeetingLost:
             raise
         except BaseException as error:
