@@ -495,6 +495,7 @@ def shard_map(
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
+
         def results(t: Traced) -> Any:
             specs = _specs("out_specs", out_specs, t.out_spec.unflatten([0] * len(t.out_avals)))
             for s in specs:

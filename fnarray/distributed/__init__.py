@@ -3,5 +3,12 @@
 Needs the extra: ``pip install fnarray[distributed]``. Nothing of it is imported without.
 """
 
+from .checkpoints import checkpoint as checkpoint
+from .checkpoints import restore as restore
+from .chunks import as_chunk as as_chunk
 from .cluster import Cluster as Cluster
+from .collections import from_dask as from_dask
+from .collections import to_dask as to_dask
 from .connecting import connect as connect
+from .sweeps import SweepError as SweepError
+from .sweeps import map as map

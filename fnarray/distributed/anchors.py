@@ -72,8 +72,8 @@ class Anchored(Recipe):
             if not self._copies or now[holder] != self._copies[holder]:
                 raise WorkerLost(
                     f"devices dask:{node.devices[r]} and dask:{node.devices[holder]} were lost "
-                    "before what they held had been copied anew. Arrays that need it cannot be had: "
-                    "restore() the last checkpoint."
+                    "before what they held had been copied anew. Arrays that need it cannot be "
+                    "had: restore() the last checkpoint."
                 )
 
     def message(self, node: Node, rank: int) -> dict[str, Any] | None:

@@ -200,9 +200,7 @@ class Mapped:
             found.extend(aims)
             return [self.to(o, s) for o, s in zip(outs, aims, strict=True)]
 
-        local = [
-            a.update(shape=self.local(a.shape, s)) for a, s in zip(avals, specs, strict=True)
-        ]
+        local = [a.update(shape=self.local(a.shape, s)) for a, s in zip(avals, specs, strict=True)]
         return recorded(fun, local, closed.jaxpr.debug_name), found
 
 
@@ -236,7 +234,7 @@ def _spreads(graph: Graph) -> bool:
 
 
 def _varying(graph: Graph, in_names: Sequence[Sequence[Hashable]]) -> list[frozenset[Hashable]]:
-    """Return along which axes each result of a device's program may differ from device to device."""
+    """Return along which axes each result of a device's program may differ between devices."""
     env: dict[Any, frozenset[Hashable]] = dict(
         zip(graph.invars, map(frozenset, in_names), strict=True)
     )

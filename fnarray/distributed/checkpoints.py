@@ -1,8 +1,8 @@
 """Pytrees of arrays on disk: each worker writes, and reads, its own part.
 
-A checkpoint is a folder: a ``.npy`` file for each part of each array, of its bytes whatever the dtype,
-and ``fnarray.json``, which says what there is. It is written under another name and
-renamed when all is there, so a folder of the given name is whole.
+A checkpoint is a folder: a ``.npy`` file for each part of each array, of its bytes whatever the
+dtype, and ``fnarray.json``, which says what there is. It is written under another name and renamed
+when all is there, so a folder of the given name is whole.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def restore(path: Any, like: Any, **options: Any) -> Any:
     names, has = [tree.keystr(w) for w, _ in wanted], [e["path"] for e in entries]
     if names != has:
         raise ValueError(
-            f"restore: the checkpoint at {str(path)!r} has the leaves {has}, and `like` has {names}."
+            f"restore: the checkpoint at {str(path)!r} has the leaves {has}, and `like` has "
+            f"{names}."
         )
     leaves = []
     for (_, to), entry in zip(wanted, entries, strict=True):

@@ -1,4 +1,4 @@
-"""The client's side: devices that are workers, and steps that run on them again until they are done.
+"""The client's side: devices that are workers, and steps that run on them until they are done.
 
 Steps are started in order, and not waited for until a value is asked for. When a worker is lost,
 what arrays still refer to is computed again from what it came from, step by step, as a whole.
@@ -307,13 +307,12 @@ class Cluster:
     def _give_up(self, targets: Sequence[tuple[Node, int]]) -> NoReturn:
         node = targets[0][0]
         why = node.launch.why if node.launch else ""
-        held = {
-            link.name: link.held_when_lost / 1e6 for link in self.links if link.times_lost
-        }
+        held = {link.name: link.held_when_lost / 1e6 for link in self.links if link.times_lost}
         raise WorkerLost(
-            f"a step was run {ATTEMPTS} times, and a worker was lost each time ({why}). MB that the "
-            f"lost workers held: {held}. If it needs more memory than memory_limit, use more "
-            "workers or smaller blocks; the workers' logs say more. What checkpoint wrote is intact."
+            f"a step was run {ATTEMPTS} times, and a worker was lost each time ({why}). MB that "
+            f"the lost workers held: {held}. If it needs more memory than memory_limit, use more "
+            "workers or smaller blocks; the workers' logs say more. What checkpoint wrote is "
+            "intact."
         )
 
     def bring_up(self, devices: Iterable[int]) -> None:

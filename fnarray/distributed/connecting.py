@@ -84,7 +84,7 @@ def _client(
 ) -> Any:
     if address is not None:
         try:
-            client = Client(address, **{"timeout": 10, "set_as_default": False, **options})
+            client = Client(address, **{"set_as_default": False, **options})
         except (OSError, TimeoutError, ValueError) as error:
             raise ConnectionError(
                 f"connect: no Dask scheduler answers at {address!r}: {error} Check the address "
@@ -103,7 +103,7 @@ def _client(
         }  # type: ignore[arg-type]
     )
     own.append(cluster)
-    client = Client(cluster, set_as_default=False)
+    client = Client(cluster, set_as_default=True)  # its own: Dask's collections use it
     own.insert(0, client)
     return client
 

@@ -12,6 +12,7 @@ from ..core.trace import bind
 from ..transforms.graphs import Derived, recorded
 from .blocks import Flow, Mapped, Value
 
+
 def _scan(
     m: Mapped, prim: Primitive, form: Scan, values: list[Value], params: dict[str, Any]
 ) -> list[Value]:

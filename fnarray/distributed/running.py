@@ -11,7 +11,7 @@ import numpy as np
 from ..api.export import without_rules
 from ..control.spmd import shard_map_p
 from ..control.tracing import Traced
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
+from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.avals import ShapedArray
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph, Graph, eval_graph, subgraphs

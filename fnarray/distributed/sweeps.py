@@ -35,7 +35,7 @@ class SweepError(RuntimeError):
         self.failures, self.results = failures, results
 
 
-def map(  # noqa: A001 - the name that such a function has, in a module of its own
+def map(
     f: Callable[..., Any],
     xs: Any,
     *,
@@ -81,6 +81,8 @@ def map(  # noqa: A001 - the name that such a function has, in a module of its o
             f"{[x.shape for x in leaves]}."
         )
     (count,) = sizes
+    # Errors of purity and of shapes are raised here, with the user's line.
+    jit(vmap(f)).trace(tree.map(lambda x: x[:1], tree.unflatten(spec, leaves)))
     try:
         work = cloudpickle.dumps(f)
     except Exception as error:
@@ -182,7 +184,7 @@ def _task(work: bytes, spec: Any, part: list[Any], start: int) -> Any:
         if len(_compiled) > 100:
             _compiled.clear()
         f = cloudpickle.loads(work)
-        found = _compiled[work] = jit(vmap(f))
+        found = _compiled[work] = jit(vmap(f), effects="off")  # the client has looked
     begun, size = time.perf_counter(), len(part[0])
     failures: dict[int, BaseException] = {}
     try:

@@ -101,9 +101,11 @@ platforms: dict[str, Platform] = {}
 
 
 def platform_of(devices: Any) -> Platform | None:
-    """Return the platform of the first of some devices; None for this process's own."""
-    first = next(iter(devices), None)
-    return platforms.get(getattr(first, "platform", ""))
+    """Return the platform of some devices; None for this process's own."""
+    for device in devices if platforms else ():
+        if found := platforms.get(getattr(device, "platform", "")):
+            return found
+    return None
 
 
 @cache

@@ -48,9 +48,7 @@ def step(params, x, y):
 
 
 def train(mesh, steps=STEPS, before=lambda k: None):
-    update = fa.shard_map(
-        step, mesh=mesh, in_specs=(P(), P("i"), P("i")), out_specs=(P(), P())
-    )
+    update = fa.shard_map(step, mesh=mesh, in_specs=(P(), P("i"), P("i")), out_specs=(P(), P()))
     x, y = (fa.device_put(v, NamedSharding(mesh, P("i"))) for v in (X, Y))
     params = {"w": np.zeros((8, 1), np.float32), "b": np.zeros(1, np.float32)}
     losses = []

@@ -116,8 +116,7 @@ def test_large_values_go_by_ring_and_directly(meshes, monkeypatch):
         return total, parts, lax.all_to_all(x, "i", 0, 0, tiled=True)
 
     there, here = (
-        fa.shard_map(body, mesh=m, in_specs=P("i"), out_specs=(P(), P("i"), P("i")))
-        for m in meshes
+        fa.shard_map(body, mesh=m, in_specs=P("i"), out_specs=(P(), P("i"), P("i"))) for m in meshes
     )
     equal(there(x), here(x))
 
@@ -128,9 +127,7 @@ def test_two_axes_and_groups(grids):
     def body(x):
         a = lax.psum(x, "a") + lax.psum(x, ("a", "b"))
         b = lax.all_gather(x, "b", axis=0, tiled=True).sum(0)
-        return a * lax.axis_index(("a", "b")) + b + lax.psum(
-            x, "b", axis_index_groups=[[0], [1]]
-        )
+        return a * lax.axis_index(("a", "b")) + b + lax.psum(x, "b", axis_index_groups=[[0], [1]])
 
     there, here = (
         fa.shard_map(body, mesh=m, in_specs=P("a", "b"), out_specs=P("a", "b")) for m in grids
@@ -146,9 +143,9 @@ def test_pmap_is_that_of_local_devices(cluster):
         return x * w + lax.psum(x, "r").sum(), lax.pmax(x, "r")
 
     def both(devices):
-        return fa.pmap(
-            f, axis_name="r", in_axes=(1, None), out_axes=(1, None), devices=devices
-        )(X, W[:, 0].repeat(2))
+        return fa.pmap(f, axis_name="r", in_axes=(1, None), out_axes=(1, None), devices=devices)(
+            X, W[:, 0].repeat(2)
+        )
 
     x = both(cluster.devices)
     equal(x, both(fa.devices("cpu")[:4]))
