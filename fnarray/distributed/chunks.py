@@ -34,7 +34,7 @@ class Chunk(ArrayImpl):
         return chunked(getattr(ufunc, method)(*_plain(args), **_plain(kwargs)))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Apply one of NumPy's functions, ours of that name; NumPy's if it has not got arguments."""
+        """Apply one of NumPy's functions, ours of that name if it takes the arguments."""
         kwargs = {k: v for k, v in kwargs.items() if k != "like"}
         found = _ours(func)
         if found is not None:

@@ -111,6 +111,7 @@ def to_dask(x: WorkerArray) -> Any:
     node = x.handle.node
     cluster = node.cluster
     blocks: dict[Any, Any] = {}
+    futures: list[Any] = []
     places = x.placement.devices_indices_map(x.shape).values()
     for rank, index in zip(x.ranks, places, strict=True):
         box = box_of(index, x.shape)
@@ -120,8 +121,10 @@ def to_dask(x: WorkerArray) -> Any:
         future = cluster.client.submit(
             _lent, cluster.token, node.key(x.handle.k), workers=[address], pure=False
         )
+        futures.append(future)
         shape = tuple(b - a for a, b in box)
         blocks[box] = da.from_delayed(dask.delayed(future), shape, x.dtype)
+    wait(futures)  # the array may be freed from here on
     return da.block(_nested(blocks, len(x.shape)))
 
 

@@ -51,8 +51,8 @@ def cluster_of(devices: Iterable[Any], what: str) -> Any:
     tokens = {getattr(d, "token", None) for d in devices}
     if len(tokens) != 1 or None in tokens:
         raise ValueError(
-            f"{what}: devices of one cluster are needed, got {sorted(map(str, devices))}. A mesh is "
-            "of workers (fnarray.devices('dask')) or of local devices, not of both."
+            f"{what}: devices of one cluster are needed, got {sorted(map(str, devices))}. A mesh "
+            "is of workers (fnarray.devices('dask')) or of local devices, not of both."
         )
     (token,) = tokens
     found = clusters.get(str(token))

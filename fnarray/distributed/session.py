@@ -182,7 +182,7 @@ class Session:
             self._check_room(need)
 
     def _check_room(self, need: int) -> None:
-        """Raise `MemoryError` before a limit is passed: the worker would be killed, and all lost."""
+        """Raise `MemoryError` before a limit is passed: the worker would be killed."""
         limit = self.worker.memory_manager.memory_limit
         if not limit:
             return

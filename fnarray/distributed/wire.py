@@ -17,7 +17,7 @@ from ..core.dtypes import as_dtype
 
 #: Arrays up to this many bytes are part of a message; larger ones are frames of their own.
 INLINE = 16 * 1024
-#: Arrays up to this many bytes are copied where they are queued; of larger ones the queue has views.
+#: Arrays up to this many bytes are copied when they are queued; of larger ones there are views.
 _COPIED = 64 * 1024
 
 
@@ -58,7 +58,7 @@ def decoded(x: Any) -> Any:
 
 
 def packed_error(error: BaseException) -> bytes:
-    """Return an exception as bytes, its traceback as a note; another one if it cannot be pickled."""
+    """Return an exception as bytes, its traceback as a note; another if it cannot be pickled."""
     text = "".join(traceback.format_exception(error))
     try:
         plain = cloudpickle.loads(cloudpickle.dumps(error))

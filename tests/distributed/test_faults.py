@@ -202,7 +202,7 @@ def test_a_worker_out_of_memory():
 
 
 def test_a_worker_that_does_not_come_back():
-    """With no worker in the place of a lost one the error names it, after the patience asked for."""
+    """With no worker in the place of a lost one the error names it, after some patience."""
     from distributed import Client, LocalCluster
 
     with (

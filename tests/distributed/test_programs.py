@@ -206,7 +206,6 @@ def test_operations_one_by_one(meshes):
 
 def test_a_compiled_program_of_local_arrays(meshes):
     """jit of a shard_map on workers takes the client's arrays, too."""
-    there, here = meshes
     f, g = (
         fa.jit(fa.shard_map(BODIES["psum"], mesh=m, in_specs=P("i"), out_specs=P("i")))
         for m in meshes
@@ -248,7 +247,7 @@ def test_arrays_stay_and_are_freed(meshes, cluster):
 
 
 def test_arrays_move_between_shardings(meshes, grids):
-    """Arrays are cut otherwise, on other workers, without the client; shards are at their places."""
+    """Arrays are cut otherwise, on other workers; shards are at their places."""
     there, _ = meshes
     x = fa.device_put(X, NamedSharding(there, P("i")))
     for mesh, spec in (
