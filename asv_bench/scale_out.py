@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 import fnarray as fa
-import fnarray.numpy as jnp
 from fnarray import NamedSharding, P, distributed, lax
 
 GRADIENT = 250_000  # float32: 1 MB

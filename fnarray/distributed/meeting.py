@@ -17,7 +17,7 @@ import numpy as np
 from ..threads.patterns import Pattern
 from ..threads.shards import World, here, shown
 from .exchange import Send, exchange
-from .wire import decoded, encoded
+from .wire import COPIED, decoded, encoded
 
 
 class MeetingLost(Exception):
@@ -138,11 +138,12 @@ class RemoteWorld(World):
         ranks = self._ranks(names, members)
         steps = exchange(members.index(index), len(members), np.asarray(value), pattern)
         seen, got = shown(what), None
+        held = np.asarray(value).nbytes > COPIED
         try:
             while True:
                 step = steps.send(got)
                 if type(step) is Send:
-                    self.post(tag, ranks[step.to], encoded(step.data), seen)
+                    self.post(tag, ranks[step.to], encoded(step.data), seen, held)
                     got = None
                 else:
                     got = self.take(tag, ranks[step.source], seen)
@@ -168,13 +169,14 @@ class RemoteWorld(World):
             ranks.append(int(np.ravel_multi_index(at, self._sizes)))
         return ranks
 
-    def post(self, tag: str, to: int, data: Any, what: str) -> None:
-        """Send data to a member."""
+    def post(self, tag: str, to: int, data: Any, what: str, held: bool = True) -> None:
+        """Send data to a member; ``held`` where the queue has views of it (see `flush`)."""
         message = {"run": self.run, "tag": tag, "from": self.rank, "what": what, "data": data}
         self.sent[to] += 1
-        with self._flushed:
-            self._pending += 1
-        self.session.send(self.addresses[to], message, self._one_flushed)
+        if held:
+            with self._flushed:
+                self._pending += 1
+        self.session.send(self.addresses[to], message, self._one_flushed if held else None)
 
     def take(self, tag: str, source: int, what: str) -> Any:
         """Wait for data of a member."""
@@ -191,7 +193,7 @@ class RemoteWorld(World):
         inbox = self.session.inbox
         with self._flushed:
             while self._pending and not inbox.closed and self.run not in inbox.aborted:
-                self._flushed.wait(1.0)
+                self._flushed.wait(1.0)  # an end that nobody tells of is looked for
 
     def _one_flushed(self) -> None:
         with self._flushed:

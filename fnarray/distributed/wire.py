@@ -18,7 +18,7 @@ from ..core.dtypes import as_dtype
 #: Arrays up to this many bytes are part of a message; larger ones are frames of their own.
 INLINE = 16 * 1024
 #: Arrays up to this many bytes are copied when they are queued; of larger ones there are views.
-_COPIED = 64 * 1024
+COPIED = 64 * 1024
 
 
 def packed(x: np.ndarray) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def encoded(x: Any) -> Any:
     """Return arrays, and dicts and lists of them by number, as what comms carry."""
     if isinstance(x, np.ndarray | np.generic):
         x = np.asarray(x)
-        return packed(x.copy() if x.nbytes <= _COPIED else x)
+        return packed(x.copy() if x.nbytes <= COPIED else x)
     if isinstance(x, dict):
         return {"by": [[k, encoded(v)] for k, v in x.items()]}
     return x
