@@ -84,16 +84,17 @@ def loopback(nbytes: int, repeats: int) -> float:
     data = np.ones(nbytes, np.uint8)
 
     def once() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            with socket.create_connection(server.getsockname()) as out:
-                there, _ = server.accept()
-                sender = threading.Thread(target=out.sendall, args=(data,))
-                sender.start()
-                room, got = bytearray(1 << 20), 0
-                while got < nbytes:
-                    got += there.recv_into(room)
-                sender.join()
-                there.close()
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            socket.create_connection(server.getsockname()) as out,
+            server.accept()[0] as there,
+        ):
+            sender = threading.Thread(target=out.sendall, args=(data,))
+            sender.start()
+            room, got = bytearray(1 << 20), 0
+            while got < nbytes:
+                got += there.recv_into(room)
+            sender.join()
 
     return fastest(once, repeats)
 

@@ -61,6 +61,7 @@ def fitted(devices, count):
 
 
 def main() -> None:
+    """Fit on workers, compare with this process and with what the data was made with."""
     # Workers begin as copies of one process that has imported everything.
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
     before = fa.config.num_cpu_devices

@@ -42,6 +42,7 @@ from ..runtime.mesh import (
     current_mesh,
 )
 from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
+from .places import block, checked_place, row
 
 if TYPE_CHECKING:
     from ..control.recheck import Recheck
@@ -156,6 +157,23 @@ def _run(
     if layout.mesh.platform:
         params["mesh"] = layout.mesh
     return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+
+
+def _elsewhere(
+    what: str,
+    fun: Callable[..., Any],
+    signature: Signature,
+    operands: Sequence[Any],
+    layout: _Layout,
+    results: Callable[[Traced], Any],
+    cut: Callable[[Any, int], tuple[PartitionSpec, int | None]],
+) -> Any:
+    """Run a function on devices of another platform; ``cut`` says how of a place and a rank."""
+    t, places, _ = _traced_on(what, fun, signature, layout, results)
+    ins = [cut(p, a.ndim) for p, a in zip(layout.places, layout.blocks, strict=True)]
+    outs = [cut(p, a.ndim) for p, a in zip(places, t.closed.out_avals, strict=True)]
+    there: Any = layout.mesh.platform
+    return there.spmd(t, operands, layout.mesh, ins, outs, f"{what}({fun_name(fun)})")
 
 
 def _traced_on(
@@ -292,15 +310,9 @@ def pmap(
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
             layouts[key] = layout
         results = functools.partial(_places_of_results, out_axes, name)
-        if state.trace is None and (there := layout.mesh.platform):
-            t, places, _ = _traced_on("pmap", fun, signature, layout, results)
-            ins = [_spec_of_row(name, a, fun, None) for a in layout.places]
-            ends = [
-                _spec_of_row(name, p, fun, a.ndim + 1)
-                for p, a in zip(places, t.closed.out_avals, strict=True)
-            ]
-            called = f"pmap({fun_name(fun)})"
-            return there.spmd(t, operands, layout.mesh, ins, ends, called)
+        if state.trace is None and layout.mesh.platform:
+            cut = functools.partial(row, name, fun)
+            return _elsewhere("pmap", fun, signature, operands, layout, results, cut)
         operands = [
             moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
         ]
@@ -400,31 +412,11 @@ def _layout(
     )
 
 
-def _spec_of_row(
-    name: Hashable, place: int | None, fun: Callable[..., Any], ndim: int | None
-) -> tuple[PartitionSpec, int | None]:
-    """Return how an array with the mapped axis at a place is cut, and the place."""
-    if place is None:
-        return PartitionSpec(), None
-    if ndim is not None:
-        place = _checked_place(place, ndim, fun)
-    return PartitionSpec(*[None] * place, name), place
-
-
-def _checked_place(place: int, ndim: int, fun: Callable[..., Any]) -> int:
-    if not -ndim <= place < ndim:
-        raise ValueError(
-            f"pmap out_axes: axis {place} is out of bounds for array of dimension {ndim}, a "
-            f"result of {fun_text(fun)}."
-        )
-    return place % ndim
-
-
 def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable[..., Any]) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
         return x
-    axis = _checked_place(place, x.ndim, fun)
+    axis = checked_place(place, x.ndim, fun)
     x = moveaxis(x, 0, axis)
     if type(x) is not ArrayImpl:
         return x
@@ -502,12 +494,9 @@ def shard_map(
                 check_spec(grid, s, "shard_map out_specs")
             return tuple(specs), tuple(tuple(n for ns in s.names() for n in ns) for s in specs)
 
-        if state.trace is None and (there := grid.platform):
-            t, specs, _ = _traced_on("shard_map", f, signature, layout, results)
-            for s, a in zip(specs, t.closed.out_avals, strict=True):
-                _check_rank(s, a, f)
-            ins, ends = [(s, None) for s in layout.places], [(s, None) for s in specs]
-            return there.spmd(t, operands, grid, ins, ends, f"shard_map({fun_name(f)})")
+        if state.trace is None and grid.platform:
+            cut = functools.partial(block, f)
+            return _elsewhere("shard_map", f, signature, operands, layout, results, cut)
         operands = [_split(x, grid, s) for x, s in zip(operands, layout.places, strict=True)]
         t, _, outs, specs = _run("shard_map", f, signature, operands, layout, results)
         return t.out_spec.unflatten(
@@ -570,20 +559,12 @@ def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
     return permute(reshape(x, shape), (*front, *kept))
 
 
-def _check_rank(spec: PartitionSpec, aval: ShapedArray, f: Callable[..., Any]) -> None:
-    if len(spec) > aval.ndim:
-        raise ValueError(
-            f"shard_map out_specs: {spec} is for results of rank at least {len(spec)}, but "
-            f"{fun_text(f)} returned one of shape {aval.shape}."
-        )
-
-
 def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> Any:
     """Undo `_split` on a result."""
     names = spec.names()
     count = sum(map(len, names))
     rank = x.ndim - count
-    _check_rank(spec, x.aval.update(shape=x.shape[count:]), f)
+    block(f, spec, rank)
     order: list[int] = []
     shape: list[int] = []
     front = 0

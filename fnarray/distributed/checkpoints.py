@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 import fsspec
@@ -18,9 +18,9 @@ import numpy as np
 
 from ..core import tree
 from ..core.array import Array, asarray
-from ..core.dtypes import as_dtype
 from ..runtime.mesh import NamedSharding, Sharding
 from .arrays import WorkerArray, box_of, from_callback
+from .wire import dtype_named
 
 _INDEX = "fnarray.json"
 _VERSION = 1
@@ -34,7 +34,7 @@ class _Write:
 
     def __call__(self, data: np.ndarray) -> None:
         with fsspec.open(self.path, "wb", **self.options) as file:
-            np.save(file, data.reshape(-1).view(np.uint8))
+            np.save(cast("Any", file), data.reshape(-1).view(np.uint8))
 
 
 class _Read:
@@ -44,7 +44,7 @@ class _Read:
         self.root, self.entry, self.options = root, entry, options
 
     def __call__(self, index: Any) -> np.ndarray:
-        shape, dtype = self.entry["shape"], np.dtype(as_dtype(self.entry["dtype"]))
+        shape, dtype = self.entry["shape"], dtype_named(self.entry["dtype"])
         box = box_of(index, shape)
         out = np.empty([b - a for a, b in box], dtype)
         for name, origin in self.entry["parts"]:
@@ -52,7 +52,7 @@ class _Read:
             if any(a >= b for a, b in cut):
                 continue
             with fsspec.open(f"{self.root}/{name}", "rb", **self.options) as file:
-                part = np.load(file).view(dtype).reshape([b - a for a, b in origin])
+                part = np.load(cast("Any", file)).view(dtype).reshape([b - a for a, b in origin])
             there = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(cut, origin, strict=True))
             here = tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(cut, box, strict=True))
             out[here] = part[there]
@@ -176,7 +176,7 @@ def restore(path: Any, like: Any, **options: Any) -> Any:
         shape = tuple(entry["shape"])
         sharding = to.sharding if isinstance(to, Array) else to
         if isinstance(sharding, NamedSharding) and sharding.mesh.platform:
-            leaves.append(from_callback(shape, sharding, read, as_dtype(entry["dtype"])))
+            leaves.append(from_callback(shape, sharding, read, dtype_named(entry["dtype"])))
         else:
             leaves.append(asarray(read(tuple(slice(0, n) for n in shape))))
     return tree.unflatten(tree.structure(like, is_leaf=is_leaf), leaves)

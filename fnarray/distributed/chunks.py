@@ -67,7 +67,9 @@ def chunked(x: Any) -> Any:
         return Chunk(x._data, x.aval)
     if isinstance(x, np.ndarray) and x.dtype.kind in "biufc":
         return as_chunk(x)
-    return type(x)(map(chunked, x)) if type(x) in (list, tuple) else x
+    if type(x) is list:
+        return [*map(chunked, x)]
+    return (*map(chunked, x),) if type(x) is tuple else x
 
 
 def _ours(func: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 from distributed import get_worker, wait
 
 from ..core.array import asarray
@@ -123,7 +123,7 @@ def to_dask(x: WorkerArray) -> Any:
         )
         futures.append(future)
         shape = tuple(b - a for a, b in box)
-        blocks[box] = da.from_delayed(dask.delayed(future), shape, x.dtype)
+        blocks[box] = da.from_delayed(delayed(future), shape, x.dtype)
     wait(futures)  # the array may be freed from here on
     return da.block(_nested(blocks, len(x.shape)))
 

@@ -50,12 +50,11 @@ def exchange(me: int, count: int, value: np.ndarray, pattern: Pattern) -> Exchan
     """
     if count == 1:
         return alone(value, pattern)
-    if type(pattern) is Route and pattern.sparse:
-        return direct(me, count, value, pattern)
-    if value.nbytes * count <= SMALL:
+    small = value.nbytes * count <= SMALL
+    if isinstance(pattern, Fold):
+        return tree(me, count, value, pattern) if small else ring(me, count, value, pattern)
+    if small and not pattern.sparse:
         return tree(me, count, value, pattern)
-    if type(pattern) is Fold:
-        return ring(me, count, value, pattern)
     return direct(me, count, value, pattern)
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import as_dtype
-from .wire import packed
+from .wire import dtype_named, packed
 
 PENDING, DONE, FAILED, LOST = "pending", "done", "failed", "lost"
 _numbers = count()
@@ -218,7 +217,7 @@ class Node:
     def nbytes(self, k: int) -> int:
         """Return the bytes of one device's block of a result."""
         shape, dtype = self.blocks[k]
-        return prod(shape) * as_dtype(dtype).itemsize
+        return prod(shape) * dtype_named(dtype).itemsize
 
     def available(self, k: int) -> bool:
         """Whether a result is there, or will be."""

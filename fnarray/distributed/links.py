@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from distributed.comm import connect
+from distributed.comm.core import connect
 
 from ..errors import WorkerLost
 from .wire import Stream
@@ -107,12 +107,11 @@ class Link:
 
     def _lost(self) -> None:
         """Note that the comm is closed, and all the worker held is gone."""
-        self._stream = None
+        self._stream = None  # from here on nothing is sent
         self.epoch += 1
         self.times_lost += 1
         self.held_when_lost = sum(self.held.values())
         self.held = {}
-        self._known = set()
         requests, self._requests = self._requests, {}
         self.cluster.lost(self, [launch for launch, _ in requests.values()])
 
@@ -168,6 +167,8 @@ class Link:
         comm = await connect(address, timeout=5, **cluster.client.connection_args)
         await comm.write({"op": "fnarray_session", "token": cluster.token, "reply": False})
         self._hello.clear()
+        # Here, where nobody asks meanwhile: what was said to be sent to a lost worker never was.
+        self._known = set()
         stream = Stream(comm, self._lost)
         self.address, self._stream = address, stream
         self._reader = asyncio.ensure_future(stream.read(self._receive))

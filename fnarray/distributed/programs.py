@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 
@@ -70,7 +70,7 @@ class _Pickler(cloudpickle.Pickler):
         if type(obj) is ByIdentity:
             return ByIdentity, (obj.value,)
         if type(obj) in (ClosedGraph, Graph, Eqn):
-            fields = type(obj).__dataclass_fields__
+            fields = cast("Any", obj).__dataclass_fields__
             return type(obj), tuple(getattr(obj, name) for name in fields)
         return super().reducer_override(obj)
 

@@ -41,7 +41,7 @@ def _spec_of(sharding: NamedSharding, ndim: int) -> Spec:
 
 
 def _sharding(mesh: Mesh, spec: Spec) -> NamedSharding:
-    entries = [(s if len(s) > 1 else s[0]) if s else None for s in spec]
+    entries: list[Any] = [(*s, None)[0] if len(s) < 2 else s for s in spec]
     while entries and entries[-1] is None:
         entries.pop()
     return NamedSharding(mesh, PartitionSpec(*entries))

@@ -17,17 +17,16 @@ import cloudpickle
 import numpy as np
 import psutil
 from distributed import WorkerPlugin
-from distributed.comm import connect
+from distributed.comm.core import connect
 
 from ..compile.cache import store
 from ..core import hooks
 from ..core.array import native
-from ..core.dtypes import as_dtype
 from ..core.graph import ClosedGraph
 from ..threads.shards import here
 from .meeting import Inbox, MeetingLost, RemoteWorld
 from .programs import Kernels, loaded
-from .wire import Stream, encoded, packed, packed_error, unpacked
+from .wire import Stream, dtype_named, encoded, packed, packed_error, unpacked
 
 
 class Runtime(WorkerPlugin):
@@ -210,11 +209,11 @@ class Session:
 
     def _make(self, key: str, fun: bytes, shape: Sequence[int], dtype: str | None) -> Any:
         made = np.asarray(cloudpickle.loads(fun)())
-        wanted = made.dtype if dtype is None else as_dtype(dtype)
+        wanted = made.dtype if dtype is None else dtype_named(dtype)
         if made.shape != tuple(shape):
             raise ValueError(f"a part must have shape {tuple(shape)}, got {made.shape}")
-        self.store[key] = native(made, np.dtype(wanted))
-        return {"dtype": np.dtype(wanted).name}
+        self.store[key] = native(made, wanted)
+        return {"dtype": wanted.name}
 
     def _adopt(self, key: str, future: Any) -> dict[str, Any]:
         future = tuple(future) if isinstance(future, list) else future
@@ -309,7 +308,7 @@ class Session:
                     world.post("move", to, encoded(np.ascontiguousarray(part)), "move")
             given = iter(own)
             for key, shape, dtype, parts in makes:
-                whole = np.empty(tuple(shape), np.dtype(as_dtype(dtype)))
+                whole = np.empty(tuple(shape), dtype_named(dtype))
                 for source, index in parts:
                     part = next(given) if source == rank else world.take("move", source, "move")
                     whole[tuple(slice(*s) for s in index)] = part

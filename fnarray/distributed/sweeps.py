@@ -80,7 +80,7 @@ def map(
             f"distributed.map: arrays must have one row for each point, got shapes "
             f"{[x.shape for x in leaves]}."
         )
-    (count,) = sizes
+    count = leaves[0].shape[0]
     # Errors of purity and of shapes are raised here, with the user's line.
     jit(vmap(f)).trace(tree.map(lambda x: x[:1], tree.unflatten(spec, leaves)))
     try:

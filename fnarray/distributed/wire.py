@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import cloudpickle
 import numpy as np
-from distributed.comm import CommClosedError
-from distributed.protocol import to_serialize
+from distributed.comm.core import CommClosedError
+from distributed.protocol.serialize import to_serialize
 
 from ..core.array import native
 from ..core.dtypes import as_dtype
@@ -19,6 +19,11 @@ from ..core.dtypes import as_dtype
 INLINE = 16 * 1024
 #: Arrays up to this many bytes are copied when they are queued; of larger ones there are views.
 COPIED = 64 * 1024
+
+
+def dtype_named(name: str) -> np.dtype:
+    """Return a dtype by its name, those of ml_dtypes too."""
+    return cast("np.dtype", as_dtype(name))
 
 
 def packed(x: np.ndarray) -> dict[str, Any]:
@@ -31,7 +36,7 @@ def packed(x: np.ndarray) -> dict[str, Any]:
 
 def unpacked(message: dict[str, Any]) -> np.ndarray:
     """Return the array that `packed` was given."""
-    dtype = cast("np.dtype", as_dtype(message["array"]))
+    dtype = dtype_named(message["array"])
     data = message["data"]
     flat = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     return native(flat.view(dtype).reshape(tuple(message["shape"])), dtype)
@@ -62,11 +67,11 @@ def packed_error(error: BaseException) -> bytes:
     text = "".join(traceback.format_exception(error))
     try:
         plain = cloudpickle.loads(cloudpickle.dumps(error))
-        plain.__notes__ = list(getattr(error, "__notes__", ()))
+        notes = list(getattr(error, "__notes__", ()))
     except Exception as why:  # whatever a user's class does: the text is what matters
         plain = RuntimeError(f"{type(error).__name__}: {error} (not picklable: {why})")
-        plain.__notes__ = []
-    plain.__notes__.append(f"On the worker:\n{text}")
+        notes = []
+    plain.__notes__ = [*notes, f"On the worker:\n{text}"]
     return cloudpickle.dumps(plain)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayElsewhere, ArrayImpl
+from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
 from .device import Device, Platform, devices, platform_of
@@ -452,8 +452,8 @@ def sharding_of(x: Any) -> Sharding:
 
 def shards_of(x: Any) -> list[Shard]:
     """Return the parts of an array, by device."""
-    if isinstance(x, ArrayElsewhere) and hasattr(x, "shards"):
-        return x.shards()
+    if (own := getattr(x, "shards", None)) is not None:  # of an array that is elsewhere
+        return own()
     out, seen = [], {}
     for device, index in sharding_of(x).devices_indices_map(x.shape).items():
         key = tuple((s.start, s.stop) for s in index)
