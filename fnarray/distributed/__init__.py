@@ -3,6 +3,13 @@
 Needs the extra: ``pip install fnarray[distributed]``. Nothing of it is imported without.
 """
 
+try:
+    import distributed as _dask  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "fnarray.distributed needs Dask: pip install 'fnarray[distributed]'", name=error.name
+    ) from error
+
 from .checkpoints import checkpoint as checkpoint
 from .checkpoints import restore as restore
 from .chunks import as_chunk as as_chunk
