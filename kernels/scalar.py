@@ -100,6 +100,20 @@ def rmul(a, b):
     return relaxed("fmul", a, b) if a.dtype.kind == "f" else a * b
 
 
+@scalar(kinds="f")
+def lost(a, b):
+    """What rounding takes off ``a + b``, exactly (Knuth's TwoSum); NaN beside infinities."""
+    total = a + b
+    moved = total - a
+    return (a - (total - moved)) + (b - moved)
+
+
+@scalar(kinds="f")
+def settled(total, low):
+    """A total with what it has lost; as it is where infinities leave nothing to say of that."""
+    return select(low == low, total + low, total)
+
+
 @scalar(kinds="biuf")
 def maximum(a, b):
     """Larger of two; NaN wins, +0 exceeds -0, True exceeds False."""

@@ -74,7 +74,10 @@ def _cumulative(
         sizes = prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])
         if kind(x.dtype) in native and x.dtype not in HALVES and x.size:
             # No library step: the kernel is 3 to 30 times faster than NumPy's accumulate.
-            return Library(KernelRef("cumulative", name), (*sizes, reverse), x.size)
+            kernel = name
+            if name == "cumsum" and kind(x.dtype) in INEXACT:
+                kernel = f"cumsum_{x.dtype.name if is_single(x.dtype) else 'double'}"
+            return Library(KernelRef("cumulative", kernel), (*sizes, reverse), x.size)
         return HOST
 
     return kernel_call(
@@ -102,6 +105,43 @@ def _running(ufunc: np.ufunc) -> Callable[[np.ndarray, int], np.ndarray]:
         return out
 
     return accumulate
+
+
+def is_single(dtype: np.dtype) -> bool:
+    """Whether numbers of a dtype are of single precision."""
+    return dtype in (np.float32, np.complex64)
+
+
+#: Terms of a block of running sums: errors grow with it, and with the logarithm of the length.
+_BLOCK = 32
+
+
+def _running_sum(x: np.ndarray, axis: int) -> np.ndarray:
+    """Run in the next wider type; double precision in blocks, added to the blocks' running sums."""
+    n = x.shape[axis]
+    plain = _running(np.add)
+    if n <= _BLOCK or x.dtype.kind in "iu":
+        return plain(x, axis)
+    if is_single(x.dtype):
+        wide = np.result_type(x.dtype, np.float64)
+        if x.size < 32 * n:
+            return np.add.accumulate(x, axis, dtype=wide).astype(x.dtype)
+        out = np.empty(x.shape, x.dtype)
+        terms, rows = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+        total = np.zeros(rows.shape[1:], wide)
+        for term, row in zip(terms, rows, strict=True):
+            total += term
+            row[...] = total
+        return out
+    count = -(-n // _BLOCK)
+    full = np.zeros((*x.shape[:axis], count * _BLOCK, *x.shape[axis + 1 :]), x.dtype)
+    rows = np.moveaxis(full, axis, 0)
+    rows[:n] = np.moveaxis(x, axis, 0)
+    blocks = full.reshape(*x.shape[:axis], count, _BLOCK, *x.shape[axis + 1 :])
+    sums = plain(blocks, axis + 1)
+    totals = np.moveaxis(_running_sum(np.take(sums, -1, axis + 1), axis), axis, 0)
+    np.moveaxis(sums, (axis, axis + 1), (0, 1))[1:] += totals[:-1, None]
+    return np.moveaxis(np.moveaxis(sums.reshape(full.shape), axis, 0)[:n], 0, axis)
 
 
 # --- derivatives --------------------------------------------------------------------------------
@@ -206,7 +246,7 @@ def _of_extremes(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
 
 # --- the operations -----------------------------------------------------------------------------
 
-cumsum_p = _cumulative("cumsum", _running(np.add), jvp=LINEAR, transpose=_cumsum_transpose)
+cumsum_p = _cumulative("cumsum", _running_sum, jvp=LINEAR, transpose=_cumsum_transpose)
 cumprod_p = _cumulative("cumprod", _running(np.multiply), jvp=partials(_of_products))
 cummax_p = _cumulative("cummax", _running(np.maximum), native="iuf", jvp=partials(_of_extremes))
 cummin_p = _cumulative("cummin", _running(np.minimum), native="iuf", jvp=partials(_of_extremes))

@@ -124,10 +124,38 @@ def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., 
         if x.size == 0:
             shape = without_axes(x.shape, axes)
             return np.full(shape, start(x.dtype), x.dtype)
-        out = ufunc.reduce(x, axis=axes, dtype=wide)
+        if ufunc is np.add and wide.kind in "fc":
+            out = _summed(x, axes, wide)
+        else:
+            out = ufunc.reduce(x, axis=axes, dtype=wide)
         return out if wide is x.dtype else out.astype(x.dtype)
 
     return evaluate
+
+
+#: Rows that are added one after another, each rounded: NumPy sums in pairs along memory alone.
+_ROWS = 32
+
+
+def _summed(x: np.ndarray, axes: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Sum in pairs along memory, then along other axes in blocks of blocks of few rows."""
+    order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
+    last = len(order)
+    while last and order[last - 1] in axes:
+        last -= 1
+    out = np.add.reduce(x, axis=tuple(order[last:]), dtype=dtype, keepdims=True)
+    for axis in reversed(order[:last]):
+        if axis in axes:
+            while (n := out.shape[axis]) > _ROWS:
+                whole = n - n % _ROWS
+                body, tail = np.split(out, (whole,), axis)
+                blocks = body.reshape(*out.shape[:axis], -1, _ROWS, *out.shape[axis + 1 :])
+                out = np.add.reduce(blocks, axis=axis + 1, dtype=dtype)
+                if whole < n:
+                    rest = np.add.reduce(tail, axis=axis, dtype=dtype, keepdims=True)
+                    out = np.concatenate((out, rest), axis)
+            out = np.add.reduce(out, axis=axis, dtype=dtype, keepdims=True)
+    return out.reshape(without_axes(x.shape, axes))
 
 
 def _ordered(sign: str) -> str:

@@ -10,8 +10,9 @@ from ..emit.bodies import Bodies
 from ..emit.source import Kernel, KernelSource, Scratch
 from ..emit.values import Storage, Values
 from ..emit.writer import Writer
+from ..schedule.access import row_major
 from ..schedule.nests import Nest
-from ..schedule.plan import Body, Plan, Region, Tree, row_major, statements_of
+from ..schedule.plan import Body, Plan, Region, Tree, statements_of
 from . import halves
 
 

@@ -12,8 +12,9 @@ from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
 from ..emit.values import Narrow, Storage
 from ..emit.writer import Writer
+from ..schedule.access import row_major
 from ..schedule.nests import Step
-from ..schedule.plan import Body, Plan, Region, Same, Tree, row_major
+from ..schedule.plan import Body, Plan, Region, Same, Tree
 from ..schedule.select import CONTROL
 from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of

@@ -20,8 +20,8 @@ from ...core.forms import Operand, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
 from ...core.symbolic import Ix, LoopVar, substitute, variable
-from ..emit.loops import Counters, Loops, accumulator_dtypes, lays, replaced, split
-from ..emit.values import CODES, Storage
+from ..emit.loops import Loops, accumulator_dtypes, lays, replaced, split
+from ..emit.values import CODES, Counters, Storage
 from ..ir import Node
 from ..schedule.nests import Nest, counter_var
 from ..schedule.plan import Body, Tree
@@ -112,6 +112,8 @@ class GridLoops(Loops):
     parts : dict
         Arrays of partial results: name to code and length, the same in both stages.
     """
+
+    in_blocks = False  # a thread sums few terms, and a block's threads in a tree
 
     def __init__(self, values: GridValues, stage: int, *, spread: bool):
         super().__init__(values)

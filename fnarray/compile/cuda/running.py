@@ -40,7 +40,8 @@ class Running:
         self.writer = values.writer
         self.node = node
         form: Library = node.form
-        self.name = form.op.function
+        name = form.op.function
+        self.name = "cumsum" if name.startswith("cumsum_") else name
         self.outer, self.n, self.inner, self.reverse = form.statics
         self.ins = [self._stored(a) for a in node.ins]
         self.out = values.storage[node.out]

@@ -10,8 +10,9 @@ from ...core.forms import Branch, Scan
 from ...core.graph import Atom, Literal, Var
 from ...core.symbolic import text, variable
 from ..ir import Node
+from ..schedule.access import row_major
 from ..schedule.nests import Step
-from ..schedule.plan import Arm, Arms, Body, Carry, Entries, Same, Scratch, Turns, row_major
+from ..schedule.plan import Arm, Arms, Body, Carry, Entries, Same, Scratch, Turns
 from .steps import Steps
 from .values import Storage
 

@@ -15,9 +15,8 @@ from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import Nest, counter_var, register_name
 from ..schedule.plan import Body, Scratch, Tree
-from .values import Values
-
-Counters = tuple[Any, ...]
+from .sums import Sums, row
+from .values import Counters, Values
 
 
 class Loops:
@@ -27,11 +26,16 @@ class Loops:
     ----------
     span : str
         Source of the range of the outermost loop, where the kernel runs a part of it.
+    in_blocks : bool
+        Whether long sums are taken in blocks.
     """
+
+    in_blocks = True
 
     def __init__(self, values: Values):
         self.values = values
         self.writer = values.writer
+        self.sums = Sums(values)
         self.span = ""
         #: Of each fold that is open: the accumulators of each place that is folded side by side.
         self._accumulators: dict[Nest, list[list[str]]] = {}
@@ -43,23 +47,37 @@ class Loops:
         folded = [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
         for nest in folded:
             self._begin(nest, counters)
-        name = self.writer.fresh("i")
         chunk = self.span if tree.depth == 0 else ""
-        if not chunk:
-            self.values.counted.add(name)
         span = chunk or self.values.number(tree.extent)
-        with self.writer.block(f"for {name} in range({span}):"):
-            self.writer.declare(name)
-            self._enter(tree, body)
-            inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
-            over = replaced(tree.children)
-            for child in tree.children:
-                if isinstance(child, Nest):
-                    self.nest(child, inside, stored=child not in over)
-                else:
-                    self.tree(child, body, inside)
+        turns = {m: n for m in tree.members if (n := self.sums.turns(m, tree))}
+        with ExitStack() as stack:
+            if turns:
+                span = self._block(stack, span, min(turns.values()))
+            name = self.writer.fresh("i")
+            if not chunk and not turns:
+                self.values.counted.add(name)
+            with self.writer.block(f"for {name} in range({span}):"):
+                self.writer.declare(name)
+                self._enter(tree, body)
+                inside = (*counters, *split(tree.extents, variable(name, tree.extent)))
+                over = replaced(tree.children)
+                for child in tree.children:
+                    if isinstance(child, Nest):
+                        self.nest(child, inside, stored=child not in over)
+                    else:
+                        self.tree(child, body, inside)
+            for nest in turns:
+                self.sums.add(nest, counters)
         for nest in folded:
             self._end(nest, counters)
+
+    def _block(self, stack: ExitStack, span: str, turns: int) -> str:
+        """Open the loop over the blocks of a range; return the range of one."""
+        first, last = span.split(", ") if ", " in span else ("0", span)
+        name = self.writer.fresh("b")
+        stack.enter_context(self.writer.block(f"for {name} in range({first}, {last}, {turns}):"))
+        self.writer.declare(name)
+        return f"{name}, min({name} + {turns}, {last})"
 
     def _enter(self, tree: Tree, body: Body) -> None:
         """Note that the tree's loop is open: row buffers that live in it may be read from here."""
@@ -117,27 +135,24 @@ class Loops:
         fold, node = nest.fold, nest.node
         assert fold is not None
         dtypes = accumulator_dtypes(fold, node)
-        if not nest.in_memory:
-            self._accumulators[nest] = [
+        accumulators: list[list[str]] = []
+        if nest.in_memory:
+            start = self._start(fold, node, 0, dtypes[0])
+            store = self.values.storage[node.out]
+            with ExitStack() as stack:
+                place = row(stack, nest, counters, self.values)
+                self.values.put(store.name, store.offset(place), start, node.out.aval.dtype)
+        else:
+            accumulators = [
                 [
                     self.writer.assign(self._start(fold, node, j, dtype), None, "acc")
                     for j, dtype in enumerate(dtypes)
                 ]
                 for _ in nest.places(nest.out)
             ]
-            return
-        start = self._start(fold, node, 0, dtypes[0])
-        store = self.values.storage[node.out]
-        known: dict[Any, Any] = {
-            counter_var(k, nest.loops[k].extent): ix for k, ix in enumerate(counters)
-        }
-        with ExitStack() as stack:
-            for k in range(len(counters), len(nest.loops)):
-                if not nest.loops[k].reduced:
-                    extent = nest.loops[k].extent
-                    known[counter_var(k, extent)] = self.values.loop(stack, extent)
-            full = tuple(substitute(ix, known) for ix in nest.out)
-            self.values.put(store.name, store.offset(full), start, node.out.aval.dtype)
+        if self.in_blocks and self.sums.takes(nest):
+            accumulators = self.sums.begin(nest, accumulators, counters)
+        self._accumulators[nest] = accumulators
 
     def _term(self, nest: Nest, fold: Reduce, out: Indices, inner: Indices) -> None:
         """Fold one term, of each place that is folded side by side."""
@@ -159,7 +174,7 @@ class Loops:
                 stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
             terms = self._terms(fold, node, out, inner)
             if nest.in_memory:
-                store = values.storage[node.out]
+                store = self.sums.rows.get(nest) or values.storage[node.out]
                 offset = store.offset(out)
                 old = values.fetch(store.name, offset, node.out.aval.dtype)
                 new = self._combined(fold, node, [old], terms)[0]
@@ -196,11 +211,14 @@ class Loops:
 
     def _end(self, nest: Nest, counters: Counters) -> None:
         """Finish a fold: its accumulators become the results."""
+        accumulators = self._accumulators.pop(nest)
+        if self.sums.has(nest):
+            accumulators = self.sums.end(nest, counters)
         if nest.in_memory:
             return
         assert nest.fold is not None
         out, _ = _place(nest, counters)
-        for place, names in zip(nest.places(out), self._accumulators[nest], strict=True):
+        for place, names in zip(nest.places(out), accumulators, strict=True):
             self._results(nest, nest.fold, place, names)
 
     def _results(self, nest: Nest, fold: Reduce, idx: Indices, names: list[str]) -> None:

@@ -15,9 +15,9 @@ from ...core.forms import Contract, Library, Pieces, Update
 from ...core.graph import Atom, Literal, Var
 from ...errors import UnsupportedOnTarget
 from ..ir import Node
-from ..schedule.access import Indices
+from ..schedule.access import Indices, row_major
 from ..schedule.nests import Step, register_name
-from ..schedule.plan import Body, Operands, row_major
+from ..schedule.plan import Body, Operands
 from ..target import weighed
 from .values import Storage, Values
 

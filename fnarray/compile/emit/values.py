@@ -23,6 +23,9 @@ from ..schedule.plan import contracted_strides
 from ..target import Limits
 from .writer import Writer
 
+#: Indices of the loops that are open.
+Counters = tuple[Any, ...]
+
 #: Codes of dtypes in kernels, where the target does not hold them otherwise.
 CODES = {
     "bool": "b1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",

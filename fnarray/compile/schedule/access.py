@@ -20,6 +20,16 @@ def broadcast_index(shape: tuple[int, ...], idx: Indices) -> Indices:
     return tuple(0 if n == 1 else i for n, i in zip(shape, idx, strict=True))
 
 
+def row_major(shape: Any) -> tuple[int, ...]:
+    """Return the strides, in elements, of a C-ordered array."""
+    strides: list[int] = []
+    step = 1
+    for n in reversed(tuple(shape)):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
 class AccessWalk:
     """Follows values that are written into their readers down to the stored values they read.
 

@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from ...core.contraction import free_axes
+from ...core.dtypes import is_half
 from ...core.forms import Contract, Overlay, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import LoopVar, bounds, variable
+from ...core.symbolic import LoopVar, bounds, leaves, variable
 from ..ir import Block, Node
 from ..simplify import copy_of
 from ..target import LoopAxis, Target
-from .access import AccessWalk, Indices
+from .access import AccessWalk, Indices, row_major
+
+#: Iterations of a loop from which on it matters whether it runs along memory.
+_LONG = 16
 
 
 @frozen
@@ -200,8 +204,47 @@ def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     order, abreast = list(target.loop_order(node, fold)), None
     if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
         _, abreast = order.pop()
-    nest = _with_order(node, fold, order, abreast)
-    return _with_accesses(nest, producer)
+    nest = _with_accesses(_with_order(node, fold, order, abreast), producer)
+    inner = _along_memory(nest)
+    if inner is None:
+        return nest
+    sizes = {"o": node.out.aval.shape, "r": fold.extents if fold is not None else ()}
+    kept = [(which, axis) for which, axis in order if sizes[which][axis] > 1]
+    order = [*kept[:inner], *kept[inner + 1 :], kept[inner]]
+    return _with_accesses(_with_order(node, fold, order, None), producer)
+
+
+def _along_memory(nest: Nest) -> int | None:
+    """Return the loop over a result's axis that reads along memory, where the folded one does not.
+
+    A sum over a transposed operand is one: what is read may be known only here.
+    """
+    fold, loops = nest.fold, nest.loops
+    if fold is None or fold.dtypes is not None or nest.abreast is not None or not loops:
+        return None
+    if is_half(nest.node.out.aval.dtype):
+        return None
+    if not isinstance(fold.combine, tuple) or len(fold.combine) != 1 or fold.valid is not None:
+        return None
+    if not loops[-1].reduced or loops[-1].extent < _LONG or not jumps(nest, len(loops) - 1):
+        return None
+    for k in reversed(range(nest.parallel_depth)):
+        if loops[k].extent >= _LONG and not jumps(nest, k):
+            return k
+    return None
+
+
+def jumps(nest: Nest, k: int) -> bool:
+    """Whether a loop goes through what is read otherwise than along memory."""
+    atom = counter_var(k, nest.loops[k].extent)
+    for var, places in nest.reads.items():
+        strides = row_major(var.aval.shape)
+        for idx in places:
+            offset = sum((i * s for i, s in zip(idx, strides, strict=True)), 0)
+            moves = not isinstance(offset, int) and atom in leaves(offset)
+            if moves and abs(offset.terms.get(atom, 2)) > 1:
+                return True
+    return False
 
 
 def _with_accesses(nest: Nest, producer: Mapping[Var, Node]) -> Nest:

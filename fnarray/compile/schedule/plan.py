@@ -15,6 +15,7 @@ from ...core.frozen import frozen
 from ...core.graph import Atom, Var
 from ..ir import Block, Node
 from ..target import Limits
+from .access import row_major
 from .nests import Nest, Statement, Step
 
 # ---- where values lie ----------------------------------------------------------------------------
@@ -338,16 +339,6 @@ def contracted_strides(shape: Sequence[int], contracted: Sequence[bool]) -> tupl
     """Return the strides of an array that keeps one element of the axes marked, which get 0."""
     kept = [1 if c else n for n, c in zip(shape, contracted, strict=True)]
     return tuple(0 if c else s for s, c in zip(row_major(kept), contracted, strict=True))
-
-
-def row_major(shape: Any) -> tuple[int, ...]:
-    """Return the strides, in elements, of a C-ordered array."""
-    strides: list[int] = []
-    step = 1
-    for n in reversed(tuple(shape)):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 def home_of(places: Mapping[Var, Place], var: Var) -> Var:

@@ -85,6 +85,8 @@ def is_library(node: Node, limits: Limits) -> bool:
     form, (lhs, rhs) = node.form, (a.aval for a in node.ins)
     inner = prod(lhs.shape[a] for a in form.lhs_contract)
     batch = prod(lhs.shape[a] for a in form.lhs_batch)
+    if prod(node.out.aval.shape) == batch:
+        return False  # of vectors: loops are as fast as memory, and as exact as sums are
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
     thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
     return products_of(node) > limits.library * (2 if thin else 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import numpy as jnp
 from ...core.array import Array
+from ...nn import log1mexp
 from .. import special
 from ._forms import continuous, inside, on, plain, positive, unit
 
@@ -55,7 +56,7 @@ expon = continuous(
     f"{CUD} 19",
     logpdf=on(positive, lambda z: -z),
     cdf=on(positive, lambda z: -jnp.expm1(-z), 0),
-    logcdf=on(positive, lambda z: jnp.log(-jnp.expm1(-z))),
+    logcdf=on(positive, lambda z: log1mexp(z)),
     logsf=on(positive, lambda z: -z, 0),
     ppf=on(unit, lambda q: -jnp.log1p(-q), np.nan),
     tails=True,
@@ -180,6 +181,7 @@ pareto = continuous(
     # Turned twice: the logarithm of a density of one is 0, not -0.
     normalizer=lambda scale, b: -(jnp.log(b) - jnp.log(scale)),
     logpdf=on(lambda z, b: z >= 1, lambda z, b: -((b + 1) * jnp.log(z)), safe=1),
+    logcdf=on(lambda z, b: z >= 1, lambda z, b: log1mexp(b * jnp.log(z)), safe=1),
     logsf=on(lambda z, b: z >= 1, lambda z, b: -b * jnp.log(z), 0, safe=1),
     ppf=on(unit, lambda q, b: jnp.exp(-jnp.log1p(-q) / b), np.nan),
     tails=True,
