@@ -83,11 +83,43 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def explain(args: argparse.Namespace) -> int:
+    """Print the report of a function, or write it as a page."""
+    from . import explain as explained
+
+    report = explained(load_function(args.target))(*map(example, args.arrays))
+    if args.output is None:
+        from rich.console import Console
+
+        Console().print(report)
+    else:
+        print(report.save(args.output))
+    return int(report.facts.failure is not None)
+
+
+def example(text: str) -> Any:
+    """Return an array to run on, of a description as in `parse_spec`: numbers from 0 to 1."""
+    import numpy as np
+
+    from .numpy import asarray
+
+    spec = parse_spec(text)
+    numbers = np.linspace(0, 1, max(int(np.prod(spec.shape)), 1), endpoint=False)
+    return asarray(numbers[: int(np.prod(spec.shape))].reshape(spec.shape), spec.dtype)
+
+
 def lint(argv: Sequence[str]) -> int:
     """Find effects and tracing pitfalls in files."""
+    import gc
+
     from .purity.lint.cli import main
 
-    return main(argv)
+    gc.disable()
+    try:
+        return main(argv)
+    finally:
+        # The process ends: to look for cycles among a million nodes takes as long as to parse them.
+        gc.freeze()
 
 
 def rule(argv: Sequence[str]) -> int:
@@ -225,6 +257,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("arrays", nargs="*", metavar="ARRAY", help="an argument, such as f32[3,4]")
     one.add_argument("--dialect", choices=("numba", "cuda", "jaxpr", "plan"), default="numba")
     one.set_defaults(run=show)
+    one = commands.add_parser("explain", help="what a function compiles to, measured")
+    one.add_argument("target", metavar="FILE:FUNC")
+    one.add_argument("arrays", nargs="*", metavar="ARRAY", help="an argument, such as f32[3,4]")
+    one.add_argument("--output", metavar="PAGE", help="write a page of HTML, in place of text")
+    one.set_defaults(run=explain)
     one = commands.add_parser("env", help="versions and settings")
     one.set_defaults(run=env)
     return top
@@ -243,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(given)
     try:
         return args.run(args)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"fnarray: {error}", file=sys.stderr)
         return 2
 

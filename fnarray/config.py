@@ -15,7 +15,7 @@ import difflib
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ContextDecorator
 from dataclasses import dataclass
 from types import NoneType, UnionType
@@ -37,8 +37,10 @@ __all__ = [
     "disable_jit",
     "effects",
     "enable_checks",
+    "enable_custom_prng",
     "enable_x64",
     "explain_cache_misses",
+    "legacy_prng_key",
     "log_compiles",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 Effects = Literal["error", "warn", "off"]
+PRNGImpl = Literal["threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"]
 MatmulPrecision = Literal[
     "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
 ]
@@ -153,8 +156,14 @@ class Config(threading.local):
     default_matmul_precision: MatmulPrecision | None = _row(
         None, "Precision of products that name none.", traced=True
     )
-    default_prng_impl: Literal["threefry2x32"] = _row(
+    default_prng_impl: PRNGImpl = _row(
         "threefry2x32", "Generator behind random.key and random.PRNGKey.", traced=True
+    )
+    enable_custom_prng: bool = _row(
+        False, "Let random.PRNGKey make keys with a type, as random.key does.", traced=True
+    )
+    legacy_prng_key: Literal["allow", "warn", "error"] = _row(
+        "allow", "What random functions do with keys that have no type.", traced=True
     )
     threefry_partitionable: bool = _row(
         True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
@@ -163,6 +172,10 @@ class Config(threading.local):
         Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
     ) = _row(None, "What to do about transfers; arrays of the CPU are never transferred.")
     default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
+    mesh: object = _row(None, "Mesh about the program; see `set_mesh`.", traced=True)
+    abstract_mesh: object = _row(
+        None, "Its axes and their types, where they are others than the mesh's own.", traced=True
+    )
     num_cpu_devices: int | None = _row(
         None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
     )
@@ -198,6 +211,9 @@ class Config(threading.local):
     first_call: Literal["wait", "evaluate"] = _row(
         "wait", "What a first call does: wait for the compiler, or evaluate op by op meanwhile."
     )
+    profile: Literal["off", "summary"] = _row(
+        "off", "Whether a table of where time went is printed when the process ends."
+    )
     num_threads: int | None = _row(
         None, "Threads that kernels may use; None follows CPU affinity and cgroup.", minimum=1
     )
@@ -221,6 +237,8 @@ class Config(threading.local):
             Config.trace_token = _token({})
             for scoped in _scoped_threads.values():
                 scoped["trace_token"] = _token(scoped)
+        if follow := followers.get(row.name):
+            follow(value)
 
     def read(self, name: str) -> Any:
         """Value of a setting under any of its three spellings."""
@@ -271,6 +289,9 @@ def _read_rows() -> dict[str, Setting]:
 
 SETTINGS: Final[Mapping[str, Setting]] = _read_rows()
 _TRACED: Final = tuple(row.name for row in SETTINGS.values() if row.affects_tracing)
+
+#: Who is told of a setting that is updated, by its name.
+followers: Final[dict[str, Callable[[Any], None]]] = {}
 
 _lock: Final = threading.Lock()
 _tokens: Final[dict[tuple[Any, ...], int]] = {}
@@ -330,6 +351,13 @@ def _override(name: str, value: Any) -> None:
             mine["trace_token"] = _token(mine)
         else:
             _scoped_threads.pop(id(mine), None)
+
+
+def override(name: str, value: Any) -> Any:
+    """Give a setting a value in this thread from here on; return its value before, to undo it."""
+    before = vars(config).get(name, _ABSENT)
+    _override(name, value)
+    return before
 
 
 def scoped_values() -> list[tuple[str, Any]]:
@@ -432,9 +460,19 @@ def default_matmul_precision(value: MatmulPrecision | None) -> _Setting:
     return _Setting("default_matmul_precision", value)
 
 
-def default_prng_impl(value: Literal["threefry2x32"]) -> _Setting:
-    """Generator behind new random keys in this thread and block."""
+def default_prng_impl(value: PRNGImpl) -> _Setting:
+    """Generator behind new keys, and keys without a type, in this thread and block."""
     return _Setting("default_prng_impl", value)
+
+
+def enable_custom_prng(value: bool = True) -> _Setting:
+    """Let `random.PRNGKey` make keys with a type, in this thread and block."""
+    return _Setting("enable_custom_prng", value)
+
+
+def legacy_prng_key(value: Literal["allow", "warn", "error"]) -> _Setting:
+    """Choose what random functions do with keys that have no type, in this thread and block."""
+    return _Setting("legacy_prng_key", value)
 
 
 def default_device(value: object) -> _Setting:

@@ -13,6 +13,7 @@ from .control.custom import zero_from_primal as zero_from_primal
 from .control.custom_rules import custom_jvp_call_p as custom_jvp_call_p
 from .control.custom_rules import custom_vjp_call_p as custom_vjp_call_p
 from .control.linear_call import linear_call as linear_call
+from .core.lazy import absent as _absent
 
 __all__ = [
     "CustomVJPPrimal",
@@ -27,3 +28,5 @@ __all__ = [
     "linear_call",
     "zero_from_primal",
 ]
+
+__getattr__ = _absent(__name__, {"optimize_remat has no operation of its own": "remat_opt_p"})

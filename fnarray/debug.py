@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from .api.showing import (
+    inspect_array_sharding,
+    visualize_array_sharding,
+    visualize_sharding,
+)
 from .control.debugging import debug_breakpoint as breakpoint
 from .control.debugging import debug_callback as callback
 from .control.debugging import debug_log as log
 from .control.debugging import debug_print as print
 
-__all__ = ["breakpoint", "callback", "log", "print"]
+__all__ = [
+    "breakpoint",
+    "callback",
+    "inspect_array_sharding",
+    "log",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

@@ -29,6 +29,7 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     ├── JaxRuntimeError (RuntimeError)
     ├── MissingRuleError (NotImplementedError)
     ├── ProgramSizeError (MemoryError)
+    ├── ShardingTypeError
     ├── UnsupportedOnTarget (NotImplementedError)
     └── WorkerLost (RuntimeError)
 
@@ -61,6 +62,7 @@ __all__ = [
     "ProgramSizeError",
     "ReadEffectError",
     "ShapeError",
+    "ShardingTypeError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -154,6 +156,10 @@ class JaxRuntimeError(FnarrayError, RuntimeError):
 
 class ProgramSizeError(FnarrayError, MemoryError):
     """A program takes more memory to compile than there is."""
+
+
+class ShardingTypeError(FnarrayError):
+    """How a result is cut along a mesh does not follow from how its operands are."""
 
 
 # A failure of a run, hence RuntimeError; TypeError too, since JAX makes it one.

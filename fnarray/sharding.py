@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from .api.arrays import reshard
+from .api.resharding import auto_axes, explicit_axes, reshard
 from .runtime.ambient import (
     AbstractDevice,
     AbstractMesh,
     ManualAxisType,
-    auto_axes,
-    explicit_axes,
     get_abstract_mesh,
     get_mesh,
     make_single_device_sharding,
     set_mesh,
     use_abstract_mesh,
 )
-from .runtime.mesh import (
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    make_mesh,
-)
+from .runtime.mesh import AxisType, Mesh, make_mesh
+from .runtime.spec import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 __all__ = [
     "AbstractDevice",

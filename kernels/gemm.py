@@ -31,6 +31,49 @@ def product(a, b, out, m, k, n):
 tell("product", product, (_product, _row_by_row))
 
 
+def _columns(a, b, out, m, k, n, low, high):
+    some = np.ascontiguousarray(b.reshape(k, n)[:, low:high])
+    out.reshape(m, n)[:, low:high] = np.dot(a.reshape(m, k), some)
+
+
+def _columns_row_by_row(a, b, out, m, k, n, low, high):
+    for i in range(m):
+        row = out[i * n + low : i * n + high]
+        row[:] = 0
+        for j in range(k):
+            scale = a[u(i * k + j)]
+            terms = b[j * n + low : j * n + high]
+            for c in range(high - low):
+                row[c] += scale * terms[c]
+
+
+def columns(a, b, out, m, k, n, low, high):
+    """Fill some columns of the product of a pair of matrices."""
+    some = b.reshape(k, n)[:, low:high]
+    out.reshape(m, n)[:, low:high] = np.matmul(a.reshape(m, k), some)
+
+
+tell("columns", columns, (_columns, _columns_row_by_row))
+
+
+@compiled
+def part(a, b, out, m, k, n, i, parts):
+    """Fill one of some parts of the product of a pair of matrices, none of them empty.
+
+    Parts are rows, or columns where there are more of those, in multiples of 16.
+    """
+    extent = max(m, n)
+    low = i * extent // parts // 16 * 16
+    high = extent
+    if i + 1 < parts:
+        high = (i + 1) * extent // parts // 16 * 16
+    if low < high:
+        if m >= n:
+            product(a[low * k : high * k], b, out[low * n : high * n], high - low, k, n)
+        else:
+            columns(a, b, out, m, k, n, low, high)
+
+
 @compiled
 def batched(a, b, out, batch, m, k, n):
     """Fill ``out`` (batch, m, n) with the products of ``a`` (batch, m, k) and ``b`` (batch, k, n).

@@ -184,6 +184,14 @@ def _product(face, texts):
         return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
 
 
+def _columns(face, texts):
+    dot, loops = texts
+
+    @overload(face, jit_options={"error_model": "numpy"})
+    def chosen(a, b, out, m, k, n, low, high):
+        return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
+
+
 def _mode(face, template):
     """Compile a function of the processor's modes, which is no text over scalars."""
     takes = [types.int64] if "%~a" in template.body else []
@@ -211,6 +219,7 @@ _KINDS = {
     "in double": _in_double,
     "complex": _complex,
     "product": _product,
+    "columns": _columns,
     "mode": _mode,
 }
 

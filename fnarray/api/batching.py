@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from ..control.admission import admit
 from ..control.refs import refs_given
@@ -12,6 +12,7 @@ from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
+from ..core.source import user_source
 from ..core.tangents import chosen
 from ..core.trace import Trace, Tracer, state
 from ..ops.kit.calls import moveaxis
@@ -19,15 +20,18 @@ from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
 from ..transforms.batch import Axis, batch
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Return ``fun`` mapped over axes of its arguments.
 
     Parameters
@@ -94,7 +98,7 @@ def vmap(
                 "tuple[Any, Any]", spec.unflatten(refs.inside(_replaced(ours, batches, xs)))
             )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
-                out = fun(*a, **k)
+                out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, out_spec))
             _check_results(fun, outs)
@@ -111,6 +115,24 @@ def vmap(
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _check_cut_alike(
+    what: str, fun: Callable[..., Any], arrays: Sequence[Any], axes: Sequence[int | None]
+) -> None:
+    """Raise unless mapped axes are cut along the same axes of a mesh."""
+    if not any(isinstance(x, Array) and x.aval.place is not None for x in arrays):
+        return
+    found = {
+        x.aval.cuts[a]
+        for x, a in zip(arrays, axes, strict=True)
+        if a is not None and isinstance(x, Array)
+    }
+    if len(found) > 1:
+        raise ValueError(
+            f"{what}: mapped away dimension of inputs passed to {fun_text(fun)} should be sharded "
+            f"the same, at {user_source()}. Got {sorted(found)}. Use fnarray.reshard."
+        )
 
 
 def _replaced(flags: Sequence[bool], items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -257,6 +279,7 @@ def size_of(
             f"{what} wrapped function must be passed at least one argument containing an array or "
             f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}."
         )
+    _check_cut_alike(what, fun, arrays, axes)
     sizes = {}
     for k, (x, a) in enumerate(zip(arrays, axes, strict=True)):
         if a is None:

@@ -13,19 +13,17 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..config import config
-from ..config import effects as effects_scope
 from ..control.call import jit_p
 from ..control.custom import custom_vjp
-from ..control.signature import abstract, fun_name, with_statics
-from ..control.tracing import Traced, trace
+from ..control.signature import abstract, fun_name
+from ..control.tracing import Traced
 from ..core import tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
-from ..core.dims import SymbolicScope, is_symbolic_dim, names_of, parsed, symbolic_shape, value
+from ..core.dims import SymbolicScope, is_symbolic_dim, names_of, parsed, symbolic_shape
 from ..core.dtypes import as_dtype, float0
 from ..core.graph import ClosedGraph, Graph, eval_graph, subgraphs
 from ..core.surgery import closed_over
@@ -36,14 +34,17 @@ from ..ops.kit.canonical import as_array
 from ..transforms.graphs import recorded
 from .derivatives import vjp
 from .encoding import Unencodable, decoded_array, decoded_graph, encoded_array, encoded_graph
+from .export_traces import all_traced, scope_of
 from .generalize import at_sizes, choices, generalized
 from .jit import Jitted, jit
-from .sizes import SymbolicArray, found_sizes, sized
+from .sizes import SymbolicArray, found_sizes
 from .trees import decoded_tree, encoded_tree
 
 _MAGIC = b"fnarray program\n"
 #: Of the form of the bytes, and of how a program is called.
+#: The oldest form of exported programs that is read.
 minimum_supported_calling_convention_version = 1
+#: The form that exported programs are written in.
 maximum_supported_calling_convention_version = 1
 _PLATFORMS = ("cpu", "cuda", "gpu")
 _CUSTOM = ("custom_jvp_call", "custom_vjp_call")
@@ -334,11 +335,12 @@ def export(
         The function is not jitted, or a platform unknown. When called: symbolic sizes are of
         different scopes.
     InconclusiveDimensionOperation
-        When called: what the function does depends on symbolic sizes in more than sizes. A
-        function that branches on a symbolic size in ways that the constraints do not decide raises
-        it, or, where the size went through other functions first, is exported for what it does at
-        the sizes tried: 37 to 1021, or what the constraints allow.
+        When called: what the function does depends on symbolic sizes in more than sizes, or it
+        branches on one, of an argument or of what it computes, in ways that the constraints do
+        not decide.
     """
+    if getattr(fun_jit, "__module__", "").startswith("fnarray."):
+        fun_jit = fun_jit if isinstance(fun_jit, Jitted) else jit(fun_jit)
     if not isinstance(fun_jit, Jitted):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r}")
     chosen = (default_export_platform(),) if platforms is None else tuple(platforms)
@@ -350,10 +352,10 @@ def export(
         dyn, dyn_kw, _ = fun_jit._split(args, kwargs)
         leaves, spec = tree.flatten_spec((dyn, dyn_kw))
         symbolic = [any(map(is_symbolic_dim, getattr(x, "shape", ()))) for x in leaves]
-        scope = _scope_of(fun_jit, leaves) if any(symbolic) else None
+        scope = scope_of(fun_jit, leaves) if any(symbolic) else None
         names = names_of(x.shape for x, s in zip(leaves, symbolic, strict=True) if s)
         sizes = choices(names, scope)
-        ts = [_traced(fun_jit, args, kwargs, leaves, c) for c in sizes]
+        ts = all_traced(fun_jit, args, kwargs, leaves, sizes, scope)
         if ts[0].written_refs is not None:
             raise NotImplementedError(
                 f"export: {fun_name(fun_jit)} takes Refs, which belong to this process. Pass their "
@@ -362,49 +364,6 @@ def export(
         return _exported(ts, sizes, leaves, tree.PyTreeDef(spec), chosen, scope, fun_jit)
 
     return export_for
-
-
-def _scope_of(fun: Any, leaves: Sequence[Any]) -> SymbolicScope:
-    first: Any = None
-    for x in leaves:
-        for d in getattr(x, "shape", ()):
-            if not is_symbolic_dim(d):
-                continue
-            first = first or d
-            if d.scope is not first.scope:
-                raise ValueError(
-                    f"Invalid mixing of symbolic scopes when exporting {fun_name(fun)}: '{first}' "
-                    f"is of the {first.scope}, '{d}' of the {d.scope}. Make both with scope=, or "
-                    "by one call of symbolic_args_specs."
-                )
-    return first.scope
-
-
-def _traced(
-    fun: Any, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any], sizes: Mapping[str, int]
-) -> Traced:
-    """Trace at one choice of the symbolic sizes."""
-    if not sizes:
-        return fun.trace(*args, **kwargs)._traced
-
-    def concrete(x: Any) -> Any:
-        if not any(map(is_symbolic_dim, getattr(x, "shape", ()))):
-            return x
-        weak = bool(getattr(x, "weak_type", False))
-        return ShapeDtypeStruct([value(d, sizes) for d in x.shape], x.dtype, weak_type=weak)
-
-    _, signature = fun._signature_of(*tree.map(concrete, (args, kwargs)))
-    inner = fun.__wrapped__
-
-    @functools.wraps(inner)
-    def asked(*a: Any, **k: Any) -> Any:
-        found, spec = tree.flatten_spec(fun._split(a, k)[:2])
-        dyn, dyn_kw = cast("tuple[Any, Any]", spec.unflatten(map(sized, found, leaves)))
-        full_args, full_kwargs = with_statics(dyn, dyn_kw, signature.statics)
-        return inner(*full_args, **full_kwargs)
-
-    with effects_scope(fun._effects or config.effects):
-        return trace(inner, signature, user="export", call=asked)
 
 
 def _exported(

@@ -8,7 +8,7 @@ choices, more of them than it has coefficients. Anything else that differs is an
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations_with_replacement
@@ -35,7 +35,7 @@ def choices(names: Sequence[str], scope: SymbolicScope | None) -> list[dict[str,
     """
     if not names:
         return [{}]
-    count = len(_ONE) if len(names) == 1 else len(_monomials(len(names))) + 3
+    count = len(_ONE) if len(names) == 1 else len(_monomials(len(names))) + 5
     rng = random.Random(0)
     found: list[dict[str, int]] = []
     for turn in range(_MOST_TRIES):
@@ -71,6 +71,11 @@ def generalized(programs: Sequence[Any], choices: Sequence[Sizes]) -> Any:
         return programs[0]
     fit = _Fit(choices)
     return _joined(programs, fit, "the program")
+
+
+def formulas(choices: Sequence[Sizes]) -> Callable[[Sequence[int]], str | None]:
+    """Return what finds the formula of an integer, of its numbers at choices of the sizes."""
+    return _Fit(choices).formula
 
 
 def _joined(parts: Sequence[Any], fit: _Fit, where: str) -> Any:

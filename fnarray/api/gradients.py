@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -21,8 +22,50 @@ from .derivatives import (
     check_callable,
     cotangents,
     inputs,
+    vjp,
     without_tracers,
 )
+from .jit import jit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A")
+#: Of the argument, and so of its gradient: that of a tree is such a tree, of arrays.
+X = TypeVar("X")
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[X, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[R, X]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[X, P], tuple[R, A]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[tuple[R, A], X]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[R, Any]]: ...
 
 
 def value_and_grad(
@@ -71,6 +114,40 @@ def value_and_grad(
         return _value_and_grad("grad", fun, argnums, has_aux, holomorphic, allow_int, args, kwargs)
 
     return value_and_gradient
+
+
+@overload
+def grad(
+    fun: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], X]: ...
+
+
+@overload
+def grad(
+    fun: Callable[Concatenate[X, P], tuple[Any, A]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[Concatenate[X, P], tuple[X, A]]: ...
+
+
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]: ...
 
 
 def grad(
@@ -242,3 +319,51 @@ def check_output(what: str, fun: Callable[..., Any], dtype: np.dtype, holomorphi
             f"{what} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtype.name} from {fun_text(fun)}. {advice}"
         )
+
+
+def fwd_and_bwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool = False,
+    jitted: bool = True,
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Two functions for the two passes of reverse mode, each compiled once.
+
+    Parameters
+    ----------
+    fun : callable
+    argnums : int or sequence of int
+        Of the positional arguments to differentiate with respect to.
+    has_aux : bool
+        As in `vjp`.
+    jitted : bool
+        Whether to compile the two.
+
+    Returns
+    -------
+    fwd : callable
+        ``fwd(*args)`` returns ``out, residuals``, and ``aux`` where there is one.
+    bwd : callable
+        ``bwd(residuals, cotangent)`` returns the cotangents of the arguments chosen: a tuple,
+        unless ``argnums`` is one int.
+    """
+    check_callable("fwd_and_bwd", fun)
+    places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+    @functools.wraps(fun)
+    def fwd(*args: Any) -> Any:
+        chosen_places = [i % len(args) for i in places]
+
+        def of(*some: Any) -> Any:
+            given = list(args)
+            for i, x in zip(chosen_places, some, strict=True):
+                given[i] = x
+            return fun(*given)
+
+        return vjp(of, *(args[i] for i in chosen_places), has_aux=has_aux)
+
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        found = residuals(cotangent)
+        return found[0] if isinstance(argnums, int) else found
+
+    return (jit(fwd, effects="off"), jit(bwd, effects="off")) if jitted else (fwd, bwd)

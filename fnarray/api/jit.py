@@ -7,7 +7,18 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)  # fmt: skip
 
 import numpy as np
 
@@ -28,22 +39,26 @@ from ..control.signature import (
 )
 from ..control.tracing import Traced, traced
 from ..core import tree
-from ..core.array import ArrayElsewhere, ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced
 from ..core.avals import ShapedArray
 from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
+from ..core.surgery import says_places
 from ..core.trace import bind, state
 from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller
 from ..runtime.unpack import no_leaves, unpacker
-from .arrays import reshard
 from .content import tell
 from .recorded import Recorder
 
 if TYPE_CHECKING:
     from .stages import Lowered, TracedFunction
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
 
 #: Types of which every value is a leaf, and has a buffer.
 LEAVES = frozenset({ArrayImpl, np.ndarray, np.float32, np.int32, float, int, bool, complex})
@@ -84,7 +99,7 @@ class Programs:
         self.guards = Guards()
 
 
-class Jitted:
+class Jitted(Generic[P, R]):
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
@@ -95,7 +110,7 @@ class Jitted:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         statics: StaticSpec,
         donated: tuple[int, ...],
         inline: bool,
@@ -119,7 +134,7 @@ class Jitted:
         self._calls = self._programs.calls
         self._last: tuple[Callable[[Any], list[Any]], int] = no_leaves, 0
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function: traced and compiled at the first call of each signature.
 
         Raises
@@ -132,15 +147,16 @@ class Jitted:
             # interned, so keys hash addresses; nothing is ever stored under disable_jit's token.
             try:
                 if args and type(args[0]) is ArrayImpl and not kwargs:
-                    run = self._calls[config.trace_token, 0, *[a.aval for a in args]]
-                    data = [a._data for a in args]
+                    run = self._calls[config.trace_token, 0, *[a.known_as for a in args]]  # pyright: ignore
+                    data = [a._data for a in args]  # pyright: ignore[reportAttributeAccessIssue]
                 else:
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
-                    run = self._calls[config.trace_token, number, *[x.aval for x in leaves]]
+                    run = self._calls[config.trace_token, number, *[x.known_as for x in leaves]]
                     data = [x._data for x in leaves]
-            except (AttributeError, KeyError, ValueError):
-                # Called below, outside: an error must not show this one as its context.
+            except (AttributeError, KeyError, TypeError, ValueError):
+                # Keys have no aval, by a TypeError. Called below, outside: an error must not show
+                # this one as its context.
                 run, data = None, []
             if run is not None:
                 return run(*data)
@@ -183,28 +199,42 @@ class Jitted:
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
-            return self._elsewhere(leaves, signature, token, number)
         key = (token, number, *avals)
+        if self._gpu or any(isinstance(x, ArrayElsewhere | ArrayPlaced) for x in leaves):
+            if not self._gpu and (there := _platform(leaves)):
+                return self._elsewhere(leaves, signature, (there, *key), there)
+            if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
+                return self._on_gpu(leaves, signature, token, number)
+            known = (getattr(x, "known_as", a) for x, a in zip(leaves, avals, strict=True))
+            key = (token, number, *known)
         run = self._calls.get(key)
         if run is None:
-            run, guards = self._program(signature)
+            run, guards = self._program(signature, leaves)
             self._calls[key] = run
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
 
-    def _elsewhere(
-        self, leaves: Sequence[Any], signature: Signature, token: int, number: int
-    ) -> Any:
-        """Call where arguments lie on a GPU, or on workers."""
-        there = None if self._gpu else _platform(leaves)
-        if there is None:
-            from ..runtime import gpu  # asked for by whoever has one
+    def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
+        """Call where arguments lie on a GPU."""
+        from ..runtime import gpu  # asked for by whoever has one
 
-            gpu.place_of(leaves, fun_text(self.__wrapped__))
-            there = gpu
-        key = (there, token, number, *signature[1])
+        gpu.place_of(leaves, fun_text(self.__wrapped__))
+        key = ("gpu", token, number, *signature[1])
+        run = self._calls.get(key)
+        if run is None:
+            t = self._traced(signature)
+            if t.written_refs is not None:
+                raise NotImplementedError(
+                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
+                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                )
+            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
+            self._programs.guards.update(t.guards)
+        return run(*leaves)
+
+    def _elsewhere(self, leaves: Sequence[Any], signature: Signature, key: Any, there: Any) -> Any:
+        """Call where arguments lie on devices of another platform."""
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
@@ -217,15 +247,26 @@ class Jitted:
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
-    def _program(self, signature: Signature) -> tuple[Callable[..., Any], Guards]:
+    def _program(
+        self, signature: Signature, leaves: Sequence[Any]
+    ) -> tuple[Callable[..., Any], Guards]:
         """Return what calls the program of a signature, and guards of what it depends on."""
-        recorder = Recorder(self.__wrapped__, signature)
-        if (found := recorder.found()) is not None:
+        on_mesh = config.mesh is not None or any(isinstance(x, ArrayPlaced) for x in leaves)
+        recorder = None if on_mesh else Recorder(self.__wrapped__, signature)
+        if recorder is not None and (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
-        if wait:
+        if on_mesh or says_places(t.closed.jaxpr):
+            from . import places  # programs without meshes never ask
+
+            given = [places.placement_of(x) for x in (*t.consts, *leaves)]
+            places.check_together(
+                fun_text(self.__wrapped__), given[len(t.consts) :], signature.in_avals
+            )
+            run = places.placing(run, t.closed, given, t.out_spec.num_leaves)
+        elif wait and recorder is not None:
             recorder.keep(t)
         if config.recheck != "off":
             from ..control.recheck import rechecked
@@ -320,6 +361,14 @@ class Jitted:
 
     # ---- as a Python object ----
 
+    @overload
+    def __get__(self, obj: None, objtype: Any = None) -> Jitted[P, R]: ...
+
+    @overload
+    def __get__(
+        self: Jitted[Concatenate[Any, Q], R], obj: object, objtype: Any = None
+    ) -> Callable[Q, R]: ...
+
     def __get__(self, obj: Any, objtype: Any = None) -> Any:
         return self if obj is None else types.MethodType(self, obj)
 
@@ -349,14 +398,54 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
 
 
 class PlacedJitted(Jitted):
-    """A compiled function whose results are said to be somewhere."""
+    """A compiled function whose arguments and results are somewhere."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; see `Jitted`."""
-        return reshard(super().__call__(*args, **kwargs), self._options["out_shardings"])
+        """Call the function; see `Jitted`.
+
+        Raises
+        ------
+        ValueError
+            An argument is somewhere else than ``in_shardings`` say, or an array is no multiple of
+            the devices that it is to be cut for.
+        """
+        from .placed_jit import brought, sent  # programs without meshes never ask
+
+        ins, outs = self._options.get("in_shardings"), self._options.get("out_shardings")
+        if ins is not None:
+            nums = self._statics.nums if self._statics else ()
+            args = brought(self.__wrapped__, args, kwargs, nums, ins)
+        out = super().__call__(*args, **kwargs)
+        return out if outs is None else sent(self.__wrapped__, out, outs)
 
 
 # ---- the decorator -------------------------------------------------------------------------------
+
+
+class _Options(TypedDict, total=False):
+    """What `jit` takes beside the function, for its overloads."""
+
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: devices.Device | None
+    backend: str | None
+    inline: bool
+    effects: Effects | None
+    in_shardings: Any
+    out_shardings: Any
+    abstracted_axes: Any
+    compiler_options: dict[str, Any] | None
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(
@@ -401,11 +490,11 @@ def jit(
         Whether a call inside another traced function leaves its equations there.
     effects : {"error", "warn", "off"}, optional
         What to do if the function is not pure, in place of ``config.effects``.
-    out_shardings : Sharding or PartitionSpec, or a tree of them, optional
-        How results are said to be cut; see `reshard`.
-    in_shardings, abstracted_axes, compiler_options
-        Accepted for compatibility: the processor's arrays live in one memory, and sizes are
-        symbolic already.
+    in_shardings, out_shardings : Sharding or PartitionSpec, or trees of them, optional
+        How arguments and results are cut over the devices of a mesh; trees are prefixes of the
+        arguments' tuple and of the result, and None is for whatever it is.
+    abstracted_axes, compiler_options
+        Accepted for compatibility: sizes are symbolic already.
 
     Returns
     -------
@@ -421,7 +510,9 @@ def jit(
     ValueError
         An argument named static or donated does not exist, or is both.
     """
-    options = {k: v for k, v in locals().items() if k != "fun" and v not in (None, False)}
+    # By identity: `static_argnums=0` equals False.
+    given = {k: v for k, v in locals().items() if k != "fun"}
+    options = {k: v for k, v in given.items() if v is not None and v is not False}
     if fun is None:
         return functools.partial(jit, **options)
     if not callable(fun):
@@ -440,15 +531,16 @@ def jit(
             f"jit: static and donated arguments of {fun_text(fun)} cannot intersect: "
             f"{sorted(both, key=str)} appear in both."
         )
-    kind = Jitted if out_shardings is None else PlacedJitted
+    placed = in_shardings is not None or out_shardings is not None
+    kind = PlacedJitted if placed else Jitted
     return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
 
 
-def _platform(leaves: Sequence[Any]) -> Any:
-    """Return the platform on whose devices arguments lie."""
+def _platform(leaves: Sequence[Any]) -> devices.Platform | None:
+    """Return the platform of workers, on which some arguments lie."""
     for x in leaves:
         if isinstance(x, ArrayElsewhere) and (placement := getattr(x, "placement", None)):
-            return devices.platform_of(placement.device_set)
+            return placement.platform
     return None
 
 

@@ -1,4 +1,4 @@
-"""``pmap`` and ``shard_map``: functions on several devices at the same time."""
+"""``pmap``, and what it shares with ``shard_map``: functions on several devices at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..control.signature import (
     StaticSpec,
     abstract,
     argnums,
-    argument_paths,
     fun_name,
     fun_text,
     unhashable,
@@ -28,21 +27,15 @@ from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
-from ..ops.kit.calls import moveaxis, permute, reshape
+from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
 from ..runtime.device import Device, devices
 from ..runtime.dispatch import buffer_of
-from ..runtime.mesh import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    PlacedArray,
-    block_shape,
-    check_spec,
-    current_mesh,
-)
+from ..runtime.mesh import Mesh
+from ..runtime.placed import PlacedArray
+from ..runtime.spec import NamedSharding, PartitionSpec
 from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
-from .places import block, checked_place, row
+from .blocks_of import checked_place, row
 
 if TYPE_CHECKING:
     from ..control.recheck import Recheck
@@ -53,7 +46,7 @@ UNNAMED = "_pmap_axis"
 
 
 @dataclass(slots=True)
-class _Layout:
+class Layout:
     """How the arguments of one signature are divided among devices.
 
     Attributes
@@ -65,6 +58,8 @@ class _Layout:
         Along which axes each leaf is divided.
     blocks : tuple of ShapedArray
         What one shard gets of each leaf.
+    checked : bool
+        Whether types say along which axes values differ.
     results : tuple, optional
         The function as it was traced last, where its results go, and their names of axes.
     program : _SpmdCall, optional
@@ -77,6 +72,7 @@ class _Layout:
     in_names: tuple[Names, ...]
     blocks: tuple[ShapedArray, ...]
     mesh: Mesh
+    checked: bool = False
     results: tuple[Traced, tuple[Any, ...], tuple[Names, ...]] | None = None
     program: _SpmdCall | None = None
     recheck: Recheck | None = None
@@ -118,7 +114,7 @@ class _SpmdCall:
         )
 
 
-def _eager(leaves: Sequence[Any]) -> list[Any]:
+def eager(leaves: Sequence[Any]) -> list[Any]:
     """Return leaves as operands; NumPy arrays are only read while the call lasts: not copied."""
     if state.trace is not None:
         return [as_array(x) for x in leaves]
@@ -132,12 +128,12 @@ def _eager(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _run(
+def run_shards(
     what: str,
     fun: Callable[..., Any],
     signature: Signature,
     operands: Sequence[Any],
-    layout: _Layout,
+    layout: Layout,
     results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
 ) -> tuple[Traced, dict[str, Any], list[Any], tuple[Any, ...]]:
     """Trace a function on one shard's part, and run it on all.
@@ -153,25 +149,26 @@ def _run(
         "in_names": ((),) * len(t.consts) + layout.in_names,
         "out_names": out_names,
         "name": f"{what}({fun_name(fun)})",
+        "checked": layout.checked,
     }
     if layout.mesh.platform:
         params["mesh"] = layout.mesh
     return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
 
 
-def _elsewhere(
+def run_elsewhere(
     what: str,
     fun: Callable[..., Any],
     signature: Signature,
     operands: Sequence[Any],
-    layout: _Layout,
+    layout: Layout,
     results: Callable[[Traced], Any],
-    cut: Callable[[Any, int], tuple[PartitionSpec, int | None]],
+    cut: Callable[[Any, Sequence[int]], tuple[PartitionSpec, int | None]],
 ) -> Any:
-    """Run a function on devices of another platform; ``cut`` says how of a place and a rank."""
+    """Run a function on devices of another platform; ``cut`` says how of a place and a shape."""
     t, places, _ = _traced_on(what, fun, signature, layout, results)
-    ins = [cut(p, a.ndim) for p, a in zip(layout.places, layout.blocks, strict=True)]
-    outs = [cut(p, a.ndim) for p, a in zip(places, t.closed.out_avals, strict=True)]
+    ins = [cut(p, a.shape) for p, a in zip(layout.places, layout.blocks, strict=True)]
+    outs = [cut(p, a.shape) for p, a in zip(places, t.closed.out_avals, strict=True)]
     there: Any = layout.mesh.platform
     return there.spmd(t, operands, layout.mesh, ins, outs, f"{what}({fun_name(fun)})")
 
@@ -180,13 +177,13 @@ def _traced_on(
     what: str,
     fun: Callable[..., Any],
     signature: Signature,
-    layout: _Layout,
+    layout: Layout,
     results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
 ) -> tuple[Traced, tuple[Any, ...], tuple[Names, ...]]:
     """Trace a function on one shard's part; return where its results go, too."""
     name = f"{what}({fun_name(fun)})"
     signature = signature._replace(in_avals=layout.blocks)
-    with tracing(AxisTrace(name, layout.axes)):
+    with tracing(AxisTrace(name, layout.axes, layout.checked)):
         t = traced(fun, signature, user=what)
     if config.recheck != "off" and state.trace is None:
         _recheck(what, fun, signature, layout, t)
@@ -198,13 +195,13 @@ def _traced_on(
 
 
 def _recheck(
-    what: str, fun: Callable[..., Any], signature: Signature, layout: _Layout, t: Traced
+    what: str, fun: Callable[..., Any], signature: Signature, layout: Layout, t: Traced
 ) -> None:
     """Compare a function with what was traced of it, as often as ``config.recheck`` asks."""
     from ..control.recheck import Recheck
 
     def again() -> Traced:
-        with tracing(AxisTrace(what, layout.axes)):
+        with tracing(AxisTrace(what, layout.axes, layout.checked)):
             return trace(fun, signature, user=what)
 
     if layout.recheck is None or layout.recheck.traced is not t:
@@ -212,7 +209,8 @@ def _recheck(
     layout.recheck()
 
 
-def _check_devices(what: str, wanted: int, available: int) -> None:
+def check_devices(what: str, wanted: int, available: int) -> None:
+    """Raise unless there are as many devices as a function is to run on."""
     total = wanted * devices_in_use()
     if total > available:
         raise ValueError(
@@ -305,25 +303,25 @@ def pmap(
         program = layout and layout.program
         if program and state.trace is None and program.traced.fits(cells_of(fun)):
             return program(leaves, avals)
-        operands = _eager(leaves)
+        operands = eager(leaves)
         if layout is None:
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
             layouts[key] = layout
         results = functools.partial(_places_of_results, out_axes, name)
         if state.trace is None and layout.mesh.platform:
             cut = functools.partial(row, name, fun)
-            return _elsewhere("pmap", fun, signature, operands, layout, results, cut)
+            return run_elsewhere("pmap", fun, signature, operands, layout, results, cut)
         operands = [
             moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
         ]
-        t, params, outs, places = _run("pmap", fun, signature, operands, layout, results)
+        t, params, outs, places = run_shards("pmap", fun, signature, operands, layout, results)
         if state.trace is None and not any(layout.places) and not any(places):
             layout.program = _program(t, layout, params, places)
         return t.out_spec.unflatten(
             [_placed(x, p, layout.mesh, name, fun) for x, p in zip(outs, places, strict=True)]
         )
 
-    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
+    layouts: dict[Any, Layout] = kept_with(mapped).table("layouts")
     return mapped
 
 
@@ -331,7 +329,7 @@ _devices = devices
 
 
 def _program(
-    t: Traced, layout: _Layout, params: dict[str, Any], places: tuple[Any, ...]
+    t: Traced, layout: Layout, params: dict[str, Any], places: tuple[Any, ...]
 ) -> _SpmdCall:
     mapped = NamedSharding(layout.mesh, PartitionSpec(*(n for n, _ in layout.axes)))
     avals = shard_map_p.aval(**params)
@@ -386,7 +384,7 @@ def _layout(
     name: Hashable,
     axis_size: int | None,
     given: Sequence[Device] | None,
-) -> _Layout:
+) -> Layout:
     axes = axes_of_arguments("pmap", in_axes, args, kwargs, len(arrays))
     size = size_of("pmap", fun, arrays, axes, axis_size, args, kwargs)
     pool = _devices() if given is None else list(given)
@@ -395,7 +393,7 @@ def _layout(
             "Leading axis size of input to pmapped function must equal the number of local "
             f"devices passed to pmap. Got axis_size={size}, num_local_devices={len(pool)}."
         )
-    _check_devices("pmap", size, len(_devices()) if given is None else len(pool))
+    check_devices("pmap", size, len(_devices()) if given is None else len(pool))
     places = tuple(None if a is None else a % x.ndim for x, a in zip(arrays, axes, strict=True))
     blocks = tuple(
         x.aval
@@ -403,7 +401,7 @@ def _layout(
         else x.aval.update(shape=tuple(n for k, n in enumerate(x.shape) if k != a))
         for x, a in zip(arrays, places, strict=True)
     )
-    return _Layout(
+    return Layout(
         ((name, size),),
         places,
         tuple(() if a is None else (name,) for a in places),
@@ -421,162 +419,4 @@ def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable
     if type(x) is not ArrayImpl:
         return x
     spec = PartitionSpec(*[None] * axis, name)
-    return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))
-
-
-# ---- shard_map -----------------------------------------------------------------------------------
-
-
-def shard_map(
-    f: Callable[..., Any] | None = None,
-    /,
-    *,
-    out_specs: Any,
-    in_specs: Any,
-    mesh: Mesh | None = None,
-    axis_names: Iterable[Hashable] = frozenset(),
-    check_vma: bool = True,
-) -> Callable[..., Any]:
-    """Return ``f`` mapped over blocks of its arguments, each on a device of a mesh.
-
-    Parameters
-    ----------
-    f : callable
-        Takes and returns blocks, of the rank of the arrays they are cut from. Collectives may name
-        the mesh's axes. None makes a decorator.
-    in_specs, out_specs : PartitionSpec, or trees of them
-        How arguments are cut, and how results are put together; a tree may be shorter than the
-        arguments' tuple or the result. A mesh axis that a result's spec does not name promises that
-        the result is the same along it: the first device's counts.
-    mesh : Mesh, optional
-        By default the one entered by ``with mesh:``.
-    axis_names : set of names
-        Accepted for compatibility: ``f`` runs on all axes.
-    check_vma : bool
-        Accepted for compatibility.
-
-    Returns
-    -------
-    callable
-
-    Raises
-    ------
-    ValueError
-        When called: an axis that is no multiple of the devices along it, specs that name axes the
-        mesh does not have or do not fit the arguments.
-    """
-    if f is None:
-        return functools.partial(
-            shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
-            check_vma=check_vma,
-        )  # fmt: skip
-    if not callable(f):
-        raise TypeError(f"shard_map: Expected a callable value, got {f!r} of type {type(f)}.")
-    if isinstance(in_specs, list):
-        in_specs = tuple(in_specs)
-
-    @named_as(f)
-    def mapped(*args: Any) -> Any:
-        grid = current_mesh() if mesh is None else mesh
-        if grid is None:
-            raise ValueError("shard_map: there is no mesh: pass mesh=, or call it in `with mesh:`.")
-        leaves, spec = tree.flatten_spec((args, {}))
-        operands = _eager(checked_arrays("shard_map", f, leaves, args, {}))
-        signature = Signature(spec, tuple(x.aval for x in operands))
-        key = signature, grid, len(_devices()), devices_in_use()
-        layout = layouts.get(key)
-        if layout is None:
-            layout = layouts[key] = _cut(f, operands, in_specs, args, grid)
-
-        def results(t: Traced) -> Any:
-            specs = _specs("out_specs", out_specs, t.out_spec.unflatten([0] * len(t.out_avals)))
-            for s in specs:
-                check_spec(grid, s, "shard_map out_specs")
-            return tuple(specs), tuple(tuple(n for ns in s.names() for n in ns) for s in specs)
-
-        if state.trace is None and grid.platform:
-            cut = functools.partial(block, f)
-            return _elsewhere("shard_map", f, signature, operands, layout, results, cut)
-        operands = [_split(x, grid, s) for x, s in zip(operands, layout.places, strict=True)]
-        t, _, outs, specs = _run("shard_map", f, signature, operands, layout, results)
-        return t.out_spec.unflatten(
-            [_joined(x, grid, s, f) for x, s in zip(outs, specs, strict=True)]
-        )
-
-    layouts: dict[Any, _Layout] = kept_with(mapped).table("layouts")
-    return mapped
-
-
-def _specs(what: str, specs: Any, full: Any) -> list[PartitionSpec]:
-    """Spread a tree of specs over the leaves of a tree it is a prefix of."""
-    if isinstance(specs, PartitionSpec):
-        return [specs] * len(tree.leaves(full))
-    try:
-        return tree.broadcast_prefix(specs, full, is_leaf=lambda s: isinstance(s, PartitionSpec))
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"shard_map {what} must be a tree prefix of the corresponding value, got {specs!r} "
-            f"for value tree {tree.structure(full)}. {error}"
-        ) from None
-
-
-def _cut(
-    f: Callable[..., Any], arrays: Sequence[Any], in_specs: Any, args: tuple, mesh: Mesh
-) -> _Layout:
-    if isinstance(in_specs, tuple) and len(in_specs) != len(args):
-        raise ValueError(
-            f"shard_map in_specs must have one entry for each of the {len(args)} arguments of "
-            f"{fun_text(f)}, got {in_specs!r}."
-        )
-    specs = _specs("in_specs", in_specs, args)
-    blocks = []
-    for k, (x, s) in enumerate(zip(arrays, specs, strict=True)):
-        where = f"shard_map: the argument {argument_paths(f, args, {})[k]} of {fun_text(f)}"
-        check_spec(mesh, s, where)
-        blocks.append(x.aval.update(shape=block_shape(x.shape, mesh, s, where)))
-    _check_devices("shard_map", mesh.size, max(mesh.size, len(_devices())))
-    return _Layout(
-        tuple(mesh.shape.items()),
-        tuple(specs),
-        tuple(tuple(n for names in s.names() for n in names) for s in specs),
-        tuple(blocks),
-        mesh,
-    )
-
-
-def _split(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
-    """Return an array with the axes it is cut along in front, in the spec's order."""
-    sizes, block = mesh.shape, block_shape(x.shape, mesh, spec, "shard_map")
-    shape: list[int] = []
-    front: list[int] = []
-    names = (*spec.names(), *((),) * (x.ndim - len(spec)))
-    for n, along in zip(block, names, strict=True):
-        front += range(len(shape), len(shape) + len(along))
-        shape += [*(sizes[a] for a in along), n]
-    if not front:
-        return x
-    kept = [k for k in range(len(shape)) if k not in front]
-    return permute(reshape(x, shape), (*front, *kept))
-
-
-def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> Any:
-    """Undo `_split` on a result."""
-    names = spec.names()
-    count = sum(map(len, names))
-    rank = x.ndim - count
-    block(f, spec, rank)
-    order: list[int] = []
-    shape: list[int] = []
-    front = 0
-    for k in range(rank):
-        along = names[k] if k < len(names) else ()
-        order += [*range(front, front + len(along)), count + k]
-        size = x.shape[count + k]
-        for j in range(front, front + len(along)):
-            size *= x.shape[j]
-        shape.append(size)
-        front += len(along)
-    x = reshape(permute(x, order), shape)
-    if type(x) is not ArrayImpl:
-        return x
     return PlacedArray(x._data, x.aval, NamedSharding(mesh, spec))

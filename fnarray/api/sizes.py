@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 from ..control.signature import abstract
 from ..core import tree
-from ..core.dims import is_symbolic_dim, names_of, value
-from ..core.source import PACKAGE
-from ..core.trace import JitTracer
+from ..core.dims import is_symbolic_dim, names_of, parsed, value
+from ..core.source import PACKAGE, user_source
+from ..core.trace import JitTracer, state
+from ..errors import InconclusiveDimensionOperation
 
 __all__: list[str] = []
 
@@ -43,8 +46,23 @@ class SymbolicArray:
         return f"ShapedArray({self}{', weak_type=True' if self.weak_type else ''})"
 
 
+#: Libraries that compute with sizes as the package does: what they ask depends on no user.
+_ALIKE = ("fnarray", "numpy", "scipy", "opt_einsum", "optree")
+
+
+def _by_user() -> bool:
+    """Say whether the caller's caller is the user's code, which is to get no answer for one size.
+
+    What the package asks of sizes, such as how to compute, it knows how to answer.
+    """
+    frame = sys._getframe(2)
+    if frame.f_code.co_filename.startswith(PACKAGE):
+        return False
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in _ALIKE
+
+
 class _Size(int):
-    """A size of an argument at one choice of the symbolic ones: what the user asks is not known."""
+    """A size at one choice of the symbolic ones: what the user asks of it is not known."""
 
     dim: Any
 
@@ -55,25 +73,90 @@ class _Size(int):
 
     __hash__ = int.__hash__
 
+    def __int__(self) -> int:
+        return int(self.dim) if _by_user() else int.__int__(self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _Ratio(int.__truediv__(self, other), f"{self.dim} / {other}")
+
+
+class _Ratio(float):
+    """A quotient of sizes, which is no size: what the user asks of it is not known."""
+
+    text: str
+
+    def __new__(cls, ratio: float, text: str) -> _Ratio:
+        self = super().__new__(cls, ratio)
+        self.text = text
+        return self
+
+    __hash__ = float.__hash__
+
+
+def _plain(x: Any) -> Any:
+    """Return what a symbolic size stands for; other numbers as they are."""
+    return x.dim if isinstance(x, _Size) else x
+
 
 def _asked(name: str) -> Callable[[_Size, Any], Any]:
     plain = getattr(int, name)
 
     def compare(self: _Size, other: Any) -> Any:
-        # What the package asks of sizes, such as how to compute, it knows how to answer.
-        if isinstance(other, int) and not sys._getframe(1).f_code.co_filename.startswith(PACKAGE):
-            return getattr(self.dim, name)(getattr(other, "dim", int(other)))
+        if isinstance(other, int) and _by_user():
+            return getattr(self.dim, name)(_plain(other))
         return plain(self, other)
 
     return compare
 
 
+def _asked_of_ratio(name: str) -> Callable[[_Ratio, Any], Any]:
+    plain = getattr(float, name)
+
+    def compare(self: _Ratio, other: Any) -> Any:
+        if _by_user():
+            raise InconclusiveDimensionOperation(
+                f"Symbolic dimension comparison of '{self.text}' with {other} is inconclusive, at "
+                f"{user_source()}. Compare integers: // in place of /."
+            )
+        return plain(self, other)
+
+    return compare
+
+
+def _computed(name: str) -> Callable[[_Size, Any], Any]:
+    plain = getattr(int, name)
+
+    def compute(self: _Size, *others: Any) -> Any:
+        out = plain(self, *others)
+        if not isinstance(out, int) or any(type(x) is bool for x in others):
+            return out
+        dim = getattr(self.dim, name)(*map(_plain, others))
+        return _Size(out, dim) if is_symbolic_dim(dim) else out
+
+    return compute
+
+
 for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(_Size, _name, _asked(_name))
+    setattr(_Ratio, _name, _asked_of_ratio(_name))
+for _name in [
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "neg",
+]:
+    setattr(_Size, f"__{_name}__", _computed(f"__{_name}__"))
 
 
 class _SizedTracer(JitTracer):
-    """An argument with symbolic sizes."""
+    """A tracer with symbolic sizes."""
 
     __slots__ = ("sizes",)
 
@@ -82,10 +165,20 @@ class _SizedTracer(JitTracer):
         """Sizes of the axes."""
         return self.sizes
 
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.sizes)
 
-def sized(tracer: Any, spec: Any) -> Any:
-    """Return an argument that knows which of its sizes are symbolic."""
-    if not any(map(is_symbolic_dim, getattr(spec, "shape", ()))):
+    def __len__(self) -> int:
+        if self.sizes and isinstance(self.sizes[0], _Size) and _by_user():
+            return int(self.sizes[0].dim)  # an error: len() gives nothing but a number
+        return super().__len__()
+
+
+def sized(tracer: Any, shape: Sequence[Any]) -> Any:
+    """Return a tracer that knows which of its sizes are symbolic."""
+    if not any(map(is_symbolic_dim, shape)):
         return tracer
     new = object.__new__(_SizedTracer)
     new.frame, new.aval, new.origin, new.atom = (
@@ -93,9 +186,69 @@ def sized(tracer: Any, spec: Any) -> Any:
     )  # fmt: skip
     new.sizes = tuple(
         _Size(n, d) if is_symbolic_dim(d) else n
-        for n, d in zip(tracer.aval.shape, spec.shape, strict=True)
+        for n, d in zip(tracer.aval.shape, shape, strict=True)
     )
     return new
+
+
+@contextmanager
+def watched(watch: Callable[[JitTracer], JitTracer]) -> Iterator[None]:
+    """Call a function with each tracer that traces make, for one in its place."""
+    before, state.watch = state.watch, watch
+    try:
+        yield
+    finally:
+        state.watch = before
+
+
+class Shapes:
+    """The shapes of all that is computed, at several choices of the sizes; then as formulas.
+
+    A function is traced at some choices, each within `noted`. Traced once more within `asked`,
+    what it computes knows its symbolic sizes: a branch on any is refused as one on an argument's.
+    """
+
+    def __init__(self, scope: Any):
+        self.scope = scope
+        self.found: list[list[tuple[int, ...]]] = []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note the shapes of what is traced."""
+        shapes: list[tuple[int, ...]] = []
+        self.found.append(shapes)
+
+        def note(tracer: JitTracer) -> JitTracer:
+            shapes.append(tracer.aval.shape)
+            return tracer
+
+        with watched(note):
+            yield
+
+    @contextmanager
+    def asked(
+        self, formula: Callable[[Sequence[int]], str | None], sizes: Mapping[str, int]
+    ) -> Iterator[None]:
+        """Let what is traced know its sizes: formulas of the numbers noted, one a choice."""
+        # The first trace may have met functions whose graphs the later ones found kept.
+        rows = iter(zip(*self.found[1:], strict=False))
+
+        def name(tracer: JitTracer) -> JitTracer:
+            shapes = next(rows, ())
+            if len({len(s) for s in shapes} | {tracer.aval.ndim}) > 1:
+                return tracer  # something else than was traced before
+            dims = [self._dim(formula, numbers) for numbers in zip(*shapes, strict=True)]
+            fits = [value(d, sizes) for d in dims] == list(tracer.aval.shape)
+            return sized(tracer, dims) if fits else tracer
+
+        with watched(name):
+            yield
+
+    def _dim(self, formula: Callable[[Sequence[int]], str | None], numbers: Sequence[int]) -> Any:
+        if len(set(numbers)) == 1:
+            return numbers[0]
+        text = formula(numbers)
+        return parsed(text, self.scope) if text else 0  # which is none: nothing is said of it
 
 
 def found_sizes(program: Any, leaves: Sequence[Any]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 from ..config import config
 from ..control.signature import abstract
 from ..control.tracing import Traced as _Traced
-from ..core import tree
+from ..core import hooks, tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
 from ..core.trace import state
@@ -24,6 +24,7 @@ from ..runtime.dispatch import (
     executable_on_gpu,
 )
 
+#: Options by their names; each must be one that this compiler knows.
 CompilerOptions = dict[str, str | bool]
 
 
@@ -183,6 +184,16 @@ class Lowered(_Stage):
             f"as_text: unknown dialect {dialect!r}. Use 'numba', 'cuda', 'jaxpr' or 'plan'."
         )
 
+    def report(self, *args: Any, **kwargs: Any) -> Any:
+        """Explain the program: source, graph, kernels, buffers; see `fnarray.explain`.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Of the signature, to run the program on and time its kernels; nothing is run without.
+        """
+        return hooks.report(self, args, kwargs)
+
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program as an object: the graph for ``"jaxpr"``, else its text."""
         return self._traced.closed if dialect == "jaxpr" else self.as_text(dialect)
@@ -326,4 +337,5 @@ class Compiled(Lowered):
 
 def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
     """Return an aval as users see it."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    where = None if aval.place is None else aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=where, weak_type=aval.weak_type)

@@ -12,7 +12,9 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
+from ..core.hooks import span
 from ..core.ref import AbstractRef, Ref
+from ..core.source import scoped
 from ..core.trace import EagerTrace, tracing
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
@@ -96,7 +98,8 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
 def named_scope(name: str) -> Iterator[None]:
     """Label a region of a program, as a context manager or decorator.
 
-    Labels are for readers of the source: graphs and results do not depend on them.
+    Labels are for readers: graphs are folded by them (`fnarray.explain`), and a profile shows what
+    runs op by op under them (`fnarray.profiler`). Results do not depend on them.
 
     Raises
     ------
@@ -105,7 +108,8 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope: name must be a string, got {name!r} of type {type(name)}.")
-    yield
+    with scoped(name), span("scope", name):
+        yield
 
 
 @contextmanager

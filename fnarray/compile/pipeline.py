@@ -11,17 +11,23 @@ Each stage hands the next a frozen value, with a check that runs in all tests an
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from math import prod
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import numpy as np
 
 from ..config import config
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, structure
+from ..core.hooks import bound, span
 from ..core.keep import forgotten
+from ..core.surgery import erased
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
@@ -61,11 +67,17 @@ class KernelInfo:
     text: str
 
 
+#: Seconds after which something is said of a compilation.
+PATIENCE: Final = 1.0
+
+
 class Executable:
     """A compiled program.
 
     Attributes
     ----------
+    seconds : dict
+        What each stage took: ``simplify``, ``schedule``, ``emit``, and ``build`` once it is run.
     run : callable
         ``run(*arrays)`` takes NumPy arrays for the constants and inputs in order, C-contiguous,
         native and of the declared dtypes, and returns a tuple of fresh ones.
@@ -76,6 +88,8 @@ class Executable:
         self.plan = plan
         self.source = source
         self.target = target
+        self.seconds: dict[str, float] = {}
+        self._built = 0
         self._lock = threading.Lock()
         self.run: Callable[..., tuple[np.ndarray, ...]] = self._first
 
@@ -86,8 +100,33 @@ class Executable:
         """Build the kernels and bind the driver, once."""
         with self._lock:
             if self.run == self._first:
-                self.run = self._bind()
+                with span("build", self.graph.jaxpr.debug_name) as took, self._watched():
+                    self.run = self._bind()
+                self.seconds["build"] = took.seconds
         return self.run
+
+    @contextmanager
+    def _watched(self) -> Generator[None, None, None]:
+        """Say how far the kernels are, should they take longer than `PATIENCE`."""
+        ended, since = threading.Event(), monotonic()
+
+        def show() -> None:
+            from .progress import show  # asked for by compilations that take long
+
+            count = len(self.source.kernels)
+            show(self.graph.jaxpr.debug_name, count, lambda: self._built, ended, since)
+
+        # A thread waits, since LLVM does not come back before a kernel is done; to start it takes
+        # 50 us, and the smallest kernel 20 ms.
+        timer = threading.Timer(PATIENCE, show)
+        timer.name, timer.daemon = "fnarray progress", True
+        timer.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            timer.cancel()
+            timer.join()
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
         target, source = self.target, self.source
@@ -98,12 +137,15 @@ class Executable:
             namespace[f"kernel{j}"] = target.build(kernel.source)
             for k, fold in enumerate(kernel.folds):
                 namespace[f"fold{j}_{k}"] = target.build(fold)
+            self._built += 1
         for j, node in enumerate(source.steps):
             namespace[f"h{j}"] = target.step(node, target.limits, self._run_of)
         for j, value in enumerate(source.constants):
             namespace[f"k{j}"] = value
         exec(compile(source.text, "<fnarray driver>", "exec"), namespace)
-        return namespace["main"]
+        main = namespace["main"]
+        bound(main, partial(_labels, weakref.ref(self)))
+        return main
 
     def _run_of(self, graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
         executable = compile_graph(graph, self.target)
@@ -154,6 +196,20 @@ class Executable:
         }
 
 
+def _labels(alive: Callable[[], Executable | None]) -> dict[str, str]:
+    """Return labels of what a driver calls, while its program is alive."""
+    executable = alive()
+    if executable is None:
+        return {}
+    bodies = (r.body for r in executable.plan.regions if r.body is not None)
+    kernels = zip(executable.kernels, bodies, strict=False)
+    steps = enumerate(executable.source.steps)
+    return {
+        **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
+        **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
+    }
+
+
 _executables: dict[Any, Executable] = {}
 forgotten(_executables.clear)
 
@@ -177,6 +233,7 @@ def compile_graph(
     Executable
         Kernels are built at its first run.
     """
+    closed = erased(closed)
     graph = closed.jaxpr
     try:
         key = target, structure(graph), given
@@ -187,11 +244,17 @@ def compile_graph(
         return found
     if config.verify:
         verify(graph)
-    block = replace(simplified(graph, target), given=given)
-    plan = schedule(block, sizes_of(block), target)
+    name = graph.debug_name
+    with span("simplify", name) as simplifying:
+        block = replace(simplified(graph, target), given=given)
+    with span("schedule", name) as scheduling:
+        plan = schedule(block, sizes_of(block), target)
     if config.verify:
         check_plan(plan)
-    executable = Executable(closed, plan, target.emit(plan), target)
+    with span("emit", name) as emitting:
+        source = target.emit(plan)
+    executable = Executable(closed, plan, source, target)
+    executable.seconds.update((s.kind, s.seconds) for s in (simplifying, scheduling, emitting))
     if key is not None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..core.graph import Var
 from .ir import Node
 from .schedule.nests import Nest
-from .schedule.plan import Item, Plan, Region, Same, Tree, statements_of
-from .schedule.work import flops_of
+from .schedule.plan import Body, Item, Plan, Region, Same, Tree, statements_of
+from .schedule.work import flops_of, operations_of
 
 
 def plan_text(plan: Plan) -> str:
@@ -43,6 +45,36 @@ def _result(node: Node) -> str:
     return f"{outs} = {node.eqn.primitive.name}"
 
 
+def label(body: Body) -> str:
+    """Return what a kernel does in a few words: operations, and the user's function."""
+    nodes = [s.node for s in statements_of(body.items)]
+    names = list(dict.fromkeys(n.eqn.primitive.name for n in nodes))
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    places = [n.eqn.source for n in nodes if n.eqn.source.line]
+    return f"{shown} in {places[0].function}" if places else shown
+
+
+def bytes_of(values: Iterable[Var]) -> int:
+    """Return how many bytes values take."""
+    return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
+
+
+def nodes_of(region: Region) -> list[Node]:
+    """Return what a region computes: its statements, and what is written into their loops."""
+    if region.body is None:
+        assert region.step is not None
+        return [region.step]
+    inlined = region.body.inlined
+    found = (operations_of(s.node, inlined) for s in statements_of(region.body.items))
+    return list(dict.fromkeys(n for nodes in found for n in nodes))
+
+
+def region_cost(region: Region) -> tuple[int, int]:
+    """Estimate the operations of a region, and the bytes that pass between it and memory."""
+    flops = sum(map(flops_of, nodes_of(region)))
+    return flops, bytes_of((*region.inputs, *region.outputs))
+
+
 def cost(plan: Plan) -> dict[str, float]:
     """Estimate operations and bytes moved of a plan."""
     flops = moved = 0
@@ -50,13 +82,12 @@ def cost(plan: Plan) -> dict[str, float]:
     for region in plan.regions:
         if region.step is not None:
             flops += flops_of(region.step)
-            arrays = [*region.inputs, *region.outputs]
-            moved += sum(v.aval.size * v.aval.dtype.itemsize for v in arrays)
+            moved += bytes_of((*region.inputs, *region.outputs))
             continue
         assert region.body is not None
         inlined.update(region.body.inlined)
         for s in statements_of(region.body.items):
             flops += flops_of(s.node)
-            moved += sum(v.aval.size * v.aval.dtype.itemsize for v in (*s.node.outs, *s.reads))
+            moved += bytes_of((*s.node.outs, *s.reads))
     flops += sum(flops_of(n) for n in inlined.values())
     return {"flops": float(flops), "bytes accessed": float(moved)}

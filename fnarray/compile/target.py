@@ -54,7 +54,11 @@ class Limits:
         the vectoriser's overlap checks.
     parallel : int
         Work (see `schedule.work`) below which a kernel runs on the calling thread: a launch on the
-        pool costs about 20 us, which two threads save of 40, the time of a million units.
+        pool costs 3 us while its threads are awake, and 10 to 30 where they have gone to sleep,
+        which two threads save of 40, the time of a million units.
+    shared : int
+        Work of a loop inside of a kernel from which threads share it: 10 us, of which a thread that
+        is awake takes one to be asked.
     turns : int
         Turns that a ``while`` is taken to have.
     turn : int
@@ -75,6 +79,9 @@ class Limits:
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
+    split : int
+        Multiplications from which a product inside of a kernel is cut into a part for each thread:
+        some 15 us.
     alone : int
         Products inside of loops of up to this many multiplications, half a millisecond, keep BLAS
         to the calling thread, whatever its own judgement: threads that wait for each other twice in
@@ -119,6 +126,7 @@ class Limits:
     thin: int = 8
     streams: int = 24
     parallel: int = 1 << 20
+    shared: int = 1 << 18
     turns: int = 16
     turn: int = 1 << 23
     kernel: int = 100
@@ -126,6 +134,7 @@ class Limits:
     chunks: int = 8
     serial: int = 1 << 18
     share: int = 1 << 20
+    split: int = 1 << 19
     alone: int = 1 << 24
     matrix: int = 24
     matrix_inside: int = 128

@@ -69,12 +69,19 @@ class OOBError(CheckError):
 
 Errors = frozenset[type[CheckError]]
 
+#: Checks that programs write: `check`.
 user_checks: Errors = frozenset({FailedCheckError})
+#: No operation makes a NaN.
 nan_checks: Errors = frozenset({NaNError})
+#: Indices lie inside their arrays.
 index_checks: Errors = frozenset({OOBError})
+#: No division by zero.
 div_checks: Errors = frozenset({DivisionByZeroError})
+#: `nan_checks` and `div_checks`.
 float_checks: Errors = nan_checks | div_checks
+#: Those that need no call in the program: `float_checks` and `index_checks`.
 automatic_checks: Errors = float_checks | index_checks
+#: `automatic_checks` and `user_checks`.
 all_checks: Errors = automatic_checks | user_checks
 KINDS = {"nan": NaNError, "index": OOBError, "div": DivisionByZeroError}
 

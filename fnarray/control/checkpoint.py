@@ -8,7 +8,7 @@ Derivatives*, ch. 12).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..core import tree
 from ..core.callables import named_as
@@ -41,6 +41,8 @@ from .tracing import trace, traced
 __all__: list[str] = []
 
 Policy = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _form(
@@ -67,14 +69,14 @@ name_p = register(
 
 
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Return a function that keeps less for its derivative, and computes it again.
 
     Parameters

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from ..core import tree
 from ..core.array import Array, aval_of
@@ -28,6 +28,10 @@ from .signature import abstract, fun_name, fun_text
 
 __all__: list[str] = []
 
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., tuple[Any, Any]])
+
 #: A tangent or cotangent known to be zero, as rules with ``symbolic_zeros`` get and may return it.
 SymbolicZero = Zero
 
@@ -45,14 +49,14 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-class _Custom:
+class _Custom(Generic[P, R]):
     """What the two kinds of functions share."""
 
     kind = ""
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] | int = (),
         nondiff_argnames: Sequence[str] | str = (),
     ):
@@ -73,6 +77,12 @@ class _Custom:
         self.ours = is_a(inner, types.FunctionType) and inner.__code__.co_filename.startswith(
             PACKAGE
         )
+
+    def __getattr__(self, name: str) -> Any:
+        # What the function beneath is declared by, such as def_vmap of a custom_vmap.
+        if name.startswith("def") and hasattr(vars(self).get("fun"), name):
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def admitted(self, fun: Callable[..., Any]) -> Any:
         """Check the function or a rule; enter the result while it runs."""
@@ -214,7 +224,7 @@ def _pair(kind: str, rule: Any, custom: _Custom, out: Any, second: str) -> tuple
 # ---- custom_jvp ----------------------------------------------------------------------------------
 
 
-class custom_jvp(_Custom):  # noqa: N801, JAX's name
+class custom_jvp(_Custom[P, R]):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in forward mode, and so in reverse mode too.
 
     Parameters
@@ -246,16 +256,14 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] | int = (),
         nondiff_argnames: Sequence[str] | str = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Any = None
 
-    def defjvp(
-        self, jvp: Callable[..., tuple[Any, Any]], symbolic_zeros: bool = False
-    ) -> Callable[..., tuple[Any, Any]]:
+    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule: ``jvp(*nondiff_args, primals, tangents) -> (result, tangent)``.
 
         ``symbolic_zeros`` hands the rule `SymbolicZero` in place of zeros that are known.
@@ -275,7 +283,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
                 return rule(t, out, *primals)
 
         def jvp(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
-            out = self(*primals)
+            out = cast("Any", self)(*primals)
             parts = [
                 part(rule, t, out, primals)
                 for rule, t in zip(jvps, tangents, strict=True)
@@ -287,7 +295,7 @@ class custom_jvp(_Custom):  # noqa: N801, JAX's name
 
         self.defjvp(jvp)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.jvp is None:
             raise AttributeError(
@@ -379,7 +387,7 @@ def custom_vjp_primal_tree_values(tree_: Any) -> Any:
     return tree.map(lambda x: x.value, tree_, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
 
 
-class custom_vjp(_Custom):  # noqa: N801, JAX's name
+class custom_vjp(_Custom[P, R]):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in reverse mode.
 
     Parameters
@@ -403,7 +411,7 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[P, R],
         nondiff_argnums: Sequence[int] | int = (),
         nondiff_argnames: Sequence[str] | str = (),
     ):
@@ -438,7 +446,7 @@ class custom_vjp(_Custom):  # noqa: N801, JAX's name
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.fwd is None or self.bwd is None:
             raise AttributeError(

@@ -258,6 +258,7 @@ def debug_print(
     return None
 
 
+#: As `print`, to the logger ``fnarray.debug``.
 debug_log = partial(debug_print, _use_logging=True)
 
 

@@ -112,7 +112,7 @@ def parameter_name(fun: Callable[..., Any], number: int, default: str) -> str:
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two avals agree but for weak types."""
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.place is b.place)
 
 
 def strengthen(init: list[Any], ins: Avals, outs: Avals) -> list[Any] | None:
@@ -230,6 +230,14 @@ def check_carry_types(
 
 def _why(a: ShapedArray, b: ShapedArray) -> str:
     """Say in which respect two types differ."""
+    if a.vma != b.vma:
+        (axes,) = {tuple(sorted(map(str, a.vma ^ b.vma)))}
+        return (
+            "the manual axis types do not match: one of them varies along the axes "
+            f"{axes}. Apply fnarray.lax.pcast(..., {axes}, to='varying') to the other"
+        )
+    if a.shape == b.shape and a.cuts != b.cuts:
+        return "the shardings do not match: use fnarray.reshard"
     if a.shape == b.shape:
         return "the dtypes do not match"
     return "the shapes do not match" + ("" if a.dtype == b.dtype else ", nor do the dtypes")

@@ -167,6 +167,9 @@ def fori_loop(
     ValueError
         ``unroll`` is given and a bound is traced.
     """
+    watched = getattr(type(body_fun), "__fnarray_fori__", None)
+    if watched is not None:  # a body of `progress`
+        return watched(body_fun, lower, upper, init_val, unroll)
     check_functions("fori_loop", body_fun=body_fun, given=(lower, init_val))
     low, high = _bound("lower", lower), _bound("upper", upper)
     # A number beside a bound of another dtype is of that dtype, as it is beside an operand.

@@ -14,6 +14,7 @@ from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.ref import AbstractRef, check_distinct
+from ..core.source import user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
@@ -96,6 +97,9 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
+    watched = getattr(type(f), "__fnarray_scan__", None)
+    if watched is not None:  # a body of `progress`
+        return watched(f, init, xs, length, bool(reverse), unroll)
     check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)
@@ -119,6 +123,11 @@ def _row(aval: Any) -> Any:
     """Return what a turn gets of an operand: a row of an array, or of a Ref."""
     if type(aval) is AbstractRef:
         return AbstractRef(_row(aval.inner_aval))
+    if aval.cuts[0]:
+        raise ValueError(
+            f"lax.scan: 0th dimension of all xs should be replicated, at {user_source()}: turns "
+            f"run along it. Got {aval.str_short()}. Use fnarray.reshard before it."
+        )
     return aval.update(shape=aval.shape[1:])
 
 

@@ -103,8 +103,8 @@ def abstract(x: Any) -> ShapedArray:
         return aval_of(x)
     if kind is Ref:
         return x.aval
-    weak = bool(getattr(x, "weak_type", False))
-    return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak)
+    weak, sharding = bool(getattr(x, "weak_type", False)), getattr(x, "sharding", None)
+    return ShapedArray(x.shape, canonicalize_dtype(np.dtype(x.dtype)), weak, sharding=sharding)
 
 
 @lru_cache

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import hooks
-from ..core.avals import ShapedArray
+from ..core.avals import ShapedArray, place
 from ..core.axes import Axes
 from ..core.forms import HOST
 from ..core.graph import ClosedGraph
@@ -35,9 +35,17 @@ def _aval(
 ) -> tuple[ShapedArray, ...]:
     sizes = dict(mesh_axes)
     return tuple(
-        a.update(shape=(*(sizes[n] for n in names), *a.shape))
+        a.update(shape=(*(sizes[n] for n in names), *a.shape), place=_outside(a, names, sizes))
         for a, names in zip(jaxpr.out_avals, out_names, strict=True)
     )
+
+
+def _outside(aval: ShapedArray, names: Names, sizes: dict[Hashable, int]) -> Any:
+    """Return a result's place outside: it varies along axes of another program alone."""
+    if aval.place is None:
+        return None
+    cuts = (*((),) * len(names), *aval.cuts)
+    return place(aval.place.mesh, cuts, aval.vma - set(sizes))
 
 
 def evaluate(
@@ -47,6 +55,7 @@ def evaluate(
     in_names: tuple[Names, ...],
     out_names: tuple[Names, ...],
     name: str,
+    checked: bool = False,
     mesh: Any = None,
 ) -> tuple[np.ndarray, ...]:
     """Run a program on all devices; results are fresh, laid out along axes as ``out_names`` say.
@@ -83,4 +92,5 @@ shard_map_p = holding(
     form=lambda ins, outs, **params: HOST,
     batch=spmd_rules.BATCH,
     quiet=True,
+    print_params=lambda params: {k: v for k, v in params.items() if k != "checked" or v},
 )

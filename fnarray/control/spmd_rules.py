@@ -40,7 +40,7 @@ def _own(params: dict[str, Any]) -> Names:
 def _transposed_of(
     closed: ClosedGraph, linear: Flags, given: Flags, params: dict[str, Any]
 ) -> Derived:
-    names = params["mesh_axes"], params["in_names"], params["out_names"]
+    names = params["mesh_axes"], params["in_names"], params["out_names"], params["checked"]
     return _transposed(closed, linear, given, *names)
 
 
@@ -52,12 +52,19 @@ def _transposed(
     mesh_axes: Axes,
     in_names: Layout,
     out_names: Layout,
+    checked: bool,
 ) -> Derived:
-    """Return a shard's graph ``(known inputs, cotangents) -> cotangents of linear inputs``."""
+    """Return a shard's graph ``(known inputs, cotangents) -> cotangents of linear inputs``.
+
+    Where types say what varies, a result that does not is one value, whose cotangent all shards
+    get; and what an operand that does not is repeated by, its cotangent is summed by (`pvary`).
+    """
     flags: list[bool] = []
     known_avals = [a for a, f in zip(closed.in_avals, linear, strict=True) if not f]
 
     def others(names: Names) -> Names:
+        if checked:
+            return ()
         return tuple(name for name, _ in mesh_axes if name not in names)
 
     def fun(*args: Any) -> list[Any]:

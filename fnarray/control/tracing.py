@@ -22,6 +22,7 @@ from ..core.axes import axis_env
 from ..core.callables import is_a
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
+from ..core.hooks import span
 from ..core.keep import Kept, kept_with
 from ..core.ref import AbstractRef, Ref, described
 from ..core.source import Source, user_source
@@ -247,7 +248,8 @@ def _run(
 
     name = fun_source(fun).function
     takes = user.partition(" ")[0] in TAKES_REFS
-    graph, written = trace_with_refs(flat, in_avals, name, origins, takes)
+    with span("trace", name):
+        graph, written = trace_with_refs(flat, in_avals, name, origins, takes)
     if config.check_determinism:
         again, _ = trace_with_refs(flat, in_avals, name, origins, takes)
         compare(graph, again, fun_text(fun))

@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from . import hooks
 from .dtypes import as_dtype, short_name
+from .frozen import frozen
 
-_interned: dict[tuple[tuple[int, ...], np.dtype, bool], ShapedArray] = {}
+_interned: dict[tuple[Any, ...], ShapedArray] = {}
+
+#: For each axis of an array, the axes of a mesh that it is cut along.
+Cuts = tuple[tuple[Hashable, ...], ...]
+Names = frozenset[Hashable]
+
+
+@frozen
+class Place:
+    """How an array lies on a mesh, where that is part of its type; made by `place`.
+
+    Attributes
+    ----------
+    mesh : tuple of (name, size)
+        Empty where nothing is cut.
+    cuts : tuple of tuple of names
+        By axis; those of type Explicit alone.
+    varying : frozenset of names
+        Axes of type Manual along which the values differ.
+    """
+
+    mesh: tuple[tuple[Hashable, int], ...]
+    cuts: Cuts
+    varying: Names
+
+
+@lru_cache(maxsize=4096)
+def _place(mesh: tuple[tuple[Hashable, int], ...], cuts: Cuts, varying: Names) -> Place:
+    return Place(mesh, cuts, varying)
+
+
+def place(mesh: Any, cuts: Cuts, varying: Names = frozenset()) -> Place | None:
+    """Return the one place of these three; None where they say nothing."""
+    if not any(cuts):
+        return _place((), (), varying) if varying else None
+    return _place(tuple(mesh), cuts, varying)
+
+
+def _grouped(names: Any) -> str:
+    text = ",".join(map(str, names))
+    return f"({text})" if len(names) > 1 else text
 
 
 class ShapedArray:
@@ -24,28 +68,44 @@ class ShapedArray:
     dtype : numpy.dtype
     weak_type : bool
         Whether the dtype gives way in promotion, as that of a Python scalar does.
+    sharding : NamedSharding, optional
+        How it is cut; axes of type Explicit are part of the type.
+    place : Place, optional
+        The same, and along which axes of a `shard_map` values differ.
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "place", "shape", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
+    place: Place | None
 
     def __new__(
-        cls, shape: Any, dtype: Any, weak_type: bool = False, *, sharding: Any = None
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        place: Place | None = None,
     ) -> ShapedArray:
-        """Return the one aval of these three; where arrays are is no part of it."""
+        """Return the one aval of all these."""
         exact: Any = dtype
         if not isinstance(dtype, np.dtype):
             exact = np.dtype(dtype)
-        key: tuple[tuple[int, ...], np.dtype, bool] = (tuple(shape), exact, weak_type)
+        if sharding is not None:
+            place = hooks.place_of(sharding, len(tuple(shape)))
+        key: tuple[Any, ...] = (tuple(shape), exact, weak_type)
+        if place is not None:
+            key = (*key, place)
         found = _interned.get(key)
         if found is None:
             self = object.__new__(cls)
             object.__setattr__(self, "shape", tuple(int(n) for n in key[0]))
             object.__setattr__(self, "dtype", key[1])
             object.__setattr__(self, "weak_type", bool(weak_type))
+            object.__setattr__(self, "place", place)
             # setdefault is atomic: two threads that race agree on one object.
             found = _interned.setdefault(key, self)
         return found
@@ -54,7 +114,26 @@ class ShapedArray:
         raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        if self.place is None:
+            return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        where = self.place.mesh, self.place.cuts, self.place.varying
+        return _placed, (self.shape, self.dtype, self.weak_type, where)
+
+    @property
+    def sharding(self) -> Any:
+        """How it is cut: a NamedSharding on a mesh without devices."""
+        return hooks.sharding_of_type(self)
+
+    @property
+    def vma(self) -> Names:
+        """Axes of the `shard_map` around along which values differ."""
+        return self.place.varying if self.place is not None else frozenset()
+
+    @property
+    def cuts(self) -> Cuts:
+        """For each axis the axes of a mesh, of type Explicit, that it is cut along."""
+        known = self.place.cuts if self.place is not None else ()
+        return known or ((),) * len(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -67,18 +146,43 @@ class ShapedArray:
         return prod(self.shape)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """Return the aval with some of ``shape``, ``dtype``, ``weak_type`` replaced."""
+        """Return the aval with some of ``shape``, ``dtype``, ``weak_type``, ``place`` replaced.
+
+        In a new shape it varies as before. It is cut as before if the shape is the old one with an
+        axis more, or less, in front; else it is not.
+        """
+        shape = changes.get("shape", self.shape)
+        where = changes.get("place", self.place)
+        if where is not None and where is self.place and where.cuts and shape != self.shape:
+            where = self._moved(shape)
         return ShapedArray(
-            changes.get("shape", self.shape),
+            shape,
             changes.get("dtype", self.dtype),
             changes.get("weak_type", self.weak_type),
+            place=where,
         )
+
+    def _moved(self, shape: tuple[int, ...]) -> Place | None:
+        assert self.place is not None
+        mesh, cuts, varying = self.place.mesh, self.place.cuts, self.place.varying
+        if tuple(shape) == self.shape[1:]:
+            return place(mesh, cuts[1:], varying)
+        if tuple(shape[1:]) == self.shape:
+            return place(mesh, ((), *cuts), varying)
+        return place((), (), varying)
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """``float32[3,4]``, or ``f32[3,4]`` with short dtype names; weak types begin with ``~``."""
         name = short_name(self.dtype) if short_dtypes else self.dtype.name
         weak = "~" if self.weak_type and not short_dtypes else ""
-        return f"{weak}{name}[{','.join(map(str, self.shape))}]"
+        if self.place is None:
+            return f"{weak}{name}[{','.join(map(str, self.shape))}]"
+        sizes = (
+            f"{n}@{_grouped(names)}" if names else str(n)
+            for n, names in zip(self.shape, self.cuts, strict=True)
+        )
+        vary = sorted(map(str, self.place.varying))
+        return f"{weak}{name}[{','.join(sizes)}]" + (f"{{V:{_grouped(vary)}}}" if vary else "")
 
     def __str__(self) -> str:
         return self.str_short()
@@ -88,6 +192,10 @@ class ShapedArray:
         return f"ShapedArray({self.str_short().lstrip('~')}{weak})"
 
 
+def _placed(shape: Any, dtype: Any, weak_type: bool, where: Any) -> ShapedArray:
+    return ShapedArray(shape, dtype, weak_type, place=place(*where))
+
+
 class ShapeDtypeStruct:
     """A stand-in for an array argument: its shape and dtype, and no data.
 
@@ -95,6 +203,8 @@ class ShapeDtypeStruct:
     ----------
     shape : sequence of int
     dtype : dtype-like
+    sharding : Sharding or PartitionSpec, optional
+        How it is cut.
     weak_type : bool, optional
     """
 
@@ -104,7 +214,7 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         self.dtype = as_dtype(dtype)
         self.weak_type = weak_type
-        self.sharding = sharding
+        self.sharding = None if sharding is None else hooks.named("ShapeDtypeStruct", sharding)
 
     @property
     def ndim(self) -> int:
@@ -124,11 +234,13 @@ class ShapeDtypeStruct:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
             (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+            and self.sharding == other.sharding
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash((self.shape, self.dtype, self.weak_type, self.sharding))
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        where = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"

@@ -14,11 +14,15 @@ Axes = tuple[tuple[Hashable, int], ...]
 
 
 class AxisTrace(Trace):
-    """Binds the axes of a function that runs on several devices, while it is traced."""
+    """Binds the axes of a function that runs on several devices, while it is traced.
 
-    def __init__(self, name: str, axes: Axes):
+    ``checked`` are those along which types say whether values differ.
+    """
+
+    def __init__(self, name: str, axes: Axes, checked: bool = False):
         super().__init__(name)
         self.axes = axes
+        self.checked = frozenset(n for n, _ in axes) if checked else frozenset[Hashable]()
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Pass an operation on: what the function does is recorded in a trace of its own."""
@@ -37,6 +41,15 @@ def _frames() -> Iterator[Trace]:
 def axis_env() -> Axes:
     """Return the names and sizes of the mapped axes around, innermost first."""
     return tuple(axis for frame in _frames() for axis in reversed(frame.axes))
+
+
+def checked_axes() -> frozenset[Hashable]:
+    """Return the axes around along which types say whether values differ."""
+    names = frozenset[Hashable]()
+    for frame in _frames():
+        if isinstance(frame, AxisTrace):
+            names |= frame.checked
+    return names
 
 
 def devices_in_use() -> int:

@@ -89,12 +89,12 @@ uint16: Final = np.dtype(np.uint16)
 uint32: Final = np.dtype(np.uint32)
 uint64: Final = np.dtype(np.uint64)
 float16: Final = np.dtype(np.float16)
-bfloat16: Final = np.dtype(ml_dtypes.bfloat16)
+bfloat16: Final = np.dtype(ml_dtypes.bfloat16)  #: A float32 with 8 bits of precision.
 float32: Final = np.dtype(np.float32)
 float64: Final = np.dtype(np.float64)
 complex64: Final = np.dtype(np.complex64)
 complex128: Final = np.dtype(np.complex128)
-float0: Final = np.dtype([("float0", np.void, 0)])  # of an integer's tangents: no information
+float0: Final = np.dtype([("float0", np.void, 0)])  #: Of an integer's tangents: nothing.
 
 SIGNED: Final = (int8, int16, int32, int64)
 UNSIGNED: Final = (uint8, uint16, uint32, uint64)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
 from operator import itemgetter
 from types import EllipsisType
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from .memo import recall, remember
 from .quiet import quietly
 from .trace import state, trace_graph
 
+F = TypeVar("F", bound=Callable[..., Any])
 #: What a signature is replayed by: of buffers and Python numbers, it returns the function's
 #: result, or None for a number that does not fit.
 Replay = Callable[..., Any]
@@ -297,6 +298,14 @@ def _with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
     return x
 
 
+@overload
+def replayed(f: F) -> F: ...
+
+
+@overload
+def replayed(*, instead: Callable[..., Callable[..., Any] | None]) -> Callable[[F], F]: ...
+
+
 def replayed(
     f: Callable[..., Any] | None = None,
     *,
@@ -317,7 +326,7 @@ def replayed(
         it knows nothing.
     """
     if f is None:
-        return partial(replayed, instead=instead)
+        return partial(cast("Any", replayed), instead=instead)
 
     @wraps(f)
     def face(*args: Any, **settings: Any) -> Any:
@@ -385,7 +394,7 @@ def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> 
     return fitted
 
 
-def elementwise(numbers: Numbers) -> Callable[..., Any]:
+def elementwise(numbers: Numbers) -> Callable[[F], F]:
     """Declare a function of one or two arrays, for which Python numbers may stand.
 
     Parameters
@@ -395,7 +404,7 @@ def elementwise(numbers: Numbers) -> Callable[..., Any]:
         part of the signature.
     """
 
-    def declare(f: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(f: F) -> F:
         def learn(key: Any, known: Any, *args: Any) -> Any:
             kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
             if not {None} <= {*kinds} <= {None, int, float}:
@@ -444,6 +453,6 @@ def elementwise(numbers: Numbers) -> Callable[..., Any]:
                 return f(x, y) if out is None else out
             return learn(key, replay, x, y)
 
-        return unary if len(inspect.signature(f).parameters) == 1 else binary
+        return cast("F", unary if len(inspect.signature(f).parameters) == 1 else binary)
 
     return declare

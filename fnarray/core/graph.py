@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
+from html import escape
 from typing import Any, cast, final
 
 import numpy as np
@@ -103,6 +104,18 @@ class Graph:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the text, and, folded, the user's line behind each equation."""
+        rows = "".join(
+            f"<tr><td><code>{escape(eqn.primitive.name)}</code></td>"
+            f"<td><code>{escape(eqn.source.text())}</code></td><td>{escape(str(eqn.source))}</td>"
+            for eqn in self.eqns
+        )
+        fold = (
+            f"<details><summary>{len(self.eqns)} equations by line</summary><table>{rows}</table>"
+        )
+        return f"<pre>{escape(str(self))}</pre>{fold}</details>"
+
 
 @frozen(eq=False)
 class ClosedGraph:
@@ -140,6 +153,9 @@ class ClosedGraph:
         return str(self.jaxpr)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.jaxpr._repr_html_()
 
 
 def subgraphs(params: dict[str, Any]) -> Iterator[Graph]:

@@ -13,9 +13,6 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 _ATTRIBUTE = "__fnarray__"
-#: For callables that take no attributes, or whose attributes are theirs alone.
-_methods: weakref.WeakKeyDictionary[Any, Kept] = weakref.WeakKeyDictionary()
-_objects: dict[int, tuple[weakref.ref[Any], Kept]] = {}
 _all: weakref.WeakSet[Kept] = weakref.WeakSet()
 
 
@@ -62,6 +59,11 @@ class Kept(dict[tuple[Hashable, ...], Any]):
     __eq__ = object.__eq__
 
 
+_Entry = tuple[weakref.ref[Any], Kept]
+#: For callables that take no attributes, or whose attributes are theirs alone.
+_objects: dict[int, _Entry] = {}
+
+
 def kept_with(fun: Callable[..., Any]) -> Kept:
     """Return what is kept with a function; of callables that cannot be a key, nothing is."""
     if type(fun) is types.FunctionType:
@@ -70,15 +72,17 @@ def kept_with(fun: Callable[..., Any]) -> Kept:
         if found is None or not found.belongs_to(fun):
             found = space[_ATTRIBUTE] = Kept(fun)
         return found
-    if type(fun) is types.MethodType:  # equal ones are of one object, by identity
-        found = _methods.get(fun)
-        return _methods.setdefault(fun, Kept()) if found is None else found
-    return _kept_with_object(fun)
+    made: Any = fun
+    if type(fun) is types.MethodType:  # made anew at each access: kept with what it is made of
+        return _kept_in(
+            kept_with(made.__func__).table("methods", make=dict[int, _Entry]), made.__self__
+        )
+    return _kept_in(_objects, fun)
 
 
-def _kept_with_object(fun: Any) -> Kept:
-    """Return what is kept with a callable object: by identity, as its ``__eq__`` is the user's."""
-    number, table = id(fun), _objects
+def _kept_in(table: dict[int, _Entry], fun: Any) -> Kept:
+    """Return what is kept with an object: by identity, as its ``__eq__`` is the user's."""
+    number = id(fun)
     found = table.get(number)
     if found is not None and found[0]() is fun:
         return found[1]

@@ -58,6 +58,25 @@ def surface(
     return get, lambda: sorted({*space, *home}), sorted(home)
 
 
+def absent(module: str, missing: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module that says why names are not there.
+
+    Parameters
+    ----------
+    module : str
+        Its ``__name__``.
+    missing : mapping
+        Names, in words, by the reason, which is the error's text.
+    """
+    reasons = {name: why for why, names in missing.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        why = f": {reasons[name]}." if name in reasons else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{why}")
+
+    return get
+
+
 def is_own(package: str, name: str, value: Any) -> bool:
     """Say whether a surface's name stands for what its table says, not for what was put there."""
     module = _homes.get(package, {}).get(name)

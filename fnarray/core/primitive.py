@@ -69,6 +69,8 @@ class Primitive:
         caller's context.
     weak : bool
         Whether results are weakly typed when every operand is.
+    word : bool
+        Whether it only says where its operand is: it is no part of what is compiled.
     print_name : str, optional
         The name in printed graphs, where JAX has no operation of its own.
     print_params : callable, optional
@@ -90,6 +92,7 @@ class Primitive:
         "print_params",
         "quiet",
         "transpose",
+        "word",
     )
 
     jvp: Callable[..., Any] | Missing
@@ -112,6 +115,7 @@ class Primitive:
         effects: tuple[str, ...] = (),
         multiple_results: bool = False,
         quiet: bool = True,
+        word: bool = False,
         print_name: str | None = None,
         print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ):
@@ -126,6 +130,7 @@ class Primitive:
         self.effects = effects
         self.multiple_results = multiple_results
         self.quiet = quiet
+        self.word = word
         self.print_name = print_name or name
         self.print_params = print_params
 

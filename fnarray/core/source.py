@@ -14,11 +14,12 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  
 
 @frozen
 class Source:
-    """A line of the user's code: file, line number, and the function it is in."""
+    """A line of the user's code: file, number, the function it is in, and its `named_scope`."""
 
     file: str
     line: int
     function: str
+    scope: str = ""
 
     def text(self) -> str:
         """Return the source line, stripped, or an empty string where it cannot be read."""
@@ -33,6 +34,7 @@ UNKNOWN = Source("<unknown>", 0, "<unknown>")
 
 class _Told(threading.local):
     source: Source | None = None
+    scope: str = ""
 
 
 _told = _Told()
@@ -56,6 +58,27 @@ class located:  # noqa: N801, a context manager, lighter than a generator's
         _told.source = self.saved
 
 
+class scoped:  # noqa: N801, as `located`
+    """Label the operations of a block: labels of nested blocks are joined by slashes."""
+
+    __slots__ = ("name", "saved")
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __enter__(self) -> None:
+        self.saved = _told.scope
+        _told.scope = f"{self.saved}/{self.name}" if self.saved else self.name
+
+    def __exit__(self, *exception: object) -> None:
+        _told.scope = self.saved
+
+
+def is_told() -> bool:
+    """Whether it is said where operations are from: a program is run again."""
+    return _told.source is not None
+
+
 #: Files and folders whose lines are no user's.
 _excluded: tuple[str, ...] = (PACKAGE,)
 
@@ -76,6 +99,6 @@ def user_source() -> Source:
         code = frame.f_code
         name = code.co_filename
         if not name.startswith(_excluded) and "optree" not in name:
-            return Source(name, frame.f_lineno, code.co_qualname)
+            return Source(name, frame.f_lineno, code.co_qualname, _told.scope)
         frame = frame.f_back
     return UNKNOWN

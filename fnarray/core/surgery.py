@@ -7,10 +7,10 @@ cut of the same graph is the same object, so that what was derived or compiled o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from .avals import ShapedArray
-from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
+from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects, subgraphs
 from .keep import remembered
 from .primitive import Primitive
 from .tangents import chosen
@@ -107,3 +107,67 @@ def substituted(eqns: Iterable[Eqn], names: Mapping[Var, Atom]) -> tuple[Eqn, ..
         )
         for eqn in eqns
     )
+
+
+# ---- where arrays are ----------------------------------------------------------------------------
+
+
+def says_places(graph: Graph) -> bool:
+    """Whether types or equations of a graph, or of one it holds, say where arrays are."""
+    return any(v.aval.place is not None for v in (*graph.constvars, *graph.invars)) or any(
+        eqn.primitive.word
+        or any(v.aval.place is not None for v in eqn.outvars)
+        or any(map(says_places, subgraphs(eqn.params)))
+        for eqn in graph.eqns
+    )
+
+
+def erased(closed: ClosedGraph) -> ClosedGraph:
+    """Return a closed graph that does not say where arrays are; itself, if it does not.
+
+    All devices share the host's memory: to what is compiled it makes no difference.
+    """
+    return _erased(closed) if says_places(closed.jaxpr) else closed
+
+
+@remembered(4096)
+def _erased(closed: ClosedGraph) -> ClosedGraph:
+    return ClosedGraph(_without(closed.jaxpr), closed.consts)
+
+
+def _plain(aval: Any) -> Any:
+    return aval.update(place=None) if isinstance(aval, ShapedArray) else aval
+
+
+def _without(graph: Graph) -> Graph:
+    new: dict[Var, Atom] = {}
+
+    def made(var: Var) -> Var:
+        out = new[var] = Var(_plain(var.aval))
+        return out
+
+    def read(atom: Atom) -> Atom:
+        return atom if isinstance(atom, Literal) else new[atom]
+
+    def param(value: Any) -> Any:
+        if isinstance(value, ClosedGraph):
+            return erased(value)
+        if isinstance(value, Graph):
+            return _without(value)
+        if isinstance(value, ShapedArray):
+            return _plain(value)
+        if type(value) is tuple:
+            return tuple(map(param, cast("tuple[Any, ...]", value)))
+        return value
+
+    constvars, invars = tuple(map(made, graph.constvars)), tuple(map(made, graph.invars))
+    eqns: list[Eqn] = []
+    for eqn in graph.eqns:
+        ins = tuple(map(read, eqn.invars))
+        if eqn.primitive.word:
+            new.update(zip(eqn.outvars, ins, strict=False))
+            continue
+        params = {k: param(v) for k, v in eqn.params.items()}
+        eqns.append(Eqn(eqn.primitive, ins, tuple(map(made, eqn.outvars)), params, eqn.source))
+    outs = tuple(map(read, graph.outvars))
+    return Graph(constvars, invars, tuple(eqns), outs, graph.debug_name)

@@ -21,8 +21,17 @@ from ..errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
-from . import lazy
-from .array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray, aval_of, stored
+from . import hooks, lazy
+from .array import (
+    Array,
+    ArrayElsewhere,
+    ArrayImpl,
+    ArrayPlaced,
+    Elsewhere,
+    asarray,
+    aval_of,
+    stored,
+)
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
@@ -35,6 +44,10 @@ from .surgery import closed_over_nothing
 
 class _State(threading.local):
     trace: Trace | None = None
+    #: Set while somebody watches what traces make: called with each tracer, for one in its place.
+    watch: Callable[[JitTracer], JitTracer] | None = None
+    #: Whether programs that were accepted run again: how arrays are cut is no error then.
+    accepted: bool = False
 
 
 state = _State()
@@ -256,7 +269,8 @@ class GraphTrace(Trace):
 
     def argument(self, aval: ShapedArray, origin: Source | str) -> JitTracer:
         """Return a tracer for a new input."""
-        return JitTracer(self, Var(aval), origin)
+        tracer = JitTracer(self, Var(aval), origin)
+        return tracer if state.watch is None else state.watch(tracer)
 
     def atom(self, x: Any) -> Atom:
         """Return the operand that stands for a value."""
@@ -311,12 +325,17 @@ class GraphTrace(Trace):
             raise
         except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"lax.{prim}: {error}") from None
-        avals = prim.aval(*(a.aval for a in atoms), **params)
+        if prim.collective is not None or any(a.aval.place is not None for a in atoms):
+            atoms, avals = hooks.cut_eqn(self, prim, atoms, params)
+        else:
+            avals = prim.aval(*(a.aval for a in atoms), **params)
         source = user_source()
         many = prim.multiple_results
         outvars = tuple(map(Var, avals)) if many else (Var(avals),)
         self.eqns.append(Eqn(prim, atoms, outvars, params, source))
         tracers = [JitTracer(self, v, source) for v in outvars]
+        if state.watch is not None:
+            tracers = list(map(state.watch, tracers))
         return tracers if many else tracers[0]
 
     def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
@@ -405,6 +424,18 @@ class within:  # noqa: N801
 
     def __exit__(self, *exception: Any) -> None:
         state.trace = self.saved
+
+
+class accepted:  # noqa: N801
+    """Let results be cut somehow for the duration of the block, where it is not said how."""
+
+    __slots__ = ("saved",)
+
+    def __enter__(self) -> None:
+        self.saved, state.accepted = state.accepted, True
+
+    def __exit__(self, *exception: Any) -> None:
+        state.accepted = self.saved
 
 
 class EagerTrace(Trace):
@@ -509,7 +540,7 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
     """Return an operand as an array; errors name the operation and the position."""
     if type(x) is Literal:
         return x.array()
-    if isinstance(x, ArrayElsewhere):
+    if isinstance(x, ArrayElsewhere | ArrayPlaced):
         raise x.elsewhere()
     try:
         return asarray(x)
@@ -527,4 +558,4 @@ def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
     if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
         raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
-    return out
+    return out if aval.place is None else hooks.placed_result(out)

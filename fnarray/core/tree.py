@@ -390,7 +390,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     """Children and metadata of the root; ``ValueError`` at a leaf."""
     level = _root(tree)
-    return list(level.children), level.data
+    return tuple(level.children), level.data
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:

@@ -15,7 +15,9 @@ import optree
 from .frozen import frozen
 
 NAMESPACE: Final = "fnarray"
+#: One step of a path into a tree.
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
+#: The steps from a tree's root to a leaf.
 KeyPath = tuple[Any, ...]
 C = TypeVar("C", bound=type)
 

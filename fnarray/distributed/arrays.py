@@ -11,7 +11,8 @@ import numpy as np
 from ..core.array import ArrayElsewhere, ArrayImpl, Elsewhere, asarray
 from ..core.avals import ShapedArray
 from ..runtime.device import platforms
-from ..runtime.mesh import Index, Shard, Sharding, SingleDeviceSharding
+from ..runtime.placed import Shard
+from ..runtime.spec import Index, Sharding, SingleDeviceSharding
 from .devices import cluster_of
 from .lineage import Handle, Make, Move, Node, Put
 from .wire import unpacked
@@ -120,12 +121,13 @@ def put(x: Any, sharding: Sharding) -> WorkerArray:
         return moved(x, sharding)
     x = x.on_host() if isinstance(x, ArrayElsewhere) else asarray(x)
     cluster = cluster_of(sharding._assignment(), "device_put")
-    block = block_of(x.aval, sharding)  # raises for one that does not divide
+    aval = x.aval.update(place=None)
+    block = block_of(aval, sharding)  # raises for one that does not divide
     indices = list(sharding.devices_indices_map(x.shape).values())
     node = Node(cluster, _numbers(sharding), Put(x._data, indices), [block])
     handle = Handle(node, 0)
     cluster.start(node)
-    return WorkerArray(handle, x.aval, sharding, range(len(indices)))
+    return WorkerArray(handle, aval, sharding, range(len(indices)))
 
 
 def from_callback(

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.array import Array, asarray
-from ..runtime.mesh import NamedSharding, Sharding
+from ..runtime.spec import NamedSharding, Sharding
 from .arrays import WorkerArray, box_of, from_callback
 from .wire import dtype_named
 

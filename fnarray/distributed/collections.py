@@ -12,7 +12,7 @@ from distributed import get_worker, wait
 
 from ..core.array import asarray
 from ..core.avals import ShapedArray
-from ..runtime.mesh import Sharding
+from ..runtime.spec import Sharding
 from .arrays import WorkerArray, box_of
 from .devices import cluster_of
 from .lineage import Handle, Node, Recipe

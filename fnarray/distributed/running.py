@@ -11,17 +11,19 @@ import numpy as np
 from ..api.export import without_rules
 from ..control.spmd import shard_map_p
 from ..control.tracing import Traced
-from ..core.array import Array, ArrayElsewhere, asarray
+from ..core.array import ArrayElsewhere, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.axes import Axes
-from ..core.graph import ClosedGraph, Graph, eval_graph, subgraphs
+from ..core.graph import ClosedGraph, Graph, Literal, eval_graph, subgraphs
 from ..core.keep import remembered
 from ..core.primitive import Primitive
+from ..core.surgery import erased
 from ..core.trace import bind, trace_graph
 from ..ops.kit.calls import reshape
 from ..runtime.device import Device
 from ..runtime.dispatch import watchers
-from ..runtime.mesh import Mesh, NamedSharding, PartitionSpec, Sharding
+from ..runtime.mesh import Mesh
+from ..runtime.spec import NamedSharding, PartitionSpec, Sharding
 from ..transforms.graphs import recorded
 from . import arrays
 from .arrays import WorkerArray, put
@@ -128,9 +130,10 @@ def spmd(
     ]
     drops = (*(None for _ in t.consts), *(axis for _, axis in ins))
     adds = tuple(axis for _, axis in outs)
-    graph, held = _framed(t.closed, drops, adds)
+    closed = erased(t.closed)  # blocks are where they are, whatever their types say
+    graph, held = _framed(closed, drops, adds)
     out_specs, avals = [], []
-    for aval, (spec, axis) in zip(t.closed.out_avals, outs, strict=True):
+    for aval, (spec, axis) in zip(closed.out_avals, outs, strict=True):
         shape = list(aval.shape)
         if axis is not None:
             shape.insert(axis, 1)
@@ -178,7 +181,7 @@ def on_host(
     axes: Axes = tuple(mesh.shape.items())
     params = {
         "jaxpr": jaxpr, "mesh_axes": axes, "in_names": tuple(map(tuple, in_names)),
-        "out_names": tuple(map(tuple, out_names)), "name": name, "mesh": mesh,
+        "out_names": tuple(map(tuple, out_names)), "name": name, "mesh": mesh, "checked": False,
     }  # fmt: skip
     xs = [asarray(v) for v in values]
     graph = _one(shard_map_p, tuple(params.items()), tuple(x.aval for x in xs))
@@ -197,6 +200,7 @@ def _partitioned(
     closed: ClosedGraph, leaves: Sequence[Any], mesh: Mesh, name: str
 ) -> list[WorkerArray]:
     """Run a program of whole arrays on blocks."""
+    closed = erased(closed)
     axes: Axes = tuple(mesh.shape.items())
     placed, specs = [], []
     for x in leaves:
@@ -273,7 +277,8 @@ def caller(graph: ClosedGraph, consts: Sequence[Any], out_spec: Any) -> Callable
 def _leaf(x: Any) -> Any:
     if isinstance(x, WorkerArray):
         return x
-    return x.on_host() if isinstance(x, ArrayElsewhere) else asarray(x)
+    x = x.on_host() if isinstance(x, ArrayElsewhere) else asarray(x)
+    return x if x.aval.place is None else ArrayImpl(x._data, x.aval.update(place=None))
 
 
 @remembered(4096)
@@ -299,7 +304,7 @@ class Platform:
 
     def evaluate(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run one operation on workers."""
-        leaves = [x if isinstance(x, Array) else asarray(x) for x in args]
+        leaves = [_leaf(x.array() if type(x) is Literal else x) for x in args]
         graph = _one(prim, tuple(params.items()), tuple(x.aval for x in leaves))
         mesh = _mesh_of(graph.jaxpr, leaves, f"lax.{prim}")
         outs = _partitioned(graph, leaves, mesh, str(prim))

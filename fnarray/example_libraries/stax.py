@@ -142,6 +142,7 @@ def GeneralConv(
     )  # fmt: skip
 
 
+#: A convolution of images, the channels last: `GeneralConv` in that layout.
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 
 
@@ -161,7 +162,9 @@ def GeneralConvTranspose(
     )  # fmt: skip
 
 
+#: A transposed convolution of sequences, the channels last.
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+#: A transposed convolution of images, the channels last.
 ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
@@ -205,16 +208,27 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return init_fun, apply_fun
 
 
+#: Hyperbolic tangent, as a layer.
 Tanh = elementwise(jnp.tanh)
+#: The larger of the input and 0, as a layer.
 Relu = elementwise(relu)
+#: Exponential, as a layer.
 Exp = elementwise(jnp.exp)
+#: Logarithm of the softmax over the last axis, as a layer.
 LogSoftmax = elementwise(log_softmax, axis=-1)
+#: Softmax over the last axis, as a layer.
 Softmax = elementwise(softmax, axis=-1)
+#: ``log(1 + exp(x))``, as a layer.
 Softplus = elementwise(softplus)
+#: Logistic function, as a layer.
 Sigmoid = elementwise(sigmoid)
+#: Exponential linear unit, as a layer.
 Elu = elementwise(elu)
+#: Rectifier that lets a hundredth of what is negative pass, as a layer.
 LeakyRelu = elementwise(leaky_relu)
+#: Scaled exponential linear unit, as a layer.
 Selu = elementwise(selu)
+#: Gaussian error linear unit, as a layer.
 Gelu = elementwise(gelu)
 
 
@@ -272,7 +286,9 @@ def _flatten() -> Layer:
     return init_fun, apply_fun
 
 
+#: A layer that makes each example a vector.
 Flatten = _flatten()
+#: A layer that changes nothing.
 Identity = elementwise(lambda x: x)
 
 
@@ -298,6 +314,7 @@ def _fan_in_sum() -> Layer:
     return init_fun, apply_fun
 
 
+#: A layer that adds up its inputs, a list of arrays.
 FanInSum = _fan_in_sum()
 
 

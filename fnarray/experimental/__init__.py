@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..control.callback import io_callback as io_callback
+from ..core.lazy import absent as _absent
 from . import checkify as checkify
 from . import jet as jet
 from . import layout as layout
@@ -23,3 +24,12 @@ __all__ = [
     "shard_map",
     "sparse",
 ]
+
+__getattr__ = _absent(
+    __name__,
+    {
+        "it is for types that JAX is still trying out: use hijax's and pytrees": """
+        EArray cur_qdd primal_tangent_dtype
+    """
+    },
+)

@@ -16,6 +16,7 @@ from ..control.checkify import nan_checks as nan_checks
 from ..control.checkify import user_checks as user_checks
 from ..errors import CheckError as JaxRuntimeError
 
+#: A class of errors that checks may find.
 ErrorCategory = type[JaxRuntimeError]
 
 __all__ = [

@@ -322,7 +322,9 @@ def _circular(prim: Any, values: Any, series: Any, params: Any, count: int) -> A
     hyperbolic = prim.name in ("sinh", "cosh")
     sin, cos = (lax.sinh, lax.cosh) if hyperbolic else (lax.sin, lax.cos)
     sign = 1 if hyperbolic else -1
-    a, b, xs = [sin(x)], [cos(x)], [x, *s]
+    a: list[Any] = [sin(x)]
+    b: list[Any] = [cos(x)]
+    xs = [x, *s]
     for n in range(1, count + 1):
         a.append(sum(comb(n - 1, k) * b[k] * xs[n - k] for k in range(n)))
         b.append(sign * sum(comb(n - 1, k) * a[k] * xs[n - k] for k in range(n)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from ..api.parallel import shard_map as _shard_map
+from ..api.shards import shard_map as _shard_map
 from ..runtime.mesh import Mesh
 
 __all__ = ["shard_map"]
@@ -26,7 +26,17 @@ def shard_map(
     f : callable
     mesh : Mesh
     in_specs, out_specs : PartitionSpec, or trees of them
-    check_rep, auto
-        Accepted for compatibility.
+    check_rep : bool
+        ``check_vma`` of today's.
+    auto : set of names
+        Axes that ``f`` does not run on.
     """
-    return _shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
+    names = frozenset(mesh.axis_names) - auto
+    return _shard_map(
+        f,
+        mesh=mesh,
+        in_specs=in_specs,
+        out_specs=out_specs,
+        axis_names=names,
+        check_vma=check_rep,
+    )

@@ -17,7 +17,9 @@ from ._primitive import as_aval
 
 ClosedJaxpr = ClosedGraph
 JaxprEqn = Eqn
+#: Kinds of effects of a graph, as a set.
 Effects = frozenset
+#: The effects of a graph that has none.
 no_effects: frozenset[Any] = frozenset()
 
 

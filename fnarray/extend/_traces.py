@@ -18,6 +18,7 @@ from ..errors import ConcretizationTypeError, UnexpectedTracerError
 from ..transforms.batch import BatchTrace
 
 #: What operations take beside traced values.
+#: Types of which values count as arrays.
 array_types = {Array, np.ndarray, np.generic, bool, int, float, complex}
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..api.tracing import named_scope as extend_name_stack
+from ..core.lazy import absent
 from ..core.source import Source as SourceInfo
 from ..core.source import exclude, located, user_source
 
@@ -44,3 +45,14 @@ def user_context(source: SourceInfo | None, **settings: Any) -> Iterator[None]:
     """Say where operations are from, for the duration of the block."""
     with located(source):
         yield
+
+
+__getattr__ = absent(
+    __name__,
+    {
+        "operations know their line, and no stack of names: use named_scope": """
+            NameStack current_name_stack new_name_stack reset_name_stack set_name_stack
+            transform_name_stack
+        """,
+    },
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.lazy import absent
 from ..core.primitive import Primitive
 from ..core.tangents import Undefined, Zero, is_undefined, tangent_aval
 from ..extend._primitive import Rules, as_aval
@@ -117,3 +118,9 @@ def defbilinear(prim: Primitive, lhs: Rule, rhs: Rule) -> None:
 
     primitive_jvps[prim] = BILINEAR.make(prim)
     primitive_transposes[prim] = transpose
+
+
+__getattr__ = absent(
+    __name__,
+    {"it takes JAX's flattened trees: use fnarray.jvp and fnarray.linearize": "jvp linearize"},
+)

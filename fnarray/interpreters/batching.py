@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..core.lazy import absent
 from ..core.primitive import Primitive
 from ..extend._primitive import Rules
 from ..numpy._shape import moveaxis
@@ -17,6 +18,7 @@ __all__ = [
     "BatchTracer",
     "axis_primitive_batchers",
     "bdim_at_front",
+    "broadcast",
     "broadcast_batcher",
     "defbroadcasting",
     "defreducer",
@@ -44,6 +46,11 @@ class AxisData(NamedTuple):
 def bdim_at_front(x: Any, dim: int | None, size: int) -> Any:
     """Return a value with the mapped axis in front, which it is given if it has none."""
     return spread(x, size) if dim is None else moveaxis(x, dim, 0)
+
+
+def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any = None) -> Any:
+    """Return a value repeated along a new axis, at a place."""
+    return moveaxis(spread(x, sz), 0, axis)
 
 
 def _fancy(rule: Rule, prim: Primitive) -> Rule:
@@ -133,3 +140,13 @@ def broadcast_batcher(prim: Primitive, xs: Any, dims: Any, /, **params: Any) -> 
     (size,) = {x.shape[0] for x, m in zip(front, mapped, strict=True) if m}
     out = ELEMENTWISE_BATCH.make(prim)(Axis(size), front, mapped, **params)
     return (out[0], [0] * len(out[0])) if prim.multiple_results else (out, 0)
+
+
+__getattr__ = absent(
+    __name__,
+    {
+        "vmap maps arrays: register the type as a pytree, whose leaves are": """
+            register_vmappable unregister_vmappable
+        """,
+    },
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.graph import Graph, Literal
+from ..core.lazy import absent
 from ..core.surgery import live
 from ..core.trace import JitTracer, trace_graph, tracing
 from ..extend._primitive import as_aval
@@ -17,10 +18,19 @@ __all__ = [
     "DynamicJaxprTracer",
     "JaxprTracer",
     "PartialVal",
+    "custom_partial_eval_rules",
     "dce_jaxpr",
+    "dce_rules",
+    "partial_eval_jaxpr_custom_rules",
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]
+
+#: Rules that extensions register for primitives of their own, kept for them and read by nobody:
+#: what is dropped, saved or computed anew is decided for whole equations.
+dce_rules: dict[Any, Any] = {}
+custom_partial_eval_rules: dict[Any, Any] = {}
+partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
 
 DynamicJaxprTracer = JitTracer
 JaxprTracer = JitTracer
@@ -127,3 +137,13 @@ def dce_jaxpr(
     flags = [bool(k) or v in read for v, k in zip(jaxpr.invars, kept, strict=True)]
     invars = tuple(v for v, f in zip(jaxpr.invars, flags, strict=True) if f)
     return Graph(jaxpr.constvars, invars, eqns, outs, jaxpr.debug_name), flags
+
+
+__getattr__ = absent(
+    __name__,
+    {
+        "calls hold graphs: dce_jaxpr drops what nobody reads": """
+            Val dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_jaxpr_consts
+        """,
+    },
+)

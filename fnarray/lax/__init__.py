@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from ..control.loop import *
     from ..control.scan import *
     from ..control.solve import *
+    from ..ops.bit_generator import *
     from ..ops.bitwise import *
     from ..ops.collective import *
     from ..ops.contract import *
@@ -42,18 +43,25 @@ if _TYPE_CHECKING:
     from ..ops.transcendental import *
     from ..ops.window import *
     from . import linalg as linalg
+    from ._composite import *
     from ._ragged import *
+    from ._rng import *
+    from ._scaled import *
     from ._sharding import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
-    "._ragged": "ragged_dot",
+    "._composite": "after_all composite create_token dce_sink",
+    "._ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
+    "._rng": "rng_uniform",
+    "._scaled": "scaled_dot",
     "._sharding": "with_sharding_constraint",
     "..control.associative": "associative_scan",
     "..control.cond": "cond platform_dependent switch",
     "..control.loop": "fori_loop while_loop",
     "..control.scan": "map scan",
     "..control.solve": "custom_linear_solve custom_root",
+    "..ops.bit_generator": "RandomAlgorithm rng_bit_generator",
     "..ops.bitwise": """
         bitwise_and bitwise_not bitwise_or bitwise_xor clz eq ge gt le lt mulhi ne
         population_count shift_left shift_right_arithmetic shift_right_logical
@@ -114,23 +122,17 @@ _HOMES = {
     "..ops.window": "padtype_to_pads reduce_window reduce_window_shape_tuple",
 }
 #: Modules that declare primitives and have no name here.
-_MORE = "..control.call ..control.custom ..control.lanes .linalg"
+_MORE = "..ops.placing ..control.call ..control.custom ..control.lanes .linalg"
 
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
-    "its bits are the hardware's: use fnarray.random, whose bits are the key's": """
-        RandomAlgorithm rng_bit_generator rng_bit_generator_p rng_uniform rng_uniform_p
+    "it is no operation of its own: rng_uniform calls the host": "rng_uniform_p",
+    "they are no operations: the functions of these names are there": """
+        after_all_p create_token_p dce_sink_p
     """,
-    "effects are ordered by the program; there are no tokens": """
-        after_all after_all_p create_token create_token_p
-    """,
-    "programs are not lowered to operations of others: call the function": "composite",
-    "dead code has no effect to keep": "dce_sink dce_sink_p",
-    "use ragged_dot": "RaggedDotDimensionNumbers ragged_dot_general",
     "use ppermute": "precv psend",
     "use all_to_all on padded arrays": "ragged_all_to_all ragged_all_to_all_p",
-    "scale the operands, and use dot_general": "scaled_dot",
-    "all devices share memory: it is no operation": "device_put_p sharding_constraint_p",
+    "all devices share memory: it is no operation": "device_put_p",
     "windows are selected by reduce_window and its derivative": "select_and_scatter_p",
     "jit is the only stage": "stage stage_p",
 }

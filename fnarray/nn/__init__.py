@@ -1,5 +1,6 @@
 """Activation functions and what else neural networks need, as ``jax.nn`` names them."""
 
+from ..core.lazy import absent as _absent
 from . import initializers as initializers
 from ._activations import (
     celu,
@@ -30,6 +31,7 @@ from ._activations import (
 )
 from ._attention import dot_product_attention
 from ._normalization import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
+from ._scaled import scaled_matmul
 
 __all__ = [
     "celu",
@@ -53,6 +55,7 @@ __all__ = [
     "one_hot",
     "relu",
     "relu6",
+    "scaled_matmul",
     "selu",
     "sigmoid",
     "silu",
@@ -66,3 +69,10 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+_MISSING = {
+    "it quantizes for a GPU's tensor cores; scale by hand, and use scaled_matmul": """
+        get_scaled_dot_general_config scaled_dot_general
+    """,
+}
+__getattr__ = _absent(__name__, _MISSING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -48,6 +48,20 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
     result = shifted - jnp.log(total)
     return result if where is None else jnp.where(where, result, -np.inf)
+
+
+@overload
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False,
+    return_sign: Literal[False] = False, where: Any = None,
+) -> Array: ...  # fmt: skip
+
+
+@overload
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, *,
+    return_sign: Literal[True], where: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
 
 
 def logsumexp(

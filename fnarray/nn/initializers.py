@@ -16,6 +16,7 @@ from .. import numpy as jnp
 from .. import random
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_complex, to_real
+from ..core.hooks import cut_as
 
 __all__ = [
     "Initializer",
@@ -59,6 +60,8 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], np.dtype], Array], defaul
     def init(
         key: Any, shape: Sequence[int], dtype: Any = default, out_sharding: Any = None
     ) -> Array:
+        if out_sharding is not None:
+            return cut_as(out_sharding, init, key, shape, dtype)
         dtype = canonicalize_dtype(float if dtype is None else dtype)
         return draw(key, tuple(map(index, shape)), dtype)
 
@@ -70,12 +73,12 @@ def _initializer(draw: Callable[[Any, tuple[int, ...], np.dtype], Array], defaul
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """Return weights that are 0; the key is not used."""
-    return jnp.zeros(shape, dtype)
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """Return weights that are 1; the key is not used."""
-    return jnp.ones(shape, dtype)
+    return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:

@@ -6,11 +6,11 @@ Names are imported when they are first used. Arrays get their operators and meth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from ..core.lazy import surface as _surface
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # ruff: noqa: F403 - the modules say in __all__ what is public
     from . import fft as fft
     from . import linalg as linalg
@@ -53,7 +53,7 @@ _HOMES = {
     "._complex_parts": "conj conjugate imag real",
     "._creation": """
         array asarray astype copy empty empty_like from_dlpack frombuffer fromfile
-        fromfunction fromiter fromstring full full_like ones ones_like zeros zeros_like
+        fromiter fromstring full full_like ones ones_like zeros zeros_like
     """,
     "._cumulative": "cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum",
     "._dtypes": """
@@ -130,11 +130,12 @@ _HOMES = {
         multiply negative not_equal positive pow power remainder right_shift sign square
         subtract true_divide
     """,
-    "._vectorize": "vectorize",
+    "._vectorize": "fromfunction vectorize",
     "._windows": """
         bartlett blackman convolve correlate diff ediff1d gradient hamming hanning interp
         kaiser trapezoid unwrap
     """,
 }
 
-__getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")  # pyright: ignore[reportUnsupportedDunderAll]
+if not _typing.TYPE_CHECKING:  # for whom any name would be one of ours
+    __getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")

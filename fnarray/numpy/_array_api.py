@@ -12,6 +12,7 @@ from ..runtime.device import Device, devices
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 
+#: The version of the array API standard that is followed.
 __array_api_version__ = "2024.12"
 
 

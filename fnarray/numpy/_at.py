@@ -12,6 +12,7 @@ import numpy as np
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
+from ..core.hooks import cut_as
 from ..core.quiet import quietly
 from ..core.trace import Tracer, state
 from ..ops.convert import convert_element_type, convert_values
@@ -96,7 +97,9 @@ class IndexUpdateRef:
         wrap_negative_indices: bool = True,
     ) -> Array:
         """Return ``x[idx]``; with ``mode="fill"``, places out of range read ``fill_value``."""
-        return take(
+        return _said(
+            out_sharding,
+            take,
             self.array,
             self.index,
             mode=mode,
@@ -182,6 +185,10 @@ class IndexUpdateRef:
         return _update(name, ones, self.index, values, scatter_mul, **options)
 
 
+def _said(where: Any, f: Callable[..., Array], *args: Any, **options: Any) -> Array:
+    return f(*args, **options) if where is None else cut_as(where, f, *args, **options)
+
+
 def _as_values(y: Any, dtype: np.dtype) -> Array:
     """Return values to store as an array; a Python int that fits takes the array's dtype."""
     if isinstance(y, Array):
@@ -214,7 +221,7 @@ def _check_cast(y: Array, dtype: np.dtype) -> None:
 def _converted(x: Array, dtype: np.dtype) -> Array:
     if x.dtype == dtype:
         return x
-    if isinstance(x, ArrayImpl):
+    if type(x) is ArrayImpl:
         data = quietly(convert_values, x._data, dtype)
         return ArrayImpl(data, ShapedArray(x.shape, dtype))
     return convert_element_type(x, dtype)
@@ -247,6 +254,20 @@ def _update(
     out_sharding: Any = None,
     wrap_negative_indices: bool = True,
 ) -> Array:
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            _update,
+            name,
+            x,
+            idx,
+            values,
+            scatter_op,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            mode=mode,
+            wrap_negative_indices=wrap_negative_indices,
+        )
     x = as_array(x)
     dtype = x.dtype
     y = _as_values(values, dtype)

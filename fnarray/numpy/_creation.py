@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, ArrayImpl, aval_of, from_numpy
+from ..core.array import Array, ArrayImpl, aval_of, from_numpy, is_placed
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import (
@@ -21,6 +21,7 @@ from ..core.dtypes import (
     result_type,
 )
 from ..core.eager import replayed
+from ..core.hooks import cut_as, placed_like
 from ..core.quiet import quietly
 from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
@@ -39,7 +40,6 @@ __all__ = [
     "from_dlpack",
     "frombuffer",
     "fromfile",
-    "fromfunction",
     "fromiter",
     "fromstring",
     "full",
@@ -94,6 +94,9 @@ def array(
     OverflowError
         For a Python int outside the dtype.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, array, object, dtype, copy, order, ndmin)
     if order not in (None, "K", "A", "C"):
         raise ValueError(f"numpy.array: order must be 'K', 'A', 'C' or None, got {order!r}.")
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
@@ -202,7 +205,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Make an array of a value; arrays stay as they are.
+    """Make an array of a value; arrays stay as they are, unless a copy is asked for.
 
     Parameters are those of `array`; ``copy=False`` is refused where a copy is needed.
 
@@ -211,11 +214,15 @@ def asarray(
     ValueError
         With ``copy=False``, for a NumPy array: it may change, so it is always copied.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, asarray, a, dtype, order, copy=copy)
     if copy is False and isinstance(a, np.ndarray):
         raise ValueError(
             "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
         )
-    return array(a, dtype, bool(copy), order)
+    out = array(a, dtype, bool(copy), order)
+    return lax.copy(out) if copy and out is a else out
 
 
 @moving
@@ -278,24 +285,6 @@ def _full_width(dtype: DTypeLike) -> np.dtype:
     return np.dtype(getattr(dtype, "dtype", dtype))
 
 
-def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Array:
-    """Call a function on the coordinates of a shape's elements, given as whole arrays.
-
-    Parameters
-    ----------
-    function : callable
-        ``function(i, j, ..., **kwargs)``; elementwise.
-    shape : sequence of int
-    dtype : dtype-like
-        Of the coordinates.
-    """
-    sizes = canonical_shape("fromfunction", shape)
-    grid = [lax.broadcasted_iota(dtype, sizes, i) for i in range(len(sizes))]
-    return broadcast_to("fromfunction", as_array(function(*grid, **kwargs)), sizes)
-
-
 # ---- filled ------------------------------------------------------------------------------------
 
 
@@ -317,6 +306,9 @@ def zeros(
     TypeError
         For a shape that is not of concrete integers, or negative.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, zeros, shape, dtype)
     return full(shape, 0, _dtype(dtype))
 
 
@@ -328,6 +320,9 @@ def ones(
     out_sharding: Any = None,
 ) -> Array:
     """Array of ones, float32 by default; see `zeros`."""
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, ones, shape, dtype)
     return full(shape, 1, _dtype(dtype))
 
 
@@ -339,6 +334,9 @@ def empty(
     out_sharding: Any = None,
 ) -> Array:
     """Array of unspecified elements: zeros, so that results never depend on chance."""
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, empty, shape, dtype)
     return full(shape, 0, _dtype(dtype))
 
 
@@ -354,6 +352,9 @@ def full(
 
     The dtype is that of the value unless given, weak for a Python scalar.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, full, shape, fill_value, dtype)
     sizes = canonical_shape("full", shape)
     value = as_operand("full", fill_value)
     if dtype is not None:
@@ -369,7 +370,8 @@ def _like(name: str, a: Any, value: Any, dtype: DTypeLike, shape: Any) -> Array:
     sizes = tuple(a.shape) if shape is None else canonical_shape(name, shape)
     weak = dtype is None and getattr(a, "weak_type", False)
     target = canonicalize_dtype(a.dtype if dtype is None else dtype)
-    return broadcast_to(name, convert(as_operand(name, value, 1), target, weak), sizes)
+    out = broadcast_to(name, convert(as_operand(name, value, 1), target, weak), sizes)
+    return out if shape is not None or not is_placed(a) else placed_like(out, a)
 
 
 def zeros_like(
@@ -381,6 +383,9 @@ def zeros_like(
     out_sharding: Any = None,
 ) -> Array:
     """Zeros of the shape and dtype of ``a``, where not given."""
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, zeros_like, a, dtype, shape)
     return _like("zeros_like", a, 0, dtype, shape)
 
 
@@ -393,6 +398,9 @@ def ones_like(
     out_sharding: Any = None,
 ) -> Array:
     """Ones of the shape and dtype of ``a``, where not given."""
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, ones_like, a, dtype, shape)
     return _like("ones_like", a, 1, dtype, shape)
 
 
@@ -413,4 +421,7 @@ def full_like(
     out_sharding: Any = None,
 ) -> Array:
     """Array of the shape and dtype of ``a``, where not given, filled with a value."""
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, full_like, a, fill_value, dtype, shape)
     return _like("full_like", a, fill_value, dtype, shape)

@@ -152,5 +152,7 @@ def cumulative_prod(
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Array:
-    """Running products along an axis; integers keep their dtype. See `cumulative_sum`."""
+    """Running products along an axis, in the dtypes of `cumulative_sum`, which see."""
+    if dtype is None:
+        dtype = wide_integer(as_array(as_operand("cumulative_prod", x)).dtype)
     return _standard("cumulative_prod", lax.cumprod, x, axis, dtype, 1 if include_initial else None)

@@ -123,7 +123,7 @@ class _ScalarType(type):
         return False
 
 
-def _scalar_type(dtype: dtypes.DType, name: str = "") -> Any:
+def _scalar_type(dtype: dtypes.DType, name: str = "") -> _ScalarType:
     name = name or dtype.name
     doc = f"A rank-0 {dtype.name} array of a value; as an argument, the dtype {dtype.name}."
     members = {"dtype": dtype, "__doc__": doc, "__module__": "fnarray.numpy"}
@@ -177,7 +177,18 @@ dtype = np.dtype
 ndarray = Array
 ComplexWarning = np.exceptions.ComplexWarning
 
-pi, e, inf, nan, euler_gamma, newaxis = np.pi, np.e, np.inf, np.nan, np.euler_gamma, None
+#: Circumference of a circle by its diameter.
+pi = np.pi
+#: Base of the natural logarithm.
+e = np.e
+#: Positive infinity.
+inf = np.inf
+#: Not a number.
+nan = np.nan
+#: Limit of the harmonic numbers less the logarithm.
+euler_gamma = np.euler_gamma
+#: An axis of size 1, in an index: None.
+newaxis = None
 
 get_printoptions, set_printoptions = np.get_printoptions, np.set_printoptions
 printoptions = np.printoptions

@@ -12,6 +12,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, bool_, canonicalize_dtype, dtype_and_weak, lattice_result_type
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..ops.kit.calls import convert
 from ._join import refuse_out
 from ._products import contract, diagonal
@@ -57,6 +58,18 @@ def einsum(
     TypeError
         For operands that are not arrays, or sizes of a letter that differ.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            einsum,
+            subscripts,
+            *operands_,
+            out=out,
+            optimize=optimize,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            _dot_general=_dot_general,
+        )
     refuse_out("einsum", out)
     spec, arrays = _parse(subscripts, operands_)
     arrays = operands("einsum", *arrays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
@@ -14,13 +14,15 @@ from ._promote import Promotion
 
 __all__: list[str] = []
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def promoted(
     op: Callable[..., Any],
     promote: Promotion,
     boolean: Any = None,
     numbers: Promotion | None = None,
-) -> Callable[..., Any]:
+) -> Callable[[F], F]:
     """Declare a function of one or two arrays: the ``lax`` operation ``op`` after promotion.
 
     Parameters
@@ -34,7 +36,7 @@ def promoted(
         Promotion by which Python numbers enter, where ``promote`` does more than convert.
     """
 
-    def declare(signature: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(signature: F) -> F:
         name = signature.__name__
 
         @wraps(signature)
@@ -45,7 +47,7 @@ def promoted(
 
         # A Python number is converted once, to what the operation takes.
         join = numbers or promote
-        return elementwise(lambda *args: [x.aval for x in join(name, *args)])(apply)
+        return cast("F", elementwise(lambda *args: [x.aval for x in join(name, *args)])(apply))
 
     return declare
 

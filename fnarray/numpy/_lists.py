@@ -50,7 +50,9 @@ __all__ = [
     "unravel_index",
 ]
 
+#: An index as a tuple: ``index_exp[1:3, ...]`` is ``(slice(1, 3), Ellipsis)``.
 index_exp = np.index_exp
+#: An index as a value: ``s_[1:3]`` is ``slice(1, 3)``.
 s_ = np.s_
 
 
@@ -449,7 +451,7 @@ class _Joiner:
 
     ``start:stop:step`` is a range; with an imaginary step ``nj`` it is ``n`` points, ends included.
     A string in front gives the axis to join along, the least rank of each item, and where its own
-    axes go among them: ``"1,2,0"``.
+    axes go among them: ``"1,2,0"``; ``"r"`` and ``"c"`` make a vector a row, or a column.
     """
 
     def __init__(self, name: str, axis: int, rank: int, place: int):
@@ -457,22 +459,25 @@ class _Joiner:
 
     def __getitem__(self, key: Any) -> Array:
         items = key if isinstance(key, tuple) else (key,)
-        axis, rank, place = self.axis, self.rank, self.place
+        axis, rank, place, rows = self.axis, self.rank, self.place, ""
         if items and isinstance(items[0], str):
             axis, rank, place = self._directive(items[0])
-            items = items[1:]
+            rows, items = items[0], items[1:]
         parts = [self._part(x, k, rank, place) for k, x in enumerate(items)]
         if any(isinstance(x, str) for x in items):
             raise ValueError(f"numpy.{self.name}: directives come first.")
         parts = [p if p.ndim else lax.expand_dims(p, (0,)) for p in promote_dtypes(*parts)]
-        return concatenate(parts, axis)
+        joined = concatenate(parts, axis)
+        if rows in ("r", "c") and joined.ndim < 2:  # a row, or a column
+            return lax.expand_dims(joined, (0,) if rows == "r" else (1,))
+        return joined
 
     def __len__(self) -> int:
         return 0
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         if text in ("r", "c"):
-            raise ValueError(f"numpy.{self.name}: directive {text!r} makes matrices: use arrays.")
+            return self.axis, self.rank, self.place
         try:
             numbers = [int(n) for n in text.split(",")]
         except ValueError as error:

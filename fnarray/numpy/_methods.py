@@ -18,7 +18,6 @@ from ..ops.convert import copy as lax_copy
 from ..ops.kit.calls import convert
 from ..ops.shape import reshape, transpose
 from ..ops.slicing import rev
-from ..runtime.mesh import sharding_of, shards_of
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
@@ -167,6 +166,11 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
     return device_put(self, device)
 
 
+def _contains(self: Array, item: Any) -> bool:
+    """Say whether any element equals a number."""
+    return bool(_found("any")(_found("equal")(self, item)))
+
+
 def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     """Return the namespace of the array API standard: ``fnarray.numpy``."""
     if api_version is not None and api_version not in _API_VERSIONS:
@@ -203,13 +207,14 @@ def _methods() -> dict[str, Any]:
         "clone": lambda self: lax_copy(self),
         "view": _view,
         "to_device": _to_device,
+        "__contains__": _contains,
         "__round__": _round,
         "__array_namespace__": _namespace,
         "on_device_size_in_bytes": lambda self: self.nbytes,
         "copy_to_host_async": lambda self: None,
         "platform": lambda self: "gpu" if isinstance(self, ArrayElsewhere) else "cpu",
         "unsafe_buffer_pointer": lambda self: self._data.ctypes.data,
-        "addressable_data": lambda self, index: shards_of(self)[index].data,
+        "addressable_data": lambda self, index: _of_places("shards_of")(self)[index].data,
     }
 
 
@@ -237,6 +242,20 @@ def _matrix_transposed(x: Array) -> Array:
     return transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def _of_places(name: str) -> Callable[[Any], Any]:
+    """Return a function of where arrays are, which most programs never ask."""
+
+    def late(x: Any) -> Any:
+        from ..runtime import placed
+
+        return getattr(placed, name)(x)
+
+    return late
+
+
+sharding_of = _of_places("sharding_of")
+
+
 def _device(x: Array) -> Any:
     """The device the array is on; of several, the sharding."""
     where = sharding_of(x)
@@ -253,9 +272,9 @@ def _properties() -> dict[str, property]:
         "flat": property(lambda x: iter(_found("ravel")(x))),
         "device": property(_device),
         "sharding": property(sharding_of),
-        "addressable_shards": property(shards_of),
-        "global_shards": property(shards_of),
-        "committed": property(lambda x: False),
+        "addressable_shards": property(_of_places("shards_of")),
+        "global_shards": property(_of_places("shards_of")),
+        "committed": property(_of_places("is_committed")),
         "is_fully_addressable": property(lambda x: True),
         "is_fully_replicated": property(lambda x: sharding_of(x).is_fully_replicated),
     }

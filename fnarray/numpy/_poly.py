@@ -25,7 +25,7 @@ from ._search import where
 from ._shape import array_of
 from ._sorting import argsort
 from ._windows import convolve
-from .linalg import norm
+from .linalg import eigvals, norm
 
 __all__ = [
     "poly",
@@ -82,23 +82,25 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     return total
 
 
-def _longest(a: Array, b: Array) -> tuple[Array, Array]:
-    """Give two polynomials one length, by zeros in front."""
-    n = max(a.shape[0], b.shape[0])
-    zero = convert(0, a.dtype)
-    return lax.pad(a, zero, [(n - a.shape[0], 0, 0)]), lax.pad(b, zero, [(n - b.shape[0], 0, 0)])
+def _added(name: str, a1: Any, a2: Any, sign: int) -> Array:
+    """Add the shorter polynomial to the end of the longer one."""
+    a, b = (
+        x if x.ndim else lax.expand_dims(x, (0,)) for x in promote_dtypes(*operands(name, a1, a2))
+    )
+    if sign < 0:
+        b = lax.neg(b)
+    long, short = (a, b) if a.shape[0] >= b.shape[0] else (b, a)
+    return long.at[long.shape[0] - short.shape[0] :].add(short)
 
 
 def polyadd(a1: Any, a2: Any) -> Array:
-    """Add two polynomials."""
-    a, b = _longest(*_vectors("polyadd", a1, a2, inexact=False))
-    return lax.add(a, b)
+    """Add two polynomials, coefficients along axis 0; further axes of the shorter one broadcast."""
+    return _added("polyadd", a1, a2, 1)
 
 
 def polysub(a1: Any, a2: Any) -> Array:
-    """Subtract a polynomial from another."""
-    a, b = _longest(*_vectors("polysub", a1, a2, inexact=False))
-    return lax.sub(a, b)
+    """Subtract a polynomial from another; see `polyadd`."""
+    return _added("polysub", a1, a2, -1)
 
 
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
@@ -198,19 +200,20 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """Return the monic polynomial that has the given roots.
+    """Return the monic polynomial that has the given roots, or the characteristic one of a matrix.
 
     Raises
     ------
     ValueError
-        For more than one axis: pass the eigenvalues of a matrix for its characteristic polynomial.
+        For what is neither a vector nor a square matrix.
     """
     (roots,) = promote_dtypes_inexact(array_of("poly", seq_of_zeros))
-    if roots.ndim > 1:
+    if roots.ndim > 2 or (roots.ndim == 2 and roots.shape[0] != roots.shape[1]):
         raise ValueError(
-            f"numpy.poly: roots must be a vector, got shape {roots.shape}. Pass the eigenvalues of "
-            "a matrix for its characteristic polynomial."
+            f"numpy.poly: expected a vector of roots or a square matrix, got shape {roots.shape}."
         )
+    if roots.ndim == 2:
+        roots = eigvals(roots)
     if not roots.ndim:
         roots = lax.expand_dims(roots, (0,))
     if not roots.size:

@@ -25,6 +25,7 @@ from ..core.dtypes import (
     lattice_result_type,
 )
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..core.quiet import quietly
 from ..core.trace import Tracer
 from ..errors import ShapeError
@@ -195,6 +196,15 @@ def matmul(
     TypeError
         For inner sizes that differ.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            matmul,
+            a,
+            b,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     a, b = (array_of("matmul", x, i) for i, x in enumerate((a, b)))
     for position, x in enumerate((a, b)):
         if not x.ndim:
@@ -270,6 +280,15 @@ def dot(
     TypeError
         For inner sizes that differ.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            dot,
+            a,
+            b,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     a, b = (array_of("dot", x, i) for i, x in enumerate((a, b)))
     left = [("a", k) for k in range(a.ndim)]
     right = [("b", k) for k in range(b.ndim)]
@@ -361,6 +380,16 @@ def tensordot(
     ValueError
         For axes out of range.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            tensordot,
+            a,
+            b,
+            axes,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     a, b = (array_of("tensordot", x, i) for i, x in enumerate((a, b)))
     if not np.iterable(axes):
         n = operator.index(axes)

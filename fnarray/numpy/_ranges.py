@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ..core.dtypes import (
     to_inexact,
 )
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
@@ -76,6 +77,9 @@ def arange(
     ZeroDivisionError
         For ``step`` 0.
     """
+    if device is not None or out_sharding is not None:
+        where = device if out_sharding is None else out_sharding
+        return cut_as(where, arange, start, stop, step, dtype)
     given = [x for x in (start, stop, step) if x is not None]
     for x in given:
         as_operand("arange", x)
@@ -112,6 +116,20 @@ def _arange_dtype(values: list[Any]) -> np.dtype:
     if dtype == np.bool_:
         raise TypeError("numpy.arange: bounds must be numbers, got bool.")
     return dtype
+
+
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: Literal[False] = False,
+    dtype: DTypeLike = None, axis: int = 0, *, device: Any = None,
+) -> Array: ...  # fmt: skip
+
+
+@overload
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, *, retstep: Literal[True],
+    dtype: DTypeLike = None, axis: int = 0, device: Any = None,
+) -> tuple[Array, Array]: ...  # fmt: skip
 
 
 @replayed

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ..ops.kit.moves import moving
 from ._promote import as_operand
@@ -54,6 +55,10 @@ def repeat(
     ValueError
         Counts that do not fit the axis.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding, repeat, a, repeats, axis, total_repeat_length=total_repeat_length
+        )
     a = array_of("repeat", a)
     if axis is None:
         a, axis = ravel(a), 0

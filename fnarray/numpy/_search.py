@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import NoneType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -135,6 +135,17 @@ def _select_alike(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any
     """Return NumPy's choice, which is ours where nothing is promoted."""
     alike = type(condition) is type(x) is type(y) is ArrayImpl and x.dtype is y.dtype
     return np.where if alike and condition.dtype == bool_ else None
+
+
+@overload
+def where(
+    condition: Any, x: None = None, y: None = None, /, *, size: int | None = None,
+    fill_value: Any = None,
+) -> tuple[Array, ...]: ...  # fmt: skip
+
+
+@overload
+def where(condition: Any, x: Any, y: Any, /) -> Array: ...
 
 
 @moving

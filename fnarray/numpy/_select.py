@@ -131,7 +131,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """
     (x,) = operands("piecewise", x)
     x = as_array(x)
-    if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
+    if isinstance(condlist, Array | np.ndarray) and condlist.shape == x.shape:
         condlist = [condlist]
     conditions = [as_condition(as_array(c)) for c in condlist]
     funcs = list(funclist)

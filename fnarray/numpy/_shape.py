@@ -15,6 +15,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError, ShapeError
 from ..ops.kit.canonical import as_array
@@ -167,6 +168,8 @@ def reshape(
     TypeError
         For a shape of another size, or one that is not concrete.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, reshape, a, shape, order, copy=copy)
     if copy is False:
         raise ValueError("numpy.reshape: copy=False is not possible: traced arrays have no memory.")
     a = array_of("reshape", a)
@@ -187,6 +190,8 @@ def reshape(
 @moving
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Return an array's elements as a vector, in C or Fortran order."""
+    if out_sharding is not None:
+        return cut_as(out_sharding, ravel, a, order)
     a = array_of("ravel", a)
     return reshape(a, (a.size,), order)
 
@@ -287,6 +292,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     ValueError
         The array does not fit the shape.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcast_to, array, shape)
     return as_array(
         _broadcast_to(
             "broadcast_to", as_operand("broadcast_to", array), sizes_of("broadcast_to", shape)
@@ -295,11 +302,11 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 @moving
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """Return arrays stretched to their common shape, each in its own dtype."""
     arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
     shape = lax.broadcast_shapes(*(np.shape(x) for x in arrays))
-    return [as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays]
+    return tuple(as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays)
 
 
 # --- order of axes ------------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def searchsorted(
     a, v = promote_dtypes(a, v)
     if sorter is not None:
         a = take_index(a, (sorter,), mode="fill")
-    dtype = np.dtype(np.int64 if a.size >= 2**31 else np.int32)
+    dtype = index_dtype(a.size)
     if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
         keys, values = np.asarray(a), np.asarray(v)
         if is_half(keys.dtype):

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
+from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ._at import IndexUpdateHelper
 from ._creation import asarray
@@ -107,7 +108,8 @@ def cov(
     if X.shape[0] == 0:
         return lax.full((0, 0), 0, X.dtype)
     ddof = (0 if bias else 1) if ddof is None else int(ddof)
-    w, a = None, None
+    w: Any = None
+    a: Any = None
     if fweights is not None:
         w = _weights("fweights", fweights, X.shape[1])
         if w.dtype.kind not in "iu":
@@ -180,6 +182,8 @@ def bincount(
     ConcretizationTypeError
         For a traced array and no ``length``.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, bincount, x, weights, minlength, length=length)
     x = array_of("bincount", x)
     if x.dtype.kind not in "biu":
         raise TypeError(f"numpy.bincount: x must be integers, got dtype {x.dtype}.")

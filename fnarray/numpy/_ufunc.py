@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from .. import lax
 from ..core.array import Array
@@ -18,11 +18,13 @@ from ._promote import as_operand, operands, wide_integer
 __all__ = ["frompyfunc", "ufunc"]
 
 
+R = TypeVar("R")
+
 #: Methods that add up in the default integer.
 _WIDENING = ("reduce", "accumulate")
 
 
-class ufunc:  # noqa: N801 - named as in NumPy
+class ufunc(Generic[R]):  # noqa: N801 - named as in NumPy
     """A function of elements, with the whole-array functions that follow from it.
 
     Parameters
@@ -47,7 +49,7 @@ class ufunc:  # noqa: N801 - named as in NumPy
 
     def __init__(
         self,
-        call: Callable[..., Any],
+        call: Callable[..., R],
         nin: int = 2,
         nout: int = 1,
         *,
@@ -58,7 +60,7 @@ class ufunc:  # noqa: N801 - named as in NumPy
         widens: bool = False,
     ):
         functools.update_wrapper(self, call)
-        self.call = call
+        self.call: Callable[..., Any] = call
         self.nin = nin
         self.nout = nout
         self.nargs = nin
@@ -68,7 +70,7 @@ class ufunc:  # noqa: N801 - named as in NumPy
         self._at = at
         self._widens = widens
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> R:
         if out is not None or where is not None:
             raise ValueError(
                 f"numpy.{self.__name__}: out and where must be None, as arrays are immutable. Use "
@@ -193,12 +195,14 @@ class ufunc:  # noqa: N801 - named as in NumPy
         return self.call(lax.reshape(a, a.shape + (1,) * b.ndim), b)
 
 
-def ufunc_of(**options: Any) -> Callable[[Callable[..., Any]], ufunc]:
+def ufunc_of(**options: Any) -> Callable[[Callable[..., R]], ufunc[R]]:
     """Make a `ufunc` of a function; the options are its parameters."""
     return lambda call: ufunc(call, **options)
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc[Any]:
     """Make a `ufunc` of a function of scalars written with array functions, so that it broadcasts.
 
     Parameters

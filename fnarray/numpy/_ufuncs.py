@@ -207,6 +207,10 @@ def power(x: Any, y: Any, /) -> Array:
     TypeError
         For integers raised to a negative Python integer.
     """
+    if isinstance(y, int) and not -(1 << 31) <= y < 1 << 31:
+        # Of no dtype here; multiplied out it needs none.
+        (x,) = promote_dtypes(*operands("power", x))
+        return lax.integer_pow(convert(x, _default_int()) if is_bool(x.dtype) else x, y)
     x, y = operands("power", x, y)
     x_dtype, y_dtype = dtype_and_weak(x)[0], dtype_and_weak(y)[0]
     if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:

@@ -1,4 +1,4 @@
-"""``vectorize``: functions of elements, or of core axes, on arrays that broadcast."""
+"""Functions of elements, or of core axes, on arrays that broadcast, and on places."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from .. import lax
 from ..api.batching import vmap
-from ..ops.kit.canonical import as_array
+from ..core.dtypes import canonicalize_dtype
+from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.shape import broadcast_shapes
 
-__all__ = ["vectorize"]
+__all__ = ["fromfunction", "vectorize"]
 
 Dims = tuple[str, ...]
 _GROUP = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*)?\)"
@@ -170,3 +171,24 @@ def _check_results(signature: Any, out: Any, cores: Sequence[Dims], sizes: dict[
                 f"dimensions {core} of {signature!r}."
             )
         _fit(f"result {k}", signature, shape, core, sizes)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any
+) -> Any:
+    """Call a function on the coordinates of each of a shape's elements, as `vmap` does.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(i, j, ..., **kwargs)`` of scalars. Arrays that it returns have the shape's axes
+        in front, each of several.
+    shape : sequence of int
+    dtype : dtype-like
+        Of the coordinates.
+    """
+    sizes = canonical_shape("fromfunction", shape)
+    mapped = functools.partial(function, **kwargs)
+    for i in reversed(range(len(sizes))):
+        mapped = vmap(mapped, tuple(0 if k == i else None for k in range(len(sizes))))
+    return mapped(*(lax.iota(canonicalize_dtype(dtype), n) for n in sizes))

@@ -10,6 +10,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_complex
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ._linalg_factors import cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from ._linalg_systems import (
     det,
@@ -247,6 +248,16 @@ def tensordot(
     out_sharding: Any = None,
 ) -> Array:
     """Sum products over paired axes; see `fnarray.numpy.tensordot`."""
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            tensordot,
+            x1,
+            x2,
+            axes=axes,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     return _tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
     )

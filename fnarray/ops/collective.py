@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import tree
+from ..core import hooks, tree
 from ..core.array import Array
 from ..core.avals import ShapedArray
+from ..core.axes import checked_axes
 from ..core.primitive import Missing, Primitive
+from ..core.source import user_source
 from ..core.trace import bind
 from ..threads import shards
 from ..threads.patterns import Fold
@@ -140,13 +142,20 @@ def _reducing(
     return prim
 
 
+def _psum_transpose(ct: Any, x: Any, *, axis_name: Names, axis_index_groups: Groups) -> Any:
+    """Where types say what varies, a sum is the same for all, and so is its cotangent."""
+    if x.aval.place is None or axis_index_groups is not None:
+        return bind(psum_p, ct, axis_name=axis_name, axis_index_groups=axis_index_groups)
+    return hooks.placed_as(ct, x.aval)
+
+
 psum_p = _reducing(
     "psum",
     np.add,
     lambda x, axis: reduce_sum(x, (axis,)),
     mul,
     jvp=LINEAR,
-    transpose=lambda ct, x, **params: [bind(psum_p, ct, **params)],
+    transpose=lambda ct, x, **params: [_psum_transpose(ct, x, **params)],
 )
 _NO_JVP = Missing("JAX has none. Gather the values with all_gather, and reduce those.")
 _NOT_LINEAR = Missing("it is not linear")
@@ -286,6 +295,8 @@ def axis_index(axis_name: AxisName) -> Array:
     total: Any = None
     for name in names:
         index = bind(axis_index_p, axis_name=(name,))
+        if name in checked_axes():
+            index = hooks.varied(index, (name,))
         if total is not None:
             index = add(mul(total, size_of((name,))), index)
         total = index
@@ -295,13 +306,47 @@ def axis_index(axis_name: AxisName) -> Array:
 # ---- types ---------------------------------------------------------------------------------------
 
 
-def pvary(x: Any, axis_name: AxisName) -> Any:
-    """Return ``x``: whether values differ between devices is no part of their types here."""
-    bound_names("pvary", axis_name)
-    return x
-
-
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """Return ``x``, as `pvary`."""
-    bound_names("pcast", axis_name)
-    return x
+    """Return ``x`` of another type: as a value that may differ between devices.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    axis_name : hashable, or tuple of them
+        Manual axes, of a `shard_map` around, along which ``x`` is the same.
+    to : {"varying"}
+
+    Raises
+    ------
+    ValueError
+        ``x`` varies along one of the axes already; or ``to`` is something else.
+    NameError
+        No such axis is bound.
+    """
+    names = bound_names("pcast", axis_name)
+    if to != "varying":
+        raise ValueError(
+            f"lax.pcast: Got unexpected `to` value {to!r}, at {user_source()}. It can be "
+            "'varying'; partial sums ('unreduced', 'reduced') are no types here: use psum."
+        )
+    checked = [n for n in names if n in checked_axes()]
+
+    def one(leaf: Any) -> Any:
+        leaf = as_array(leaf)
+        if not checked:
+            return leaf
+        if known := [n for n in checked if n in leaf.aval.vma]:
+            raise ValueError(
+                f"lax.pcast: Unsupported pcast from=varying, to='varying', at {user_source()}: the "
+                f"value, {leaf.aval.str_short()}, varies along {known} already. Name the others."
+            )
+        return hooks.varied(leaf, checked)
+
+    return tree.map(one, x)
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """Return ``x`` as a value that may differ along axes; those along which it does are skipped."""
+    names = bound_names("pvary", axis_name)
+    checked = [n for n in names if n in checked_axes()]
+    return tree.map(lambda v: hooks.varied(as_array(v), checked), x) if checked else x

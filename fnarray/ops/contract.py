@@ -27,6 +27,7 @@ from ..core.dtypes import (
 )
 from ..core.forms import Contract
 from ..core.frozen import frozen
+from ..core.hooks import cut_as
 from ..core.primitive import Primitive
 from ..core.tangents import is_undefined
 from ..core.trace import bind
@@ -47,6 +48,7 @@ __all__ = [
 
 Axes = tuple[int, ...]
 #: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``.
+#: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``: which axes are paired.
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -131,6 +133,7 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
+#: What stands for the precision of a product.
 PrecisionLike = (
     None
     | str
@@ -392,6 +395,16 @@ def dot_general(
     ValueError
         For malformed ``dimension_numbers`` or an unknown precision.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            dot_general,
+            lhs,
+            rhs,
+            dimension_numbers,
+            precision,
+            preferred_element_type,
+        )
     try:
         contract, batch = dimension_numbers
         pairs = tuple(
@@ -437,6 +450,16 @@ def dot(
     ValueError
         For operands that are not vectors or matrices of matching sizes.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            dot,
+            lhs,
+            rhs,
+            dimension_numbers=dimension_numbers,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+        )
     if dimension_numbers is None:
         a, b = aval_of(lhs).shape, aval_of(rhs).shape
         if not (1 <= len(a) <= 2 and 1 <= len(b) <= 2 and a[-1] == b[0]):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.array import Array, aval_of
 from ..core.dtypes import as_dtype, canonicalize_dtype
+from ..core.hooks import cut_as
 from ..core.trace import bind
 from ._convolve import conv_general_dilated_p
 from .contract import canonical_precision, dot_general
@@ -128,6 +129,22 @@ def conv_general_dilated(
     ValueError
         For features, batches and groups that do not divide.
     """
+    if out_sharding is not None:
+        return cut_as(
+            out_sharding,
+            conv_general_dilated,
+            lhs,
+            rhs,
+            window_strides,
+            padding,
+            lhs_dilation,
+            rhs_dilation,
+            dimension_numbers,
+            feature_group_count,
+            batch_group_count,
+            precision,
+            preferred_element_type,
+        )
     a, b = aval_of(lhs), aval_of(rhs)
     layout = conv_dimension_numbers(a.shape, b.shape, dimension_numbers)
     spatial = tuple(a.shape[i] for i in layout.lhs_spec[2:])

@@ -24,6 +24,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: Sizes
 
 
+#: What stands for the layout of a convolution's operands and result.
 ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, str, str]
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import Array, aval_of
+from ..core.array import Array, aval_of, is_placed
 from ..core.dtypes import canonicalize_dtype, python_scalar_dtypes
+from ..core.hooks import cut_as, placed_like
 from ..errors import ShapeError
 from .kit.calls import convert
 from .shape import broadcast_in_dim
@@ -73,7 +74,10 @@ def full_like(
     element = canonicalize_dtype(like.dtype if dtype is None else dtype)
     _check_scalar("full_like", fill_value)
     sizes = _sizes(like.shape if shape is None else shape)
-    return broadcast_in_dim(convert(fill_value, element, weak), sizes, ())
+    out = broadcast_in_dim(convert(fill_value, element, weak), sizes, ())
+    if sharding is not None:
+        return cut_as(sharding, lambda: out)
+    return out if shape is not None or not is_placed(x) else placed_like(out, x)
 
 
 def zeros_like_array(x: Any) -> Array:
@@ -83,4 +87,6 @@ def zeros_like_array(x: Any) -> Array:
 
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
     """Array of ``shape`` whose elements are unspecified; here they are zeros."""
+    if out_sharding is not None:
+        return cut_as(out_sharding, empty, shape, dtype)
     return full(shape, 0, dtype)

@@ -162,7 +162,7 @@ def _words(joined: Any) -> tuple[Array, Array]:
     )
 
 
-def _inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline]:
+def inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline]:
     """Return the form of an operation that ``fun`` composes of others."""
 
     @lru_cache(maxsize=1024)
@@ -182,7 +182,7 @@ threefry2x32_p = register(
         "threefry2x32",
         aval=lambda *avals: (_hash_aval(uint32)(*avals),) * 2,
         eval=lambda k0, k1, x0, x1: hash_words((k0, k1), x0, x1),
-        form=_inlined(lambda *xs: _words(bind(_joined_p, *xs)), many=True),
+        form=inlined(lambda *xs: _words(bind(_joined_p, *xs)), many=True),
         multiple_results=True,
         jvp=CONSTANT,
         transpose=NOT_LINEAR,
@@ -214,17 +214,18 @@ def threefry2x32(key1: Any, key2: Any, x1: Any, x2: Any) -> tuple[Array, Array]:
 # --- over keys ----------------------------------------------------------------------------------
 
 
-def check_keys(where: str, keys: Any) -> None:
-    """Raise `TypeError` unless something holds keys: uint32 with a last axis of two words."""
+def check_keys(where: str, keys: Any, words: int = 2) -> None:
+    """Raise `TypeError` unless something holds keys: uint32 with a last axis of their words."""
     missing = [a for a in ("ndim", "shape", "dtype") if not hasattr(keys, a)]
     if missing:
         raise TypeError(
             f"{where}: key data must be a uint32 array, got {type(keys).__name__}. "
             "Make keys by random.key(seed)."
         )
-    if keys.ndim < 1 or keys.shape[-1] != 2:
+    if keys.ndim < 1 or keys.shape[-1] != words:
         raise TypeError(
-            f"{where}: key data must have a shape that ends with (2,), got {tuple(keys.shape)}."
+            f"{where}: key data must have a shape that ends with ({words},), got "
+            f"{tuple(keys.shape)}."
         )
     if keys.dtype != uint32:
         raise TypeError(f"{where}: key data must have dtype uint32, got {keys.dtype}.")
@@ -245,15 +246,17 @@ def _positions(shape: Shape, lead: int, dtype: Any = uint32) -> Array:
     return reshape(line, (1,) * lead + shape)
 
 
+def counters(shape: Shape, lead: int = 0) -> tuple[Any, Array]:
+    """Return high and low words of the positions in an array, behind ``lead`` axes of size 1."""
+    if prod(shape) <= _WORD:
+        return np.zeros((), uint32), _positions(shape, lead)
+    return _words(_positions(shape, lead, uint64))
+
+
 def _hashed(prim: Primitive, keys: Any, shape: Shape) -> Array:
     """Hash the 64-bit positions of an array of a shape under each key."""
     lead = keys.ndim - 1
-    words = _key_words(keys, lead + len(shape))
-    if prod(shape) <= _WORD:
-        counts = np.zeros((), uint32), _positions(shape, lead)
-    else:
-        counts = _words(_positions(shape, lead, uint64))
-    return bind(prim, *words, *counts)
+    return bind(prim, *_key_words(keys, lead + len(shape)), *counters(shape, lead))
 
 
 def _halves(keys: Any, n: int) -> Array:
@@ -356,7 +359,7 @@ random_bits_p = register(
         "random_bits",
         aval=_bits_aval,
         eval=_bits_eval,
-        form=_inlined(_random_bits),
+        form=inlined(_random_bits),
         print_params=without_order,
         jvp=CONSTANT,
         transpose=NOT_LINEAR,
@@ -423,7 +426,7 @@ random_split_p = register(
         "random_split",
         aval=_split_aval,
         eval=_split_eval,
-        form=_inlined(_random_split),
+        form=inlined(_random_split),
         print_params=without_order,
         jvp=CONSTANT,
         transpose=NOT_LINEAR,
@@ -465,7 +468,7 @@ random_fold_in_p = register(
         eval=lambda keys, data: np.stack(
             hash_words((keys[..., 0], keys[..., 1]), np.uint32(0), data), -1
         ),
-        form=_inlined(_random_fold_in),
+        form=inlined(_random_fold_in),
         jvp=CONSTANT,
         transpose=NOT_LINEAR,
         batch=one_more_axis(),

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.array import Array, ArrayImpl, aval_of
 from ..core.dtypes import is_integer
+from ..core.hooks import cut_as
 from ..errors import ConcretizationTypeError
 from ._windows import GatherScatterMode
 from .elementwise import add, max, min, mul
@@ -80,7 +81,7 @@ _PARAMETERS = """
     mode : optional
         As of ``lax.scatter_add``, of ids outside the segments.
     out_sharding : optional
-        Accepted for compatibility: arrays live on one device.
+        How the result is cut over the devices of a mesh.
 
     Returns
     -------
@@ -118,6 +119,12 @@ def _segments(
         mode: Any = None,
         out_sharding: Any = None,
     ) -> Array:
+        if out_sharding is not None:
+            return cut_as(
+                out_sharding, face, data, segment_ids, num_segments,
+                indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                bucket_size=bucket_size, mode=mode,
+            )  # fmt: skip
         rows, ids = _rows(name, data, segment_ids)
         check_kind(name, rows.dtype, dtypes)
         count = _count(name, ids, num_segments)

@@ -14,6 +14,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import Iota
+from ..core.hooks import cut_as
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ..errors import ShapeError
@@ -117,24 +118,31 @@ def broadcast_in_dim(
     shape : sequence of int
         Of the result.
     broadcast_dimensions : sequence of int
-        For each axis of the operand, in increasing order, the axis of the result it lies along.
-        Axes of size 1 stretch.
+        For each axis of the operand the axis of the result it lies along; out of order, axes are
+        exchanged. Axes of size 1 stretch.
 
     Raises
     ------
     TypeError
         For dimensions that do not fit.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcast_in_dim, operand, shape, broadcast_dimensions)
     shape = canonical_shape("broadcast_in_dim", shape)
     dims = canonical_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
         return operand
+    if list(dims) != sorted(dims) and len(set(dims)) == len(dims):
+        order = sorted(range(len(dims)), key=dims.__getitem__)
+        operand, dims = transpose(operand, order), tuple(sorted(dims))
     return bind(broadcast_in_dim_p, operand, shape=shape, broadcast_dimensions=dims)
 
 
 @moving
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given sizes."""
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcast, operand, sizes)
     sizes = canonical_shape("broadcast", sizes)
     shape = aval_of(operand).shape
     n = len(sizes)
@@ -290,6 +298,8 @@ def reshape(
     TypeError
         Where the number of elements differs.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, reshape, operand, new_sizes, dimensions)
     sizes = canonical_shape("reshape", new_sizes)
     dims = None
     if dimensions is not None:
@@ -491,6 +501,8 @@ def broadcasted_iota(
     ValueError
         For an axis that the shape does not have.
     """
+    if out_sharding is not None:
+        return cut_as(out_sharding, broadcasted_iota, dtype, shape, dimension)
     return bind(
         iota_p,
         dtype=canonicalize_dtype(dtype),

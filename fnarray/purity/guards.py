@@ -119,6 +119,13 @@ class Guards:
             if _now(kind, holder, name, value) is not value
         ]
 
+    def entries(self) -> list[tuple[str, Any, str, Any]]:
+        """Return what is guarded: kind, holder, name, and what the name is bound to."""
+        return [
+            (kind, holder.ref() if isinstance(holder, _Weak) else holder, name, value)
+            for (kind, _, name), (holder, value) in self._entries.items()
+        ]
+
     def _looked_up(self) -> bool:
         # The first time it is looked up, being cheaper than to compile; then compiled.
         if self.changed():

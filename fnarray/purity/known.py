@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from .rules import RULES
@@ -18,13 +20,35 @@ EFFECTS: Final[dict[str, str]] = {
 EFFECT_OBJECTS: Final = frozenset(rule.code for rule in RULES.values() if rule.on_sight)
 
 
+_found: dict[str, str] = {}
+
+
 def effect_of(ref: str) -> str:
     """Return the code of the rule that a use of the named object breaks, or ""."""
-    while ref:
-        if ref in EFFECTS:
-            return EFFECTS[ref]
-        ref = ref.rpartition(".")[0]
-    return ""
+    known = _found.get(ref)
+    if known is None:
+        name = ref
+        while name and name not in EFFECTS:
+            name = name.rpartition(".")[0]
+        known = _found[ref] = EFFECTS.get(name, "")
+    return known
+
+
+@contextmanager
+def declared(names: Iterable[str], code: str) -> Iterator[None]:
+    """Know further functions and packages to be impure, inside of a block."""
+    new = dict.fromkeys(set(names) - EFFECTS.keys(), code)
+    if not new:
+        yield
+        return
+    EFFECTS.update(new)
+    _found.clear()
+    try:
+        yield
+    finally:
+        for name in new:
+            del EFFECTS[name]
+        _found.clear()
 
 
 #: Kind of what a call returns, by qualified name.

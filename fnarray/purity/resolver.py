@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import collections
+import enum
 import functools
 import gc
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -48,8 +50,14 @@ def trusts() -> bool:
     return bool(trusted_packages)
 
 
+#: Calls of these give an object, and run no code of the user's.
+_REFERENCES = (weakref.ref, weakref.WeakMethod)
+
+
 class LiveResolver:
     """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
+
+    contexts: tuple[int, int] = (6, 40)
 
     def __init__(self) -> None:
         self.guards = Guards()
@@ -205,6 +213,10 @@ class LiveResolver:
 
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container holds now at a constant index; no code of the user's runs."""
+        if is_a(value.obj, enum.EnumMeta):
+            member = value.obj._member_map_.get(index) if type(index) is str else None
+            spelled = f"{value.name}[{index!r}]"
+            return None if member is None else self.describe(member, spelled, "attribute", True)
         parts = behind(value.obj)
         if type(parts) in _PLAIN:
             try:
@@ -252,6 +264,10 @@ class LiveResolver:
         """Return the value of a live object."""
         if is_a(obj, (staticmethod, classmethod)):
             obj = obj.__func__
+        if type(obj) in _REFERENCES and (target := obj()) is not None:
+            held = self.describe(target, f"{name}()", "attribute")
+            return Value("weak", OUTSIDE, name=name, obj=obj, holder=holder, constant=True,
+                         bound=held)  # fmt: skip
         keeps = is_a(obj, functools.cached_property)
         while (inner := wrapped_by(obj)) is not None:
             keeps = keeps or type(obj) is _CACHE

@@ -89,6 +89,8 @@ class Value:
         ``"global"``, ``"cell"``, ``"attribute"``, ``"default"``: from where it was read.
     constant
         Whether that place is declared constant: CAPITALS, ``Final``, a trusted package.
+    home
+        What binds the place it was read from, where a resolver has it at hand: a class, a module.
     guarded
         Whether what it holds, all the way down, is compared at each call: it may be read.
     keeps
@@ -109,6 +111,7 @@ class Value:
         "function",
         "guarded",
         "holder",
+        "home",
         "keeps",
         "kind",
         "level",
@@ -133,6 +136,7 @@ class Value:
         bound: Value | None = None,
         fields: dict[Any, Value] | None = None,
         holder: str = "",
+        home: Any = None,
         constant: bool = False,
         guarded: bool = False,
         keeps: bool = False,
@@ -150,6 +154,7 @@ class Value:
         self.bound = bound
         self.fields = fields
         self.holder = holder
+        self.home = home
         self.constant = constant
         self.guarded = guarded
         self.keeps = keeps
@@ -166,7 +171,7 @@ class Value:
         new.function, new.bound, new.fields = self.function, self.bound, self.fields
         new.holder, new.constant, new.guarded = self.holder, self.constant, self.guarded
         new.rebound, new.origin, new.others = self.rebound, self.origin, self.others
-        new.keeps = self.keeps
+        new.keeps, new.home = self.keeps, self.home
         for slot, value in changes.items():
             setattr(new, slot, value)
         return new
@@ -223,7 +228,13 @@ def numbered(values: Iterable[Value]) -> Fields:
 
 
 class Resolver(Protocol):
-    """What the engine asks of a front end; None always means "nobody knows"."""
+    """What the engine asks of a front end; None always means "nobody knows".
+
+    ``contexts`` says how often one function is entered with different arguments: with local ones,
+    which can do no harm that was not seen before, and with others.
+    """
+
+    contexts: tuple[int, int]
 
     def lookup(self, function: Function, name: str) -> Value | None:
         """Return what a global, builtin or outer variable of `function` is bound to."""

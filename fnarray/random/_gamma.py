@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..config import config, threefry_partitionable
+from ..config import PRNGImpl, config, default_prng_impl, threefry_partitionable
 from ..core import hooks
 from ..core.array import Array
 from ..core.avals import ShapedArray
@@ -22,9 +22,10 @@ from ..core.trace import bind, no_trace, trace_graph
 from ..ops.kit.calls import broadcast
 from ..ops.kit.registry import register
 from ..ops.kit.rules import NOT_LINEAR, one_more_axis, partials
-from ..ops.random_bits import check_keys, random_split, without_order
+from ..ops.random_bits import check_keys
 from ..ops.shape import reshape
 from ._args import Shape, arguments, dtype_of, shape_of
+from ._generators import GENERATORS, random_split
 from ._keys import sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
@@ -86,33 +87,33 @@ def _one(key: Any, alpha: Array, log_space: bool) -> Array:
 
 @lru_cache(maxsize=256)
 def _graph(
-    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool
+    keys: ShapedArray, alpha: ShapedArray, log_space: bool, partitionable: bool, impl: PRNGImpl
 ) -> ClosedGraph:
     """Return the program that draws one number after the other, each from a key of its own."""
 
     def draw(keys: Array, alpha: Array) -> tuple[Array]:
         each = random_split(keys, (prod(alpha.shape[keys.ndim - 1 :]),))
-        xs = reshape(each, (alpha.size, 2)), reshape(alpha, (alpha.size,))
+        xs = reshape(each, (alpha.size, keys.shape[-1])), reshape(alpha, (alpha.size,))
         out = lax.map(lambda x: _one(x[0], x[1], log_space), xs)
         return (reshape(out, alpha.shape),)
 
-    with no_trace(), threefry_partitionable(partitionable):
+    with no_trace(), threefry_partitionable(partitionable), default_prng_impl(impl):
         return trace_graph(draw, (keys, alpha), "random_gamma")
 
 
-def _aval(keys: ShapedArray, alpha: ShapedArray, **params: bool) -> ShapedArray:
-    check_keys("random_gamma", keys)
+def _aval(keys: ShapedArray, alpha: ShapedArray, *, impl: str, **_: bool) -> ShapedArray:
+    check_keys("random_gamma", keys, GENERATORS[impl].words)
     return alpha
 
 
-def _eval(keys: np.ndarray, alpha: np.ndarray, **params: bool) -> np.ndarray:
+def _eval(keys: np.ndarray, alpha: np.ndarray, **params: Any) -> np.ndarray:
     if not alpha.size:
         return alpha
     graph = _graph(*(ShapedArray(x.shape, x.dtype) for x in (keys, alpha)), **params)
     return hooks.compiled_call(graph, (keys, alpha))[0]
 
 
-def _tangent(g: Any, x: Array, keys: Any, alpha: Array, *, log_space: bool, **_: bool) -> Array:
+def _tangent(g: Any, x: Array, keys: Any, alpha: Array, *, log_space: bool, **_: Any) -> Array:
     """Follow a sample, or its logarithm, at a fixed place of the distribution."""
     if not log_space:
         return g * lax.random_gamma_grad(alpha, x)
@@ -127,7 +128,7 @@ random_gamma_p = register(
         aval=_aval,
         eval=_eval,
         form=lambda ins, outs, **params: Inline(_graph(*ins, **params)),
-        print_params=without_order,
+        print_params=lambda params: {"log_space": params["log_space"]},
         jvp=partials(None, _tangent),
         transpose=NOT_LINEAR,
         batch=one_more_axis(),
@@ -139,8 +140,14 @@ def _gammas(name: str, key: Any, a: Any, shape: Any, dtype: Any, log_space: bool
     dtype = dtype_of(name, dtype)
     shape = shape_of(name, shape, a)
     a = broadcast(lax.convert_element_type(a, dtype), shape)
-    ordered = config.threefry_partitionable
-    return bind(random_gamma_p, key, a, log_space=log_space, partitionable=ordered)
+    return bind(
+        random_gamma_p,
+        key,
+        a,
+        log_space=log_space,
+        partitionable=config.threefry_partitionable,
+        impl=config.default_prng_impl,
+    )
 
 
 @sampler

@@ -3,80 +3,96 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, Final, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..config import config
+from ..config import config, default_prng_impl
 from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
+from ..core.hooks import cut_as
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
-from ..ops.random_bits import check_keys, random_fold_in, random_seed, random_split
+from ..ops.random_bits import check_keys
+from ._generators import DEFAULT, GENERATORS
 
-IMPLEMENTATIONS: Final = ("threefry2x32",)
+R = TypeVar("R")
 
 
 class KeyTy(ExtendedDType):
-    """Dtype of keys: ``key<fry>``, two uint32 words of Threefry."""
+    """Dtype of the keys of a generator, such as ``key<fry>`` of Threefry-2x32."""
 
-    __slots__ = ()
+    __slots__ = ("impl",)
     type = prng_key
-    name = "key<fry>"
-    itemsize = 8
+
+    def __init__(self, impl: str):
+        self.impl = impl
+
+    @property
+    def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride] - a class's there
+        """As it is printed."""
+        return f"key<{GENERATORS[self.impl].tag}>"
+
+    @property
+    def itemsize(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] - the same
+        """Bytes of a key."""
+        return 4 * GENERATORS[self.impl].words
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is KeyTy
+        return isinstance(other, KeyTy) and other.impl == self.impl
 
     def __hash__(self) -> int:
-        return hash(KeyTy)
+        return hash((KeyTy, self.impl))
 
     def __repr__(self) -> str:
         return self.name
 
 
-KEY: Final = KeyTy()
-
-
 @register_pytree_node_class
 class PRNGKeyArray(Overlay):
-    """An array of random keys over a uint32 array with a last axis of two words.
+    """An array of random keys over a uint32 array whose last axis is the words of a key.
 
     As a pytree it is a node with that array as its leaf, which is what ``jit``, ``vmap`` and
     loops see. Keys are no numbers: they can be indexed, reshaped, compared, and drawn from.
+
+    Attributes
+    ----------
+    impl : str
+        Name of the generator they are for.
     """
 
-    __slots__ = ()
+    __slots__ = ("impl",)
 
-    def __init__(self, key_data: Any):
-        check_keys("PRNGKeyArray", key_data)
+    def __init__(self, key_data: Any, impl: str = DEFAULT):
+        check_keys("PRNGKeyArray", key_data, GENERATORS[impl].words)
         self._base = jnp.asarray(key_data)
+        self.impl = impl
 
-    def tree_flatten(self) -> tuple[tuple[Any], None]:
-        """Return the words, and no metadata."""
-        return (self._base,), None
+    def tree_flatten(self) -> tuple[tuple[Any], str]:
+        """Return the words, and the name of the generator."""
+        return (self._base,), self.impl
 
     @classmethod
-    def tree_unflatten(cls, metadata: None, children: Sequence[Any]) -> Any:
+    def tree_unflatten(cls, metadata: str, children: Sequence[Any]) -> Any:
         """Make keys of words; what else is put there is in the place of the keys."""
         (words,) = children
         if isinstance(words, CustomVJPPrimal):
-            return CustomVJPPrimal(wrap(words.value), words.perturbed)
+            return CustomVJPPrimal(wrap(words.value, metadata), words.perturbed)
         if not isinstance(words, Array | np.ndarray | ShapeDtypeStruct | ShapedArray):
             return words
-        return wrap(words)
+        return wrap(words, metadata)
 
-    @classmethod
-    def of(cls, words: Any) -> PRNGKeyArray:
-        """Return the keys of words."""
-        return wrap(words)
+    def over(self, words: Any) -> PRNGKeyArray:
+        """Return keys of the same generator over other words."""
+        return wrap(words, self.impl)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,8 +101,8 @@ class PRNGKeyArray(Overlay):
 
     @property
     def dtype(self) -> KeyTy:  # pyright: ignore[reportIncompatibleMethodOverride] - of no NumPy dtype
-        """``key<fry>``."""
-        return KEY
+        """Of the generator, such as ``key<fry>``."""
+        return KeyTy(self.impl)
 
     @property
     def weak_type(self) -> bool:
@@ -101,12 +117,12 @@ class PRNGKeyArray(Overlay):
     @property
     def size(self) -> int:
         """Number of keys."""
-        return self._base.size // 2
+        return self._base.size // self.words
 
     @property
     def itemsize(self) -> int:
         """Bytes of one key."""
-        return KEY.itemsize
+        return 4 * self.words
 
     @property
     def nbytes(self) -> int:
@@ -117,11 +133,14 @@ class PRNGKeyArray(Overlay):
     def aval(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - there is none
         """Keys have no aval of their own: whatever asks wants a number."""
         raise TypeError(
-            f"expected a number or an array of numbers, got random keys (dtype {KEY.name}, shape "
-            f"{self.shape}). Use random.key_data(key) for the words."
+            f"expected a number or an array of numbers, got random keys (dtype "
+            f"{self.dtype.name}, shape {self.shape}). Use random.key_data(key) for the words."
         )
 
-    where_from = __array__ = lambda self, *args, **kwargs: self.aval
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.aval
+
+    where_from = __array__
 
     def __len__(self) -> int:
         if not self.shape:
@@ -134,7 +153,7 @@ class PRNGKeyArray(Overlay):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> PRNGKeyArray:
-        return wrap(self._base[self._index(index)])
+        return self.over(self._base[self._index(index)])
 
     def _index(self, index: Any) -> tuple[Any, ...]:
         """Return the index of the words for an index of keys."""
@@ -149,15 +168,15 @@ class PRNGKeyArray(Overlay):
         return (*index, slice(None)) if len(boxed) < len(index) else index
 
     @property
-    def at(self) -> _At:
+    def at(self) -> _At:  # pyright: ignore
         """``keys.at[index].set(others)`` returns keys with some replaced."""
         return _At(self)
 
     def __eq__(self, other: object) -> Any:
-        return jnp.all(jnp.equal(self._base, _compared(other)), -1)
+        return jnp.all(jnp.equal(self._base, _compared(other, self)), -1)
 
     def __ne__(self, other: object) -> Any:
-        return jnp.any(jnp.not_equal(self._base, _compared(other)), -1)
+        return jnp.any(jnp.not_equal(self._base, _compared(other, self)), -1)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -165,7 +184,7 @@ class PRNGKeyArray(Overlay):
         raise TypeError("key array cannot be converted to boolean.")
 
     def __repr__(self) -> str:
-        return f"Array({self.shape}, dtype={KEY.name}) overlaying:\n{self._base}"
+        return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._base}"
 
     __str__ = __repr__
 
@@ -173,27 +192,27 @@ class PRNGKeyArray(Overlay):
         return format(str(self), spec)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return wrap, (self._base,)
+        return wrap, (self._base, self.impl)
 
-    def reshape(self, *shape: Any, order: str = "C") -> PRNGKeyArray:
+    def reshape(self, *shape: Any, order: str = "C") -> PRNGKeyArray:  # pyright: ignore
         """Keys in another shape; one size may be -1."""
         sizes = cast("Any", shape[0]) if len(shape) == 1 and np.iterable(shape[0]) else shape
         if order != "C":
             raise ValueError(f"reshape of keys: order must be 'C', got {order!r}.")
         known = np.empty(self.shape, np.bool_).reshape(sizes).shape
-        return wrap(lax.reshape(self._base, (*known, 2)))
+        return self.over(lax.reshape(self._base, (*known, self.words)))
 
-    def flatten(self, order: str = "C") -> PRNGKeyArray:
+    def flatten(self, order: str = "C") -> PRNGKeyArray:  # pyright: ignore
         """Keys along one axis."""
         return self.reshape(-1, order=order)
 
-    ravel = flatten
+    ravel = flatten  # pyright: ignore[reportAssignmentType]
 
     def transpose(self, *axes: Any) -> PRNGKeyArray:
         """Keys with their axes permuted, or reversed where no order is given."""
         axes = cast("Any", axes[0]) if len(axes) == 1 and np.iterable(axes[0]) else axes
         order = tuple(operator.index(a) % self.ndim for a in axes) or range(self.ndim)[::-1]
-        return wrap(lax.transpose(self._base, (*order, self.ndim)))
+        return self.over(lax.transpose(self._base, (*order, self.ndim)))
 
     @property
     def T(self) -> PRNGKeyArray:
@@ -211,16 +230,16 @@ class PRNGKeyArray(Overlay):
         if axis is None:
             axis = [i for i, n in enumerate(self.shape) if n == 1]
         axes = axis if np.iterable(axis) else (axis,)
-        return wrap(lax.squeeze(self._base, [operator.index(a) % self.ndim for a in axes]))
+        return self.over(lax.squeeze(self._base, [operator.index(a) % self.ndim for a in axes]))
 
-    def take(self, indices: Any, axis: int | None = None) -> PRNGKeyArray:
+    def take(self, indices: Any, axis: int | None = None) -> PRNGKeyArray:  # pyright: ignore
         """Keys at indices along an axis, or of the flattened keys."""
         keys = self.flatten() if axis is None else self
-        return wrap(jnp.take(keys._base, indices, axis=operator.index(axis or 0) % keys.ndim))
+        return self.over(jnp.take(keys._base, indices, axis=operator.index(axis or 0) % keys.ndim))
 
-    def copy(self) -> PRNGKeyArray:
+    def copy(self) -> PRNGKeyArray:  # pyright: ignore
         """Equal keys in memory of their own."""
-        return wrap(lax.copy(self._base))
+        return self.over(lax.copy(self._base))
 
     __copy__ = copy
 
@@ -235,8 +254,8 @@ class PRNGKeyArray(Overlay):
 def _refusing(name: str) -> Callable[..., Any]:
     def refuse(self: PRNGKeyArray, *others: Any) -> Any:
         raise TypeError(
-            f"{name} does not accept dtype {KEY.name}: random keys are no numbers. Draw from them "
-            "(random.bits, random.normal, ...), or use random.key_data(key) for the words."
+            f"{name} does not accept dtype {self.dtype.name}: random keys are no numbers. Draw "
+            "from them (random.bits, ...), or use random.key_data(key) for the words."
         )
 
     return refuse
@@ -265,35 +284,40 @@ class _At:
 
     def get(self) -> PRNGKeyArray:
         """Return the keys at the index."""
-        return wrap(self.keys._base[self.index])
+        return self.keys.over(self.keys._base[self.index])
 
     def set(self, keys: PRNGKeyArray) -> PRNGKeyArray:
         """Return all keys, with those at the index replaced."""
-        return wrap(self.keys._base.at[self.index].set(_compared(keys)))
+        return self.keys.over(self.keys._base.at[self.index].set(_compared(keys, self.keys)))
 
 
 def _is_mask(index: Any) -> bool:
     return getattr(index, "dtype", None) == np.bool_
 
 
-def _compared(other: object) -> Any:
+def _compared(other: object, like: PRNGKeyArray) -> Any:
     if isinstance(other, PRNGKeyArray):
-        return other._base
+        if other.impl == like.impl:
+            return other._base
+        raise TypeError(
+            f"random keys combine only with keys of their generator: {like.impl!r} and "
+            f"{other.impl!r} do not."
+        )
     raise TypeError(
         f"random keys combine only with random keys, got {type(other).__name__}. "
         "Use random.key_data(key) for the words."
     )
 
 
-def wrap(words: Any) -> PRNGKeyArray:
+def wrap(words: Any, impl: str) -> PRNGKeyArray:
     """Make keys of an array of words that is known to be one."""
     keys = object.__new__(PRNGKeyArray)
-    keys._base = words
+    keys._base, keys.impl = words, impl
     return keys
 
 
 def check_impl(spec: Any) -> str:
-    """Return the name of a generator; there is one.
+    """Return the name of a generator, by default the one that is set.
 
     Raises
     ------
@@ -305,13 +329,13 @@ def check_impl(spec: Any) -> str:
     if spec is None:
         return config.default_prng_impl
     if isinstance(spec, KeyTy):
-        return IMPLEMENTATIONS[0]
+        return spec.impl
     if not isinstance(spec, str):
         raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
-    if spec not in IMPLEMENTATIONS:
+    if spec not in GENERATORS:
         raise ValueError(
             f'unrecognized PRNG implementation "{spec}". Did you mean one of: '
-            f"{', '.join(map(repr, IMPLEMENTATIONS))}?"
+            f"{', '.join(map(repr, GENERATORS))}?"
         )
     return spec
 
@@ -322,8 +346,8 @@ def _one_of(impl: Any, dtype: Any, where: str) -> str:
     return check_impl(dtype if impl is None else impl)
 
 
-def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
-    """Return the words of a key, typed or legacy.
+def words_of(name: str, key: Any, *, batched: bool = False) -> tuple[Any, str]:
+    """Return the words of a key, typed or legacy, and the generator they are for.
 
     Raises
     ------
@@ -333,9 +357,12 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
         For several keys, unless ``batched``.
     """
     if isinstance(key, PRNGKeyArray):
-        words = key._base
+        words, impl = key._base, key.impl
     elif isinstance(key, Array | np.ndarray | np.generic | int | float | complex):
-        check_keys(f"random.{name}", key)
+        impl = config.default_prng_impl
+        check_keys(f"random.{name}", key, GENERATORS[impl].words)
+        if config.legacy_prng_key != "allow":
+            _legacy(name)
         words = cast("Any", key)
     else:
         raise TypeError(
@@ -347,19 +374,36 @@ def words_of(name: str, key: Any, *, batched: bool = False) -> Any:
             f"{name} accepts a single key, but was given a key array of shape {shape} != (). "
             "Use fnarray.vmap for batching."
         )
-    return words
+    return words, impl
 
 
-def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
+def _legacy(name: str) -> None:
+    """Warn of, or refuse, a key without a type, as configured."""
+    text = (
+        f"random.{name}: Legacy uint32 key array passed as key to a random function. Make keys by "
+        'random.key(seed); or config.update("legacy_prng_key", "allow").'
+    )
+    if config.legacy_prng_key == "error":
+        raise ValueError(text)
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def sampler(body: Callable[..., R]) -> Callable[..., R]:
     """Make a random function of one that takes the words of a checked key.
 
-    The face also takes ``out_sharding``, for compatibility: arrays live on one device.
+    The face also takes ``out_sharding``: how the draws are cut over the devices of a mesh.
     """
     name = body.__name__
 
     @wraps(body)
-    def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        return body(words_of(name, key), *args, **kwargs)
+    def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> R:
+        if out_sharding is not None:
+            return cut_as(out_sharding, face, key, *args, **kwargs)
+        words, impl = words_of(name, key)
+        if impl == config.default_prng_impl:
+            return body(words, *args, **kwargs)
+        with default_prng_impl(cast("Any", impl)):  # which is what bare words are for
+            return body(words, *args, **kwargs)
 
     shown = signature(body)
     extra = Parameter("out_sharding", Parameter.KEYWORD_ONLY, default=None)
@@ -372,7 +416,7 @@ def sampler(body: Callable[..., Any]) -> Callable[..., Any]:
 # --- making keys --------------------------------------------------------------------------------
 
 
-def _seeded(name: str, seed: Any) -> Any:
+def _seeded(name: str, seed: Any, impl: str) -> Any:
     if isinstance(seed, PRNGKeyArray):
         raise TypeError(f"random.{name} accepts a scalar seed, but was given a PRNG key.")
     if isinstance(seed, int):
@@ -386,7 +430,7 @@ def _seeded(name: str, seed: Any) -> Any:
         )
     if not is_integer(aval.dtype):
         raise TypeError(f"random.{name}: a seed must be an integer, got {aval.str_short()}.")
-    return random_seed(jnp.asarray(seed))
+    return GENERATORS[impl].seed(jnp.asarray(seed))
 
 
 def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
@@ -396,12 +440,13 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
     ----------
     seed : int or integer scalar
     impl, dtype : str or key dtype, optional
-        Name of the generator, ``"threefry2x32"``; only one of the two.
+        Name of the generator, ``"threefry2x32"`` unless configured, ``"threefry4x32"``,
+        ``"philox2x32"``, ``"philox4x32"``, ``"rbg"`` or ``"unsafe_rbg"``; only one of the two.
 
     Returns
     -------
     PRNGKeyArray
-        Of shape ``()`` and dtype ``key<fry>``.
+        Of shape ``()`` and a dtype such as ``key<fry>``.
 
     Raises
     ------
@@ -412,18 +457,22 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
     OverflowError
         The seed does not fit into 64 bits.
     """
-    _one_of(impl, dtype, "key")
-    return wrap(_seeded("key", seed))
+    impl = _one_of(impl, dtype, "key")
+    return wrap(_seeded("key", seed, impl), impl)
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
-    """Make a key without its type: the uint32 array of two words. Errors as `key`."""
-    check_impl(impl)
-    return _seeded("PRNGKey", seed)
+    """Make a key without its type, the uint32 array of its words, unless configured otherwise.
+
+    See `key`, and the setting ``enable_custom_prng``.
+    """
+    impl = check_impl(impl)
+    words = _seeded("PRNGKey", seed, impl)
+    return wrap(words, impl) if config.enable_custom_prng else words
 
 
 def _returned(like: Any, words: Any) -> Any:
-    return wrap(words) if isinstance(like, PRNGKeyArray) else words
+    return like.over(words) if isinstance(like, PRNGKeyArray) else words
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Any:
@@ -438,7 +487,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     Returns
     -------
     keys
-        Typed if ``key`` is; a uint32 array of shape ``(num, 2)`` if it is a legacy key.
+        Typed if ``key`` is; a uint32 array of words if it is a legacy key.
 
     Raises
     ------
@@ -447,11 +496,11 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Any:
     ValueError
         ``key`` is several keys, or ``num`` is negative.
     """
-    words = words_of("split", key)
+    words, impl = words_of("split", key)
     shape = tuple(map(operator.index, num if np.iterable(num) else (num,)))
     if any(n < 0 for n in shape):
         raise ValueError(f"random.split: num must not be negative, got {num}.")
-    return _returned(key, random_split(words, shape))
+    return _returned(key, GENERATORS[impl].split(words, shape))
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -470,7 +519,7 @@ def fold_in(key: Any, data: Any) -> Any:
     OverflowError
         ``data`` is a Python integer that does not fit into 32 bits without sign.
     """
-    words = words_of("fold_in", key)
+    words, impl = words_of("fold_in", key)
     if isinstance(data, int):
         if not 0 <= data < 1 << 32:
             raise OverflowError(f"Python integer {data} out of bounds for uint32")
@@ -481,20 +530,21 @@ def fold_in(key: Any, data: Any) -> Any:
             f"random.fold_in accepts a scalar, but was given an array of shape {aval.shape} != (). "
             "Use fnarray.vmap for batching."
         )
-    return _returned(key, random_fold_in(words, lax.convert_element_type(data, uint32)))
+    data = lax.convert_element_type(data, uint32)
+    return _returned(key, GENERATORS[impl].fold_in(words, data))
 
 
 def clone(key: Any) -> Any:
     """Return an equal key, to say that using it a second time is meant."""
-    return wrap(key._base) if isinstance(key, PRNGKeyArray) else jnp.asarray(key)
+    return key.over(key._base) if isinstance(key, PRNGKeyArray) else jnp.asarray(key)
 
 
 # --- reading keys -------------------------------------------------------------------------------
 
 
 def key_data(keys: Any) -> Array:
-    """Return the words of keys: uint32, with a last axis of size 2."""
-    return jnp.asarray(words_of("key_data", keys, batched=True))
+    """Return the words of keys: uint32, in a last axis."""
+    return jnp.asarray(words_of("key_data", keys, batched=True)[0])
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> PRNGKeyArray:
@@ -502,7 +552,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
 
     Parameters
     ----------
-    key_bits_array : uint32 array (..., 2)
+    key_bits_array : uint32 array (..., words)
     impl, dtype : str or key dtype, optional
         As in `key`.
 
@@ -511,17 +561,14 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     TypeError
         The array has another dtype or shape.
     """
-    _one_of(impl, dtype, "wrap_key_data")
-    return PRNGKeyArray(key_bits_array)
+    return PRNGKeyArray(key_bits_array, _one_of(impl, dtype, "wrap_key_data"))
 
 
 def key_impl(keys: Any) -> str:
     """Return the name of the generator that keys are for."""
-    words_of("key_impl", keys, batched=True)
-    return IMPLEMENTATIONS[0]
+    return words_of("key_impl", keys, batched=True)[1]
 
 
 def key_dtype(impl: Any = None) -> KeyTy:
     """Return the dtype of keys of a generator."""
-    check_impl(impl)
-    return KEY
+    return KeyTy(check_impl(impl))

@@ -13,8 +13,8 @@ from ..core.dtypes import is_integer, to_inexact
 from ..core.trace import Tracer
 from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array, canonical_axis, canonical_shape
-from ..ops.random_bits import random_bits
 from ._args import Shape, check_shape
+from ._generators import random_bits
 from ._keys import sampler
 from ._transformed import gumbel
 from ._uniform import randint, subkeys, uniform

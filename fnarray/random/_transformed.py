@@ -13,9 +13,9 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import finfo, float32, to_inexact, uint32
 from ..ops.kit.calls import broadcast
 from ..ops.kit.canonical import canonical_shape
-from ..ops.random_bits import random_bits
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, arguments, dtype_of, shape_of
+from ._generators import random_bits
 from ._keys import sampler
 from ._uniform import both, normal, rademacher, subkeys, uniform_floats
 

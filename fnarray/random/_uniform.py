@@ -23,10 +23,11 @@ from ..core.dtypes import (
 from ..errors import ShapeError
 from ..ops.kit.calls import broadcast
 from ..ops.kit.canonical import as_array, canonical_shape
-from ..ops.random_bits import UINT, random_bits, random_split
+from ..ops.random_bits import UINT
 from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank
 from ._args import Shape, check_shape, dtype_of, shape_of
+from ._generators import random_bits, random_split
 from ._keys import sampler
 
 __all__ = ["bernoulli", "bits", "normal", "rademacher", "randint", "uniform"]

@@ -14,6 +14,7 @@ import numpy as np
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph
+from ..core.hooks import span
 from ..core.keep import remembered
 from ..core.primitive import Primitive
 from ..core.trace import bind, trace_graph
@@ -42,7 +43,8 @@ class GpuArray(ArrayElsewhere):
 
     def on_host(self) -> ArrayImpl:
         """Return the same elements in the host's memory."""
-        return ArrayImpl(self._there.on_host(), self.aval)
+        with span("transfer", f"{self.place} to host"):
+            return ArrayImpl(self._there.on_host(), self.aval)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def put(x: Array, where: Device) -> GpuArray:
         if x.place == where:
             return x
         x = x.on_host()
-    return GpuArray(there.put(asarray(x)._data), x.aval)
+    with span("transfer", f"host to {where}"):
+        return GpuArray(there.put(asarray(x)._data), x.aval)
 
 
 def place_of(leaves: Iterable[Any], what: str) -> Device | None:
@@ -95,7 +98,7 @@ def place_of(leaves: Iterable[Any], what: str) -> Device | None:
     ValueError
         They lie on several devices.
     """
-    from .mesh import PlacedArray, sharding_of
+    from .placed import PlacedArray, sharding_of
 
     places = {x.place: k for k, x in enumerate(leaves) if type(x) is GpuArray}
     if not places:

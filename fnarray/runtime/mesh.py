@@ -1,33 +1,19 @@
-"""Meshes of devices, and which part of an array each device has.
-
-All devices share the host's memory, so a sharding moves nothing: it says which device works on
-which part.
-"""
+"""Meshes: devices on grids whose axes have names."""
 
 from __future__ import annotations
 
 import enum
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayImpl
-from ..core.avals import ShapedArray
-from ..core.frozen import frozen
+from ..config import config, override
+from ..core.source import user_source
 from .device import Device, Platform, devices, platform_of
-
-Index = tuple[slice, ...]
-
-
-class _Meshes(threading.local):
-    entered: tuple[Mesh, ...] = ()
-
-
-_meshes = _Meshes()
 
 
 class AxisType(enum.Enum):
@@ -64,7 +50,182 @@ def types_text(types: tuple[AxisType, ...]) -> str:
     return f"({', '.join(map(repr, types))}{',' * (len(types) == 1)})"
 
 
-class Mesh:
+class Grid:
+    """Axes with names, sizes and types: what meshes with devices and without have in common."""
+
+    __slots__ = ()
+
+    axis_names: tuple[Hashable, ...]
+    axis_types: tuple[AxisType, ...]
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """Sizes in order."""
+        raise NotImplementedError
+
+    @property
+    def platform(self) -> Platform | None:
+        """What runs programs on devices that are not of this process; None where they are."""
+        return None
+
+    @property
+    def shape(self) -> OrderedDict[Hashable, int]:
+        """Sizes by name."""
+        return OrderedDict(self.shape_tuple)
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
+        """Pairs of names and sizes."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def size(self) -> int:
+        """Number of devices."""
+        return prod(self.axis_sizes) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no axes."""
+        return not self.axis_names
+
+    def names_of(self, kind: AxisType) -> tuple[Hashable, ...]:
+        """Return the axes of a type."""
+        return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
+
+    @property
+    def auto_axes(self) -> tuple[Hashable, ...]:
+        """Axes of type Auto."""
+        return self.names_of(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Hashable, ...]:
+        """Axes of type Explicit."""
+        return self.names_of(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Hashable, ...]:
+        """Axes of type Manual."""
+        return self.names_of(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether there are axes, all of type Auto."""
+        return bool(self.axis_names) and self.auto_axes == self.axis_names
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether there are axes, all of type Explicit."""
+        return bool(self.axis_names) and self.explicit_axes == self.axis_names
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether there are axes, all of type Manual."""
+        return bool(self.axis_names) and self.manual_axes == self.axis_names
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether devices belong to several processes: they do not."""
+        return False
+
+    def types_changed(self, types: Any) -> tuple[AxisType, ...]:
+        """Return the types of the axes, some given anew by name."""
+        if unknown := set(types) - set(self.axis_names):
+            raise ValueError(f"{type(self).__name__}: no axes {unknown}, of {self.axis_names}.")
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(types.get(name, kind) for name, kind in pairs)
+
+    def __str__(self) -> str:
+        axes = ", ".join(f"{name!r}: {n}" for name, n in self.shape_tuple)
+        return f"{type(self).__name__}({axes or '()'}, axis_types={types_text(self.axis_types)})"
+
+    __repr__ = __str__
+
+
+class AbstractDevice:
+    """A kind of device, of which there need be none here."""
+
+    def __init__(self, device_kind: str, num_cores: int | None = None):
+        self.device_kind, self.num_cores = device_kind, num_cores
+
+    def _key(self) -> Any:
+        return self.device_kind, self.num_cores
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractDevice) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores})"
+
+
+class AbstractMesh(Grid):
+    """Names and sizes of a mesh, without devices.
+
+    Parameters
+    ----------
+    axis_sizes : sequence of int
+    axis_names : sequence of hashable
+    axis_types : sequence of AxisType, optional
+        ``Auto`` by default.
+    """
+
+    __slots__ = ("_sizes", "abstract_device", "axis_names", "axis_types")
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: Sequence[Hashable],
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
+    ):
+        sizes, names = tuple(axis_sizes), tuple(axis_names)
+        if len(sizes) != len(names) or len(set(names)) != len(names):
+            raise ValueError(
+                f"AbstractMesh: there must be a name for each axis, all different, got sizes "
+                f"{sizes} and names {names}."
+            )
+        self._sizes, self.axis_names = sizes, names
+        self.axis_types = types_of(axis_types, len(names))
+        self.abstract_device = abstract_device
+
+    @property
+    def axis_sizes(self) -> tuple[int, ...]:
+        """Sizes in order."""
+        return self._sizes
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh itself."""
+        return self
+
+    def update(
+        self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None
+    ) -> AbstractMesh:
+        """Return the mesh with some of its parts replaced."""
+        return AbstractMesh(
+            self._sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: dict[Hashable, AxisType]) -> AbstractMesh:
+        """Return the mesh with other types of some axes."""
+        return self.update(axis_types=self.types_changed(name_to_type))
+
+    def _key(self) -> Any:
+        return self._sizes, self.axis_names, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class Mesh(Grid):
     """Devices on a grid whose axes have names.
 
     Parameters
@@ -81,7 +242,7 @@ class Mesh:
         As many names as axes are needed, all different.
     """
 
-    __slots__ = ("axis_names", "axis_types", "devices")
+    __slots__ = ("_hash", "axis_names", "axis_types", "devices")
 
     def __init__(self, devices: Any, axis_names: Any, axis_types: Any = None):
         grid = np.array(devices, dtype=object)
@@ -94,13 +255,17 @@ class Mesh:
             )
         grid.flags.writeable = False
         self.devices = grid
-        self.axis_names: tuple[Hashable, ...] = names
+        self.axis_names = names
         self.axis_types = types_of(axis_types, len(names))
-
-    @property
-    def shape(self) -> OrderedDict[Hashable, int]:
-        """Sizes by name."""
-        return OrderedDict(zip(self.axis_names, self.devices.shape, strict=True))
+        if self.explicit_axes and self.platform:
+            raise ValueError(
+                f"Mesh: axes of workers are of type Auto, got {types_text(self.axis_types)}, at "
+                f"{user_source()}. Leave axis_types out: how arrays on workers are cut is no part "
+                "of their types."
+            )
+        self._hash = hash(self._key())
+        if names:
+            _latest[self.shape_tuple] = self
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:
@@ -113,9 +278,9 @@ class Mesh:
         return self.devices.size
 
     @property
-    def empty(self) -> bool:
-        """Whether it has no axes."""
-        return self.devices.ndim == 0
+    def platform(self) -> Platform | None:
+        """What runs programs on devices that are not of this process; None where they are."""
+        return platform_of(self.devices.flat)
 
     @property
     def local_devices(self) -> list[Device]:
@@ -123,51 +288,99 @@ class Mesh:
         return list(self.devices.flat)
 
     @property
+    def local_mesh(self) -> Mesh:
+        """The part of this process: all."""
+        return self
+
+    @property
     def device_ids(self) -> np.ndarray:
         """Numbers of the devices, on the same grid."""
         return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
 
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The same axes, without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """Return the mesh with some of its parts replaced."""
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
     def __enter__(self) -> Mesh:
-        _meshes.entered += (self,)
+        _entered.append(enter(self))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _meshes.entered = _meshes.entered[:-1]
-
-    @property
-    def platform(self) -> Platform | None:
-        """What runs programs on devices that are not of this process; None where they are."""
-        return platform_of(self.devices.flat)
+        leave(_entered.pop())
 
     def _key(self) -> Any:
         return self.axis_names, self.devices.shape, tuple(self.devices.flat), self.axis_types
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mesh) and self._key() == other._key()
+        return self is other or (isinstance(other, Mesh) and self._key() == other._key())
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return self._hash
 
     def __repr__(self) -> str:
-        axes = ", ".join(f"{name!r}: {n}" for name, n in self.shape.items())
-        return f"Mesh({axes}, axis_types={types_text(self.axis_types)})"
+        if self.empty:
+            return "Mesh(axis_sizes=(), axis_names=())"
+        return (
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+            f"axis_types={types_text(self.axis_types)})"
+        )
+
+
+#: The mesh made last of each shape: types know axes, and no devices.
+_latest: dict[tuple[tuple[Hashable, int], ...], Mesh] = {}
+
+
+class _Entered(threading.local):
+    """What undoes the meshes entered by ``with mesh:`` in a thread."""
+
+    def __init__(self) -> None:
+        self.before: list[Any] = []
+
+    def append(self, before: Any) -> None:
+        """Note how to leave."""
+        self.before.append(before)
+
+    def pop(self) -> Any:
+        """Return how to leave what was entered last."""
+        return self.before.pop()
+
+
+_entered = _Entered()
 
 
 def current_mesh() -> Mesh | None:
-    """Return the mesh entered last by ``with mesh:``, or None."""
-    return _meshes.entered[-1] if _meshes.entered else None
+    """Return the mesh about the program, or None."""
+    return config.mesh  # type: ignore[return-value]
 
 
-def enter(mesh: Mesh) -> tuple[Mesh, ...]:
-    """Make a mesh the current one; return those that were entered before."""
-    before = _meshes.entered
-    _meshes.entered = (*before, mesh)
-    return before
+def mesh_for(axes: Sequence[tuple[Hashable, int]]) -> Mesh:
+    """Return the mesh that a type's axes are of: the one about the program, or the latest."""
+    axes = tuple(axes)
+    mesh = current_mesh()
+    if mesh is not None and mesh.shape_tuple == axes:
+        return mesh
+    return _latest[axes]
 
 
-def leave(before: tuple[Mesh, ...]) -> None:
-    """Return to the meshes that were entered before."""
-    _meshes.entered = before
+def enter(mesh: Mesh) -> Any:
+    """Make a mesh the one about the program; return what `leave` takes."""
+    return override("mesh", mesh), override("abstract_mesh", None)
+
+
+def leave(before: Any) -> None:
+    """Return to the mesh that was about the program."""
+    mesh, abstract = before
+    override("mesh", mesh)
+    override("abstract_mesh", abstract)
 
 
 #: The mesh of no devices.
@@ -183,17 +396,29 @@ def make_mesh(
 ) -> Mesh:
     """Return a mesh of the first devices.
 
+    Parameters
+    ----------
+    axis_shapes : sequence of int
+    axis_names : sequence of str
+    axis_types : sequence of AxisType, optional
+        ``Explicit`` by default: how arrays are cut is part of their types. Those of workers are
+        of type ``Auto``.
+    devices : sequence of Device, optional
+
     Raises
     ------
     ValueError
         There are not that many.
     """
     pool = list(_all_devices() if devices is None else devices)
+    if axis_types is None:
+        axis_types = AxisType.Auto if platform_of(pool) else AxisType.Explicit
     count = prod(axis_shapes)
     if count > len(pool):
         raise ValueError(
-            f"make_mesh: number of devices {len(pool)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)}. Set FNARRAY_NUM_CPU_DEVICES or config.num_cpu_devices."
+            f"make_mesh: Number of devices {len(pool)} must be >= the product of mesh_shape "
+            f"{tuple(axis_shapes)}, at {user_source()}. Set FNARRAY_NUM_CPU_DEVICES or "
+            "config.num_cpu_devices."
         )
     return Mesh(
         np.array(pool[:count], dtype=object).reshape(tuple(axis_shapes)), axis_names, axis_types
@@ -201,280 +426,3 @@ def make_mesh(
 
 
 _all_devices = devices
-
-
-class PartitionSpec:
-    """Along which axes of a mesh each axis of an array is cut.
-
-    Parameters
-    ----------
-    *partitions : None, a name, or a tuple of names
-        For each axis of the array; those left out are not cut.
-    """
-
-    __slots__ = ("_partitions",)
-
-    def __init__(self, *partitions: Any):
-        self._partitions = tuple(tuple(p) if isinstance(p, list) else p for p in partitions)
-
-    def names(self) -> tuple[tuple[Hashable, ...], ...]:
-        """Return the mesh axes of each axis of the array."""
-        return tuple(
-            () if p is None else p if isinstance(p, tuple) else (p,) for p in self._partitions
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._partitions)
-
-    def __len__(self) -> int:
-        return len(self._partitions)
-
-    def __getitem__(self, k: int) -> Any:
-        return self._partitions[k]
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, PartitionSpec):
-            return self._partitions == other._partitions
-        return self._partitions == other if isinstance(other, tuple) else False
-
-    def __hash__(self) -> int:
-        return hash(self._partitions)
-
-    def __repr__(self) -> str:
-        return f"PartitionSpec{self._partitions!r}"
-
-
-P = PartitionSpec
-
-
-class Sharding:
-    """Which part of an array each of some devices has; base of the two kinds."""
-
-    __slots__ = ()
-
-    @property
-    def device_set(self) -> set[Device]:
-        """The devices."""
-        return set(self._assignment())
-
-    @property
-    def addressable_devices(self) -> set[Device]:
-        """The devices of this process: all."""
-        return self.device_set
-
-    @property
-    def num_devices(self) -> int:
-        """How many devices there are."""
-        return len(self._assignment())
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether all devices belong to this process: they do."""
-        return True
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        """Whether each device has the whole array."""
-        return True
-
-    @property
-    def memory_kind(self) -> str:
-        """Where the memory is."""
-        return "device"
-
-    def _assignment(self) -> list[Device]:
-        return []
-
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of one device's part of an array."""
-        return tuple(global_shape)
-
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        """Return the part of an array that each device has."""
-        return {d: (slice(None),) * len(global_shape) for d in self._assignment()}
-
-    addressable_devices_indices_map = devices_indices_map
-
-
-@frozen
-class SingleDeviceSharding(Sharding):
-    """All of an array on one device."""
-
-    _device: Device
-
-    def _assignment(self) -> list[Device]:
-        return [self._device]
-
-    def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"
-
-
-@frozen
-class NamedSharding(Sharding):
-    """An array cut along the axes of a mesh.
-
-    Parameters
-    ----------
-    mesh : Mesh
-    spec : PartitionSpec
-
-    Raises
-    ------
-    ValueError
-        The spec names an axis that the mesh does not have, or one twice.
-    """
-
-    mesh: Mesh
-    spec: PartitionSpec
-
-    def __post_init__(self) -> None:
-        check_spec(self.mesh, self.spec)
-
-    def _assignment(self) -> list[Device]:
-        return list(self.mesh.devices.flat)
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        """Whether each device has the whole array."""
-        shape = self.mesh.shape
-        return all(shape[n] == 1 for names in self.spec.names() for n in names)
-
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of one device's part of an array."""
-        return block_shape(tuple(global_shape), self.mesh, self.spec, "NamedSharding")
-
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
-        """Return the part of an array that each device has."""
-        block = self.shard_shape(global_shape)
-        sizes = self.mesh.shape
-        found = {}
-        for at in np.ndindex(self.mesh.devices.shape):
-            place = dict(zip(self.mesh.axis_names, at, strict=True))
-            index = [slice(None)] * len(block)
-            for axis, names in enumerate(self.spec.names()):
-                k = 0
-                for name in names:
-                    k = k * sizes[name] + place[name]
-                if names:
-                    index[axis] = slice(k * block[axis], (k + 1) * block[axis])
-            found[self.mesh.devices[at]] = tuple(index)
-        return found
-
-    addressable_devices_indices_map = devices_indices_map
-
-    def __repr__(self) -> str:
-        return f"NamedSharding(mesh={self.mesh!r}, spec={self.spec!r}, memory_kind=device)"
-
-
-def check_spec(mesh: Mesh, spec: Any, what: str = "NamedSharding") -> None:
-    """Raise unless a spec names axes of a mesh, each once."""
-    if not isinstance(spec, PartitionSpec):
-        raise TypeError(f"{what}: expected a PartitionSpec, got {spec!r} of type {type(spec)}.")
-    named = [n for names in spec.names() for n in names]
-    for name in named:
-        if name not in mesh.axis_names:
-            raise ValueError(
-                f"{what}: resource axis {name!r} of {spec} is not found in the mesh, whose axes "
-                f"are {mesh.axis_names}."
-            )
-    if len(set(named)) != len(named):
-        raise ValueError(f"{what}: a mesh axis is named more than once in {spec}.")
-
-
-def block_shape(
-    shape: tuple[int, ...], mesh: Mesh, spec: PartitionSpec, what: str
-) -> tuple[int, ...]:
-    """Return the shape of one device's block; raise `ValueError` for one that does not divide."""
-    sizes = mesh.shape
-    if len(spec) > len(shape):
-        raise ValueError(
-            f"{what}: {spec} is for arrays of rank at least {len(spec)}, but got one of shape "
-            f"{shape}."
-        )
-    out = list(shape)
-    for axis, names in enumerate(spec.names()):
-        parts = prod(sizes[n] for n in names)
-        if shape[axis] % parts:
-            raise ValueError(
-                f"{what}: {spec} implies that array axis {axis} is partitioned {parts} times, but "
-                f"the dimension size is {shape[axis]} (full shape: {shape}), which is not a "
-                "multiple."
-            )
-        out[axis] //= parts
-    return tuple(out)
-
-
-# ---- arrays with a sharding ----------------------------------------------------------------------
-
-
-class PlacedArray(ArrayImpl):
-    """An array of which it is said where it is."""
-
-    __slots__ = ("placement",)
-
-    def __init__(self, data: np.ndarray, aval: ShapedArray, placement: Sharding):
-        super().__init__(data, aval)
-        self.placement = placement
-
-
-@frozen(eq=False)
-class Shard:
-    """One device's part of an array.
-
-    Attributes
-    ----------
-    device : Device
-    index : tuple of slice
-        Which part it is.
-    replica_id : int
-        Which of the devices that have this part.
-    data : Array
-    """
-
-    device: Device
-    index: Index
-    replica_id: int
-    data: Any
-
-    def __repr__(self) -> str:
-        return (
-            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
-            f"data={self.data})"
-        )
-
-
-def sharding_of(x: Any) -> Sharding:
-    """Return where an array is."""
-    if (placement := getattr(x, "placement", None)) is not None:
-        return placement
-    return SingleDeviceSharding(getattr(x, "place", None) or devices()[0])
-
-
-def shards_of(x: Any) -> list[Shard]:
-    """Return the parts of an array, by device."""
-    if (own := getattr(x, "shards", None)) is not None:  # of an array that is elsewhere
-        return own()
-    out, seen = [], {}
-    for device, index in sharding_of(x).devices_indices_map(x.shape).items():
-        key = tuple((s.start, s.stop) for s in index)
-        seen[key] = replica = seen.get(key, -1) + 1
-        data = np.ascontiguousarray(x._data[index]).reshape(x._data[index].shape)
-        part = PlacedArray(data, x.aval.update(shape=data.shape), SingleDeviceSharding(device))
-        out.append(Shard(device, index, replica, part))
-    return out
-
-
-def put(x: ArrayImpl, where: Any) -> ArrayImpl:
-    """Return an array said to be somewhere: on a device, or on several by a sharding."""
-    if where is None:
-        return x
-    sharding = SingleDeviceSharding(where) if isinstance(where, Device) else where
-    if not isinstance(sharding, Sharding):
-        raise TypeError(
-            "device_put: device must be a Device of fnarray.devices(), a Sharding or None, got "
-            f"{where!r}."
-        )
-    sharding.shard_shape(x.shape)  # raises for one that does not divide
-    if getattr(x, "sharding", None) == sharding:
-        return x
-    return PlacedArray(x._data, x.aval, sharding)

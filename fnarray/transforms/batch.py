@@ -36,6 +36,11 @@ class BatchTracer(Tracer):
         super().__init__(trace, aval, user_source())
         self.batch = batch
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes, which the batch may know more of than their number."""
+        return self.batch.shape[1:]
+
     def __repr__(self) -> str:
         short, whole = self.aval.str_short(), self.batch.aval.str_short()
         return f"VmapTracer(aval={short}, batched={whole})"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import hooks
 from ..core.array import Array, asarray
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
@@ -47,6 +48,11 @@ class DerivativeTracer(Tracer):
         super().__init__(trace, primal.aval, user_source())
         self.primal = primal
         self.tangent = tangent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes, which the value may know more of than their number."""
+        return self.primal.shape
 
     def where_from(self) -> str:
         """Say where the value came from."""
@@ -115,7 +121,12 @@ class DerivativeTrace(Trace):
 
     def dual(self, primal: Any, tangent: Any) -> Any:
         """Return a value with its tangent; the value itself where that is zero."""
-        return primal if is_zero(tangent) else self.kind(self, primal, tangent)
+        if is_zero(tangent):
+            return primal
+        if primal.aval.place is not tangent.aval.place:  # part of what it is computed of is cut
+            with within(self.inner):
+                tangent = hooks.placed_as(tangent, primal.aval)
+        return self.kind(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Array, Any]:
         """Return a value and its tangent."""
@@ -188,10 +199,11 @@ class Tape(GraphTrace):
     def zeros(self, aval: ShapedArray) -> Any:
         """Record an array of zeros, which is no residual."""
         # A tracer of a constant: what is done with it is recorded here.
-        constant = Literal(0, aval.update(shape=()))
+        constant = Literal(0, aval.update(shape=(), place=None))
         zero = JitTracer(self, constant, user_source())  # type: ignore[arg-type]
         with within(self):
-            return broadcast_in_dim(zero, aval.shape, ())
+            zeros = broadcast_in_dim(zero, aval.shape, ())
+            return zeros if aval.place is None else hooks.placed_as(zeros, aval)
 
 
 def jvp(

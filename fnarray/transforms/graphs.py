@@ -117,7 +117,7 @@ def linearize_graph(closed: ClosedGraph, active: Flags, instantiate: Flags = ())
         residuals: list[Any] = []
         computed: list[Any] = []
         for value in linear.closed.consts:
-            own = type(value) is JitTracer and value.frame is trace
+            own = isinstance(value, JitTracer) and value.frame is trace
             residuals.append(place.get(id(value.atom)) if own else value)
             if residuals[-1] is None:
                 computed.append(value)

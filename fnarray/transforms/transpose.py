@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core import hooks
 from ..core.graph import Eqn, Graph, Literal, Var
 from ..core.source import located
 from ..core.tangents import Undefined, Zero, is_zero
@@ -46,6 +47,8 @@ def backward(
     def give(atom: Any, ct: Any) -> None:
         if ct is None or is_zero(ct) or type(atom) is Literal or atom in known:
             return
+        if ct.aval.place is not atom.aval.place:
+            ct = hooks.placed_as(ct, atom.aval)
         found[atom] = add_tangents(found[atom], ct) if atom in found else ct
 
     for atom, ct in zip(graph.outvars, cts, strict=True):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fnarray
-from fnarray import lax, tree
+from fnarray import lax, random, tree
 from fnarray.core.array import asarray
 from fnarray.errors import TracerBoolConversionError, UnexpectedTracerError
 
@@ -207,6 +207,31 @@ def test_keywords_and_defaults(jax):
         for x, y in zip(tree.leaves(got), jax.tree.leaves(want), strict=True):
             np.testing.assert_array_equal(value(x), y)
             assert (x.dtype, x.weak_type) == (y.dtype, y.weak_type)
+
+
+def test_keys_come_after_arrays():
+    """A random key is an argument like others wherever it stands, at every call."""
+
+    @fnarray.jit
+    def noisy(x, key):
+        return lax.add(x, random.normal(key, x.shape))
+
+    x = asarray(X)
+    for seed in (0, 1, 0):
+        key = random.key(seed)
+        np.testing.assert_allclose(noisy(x, key), value(random.normal(key, x.shape)) + X)
+
+
+def test_options_that_equal_false_are_given_on():
+    """``@jit(static_argnums=0)`` says so: 0 is no absence, and is in what a pickle makes anew."""
+
+    @fnarray.jit(static_argnums=0)
+    def chosen(which, x):
+        return x if which == "first" else -x
+
+    np.testing.assert_array_equal(value(chosen("second", X)), -X)
+    again = cloudpickle.loads(cloudpickle.dumps(chosen))
+    np.testing.assert_array_equal(value(again("first", X)), X)
 
 
 def test_every_kind_of_callable():

@@ -11,7 +11,7 @@ from fnarray import lax
 from fnarray.config import scoped
 from fnarray.experimental.mesh_utils import create_device_mesh
 from fnarray.experimental.shard_map import shard_map as old_shard_map
-from fnarray.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from fnarray.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from fnarray.sharding import PartitionSpec as P
 
 from .mapped_cases import SHARDED, sharded
@@ -29,7 +29,7 @@ def eight_devices():
 @pytest.fixture
 def mesh():
     """Return a mesh of two by four devices."""
-    return fa.make_mesh((2, 4), ("x", "y"))
+    return fa.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
 
 
 @pytest.mark.parametrize("name", SHARDED)
@@ -117,10 +117,11 @@ def test_mesh(mesh):
     assert mesh.axis_names == ("x", "y")
     assert dict(mesh.shape) == {"x": 2, "y": 4}
     assert mesh.size == 8
-    assert repr(mesh) == "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
+    assert str(mesh) == "Mesh('x': 2, 'y': 4, axis_types=(Auto, Auto))"
+    assert repr(mesh) == "Mesh(axis_sizes=(2, 4), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
     assert mesh == Mesh(create_device_mesh((2, 4)), ("x", "y"))
     assert hash(mesh) == hash(Mesh(mesh.devices, ("x", "y")))
-    with pytest.raises(ValueError, match="number of devices 8 must be >="):
+    with pytest.raises(ValueError, match="Number of devices 8 must be >="):
         fa.make_mesh((3, 4), ("x", "y"))
     with pytest.raises(ValueError, match="ndim"):
         Mesh(fa.devices(), ("x", "y"))

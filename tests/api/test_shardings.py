@@ -7,6 +7,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray.config import scoped
 from fnarray.runtime.device import devices
 from fnarray.sharding import (
     AbstractMesh,
@@ -31,7 +32,7 @@ def mesh():
     """Return a mesh of two devices."""
     if len(devices()) < 2:
         fnarray.config.update("num_cpu_devices", 8)
-    return fnarray.make_mesh((2,), ("rows",), devices=devices()[:2])
+    return fnarray.make_mesh((2,), ("rows",), (AxisType.Auto,), devices=devices()[:2])
 
 
 def test_the_mesh_about_a_program(mesh):
@@ -48,19 +49,22 @@ def test_the_mesh_about_a_program(mesh):
     assert get_mesh().empty
     with pytest.raises(ValueError, match="Enter one"):
         reshard(jnp.asarray(X), P("rows"))
-    with pytest.raises(TypeError, match="expected a Mesh"):
+    with pytest.raises(ValueError, match="expected a Mesh"):
         set_mesh(3)
 
 
 def test_kinds_of_axes(mesh):
     """Meshes know who cuts along their axes, show it, and differ by it."""
     explicit = Mesh(mesh.devices, ("rows",), (AxisType.Explicit,))
-    assert repr(explicit) == "Mesh('rows': 2, axis_types=(Explicit,))"
+    assert str(explicit) == "Mesh('rows': 2, axis_types=(Explicit,))"
     assert explicit != mesh
     assert mesh.axis_types == (AxisType.Auto,)
     with pytest.raises(ValueError, match="axis_types"):
         Mesh(mesh.devices, ("rows",), (AxisType.Auto, AxisType.Auto))
-    assert auto_axes(lambda x: x + 1, out_sharding=P())(1) == 2
+    with pytest.raises(ValueError, match="no mesh about the program"):
+        auto_axes(lambda x: x + 1, out_sharding=P())(1)
+    with set_mesh(explicit):
+        assert auto_axes(lambda x: x + 1, out_sharding=P())(1) == 2
 
 
 def test_results_are_where_they_are_asked_for(mesh):
@@ -99,3 +103,91 @@ def test_arrays_of_parts(mesh):
         fnarray.make_array_from_callback((4, 2), rows, lambda index: np.zeros(3))
     with pytest.raises(ValueError, match="a part for each"):
         fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[:1])
+
+
+# ---- what is said of arrays ----------------------------------------------------------------------
+
+
+def test_specs_meshes_and_shardings_as_values():
+    """Specs, meshes and shardings compare, print, and change as JAX's."""
+    grid = Mesh(np.array(devices()[:1] * 2).reshape(2, 1), ("x", "y"))
+    assert P(("x",)) == P("x") != P("x", None) != ("x", None)
+    assert [repr(P()), repr(P("x")), repr(P("x", None))] == ["P()", "P('x',)", "P('x', None)"]
+    assert P("x") + P("y") == P("x", "y")
+    named = NamedSharding(grid, P("x"))
+    assert named == NamedSharding(grid, P("x")) != NamedSharding(grid, P("x", None))
+    assert named.is_equivalent_to(NamedSharding(grid, P("x", None)), 2)
+    assert not named.is_equivalent_to(named.update(spec=P("y", "x")), 2)
+    assert named.replicated_axes == {"y"}
+    assert grid.abstract_mesh == AbstractMesh((2, 1), ("x", "y"))
+    manual = grid.abstract_mesh.update_axis_types({"x": AxisType.Manual})
+    assert (manual.manual_axes, manual.auto_axes) == (("x",), ("y",))
+    with pytest.raises(ValueError, match="duplicate entries"):
+        NamedSharding(grid, P("x", "x"))
+    with pytest.raises(NotImplementedError, match="partial sums"):
+        P(unreduced={"x"})
+
+
+def test_arrays_on_one_device_stay_apart():
+    """Results are where their operands are; those of two devices do not meet."""
+    with scoped("num_cpu_devices", 4):
+        one, other = (fnarray.device_put(X, d) for d in devices()[2:4])
+        assert (one * 2).device == devices()[2]
+        assert fnarray.jit(lambda a: a + 1)(one).device == devices()[2]
+        assert one.committed
+        assert not jnp.ones(3).committed
+        for add in (lambda a, b: a + b, fnarray.jit(lambda a, b: a + b)):
+            with pytest.raises(ValueError, match="incompatible devices"):
+                add(one, other)
+
+
+def test_each_signature_of_places_is_compiled_once(mesh):
+    """Where arguments are is known to a compiled function, and not to others."""
+    traced = []
+
+    @fnarray.jit(effects="off")
+    def double(x):
+        traced.append(x.shape)
+        return 2 * x
+
+    rows, plain = NamedSharding(mesh, P("rows")), jnp.asarray(X)
+    for _ in range(3):
+        assert double(fnarray.device_put(X, rows)).sharding == rows
+        assert double(plain).sharding.num_devices == 1
+    assert len(traced) == 1  # along axes of type Auto types are the same
+    assert double._cache_size() == 2
+
+
+def test_pictures(mesh, capsys):
+    """Which device has which part, as a picture; compiled programs tell it once."""
+    cut = fnarray.device_put(X, NamedSharding(mesh, P("rows")))
+    fnarray.debug.visualize_array_sharding(cut)
+    assert capsys.readouterr().out.splitlines() == [
+        "┌───────┐", "│ CPU 0 │", "├───────┤", "│ CPU 1 │", "└───────┘",
+    ]  # fmt: skip
+    told = []
+
+    @fnarray.jit(effects="off")
+    def f(x):
+        fnarray.debug.inspect_array_sharding(x.T, callback=told.append)
+        return x.sum()
+
+    assert f(cut) == f(cut) == X.sum()
+    assert told == [NamedSharding(mesh, P(None, "rows"))]
+    with pytest.raises(ValueError, match="1 and 2 dimensions"):
+        fnarray.debug.visualize_array_sharding(np.zeros((1, 1, 1)))
+
+
+def test_what_is_compiled_knows_no_places(mesh):
+    """Programs on a mesh have the text of those without one."""
+
+    def f(x, w):
+        return jnp.tanh(x @ w).sum(0)
+
+    explicit = Mesh(mesh.devices, ("rows",), (AxisType.Explicit,))
+    plain = fnarray.jit(f).lower(X, X.T).as_text()
+    with set_mesh(explicit):
+        cut = fnarray.device_put(X, P("rows"))
+        lowered = fnarray.jit(f).lower(cut, jnp.asarray(X.T))
+        assert "4@rows" in str(fnarray.make_jaxpr(f)(cut, X.T))
+    assert lowered.as_text() == plain

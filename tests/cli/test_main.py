@@ -80,6 +80,23 @@ def test_specs(text: str, shape: tuple[int, ...], dtype: str) -> None:
     assert spec.dtype.name == dtype
 
 
+def test_explain_prints_or_writes_a_report(file: Path, tmp_path: Path, capsys) -> None:
+    """Text with the user's line and a time; a page with ``--output``; 1 for what cannot compile."""
+    assert main(["explain", f"{file}:scaled", "f32[100]", "f32[]"]) == 0
+    out = capsys.readouterr().out
+    assert "scaled" in out
+    assert "kernel0" in out
+    page = tmp_path / "report.html"
+    assert main(["explain", f"{file}:plain", "i32[3]", "--output", str(page)]) == 0
+    assert capsys.readouterr().out.strip() == str(page)
+    assert page.read_text().startswith("<!doctype html>")
+    assert main(["explain", f"{file}:scaled", "f32[2]", "f32[3]"]) == 1
+    assert "cannot be compiled" in capsys.readouterr().out
+    gone = tmp_path / "no" / "such" / "report.html"
+    assert main(["explain", f"{file}:plain", "i32[3]", "--output", str(gone)]) == 2
+    assert "nothing was" in capsys.readouterr().err
+
+
 def test_cache_info_and_clear(capsys, tmp_path) -> None:
     """``cache info`` counts entries, ``cache clear`` empties the directory."""
     before = fnarray.config.cache_dir

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import weakref
 
+import fnarray
 from fnarray.core import keep
 
 
@@ -63,3 +65,30 @@ def test_a_process_ends_in_silence():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
+
+
+def test_a_method_made_anew_at_each_access_is_traced_once():
+    """What is kept with a bound method stays with its function and object, and goes with these."""
+
+    class Scale:
+        factor = 3.0
+
+        def apply(self, x):
+            traces.append(1)
+            return x * 2.0
+
+    class Other(Scale):
+        def apply(self, x):
+            return super().apply(x) + 1.0
+
+    traces = []
+    one, other = Scale(), Other()
+    with fnarray.effects("off"):
+        for each in (one, other):
+            results = [float(fnarray.jit(each.apply)(1.0)) for _ in range(3)]
+            assert len(set(results)) == 1
+    assert traces == [1, 1]
+    gone = weakref.ref(one)
+    del one, each
+    gc.collect()
+    assert gone() is None

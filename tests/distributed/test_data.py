@@ -252,7 +252,7 @@ def test_uneven_shards(mesh):
 
 def test_a_mesh_larger_than_the_cluster(cluster):
     """How many there are and how many are needed."""
-    with pytest.raises(ValueError, match=r"number of devices 2 must be >= .*3"):
+    with pytest.raises(ValueError, match=r"Number of devices 2 must be >= .*3"):
         fa.make_mesh((3,), ("i",), devices=cluster.devices)
 
 

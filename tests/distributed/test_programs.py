@@ -8,6 +8,7 @@ import pytest
 import fnarray as fa
 import fnarray.numpy as jnp
 from fnarray import NamedSharding, P, lax
+from fnarray.sharding import AxisType
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -23,7 +24,7 @@ def meshes(request, cluster):
     with_devices = fa.config.num_cpu_devices
     fa.config.update("num_cpu_devices", 8)
     there = fa.make_mesh((n,), ("i",), devices=cluster.devices)
-    yield there, fa.make_mesh((n,), ("i",), devices=fa.devices("cpu"))
+    yield there, fa.make_mesh((n,), ("i",), devices=fa.devices("cpu"), axis_types=AxisType.Auto)
     fa.config.update("num_cpu_devices", with_devices)
 
 
@@ -33,7 +34,10 @@ def grids(cluster):
     with_devices = fa.config.num_cpu_devices
     fa.config.update("num_cpu_devices", 8)
     there = fa.make_mesh((2, 2), ("a", "b"), devices=cluster.devices)
-    yield there, fa.make_mesh((2, 2), ("a", "b"), devices=fa.devices("cpu"))
+    yield (
+        there,
+        fa.make_mesh((2, 2), ("a", "b"), devices=fa.devices("cpu"), axis_types=AxisType.Auto),
+    )
     fa.config.update("num_cpu_devices", with_devices)
 
 

@@ -115,7 +115,7 @@ LEFT = {
         "def f(key):\n    while random.normal(key) > random.normal(key):\n        pass\n"
     ),
     "rows in one order": (
-        "def f(key, x, y):\n    x = random.permutation(key, x)\n"
+        "def f(key, x, y):\n    x = random.permutation(key, x, axis=1)\n"
         "    return x, random.permutation(key, y)\n"
     ),
     "a key that a function inside sees": (

@@ -91,8 +91,11 @@ class Child(Base):
         super().__init__()
         self.step = jax.jit(self._step)
         self.k = 2.0
+        self.final = 3.0
     def _step(self, x):
-        return self.tick(x) * self.k  # FNA204
+        return self.tick(x) * self.final * self.k  # FNA204
+    def grow(self):
+        self.k = 2.0 * self.k
 
 @jax.jit
 def one(x):
@@ -192,6 +195,7 @@ def g(x):
 def update(x):
     global best
     best = min(best, float(x))
+    context.set(best)
 """
     },
     "values asked for in helpers": {

@@ -171,7 +171,7 @@ def test_pmap_is_compared(in_axes):
 def test_shard_map_is_compared():
     """As `pmap` is."""
     spec = fnarray.sharding.PartitionSpec("i")
-    mesh = fnarray.make_mesh((1,), ("i",))
+    mesh = fnarray.make_mesh((1,), ("i",), (fnarray.sharding.AxisType.Auto,))
     with effects("off"), scoped("recheck", "always"):
         program = fnarray.shard_map(
             lambda x: x * table["k"], mesh=mesh, in_specs=spec, out_specs=spec

@@ -14,11 +14,11 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray.errors import EffectError
 
-from .stale import Row, arrays, containers, names, objects
+from .stale import Row, arrays, containers, names, objects, paths
 
 ROWS: dict[str, Row] = {
     f"{module.__name__.rpartition('.')[2]}: {name}": row
-    for module in (arrays, containers, names, objects)
+    for module in (arrays, containers, names, objects, paths)
     for name, row in module.ROWS.items()
 }
 X = jnp.float32(1.5)

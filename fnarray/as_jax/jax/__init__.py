@@ -21,4 +21,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_fnarray.__all__, "__version__", "__version_info__", "core", "version"})
+    return sorted(
+        {*vars(_fnarray)["__all__"], "__version__", "__version_info__", "core", "version"}
+    )

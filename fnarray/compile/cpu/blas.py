@@ -8,13 +8,21 @@ block of rows or columns for each of our threads, and BLAS works on one thread i
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
 import numpy as np
 
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
 
-_FLOATS = frozenset("fdFD")
+_LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+#: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
+_FEW: Final = 16
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -22,28 +30,144 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     *stack, rows, _ = lhs.shape
     columns = rhs.shape[-1]
     work = weighed(lhs.size * columns, lhs.dtype)
-    plain = lhs.dtype.char in _FLOATS and len(stack) == rhs.ndim - 2 <= 1
+    plain = lhs.dtype.char in _LETTERS and len(stack) == rhs.ndim - 2 <= 1
     if work <= limits.serial or not plain:
         return np.matmul(lhs, rhs)
     count = max(1, min(threads(), work // limits.share))
     out = np.empty((*stack, rows, columns), lhs.dtype)
+    blocks = list(_blocks(lhs, rhs, out, count))
+    calls = _calls(blocks, count) if len(blocks) > 1 else None
+    with one_thread:
+        if calls is not None:
+            from .native import pool  # which few programs need
+
+            pool.call(calls[0], count)
+        else:
+            together(lambda k: np.matmul(blocks[k][0], blocks[k][1], out=blocks[k][2]), len(blocks))
+    return out
+
+
+def _blocks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray, count: int) -> Iterator[Block]:
+    """Cut a product into blocks: of the stack, of rows or of columns."""
+    *stack, rows, columns = out.shape
     every = (slice(None),) * len(stack)
 
-    def block(k: int) -> None:
-        def part(extent: int) -> slice:
-            step = -(-extent // count)
-            return slice(k * step, (k + 1) * step)
+    def parts(extent: int) -> Iterator[slice]:
+        step = -(-extent // count)
+        return (slice(k, k + step) for k in range(0, extent, step))
 
-        if stack and stack[0] >= count:
-            some = part(stack[0])
-            np.matmul(lhs[some], rhs[some], out=out[some])
-        elif rows >= columns:
-            some = (*every, part(rows))
-            np.matmul(lhs[some], rhs, out=out[some])
-        else:
-            some = (*every, slice(None), part(columns))
-            np.matmul(lhs, rhs[some], out=out[some])
+    if stack and stack[0] >= count:
+        yield from ((lhs[some], rhs[some], out[some]) for some in parts(stack[0]))
+    elif rows >= columns:
+        for some in parts(rows):
+            yield lhs[(*every, some)], rhs, out[(*every, some)]
+    else:
+        for some in parts(columns):
+            last = (*every, slice(None), some)
+            yield lhs, rhs[last], out[last]
 
-    with one_thread:
-        together(block, count)
-    return out
+
+# ---- calls without Python's threads --------------------------------------------------------------
+
+
+def _calls(blocks: list[Block], count: int) -> tuple[np.ndarray, object] | None:
+    """Return calls of BLAS for the pool of machine code, and what must live until then, if it can.
+
+    Handing over to a thread of Python's costs 30 us and up, in which both wait for the GIL.
+    """
+    from .native import pool, sharing
+    from .native.call import layout_is_known
+
+    stacked = blocks[0][2].ndim == 3
+    single = [m for b in blocks for m in (zip(*b, strict=True) if stacked else (b,))]
+    if len(single) > _FEW or not layout_is_known() or not pool.prepare(count):
+        return None
+    frames = np.zeros((len(single), sharing.POINTERS + 1), np.int64)
+    kept = [_call(frame, *block) for frame, block in zip(frames, single, strict=True)]
+    return (frames, (single, kept)) if all(kept) else None
+
+
+def _call(
+    frame: np.ndarray, lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray
+) -> tuple[object, ...]:
+    """Fill a call's frame; return what must live until then, nothing where there is no routine."""
+    # BLAS reads columns where we have rows: it is asked for the transposed product.
+    (m, k), n, width = lhs.shape, rhs.shape[1], out.itemsize
+    a, b = _layout(lhs), _layout(rhs)
+    vector = m == 1 or n == 1
+    routine = _routine(out.dtype.char, vector)
+    if routine is None or a is None or b is None or max(m, k, n) > np.iinfo(routine[1]).max:
+        return ()
+    code, integer = routine
+    letters, one, zero = _constants(out.dtype)
+    (rows, lda), (columns, ldb) = a, b
+    step = max(out.strides[0] // width, 1)
+    sizes: Any = np.array([n, m, k, ldb, lda, step, 1], integer)
+    at = [_address(sizes) + sizes.itemsize * j for j in range(7)]
+    n_, m_, k_, ldb_, lda_, step_, unit_ = at
+    left, right, result = _address(lhs), _address(rhs), _address(out)
+    if not vector:
+        frame[:14] = (
+            code, letters + (not columns), letters + (not rows), n_, m_, k_, one, right, ldb_,
+            left, lda_, zero, result, step_,
+        )  # fmt: skip
+        return (sizes,)
+    # A vector that lies apart in memory is read with its stride.
+    if n == 1:
+        matrix, ld, plain, vector_, x = left, lda_, not rows, right, rhs.strides[0]
+        shape, y = ((k_, m_) if rows else (m_, k_)), step_
+    else:
+        matrix, ld, plain, vector_, x = right, ldb_, columns, left, lhs.strides[1]
+        shape, y = ((n_, k_) if columns else (k_, n_)), unit_
+    stride: Any = np.array([max(x // width, 1)], integer)
+    frame[:12] = (
+        code, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
+        result, y,
+    )  # fmt: skip
+    return sizes, stride
+
+
+def _layout(x: np.ndarray) -> tuple[bool, int] | None:
+    """Return whether rows lie together, or else columns, and how far apart they begin."""
+    (rows, columns), (down, along), width = x.shape, x.strides, x.itemsize
+    if along == width or columns == 1:
+        ld = down // width if rows > 1 else columns
+        if ld >= columns and down % width == 0:
+            return True, max(ld, 1)
+    if down == width or rows == 1:
+        ld = along // width if columns > 1 else rows
+        if ld >= rows and along % width == 0:
+            return False, max(ld, 1)
+    return None
+
+
+def _address(x: np.ndarray) -> int:
+    from .native.call import DATA
+
+    # Read where machine code reads it: NumPy takes 1.5 us to say it, and a product asks ten times.
+    return _Word.from_address(id(x) + DATA).value
+
+
+@cache
+def _routine(char: str, vector: bool) -> tuple[int, type] | None:
+    """Return the address of a routine and the type of its integers: NumPy's, or else SciPy's."""
+    from .native import blas
+
+    name = f"{_LETTERS[char]}gem{'v' if vector else 'm'}"
+    code = blas.of_numpy(name)
+    if code is not None:
+        return code, np.int64
+    code = blas.address(f"fnarray_{name}")
+    return None if code is None else (code, np.int32)
+
+
+_Word: Final = ctypes.c_int64
+_kept: Final[list[np.ndarray]] = []
+
+
+@cache
+def _constants(dtype: np.dtype) -> tuple[int, int, int]:
+    """Return the addresses of the letters ``n`` and ``t``, of one, and of zero."""
+    _kept.extend((np.frombuffer(b"nt", np.uint8), np.ones(1, dtype), np.zeros(1, dtype)))
+    letters, one, zero = map(_address, _kept[-3:])
+    return letters, one, zero

@@ -6,12 +6,12 @@ import linecache
 import logging
 import os
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...config import config
+from ...core.hooks import span
 from ..cache import store
 from ..cache.key import KernelSource
 from .key import kernel_name
@@ -20,11 +20,21 @@ from .namespace import disabled, python_function, spell
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["KernelSource", "forget", "kernel_name", "load", "source", "stats"]
+__all__ = ["KernelSource", "forget", "kernel_name", "load", "made", "source", "stats"]
 
 Kernel = Callable[..., None]
 
+
+class Making(NamedTuple):
+    """How this process came by a kernel: from the disk or by which compiler, and in how long."""
+
+    how: str
+    seconds: float
+
+
 stats: Final[dict[str, Any]] = {"memory": 0, "disk": 0, "compiled": 0, "compile_seconds": 0.0}
+#: How each kernel of this process was made, by name.
+made: Final[dict[str, Making]] = {}
 #: Kernels of this process that were left to Numba because nothing else can read them, by reason.
 fallbacks: Final[Counter[str]] = Counter()
 
@@ -106,14 +116,15 @@ def _stored(name: str, signature: tuple[str, ...]) -> Kernel | None:
     payload = store.get(name)
     if payload is None:
         return None
-    start = time.perf_counter()
     try:
-        kernel = _rebuilt(name, signature, payload)
+        with span("load", name) as took:
+            kernel = _rebuilt(name, signature, payload)
     except Exception as error:  # whatever is wrong with an entry, it can be made again
         _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
         return None
     stats["disk"] += 1
-    _report("loaded %s in %.1f ms", name, 1e3 * (time.perf_counter() - start))
+    made[name] = Making("disk", took.seconds)
+    _report("loaded %s in %.1f ms", name, 1e3 * took.seconds)
     return kernel
 
 
@@ -141,19 +152,19 @@ def _on_bits(function: Kernel) -> Kernel:
 
 def _compile(name: str, src: KernelSource, text: str) -> Kernel:
     place = _place(name, text)
-    start = time.perf_counter()
     try:
-        compiled = None if config.compiler == "numba" else _natively(name, src)
-        kernel, payload = compiled or _by_numba(name, src, text, place)
+        with span("compile", name) as took:
+            compiled = None if config.compiler == "numba" else _natively(name, src)
+            kernel, payload = compiled or _by_numba(name, src, text, place)
     except Exception as error:
         error.add_note(f"while compiling {place}, with signature ({', '.join(src.signature)})")
         raise
     if payload is not None:
         store.put(name, payload)
-    elapsed = time.perf_counter() - start
     stats["compiled"] += 1
-    stats["compile_seconds"] += elapsed
-    _report("compiled %s in %.1f ms", name, 1e3 * elapsed)
+    stats["compile_seconds"] += took.seconds
+    made[name] = Making("native" if compiled else "numba", took.seconds)
+    _report("compiled %s in %.1f ms", name, 1e3 * took.seconds)
     return kernel
 
 

@@ -49,6 +49,7 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
         values.storage[var] = heads.array(var, "x")
     new = [v for v in region.outputs if v not in region.aliases]
     bodies_targets = {v: heads.array(v, "out") for v in new}
+    values.parts = region.span is not None
     if region.span is not None:
         (item,) = body.items
         if isinstance(item, Tree):
@@ -61,13 +62,12 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
     scalars = [(name, code) for (code, _), name in values.scalars.items()]
     params = [*chunk, *heads.params, *scratch, *scalars]
     head = [f"def kernel({', '.join(n for n, _ in params)}):", *(f"    {v}" for v in heads.views)]
-    text = "\n".join(head) + "\n"
+    tail: list[str] = []
     if bodies.flow.sequential:
         # A recurrence that decays must not crawl among subnormal numbers (decision 0010).
-        text += "    mode = fk.rounding.flush_subnormal()\n" + writer.render()
-        text = f"{text.rstrip()}\n    fk.rounding.restore(mode)\n"
-    else:
-        text += writer.render()
+        head.append("    mode = fk.rounding.flush_subnormal()")
+        tail.append("    fk.rounding.restore(mode)")
+    text = "".join((*(f"{x}\n" for x in head), writer.render(), *(f"{x}\n" for x in tail)))
     return Kernel(
         KernelSource(text, tuple(code for _, code in params)),
         region.inputs,
@@ -76,6 +76,7 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
         tuple(value for _, value in values.scalars),
         tuple(_fold(var, body, values) for var in region.folds),
         values.product,
+        (*[()] * len(head), *writer.origins(), *[()] * len(tail)),
     )
 
 

@@ -1,7 +1,7 @@
 """Running one kernel's iterations on several cores.
 
-Kernels release the GIL and take ``(start, stop)``; the pool's threads are made at the first
-parallel call, and anew after a fork.
+Kernels release the GIL and take ``(start, stop)``. Those that are machine code of ours are shared
+out by machine code (`native.pool`); threads of Python's run Numba's, and library calls.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from ...threads.cores import available_cores
 from ...threads.shards import here
 from ..target import Limits
 
+#: Chunks for each thread: one that is held up leaves some to the others.
+_FINER: Final = 4
 #: Where a finished task says so, with its error if it had one.
 _Done = SimpleQueue[BaseException | None]
 
@@ -66,6 +68,14 @@ def threads() -> int:
     return max(1, (config.num_threads or _cores) // here.sharing)
 
 
+def cores() -> int:
+    """Return how many threads share loops inside of a kernel, and have them ready."""
+    from .native import pool  # which few programs need
+
+    count = threads()
+    return count if pool.prepare(count) else 1
+
+
 def _workers(count: int) -> _Pool:
     global _pool
     with _lock:
@@ -88,32 +98,51 @@ def launch(
     Parameters
     ----------
     scratch : sequence of (length, dtype)
-        Working arrays, allocated anew for each chunk.
+        Working arrays: each chunk has its own.
     folds : sequence of (position, combine)
         Arrays that hold folded results: each chunk gets its own, and ``combine(total, part, n)``
         adds the chunks' up, in order.
     """
     count = min(threads(), extent)
-    chunks = limits.chunks if folds else count
+    chunks = limits.chunks if folds else count if scratch else _FINER * count
     step = max(-(-extent // max(chunks, 1)), 1)
     if step > limits.grain:
         step = -(-step // limits.grain) * limits.grain
-    starts = range(0, extent, step)
-    own = [list(arrays) for _ in starts]
+    chunks = -(-extent // step)
+    own: list[Any] = list(arrays)
     for position, _ in folds:
-        for mine in own[1:]:
-            mine[position] = np.empty_like(arrays[position])
+        total = arrays[position]
+        own[position] = (total, *(np.empty_like(total) for _ in range(chunks - 1)))
+    own += [tuple(np.empty(n, d) for _ in range(chunks)) for n, d in scratch]
+    from .native import pool
+
+    spec = getattr(kernel, "__self__", None)
+    if type(spec) is bytes and pool.prepare(count):
+        pool.launcher()(spec, count, step, extent, *own, *scalars)
+    else:
+        _launch(kernel, count, step, extent, own, scalars)
+    for position, combine in folds:
+        total, *parts = own[position]
+        for part in parts:
+            combine(total, part, total.size)
+
+
+def _launch(
+    kernel: Callable[..., None],
+    count: int,
+    step: int,
+    extent: int,
+    arrays: Sequence[Any],
+    scalars: Sequence[Any],
+) -> None:
+    """Run chunks of a kernel that is no machine code of ours, on threads of Python's."""
 
     def work(first: int) -> None:
-        buffers = [np.empty(n, d) for n, d in scratch]
-        for k in range(first, len(starts), max(count, 1)):
-            start = starts[k]
-            kernel(start, min(start + step, extent), *own[k], *buffers, *scalars)
+        for k in range(first, -(-extent // step), count):
+            own: list[Any] = [a[k] if isinstance(a, tuple) else a for a in arrays]
+            kernel(k * step, min((k + 1) * step, extent), *own, *scalars)
 
-    together(work, min(count, len(starts)))
-    for position, combine in folds:
-        for mine in own[1:]:
-            combine(arrays[position], mine[position], arrays[position].size)
+    together(work, count)
 
 
 def together(work: Callable[[int], None], count: int) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.forms import Contract
-from ..emit.source import Source
+from ...core.hooks import bound
+from ..emit.source import CORES, Source
 from . import build
 from .key import kernel_name
 from .namespace import CODES
@@ -63,7 +64,7 @@ def run_of(program: Program) -> Run:
         One of its kernels is not on disk, or cannot be used.
     """
     namespace: dict[str, Any] = {"empty": np.empty, "spare": [], "taken": taken, **CODES}
-    if "launch(" in program.text:
+    if "launch(" in program.text or CORES in program.text:
         from .target import CPU  # 15 ms: only where several threads work
 
         namespace = CPU.names(CPU.limits)
@@ -83,4 +84,6 @@ def run_of(program: Program) -> Run:
     for j, value in enumerate(program.constants):
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
-    return namespace["main"]
+    main = namespace["main"]
+    bound(main, lambda: {f"kernel{j}": k.name for j, k in enumerate(program.kernels)})
+    return main

@@ -18,7 +18,7 @@ from ..target import Limits, LoopAxis, Target
 from . import build
 from .kernel import emit_kernel
 from .key import key
-from .launch import launch
+from .launch import cores, launch
 from .library import is_step, step_of
 from .workspace import taken
 
@@ -57,7 +57,7 @@ def names(limits: Limits) -> dict[str, Any]:
     """Return what a driver calls: allocation, threads, dtypes."""
     words: dict[str, Any] = {
         "empty": np.empty, "spare": [], "taken": taken,
-        "launch": partial(launch, limits), "one_thread": one_thread,
+        "launch": partial(launch, limits), "cores": cores, "one_thread": one_thread,
     }  # fmt: skip
     return {**words, **CODES}
 

@@ -25,7 +25,16 @@ from .turns import Run, turned
 #: An item is a kernel of its own, since no barrier spans a grid; lanes that end after different
 #: numbers of turns have a thread each; a thread reads as many arrays as it likes; neighbours that
 #: are folded are other threads; and the device keeps memory that is given back.
-LIMITS = Limits(kernel=1, parallel=0, lanes=1, streams=1 << 10, abreast=0, workspace=0)
+LIMITS = Limits(
+    kernel=1,
+    parallel=0,
+    lanes=1,
+    streams=1 << 10,
+    abreast=0,
+    workspace=0,
+    shared=1 << 62,
+    split=1 << 62,
+)
 
 
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:

@@ -38,10 +38,15 @@ class Bodies:
             self._item(item, body)
 
     def _item(self, item: Item, body: Body) -> None:
-        node = statements_of((item,))[0].node
-        if node.eqn.source.line:
-            self.values.writer.note(note_of(node))
+        nodes = [s.node for s in statements_of((item,))]
+        with self.values.writer.spelling(*nodes):
+            if nodes[0].eqn.source.line:
+                self.values.writer.note(note_of(nodes[0]))
+            self._spell(item, nodes[0], body)
+
+    def _spell(self, item: Item, node: Node, body: Body) -> None:
         if isinstance(item, Tree):
+            self.values.share(body.shared.get(item, 0))
             self.loops.tree(item, body)
         elif isinstance(item, Nest):
             if item in body.unrolled:

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.graph import Literal, Var
 from ..ir import Node
 from ..schedule.plan import Plan, Region
-from .source import Kernel, Scratch, Source
+from .source import CORES, Kernel, Scratch, Source
 from .values import CODES
 from .workspace import Life, Workspace, lives_of
 
@@ -103,6 +103,8 @@ class Driver:
                 self._allocate(var)
 
     def _scalar(self, value: Any) -> str:
+        if value is CORES:
+            return CORES
         plain = type(value) is int and abs(value) < 1 << 62
         return repr(value) if plain else self._constant(value)
 

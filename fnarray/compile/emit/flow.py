@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -212,7 +213,7 @@ class Flow:
         carries = [self._begin(c) for c in flow.carries]
         flag = self._spares(carries)
         self.sequential = True
-        with self.writer.block("while True:", barrier=True):
+        with self._turning("while True:"):
             for c, var in zip(carries, flow.tested, strict=True):
                 self._show(c, var)
                 self._show(c, c.carry.var)
@@ -234,7 +235,7 @@ class Flow:
         self.values.counted.add(name)
         self.sequential |= bool(carries)
         span = self.span if node is self.chunked else self.values.number(form.length)
-        with self.writer.block(f"for {name} in range({span}):", barrier=True):
+        with self._turning(f"for {name} in range({span}):"):
             self.writer.declare(name)
             t = variable(name, form.length)
             t = form.length - 1 - t if form.reverse else t
@@ -254,6 +255,14 @@ class Flow:
                     self.values.put(row.name, row.base, self.values.value(atom, ()), var.aval.dtype)
             self._advance(carries, outputs, flag)
         self._end(carries, flag)
+
+    @contextmanager
+    def _turning(self, header: str) -> Generator[None, None, None]:
+        """Open a loop whose turns carry values."""
+        self.values.looping += 1
+        with self.writer.block(header, barrier=True):
+            yield
+        self.values.looping -= 1
 
     def _stack(self, atom: Atom, *, stored: bool) -> Storage:
         """Return where a scanned array lies."""

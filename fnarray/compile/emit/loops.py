@@ -46,11 +46,13 @@ class Loops:
         """Emit a fused loop, inside loops with the given counters."""
         folded = [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
         for nest in folded:
-            self._begin(nest, counters)
+            with self.writer.spelling(nest.node):
+                self._begin(nest, counters)
         chunk = self.span if tree.depth == 0 else ""
         span = chunk or self.values.number(tree.extent)
         turns = {m: n for m in tree.members if (n := self.sums.turns(m, tree))}
         with ExitStack() as stack:
+            stack.enter_context(self.writer.spelling(*(m.node for m in tree.members)))
             if turns:
                 span = self._block(stack, span, min(turns.values()))
             name = self.writer.fresh("i")
@@ -67,9 +69,11 @@ class Loops:
                     else:
                         self.tree(child, body, inside)
             for nest in turns:
-                self.sums.add(nest, counters)
+                with self.writer.spelling(nest.node):
+                    self.sums.add(nest, counters)
         for nest in folded:
-            self._end(nest, counters)
+            with self.writer.spelling(nest.node):
+                self._end(nest, counters)
 
     def _block(self, stack: ExitStack, span: str, turns: int) -> str:
         """Open the loop over the blocks of a range; return the range of one."""
@@ -93,6 +97,10 @@ class Loops:
 
         An element that is not ``stored`` is known by name to who replaces it.
         """
+        with self.writer.spelling(nest.node):
+            self._nest(nest, counters, stored=stored)
+
+    def _nest(self, nest: Nest, counters: Counters, *, stored: bool) -> None:
         out, inner = _place(nest, counters)
         if nest.fold is None:
             form = nest.node.form

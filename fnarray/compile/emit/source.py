@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...core.frozen import frozen
 
 if TYPE_CHECKING:
     from ...core.graph import Var
     from ..ir import Node
+
+#: What a driver hands to a kernel as the number of threads that may share its loops.
+CORES: Final = "cores()"
 
 
 @frozen
@@ -42,7 +45,8 @@ class Kernel:
     """A kernel and how to call it: arrays in, arrays out, scratch, then scalars.
 
     ``folds`` are the kernels that add up the parts of the outputs that chunks fold; ``product`` is
-    how many multiplications the largest product takes that the kernel leaves to BLAS.
+    how many multiplications the largest product takes that the kernel leaves to BLAS. ``origins``
+    are the nodes that each line of the text is for.
     """
 
     source: KernelSource
@@ -52,6 +56,7 @@ class Kernel:
     scalars: tuple[Any, ...]
     folds: tuple[KernelSource, ...] = ()
     product: int = 0
+    origins: tuple[tuple[Node, ...], ...] = ()
 
 
 @frozen

@@ -19,8 +19,15 @@ from ..schedule.access import Indices, row_major
 from ..schedule.nests import Step, register_name
 from ..schedule.plan import Body, Operands
 from ..target import weighed
+from .source import CORES
 from .values import Storage, Values
 
+#: The work of moving an element (`schedule.work`).
+_COPIED = 2
+#: A piece of a layout is small if so many like it would not make the whole.
+_PIECES = 16
+#: Rows or columns that a product must have for threads to share them.
+_THIN = 64
 #: The largest integer of BLAS.
 _INT = 2**31 - 1
 
@@ -57,6 +64,7 @@ class Steps:
 
     def copy(self, source: Storage, to: Storage, shape: tuple[int, ...]) -> None:
         """Copy a whole array between storages."""
+        self.values.share(_COPIED * prod(shape))
         with ExitStack() as stack:
             if source.strides == to.strides == row_major(shape):
                 (i,) = self.values.loops(stack, (prod(shape),))
@@ -77,6 +85,7 @@ class Steps:
             for idx in product(*map(range, aval.shape)):
                 self._put(store, idx, self.values.value(atom, idx), aval.dtype)
         else:
+            self.values.share(_COPIED * aval.size)
             with ExitStack() as stack:
                 idx = self.values.loops(stack, aval.shape)
                 self._put(store, idx, self.values.value(atom, idx), aval.dtype)
@@ -106,11 +115,17 @@ class Steps:
         store, dtype = self.values.storage[node.out], node.out.aval.dtype
         if form.fill is not None:
             fill = self.values.value(node.ins[form.fill], ())
+            self.values.share(node.out.aval.size)
             with ExitStack() as stack:
                 self._put(store, self.values.loops(stack, node.out.aval.shape), fill, dtype)
         for piece in form.pieces:
             if 0 in piece.extents:
                 continue
+            # A column is left to who has its rows: each of its elements is on a line of its own.
+            shape, size = node.out.aval.shape, node.out.aval.size
+            high = bool(shape) and 2 * piece.extents[0] >= shape[0]
+            large = _PIECES * prod(piece.extents) >= size
+            self.values.share(_COPIED * size if high or large else 0)
             with ExitStack() as stack:
                 e = self.values.loops(stack, piece.extents)
                 source = tuple(s + i for s, i in zip(piece.start, e, strict=True))
@@ -226,13 +241,26 @@ class Steps:
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
         sums = None if wide == out.dtype else self.values.new_scratch(Var(out.update(dtype=wide)))
         arrays.append(sums.name if sums else self._array(node.out, stored=False))
-        self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")
+        self._multiply(arrays, sizes, work if batch == 1 and max(rows, columns) >= _THIN else 0)
         if sums:
             with ExitStack() as stack:
                 idx = self.values.loops(stack, out.shape)
                 element = self.values.fetch(sums.name, sums.offset(idx), wide)
                 self._put(self.values.storage[node.out], idx, element, out.dtype)
         self._read_scalars((node.out,))
+
+    def _multiply(self, arrays: list[str], sizes: list[str], work: int) -> None:
+        """Call BLAS, once or for the part of each thread."""
+        limits = self.values.limits
+        if self.values.parts or not limits.split <= work <= limits.alone:
+            self.writer.line(f"fk.gemm.batched({', '.join([*arrays, *sizes])})")
+            return
+        cores = self.values.argument("i64", CORES, "cores")
+        self.writer.line(f"fk.threads.share({cores}, {cores})")
+        part = self.writer.fresh("i")
+        with self.writer.block(f"for {part} in range({cores}):"):
+            args = ", ".join([*arrays, *sizes[1:], part, cores])
+            self.writer.line(f"fk.gemm.part({args})")
 
     def _reordered(self, atom: Atom, axes: tuple[int, ...], dtype: np.dtype) -> str:
         """Write an operand to an array with its axes in another order, in another dtype."""

@@ -21,6 +21,7 @@ from ..schedule.access import Indices, broadcast_index
 from ..schedule.nests import register_name
 from ..schedule.plan import contracted_strides
 from ..target import Limits
+from .source import CORES
 from .writer import Writer
 
 #: Indices of the loops that are open.
@@ -102,6 +103,10 @@ class Values:
         Counters that run from 0, known not to be negative.
     product : int
         Multiplications of the largest product that is left to BLAS.
+    looping : int
+        How many loops over carried values are open.
+    parts : bool
+        Whether the kernel runs in parts as a whole, so that no loop of it need be shared.
     """
 
     def __init__(
@@ -121,6 +126,8 @@ class Values:
         self.scratch: dict[str, tuple[str, int]] = {}
         self.counted: set[str] = set()
         self.product = 0
+        self.looping = 0
+        self.parts = False
 
     def code(self, dtype: np.dtype) -> str:
         """Return the code of an array's elements.
@@ -155,6 +162,16 @@ class Values:
             self.scalars[key] = self.writer.fresh(prefix)
             self.writer.depth_of[self.scalars[key]] = 0
         return self.scalars[key]
+
+    def share(self, work: int) -> None:
+        """Let threads share the next loop of this scope, if it is worth it."""
+        # What runs once is worth less: a function of its own takes LLVM some 10 ms.
+        limits = self.limits
+        least = limits.shared if self.looping else max(limits.shared, limits.parallel)
+        if work >= least and not self.parts:
+            cores = self.argument("i64", CORES, "cores")
+            parts = self.argument("i64", 2 * work // limits.shared, "parts")
+            self.writer.line(f"fk.threads.share({cores}, {parts})")
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
         """Return a name or literal for a constant in the register type of ``dtype``."""
@@ -268,6 +285,13 @@ class Values:
 
     def compute(self, node: Node, idx: Indices) -> str:
         """Compute an element of an elementwise or reindexing node."""
+        # As `Writer.spelling` says it, at a third of the cost: this is done for each element.
+        outer, self.writer.origin = self.writer.origin, (node,)
+        name = self._compute(node, idx)
+        self.writer.origin = outer
+        return name
+
+    def _compute(self, node: Node, idx: Indices) -> str:
         form, out = node.form, node.out
         if isinstance(form, Map):
             operands = [self.value(a, broadcast_index(a.aval.shape, idx)) for a in node.ins]

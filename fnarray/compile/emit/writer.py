@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +11,13 @@ from typing import Any
 RESERVED = frozenset(
     ("b1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "c64", "c128")
 )
+
+
+class Line(str):
+    """A line of text that knows what it is for."""
+
+    __slots__ = ("origin",)
+    origin: tuple[Any, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -33,12 +40,18 @@ class Writer:
 
     A statement sent to an outer scope lands before the suite that is open there: that is how
     values that do not depend on a loop's counter leave the loop.
+
+    Attributes
+    ----------
+    origin : tuple
+        What is being spelled; each line remembers it.
     """
 
     def __init__(self) -> None:
         self.scopes = [Suite("", 0, barrier=True)]
         self.depth_of: dict[str, int] = {}
         self._counts: dict[str, int] = {}
+        self.origin: tuple[Any, ...] = ()
 
     @property
     def scope(self) -> Suite:
@@ -60,7 +73,19 @@ class Writer:
 
     def line(self, text: str) -> None:
         """Add a statement to the innermost scope."""
-        self.scope.lines.append(text)
+        self.scope.lines.append(self._marked(text))
+
+    def _marked(self, text: str) -> Line:
+        line = Line(text)
+        line.origin = self.origin
+        return line
+
+    @contextmanager
+    def spelling(self, *origin: Any) -> Generator[None, None, None]:
+        """Say what the lines of the block are for."""
+        outer, self.origin = self.origin, origin
+        yield
+        self.origin = outer
 
     def note(self, comment: str) -> None:
         """Add a comment, unless the scope's last comment says the same."""
@@ -80,7 +105,7 @@ class Writer:
         """Bind an expression to a new name, in the scope at ``depth``; return the name."""
         depth = self.scope.depth if depth is None else max(depth, self.floor)
         name = self.fresh(prefix)
-        self.scopes[depth].lines.append(f"{name} = {text}")
+        self.scopes[depth].lines.append(self._marked(f"{name} = {text}"))
         self.depth_of[name] = depth
         return name
 
@@ -99,7 +124,7 @@ class Writer:
     @contextmanager
     def block(self, header: str, *, barrier: bool = False) -> Generator[Suite, None, None]:
         """Open a suite; it joins its parent when closed."""
-        scope = Suite(header, self.scope.depth + 1, barrier)
+        scope = Suite(self._marked(header), self.scope.depth + 1, barrier)
         self.scopes.append(scope)
         yield scope
         self.scopes.pop()
@@ -107,18 +132,22 @@ class Writer:
 
     def render(self, indent: int = 1) -> str:
         """Return the source of the outermost scope's statements."""
-        out: list[str] = []
+        rows = _rows(self.scopes[0], indent)
+        return "".join(f"{'    ' * level}{line}\n" for level, line in rows)
 
-        def walk(scope: Suite, level: int) -> None:
-            pad = "    " * level
-            if not any(isinstance(x, Suite) or not x.startswith("#") for x in scope.lines):
-                out.append(pad + "pass")
-            for item in scope.lines:
-                if isinstance(item, Suite):
-                    out.append(pad + item.header)
-                    walk(item, level + 1)
-                else:
-                    out.append(pad + item)
+    def origins(self) -> tuple[tuple[Any, ...], ...]:
+        """Return what each line of the source is for."""
+        rows = _rows(self.scopes[0], 0)
+        return tuple(line.origin if isinstance(line, Line) else () for _, line in rows)
 
-        walk(self.scopes[0], indent)
-        return "\n".join(out) + "\n"
+
+def _rows(scope: Suite, level: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a suite, each with its level of indentation."""
+    if not any(isinstance(x, Suite) or not x.startswith("#") for x in scope.lines):
+        yield level, "pass"
+    for item in scope.lines:
+        if isinstance(item, Suite):
+            yield level, item.header
+            yield from _rows(item, level + 1)
+        else:
+            yield level, item

@@ -65,15 +65,25 @@ class Flows:
         elif isinstance(form, Contract):
             self.found[step] = self._product(step, form)
         elif isinstance(form, Update) and step not in self.selection.unrolled:
-            self._fill(step.node.ins[0], step.node.out)
+            self._fill(step.node)
 
     # -- operands ----------------------------------------------------------------------------
 
-    def _fill(self, operand: Atom, result: Var) -> None:
-        """Note that a result begins as a copy of an operand, unless it takes its place."""
+    def _fill(self, update: Node) -> None:
+        """Note that an update begins as a copy of what it updates, unless it takes its place."""
+        operand, result = update.ins[0], update.out
         taken = self.donated.get(result) is operand and self.places.share(operand, result)
         if not taken:
             self.filled.add(result)
+            self._copies(update, operand)
+
+    def _copies(self, node: Node, operand: Atom) -> None:
+        """Say that a node copies an array that it could have written over, and why."""
+        if operand in self.selection.block.inputs:
+            why = "the array comes from outside and stays as it is"
+        else:
+            why = "the array is read again later, or is no array yet"
+        self.places.note(Reason("flow", node, "copies what it updates", why))
 
     def _product(self, step: Step, form: Contract) -> Operands:
         """Bring the operands of a library product to the order batch, row, column."""
@@ -164,7 +174,7 @@ class Flows:
         begun: list[Carry] = []
         for j, (test, var) in enumerate(zip(tested, carried, strict=True)):
             memory = self._carried_in_memory([(cond, test), (body, var)])
-            begun.append(self._carry(var, node.ins[nc + nb + j], node.outs[j], memory=memory))
+            begun.append(self._carry(node, var, node.ins[nc + nb + j], node.outs[j], memory=memory))
         carries, order = self._spares(body, begun, node)
         for c, test in zip(carries, tested, strict=True):
             if c.place is not None:
@@ -187,7 +197,7 @@ class Flows:
         begun: list[Carry] = []
         for j, var in enumerate(inputs[first:]):
             memory = self._carried_in_memory([(body, var)])
-            begun.append(self._carry(var, node.ins[nk + j], node.outs[j], memory=memory))
+            begun.append(self._carry(node, var, node.ins[nk + j], node.outs[j], memory=memory))
         carries, order = self._spares(body, begun, node)
         for var, _, _ in rows:
             self.places.of[var] = Given()
@@ -210,13 +220,15 @@ class Flows:
             reads_memory(body, v, self.places) or _rebuilds(body.block, v) for body, v in bodies
         )
 
-    def _carry(self, var: Var, init: Atom, result: Var, *, memory: bool) -> Carry:
+    def _carry(self, node: Node, var: Var, init: Atom, result: Var, *, memory: bool) -> Carry:
         if not memory:
             return Carry(var, init, result, None)
         place = self.places.of.get(result)
         taken = self.donated.get(result) is init and self.places.share(init, result)
         made = Scratch((False,) * var.aval.ndim)
         self.places.of[var] = Given()
+        if not taken and init in self.selection.block.inputs:
+            self._copies(node, init)
         return Carry(var, init, result, place or made, filled=not taken, scratch=place is None)
 
     def _spares(

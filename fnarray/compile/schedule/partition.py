@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.dtypes import is_half
-from ...core.forms import Scan
+from ...core.forms import Contract, Library, Scan
 from ...core.graph import Var
 from ..ir import Node
 from ..target import Limits, Target
@@ -16,7 +16,7 @@ from .order import Order
 from .place import placed
 from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
 from .select import Note
-from .work import operations_of, row_work, tree_work
+from .work import operations_of, products_of, row_work, tree_work
 
 
 @dataclass(slots=True, eq=False)
@@ -66,25 +66,42 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
     limits = target.limits
     parts: list[_Part] = []
     for item in items:
-        if isinstance(item, Step) and target.is_step(item.node, limits):
+        last = parts[-1] if parts else None
+        node = statements_of((item,))[0].node
+        if isinstance(item, Step) and target.is_step(node, limits):
+            note(Reason("partition", node, "is a step of the driver", _why_step(node)))
             parts.append(_Part([item], step=True))
             continue
         if _chunked(item, selection, limits):
+            if last is not None and not last.step:
+                why = "its outermost loop is shared out among threads"
+                note(Reason("partition", node, "begins a kernel", why))
             parts.append(_Part([item], chunked=True))
             continue
         length = _length(item, selection)
-        last = parts[-1] if parts else None
         if last is None or last.step or last.chunked:
+            if last is not None and last.chunked:
+                why = "the one before runs in chunks on threads, which this one would not pay for"
+                note(Reason("partition", node, "begins a kernel", why))
             parts.append(_Part([item], length=length))
         elif last.length < limits.kernel:
             last.items.append(item)
             last.length += length
         else:
-            node = statements_of((item,))[0].node
             why = f"the last one holds {last.length} operations"
             note(Reason("partition", node, "begins a kernel", why))
             parts.append(_Part([item], length=length))
     return parts
+
+
+def _why_step(node: Node) -> str:
+    """Say why the driver takes a node itself."""
+    form = node.form
+    if isinstance(form, Contract):
+        return f"a product of {products_of(node):,} multiplications is left to BLAS"
+    if isinstance(form, Library):
+        return "a library or the host does it, which no kernel can or does as well"
+    return "what it holds is no kernel's, or a turn of it is worth more than one thread"
 
 
 def _length(item: Item, selection: Selection) -> int:

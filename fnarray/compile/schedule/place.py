@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ...core.forms import Branch, Contract, Library, Scan, While
 from ...core.graph import Var
+from ..target import Limits
 from .collapse import collapsed
 from .flow import Flows
 from .fuse import fused, paths, shared_depth
 from .memory import Places, requires_memory
 from .nests import Nest, Selection, Statement, Step, counter
 from .order import Order
-from .plan import Body, Given, Item, Place, Same, Scratch, Tree, statements_of
+from .plan import Body, Given, Item, Place, Reason, Same, Scratch, Tree, statements_of
+from .work import tree_work
 
 
 def body_of(
@@ -26,7 +29,22 @@ def body_of(
         Where results must lie, by whoever runs the body.
     """
     items = fused(order, selection, places.target.limits, places.note)
-    return placed(selection, order, items, targets, places)
+    body = placed(selection, order, items, targets, places)
+    return replace(body, shared=_shared(body, places.target.limits))
+
+
+def _shared(body: Body, limits: Limits) -> dict[Tree, int]:
+    """Return the loops of a body that are worth sharing among threads, and their work."""
+    found: dict[Tree, int] = {}
+    for item in body.items:
+        if not isinstance(item, Tree) or not all(m.parallel_depth > 0 for m in item.members):
+            continue
+        work = tree_work(item, body.inlined)
+        held = (body.places.get(v) for m in item.members for v in m.node.outs)
+        rows = any(isinstance(place, Scratch) and any(place.contracted) for place in held)
+        if work >= limits.shared and not rows:  # a row buffer would have to be each thread's own
+            found[item] = work
+    return found
 
 
 def placed(
@@ -37,6 +55,12 @@ def placed(
     places: Places,
 ) -> Body:
     """Decide where the results of items lie, and how their steps run."""
+    chosen = set(selection.statements)
+    for s in statements_of(items):
+        if s not in chosen:  # the copy that an update is put over, which the order asked for
+            kept = s.node.ins[0] in selection.block.inputs
+            why = "it is the caller's, or another turn's" if kept else "it is read again later"
+            places.note(Reason("order", s.node, "copies what is updated next", why))
     results = _Results(selection, order, items, places)
     own = results.place(targets)
     flows = Flows(selection, order, places, body_of)

@@ -223,6 +223,8 @@ class Body:
         Results that begin as a copy of the operand that they are an update of.
     flows : mapping
         How steps run that hold bodies or call kernels.
+    shared : mapping
+        Loops that threads share, and their work.
     """
 
     block: Block
@@ -232,6 +234,7 @@ class Body:
     places: Mapping[Var, Place]
     filled: frozenset[Var]
     flows: Mapping[Step, Flow]
+    shared: Mapping[Tree, int] = field(default_factory=dict["Tree", int])
 
 
 # ---- programs ------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ def grad(
 
 def _jacobian(transform: Callable[..., Any]) -> Callable[..., Any]:
     def jacobian(fun: Callable[..., Any], argnums: Argnums = 0, **options: Any) -> Any:
+        """As that of `fnarray`, of functions that also take sparse arrays; by dense arguments."""
         derivative, named = _by_data(transform, fun, argnums, **options)
 
         def of(*args: Any, **kwargs: Any) -> Any:

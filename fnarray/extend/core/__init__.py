@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.graph import Literal as Literal
 from ...core.graph import Var as Var
+from ...core.lazy import absent as _absent
 from ...errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from ...errors import JaxprTypeError as JaxprTypeError
 from .. import _aliases as _aliases
@@ -41,3 +42,11 @@ from .._traces import unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a
 from .._traces import unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE
 from .._traces import valid_jaxtype as valid_jaxtype
 from . import primitives as primitives
+
+__getattr__ = _absent(
+    __name__,
+    {
+        "effects are in the order of the program: no aval stands for a token": "AbstractToken",
+        "a call is the primitive of fnarray.jit: see primitives.call_p": "CallPrimitive",
+    },
+)

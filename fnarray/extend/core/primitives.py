@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import lax as _lax
+from ...control import checkpoint as _checkpoint  # noqa: F401 - declares remat2
 from ...ops.kit.registry import registry as _registry
 
 #: Operations of JAX's names that have another here.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import hooks
 from ...core.array import Array, ArrayImpl, asarray, aval_of
 from ...core.avals import ShapedArray
 from ...core.dtypes import int32, is_complex, python_scalar_dtypes
@@ -38,7 +39,8 @@ def const(like: Array, value: Any) -> ArrayImpl:
 def full(aval: ShapedArray, value: Any) -> Array:
     """Return an array of one value."""
     scalar = ArrayImpl(np.asarray(value, aval.dtype), ShapedArray((), aval.dtype, aval.weak_type))
-    return broadcast(scalar, aval.shape)
+    whole = broadcast(scalar, aval.shape)
+    return whole if aval.place is None else hooks.placed_as(whole, aval)
 
 
 def iota(shape: Shape, axis: int, dtype: Any = int32) -> Array:

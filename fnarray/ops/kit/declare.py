@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from ...core.array import Array
 from ...core.avals import ShapedArray
 from ...core.forms import Library, Map, Reduce, Reindex
 from ...core.primitive import Primitive, Rule
@@ -31,8 +32,9 @@ class Face(Protocol):
 
     primitive: Primitive
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Array:
         """Apply the primitive."""
+        ...
 
 
 def face_of(prim: Primitive, signature_from: Callable[..., Any]) -> Face:

@@ -1,8 +1,8 @@
-"""Functions that move elements, whatever those are: random keys too, which are pairs of words."""
+"""Functions that move elements, whatever those are: random keys too, which are rows of words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from math import prod
 from typing import Any, TypeVar, cast
@@ -49,6 +49,11 @@ class Overlay(Array):
 
     _base: Any
 
+    @property
+    def words(self) -> int:
+        """How many words an element has."""
+        return self._base.shape[-1]
+
     def column(self, k: int) -> Any:
         """Return one word of each element."""
         return self._base[..., k]
@@ -58,10 +63,9 @@ class Overlay(Array):
         """What is known of it without its words."""
         return OverlayAval(self.shape, self.dtype)
 
-    @classmethod
-    def of(cls, words: Any) -> Any:
-        """Return the array over words."""
-        raise TypeError(f"{cls.__name__} does not say how it is made of words")
+    def over(self, words: Any) -> Any:
+        """Return the array of this kind over other words."""
+        raise TypeError(f"{type(self).__name__} does not say how it is made of words")
 
 
 def _is_overlay(x: Any) -> bool:
@@ -81,22 +85,29 @@ def moving(f: F) -> F:
             return f(*args, **settings)
         except TypeError:
             leaves, spec = tree.flatten_spec((args, settings), _is_overlay)
-            kind = next((type(x) for x in leaves if isinstance(x, Overlay)), None)
-            if kind is None:
+            one = next((x for x in leaves if isinstance(x, Overlay)), None)
+            if one is None:
                 raise
+            kinds = {str(x.dtype) for x in leaves if isinstance(x, Overlay)}
+            if len(kinds) > 1:
+                raise TypeError(
+                    f"{f.__name__}: elements of one array are of one kind, got {sorted(kinds)}. "
+                    "Make all keys for one generator: random.key(seed, impl=...)."
+                ) from None
         columns: list[Any] = []
-        for k in range(2):
+        for k in range(one.words):
             some, given = spec.unflatten(
                 [x.column(k) if isinstance(x, Overlay) else x for x in leaves]
             )
             columns.append(tree.flatten_spec(f(*some, **given)))
-        (first, out), (second, _) = columns
-        return out.unflatten([kind.of(_rows(x, y)) for x, y in zip(first, second, strict=True)])
+        (_, out), *_ = columns
+        rows = zip(*(found for found, _ in columns), strict=True)
+        return out.unflatten([one.over(_rows(row)) for row in rows])
 
     return cast(F, face)
 
 
-def _rows(x: Any, y: Any) -> Any:
-    """Return the array whose rows are pairs of elements of two."""
-    each = [reshape(c, (*c.shape, 1)) for c in (x, y)]
-    return bind(registry["concatenate"], *each, dimension=len(x.shape))
+def _rows(columns: Sequence[Any]) -> Any:
+    """Return the array whose rows are made of an element of each."""
+    each = [reshape(c, (*c.shape, 1)) for c in columns]
+    return bind(registry["concatenate"], *each, dimension=len(columns[0].shape))

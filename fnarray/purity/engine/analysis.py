@@ -17,7 +17,7 @@ from ..values import Function, Resolver, Value
 from .calls import call
 from .entry import enter
 from .expressions import EXPRESSIONS, read_parts
-from .machine import Engine, Language
+from .machine import Engine, Evidence, Language
 from .statements import STATEMENTS, block
 
 PYTHON: Final = Language(STATEMENTS, EXPRESSIONS, block, read_parts, call)
@@ -25,10 +25,11 @@ PYTHON: Final = Language(STATEMENTS, EXPRESSIONS, block, read_parts, call)
 
 @dataclass
 class Analysis:
-    """The result: what was found, and the functions that were entered."""
+    """The result: what was found, on what evidence, and the functions that were entered."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
     entered: list[Function] = field(default_factory=list[Function])
+    evidence: dict[Finding, Evidence] = field(default_factory=dict[Finding, Evidence])
 
 
 def analyse(function: Function, resolver: Resolver, path: tuple[str, ...] = ()) -> Analysis:
@@ -56,7 +57,7 @@ def analyse(function: Function, resolver: Resolver, path: tuple[str, ...] = ()) 
         frame = Frame(function, 1, path)
         engine.report(rule, frame, _heading(function.node), function.name)
     enter(engine, function, function_bound(function), 1, path)
-    return Analysis(engine.findings(), list(engine.entered.values()))
+    return Analysis(engine.findings(), list(engine.entered.values()), engine.evidence)
 
 
 def function_bound(function: Function) -> dict[str, Value]:

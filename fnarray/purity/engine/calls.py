@@ -29,7 +29,7 @@ from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import keep, mutate, use, use_all
-from .parts import take_attribute, take_element
+from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
 from .standard import HANDLERS, Call
 
@@ -53,6 +53,8 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
                 keywords.update({k[1]: v for k, v in given if k and isinstance(k[1], str)})
             value = take_element(engine, value, frame)
         keywords[keyword.arg or "**"] = value
+    if not callee.others:
+        return engine.call(callee, args, keywords, frame, node, used=used)
     found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
     return join(found) or engine.unknown(frame.level)
 
@@ -74,6 +76,8 @@ def call(
                          used=used, level=level)  # fmt: skip
     if callee.kind == "traced":
         return engine.unknown(level)
+    if callee.kind == "weak" and callee.bound is not None:  # a weak reference gives its object
+        return from_outside(engine, callee.bound, frame, node)
     if callee.kind == "getter" and args:
         value = args[0]
         for attr in callee.name.split("."):
@@ -143,7 +147,7 @@ def call_known(
     if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
         if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
             shown = ref.removeprefix("builtins.")
-            engine.report(RULES[code], frame, node, shown)
+            engine.report(RULES[code], frame, node, shown, given=args)
         use_all(engine, args, frame, node)
         return engine.unknown(frame.level)
     if ref in OUT_AT:

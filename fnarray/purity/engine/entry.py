@@ -13,9 +13,6 @@ from .ownership import escape, hold, use
 #: Calls entered in one analysis, and how deep: far above any real function.
 _MOST_CALLS = 1500
 _DEEPEST = 40
-#: How often one function is entered with different arguments: with local ones, which can do no harm
-#: that was not seen before, and with others.
-_MOST_LOCAL, _MOST_OUTER = 6, 40
 _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
     "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
@@ -74,7 +71,7 @@ def enter(
         return engine.unknown(level)
     outer = any(v.level == OUTSIDE or v.argument for v in bound.values())
     times = engine.contexts.get((id(node), level), 0) + 1
-    if times > (_MOST_OUTER if outer else _MOST_LOCAL):
+    if times > engine.resolver.contexts[outer]:
         return engine.unknown(level)
     engine.contexts[id(node), level] = times
     engine.memo[key] = None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ..nodes import children, walk
 from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from . import protocols
@@ -20,7 +21,7 @@ from .stores import bind_target, store
 
 def read_parts(engine: Engine, node: ast.expr, frame: Frame) -> Value:
     """Evaluate an expression that reads all its parts: f-strings, slices."""
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             read(engine, child, frame)
     return engine.unknown(frame.level)
@@ -177,12 +178,12 @@ def _dict(engine: Engine, node: ast.Dict, frame: Frame) -> Value:
 
 def _comprehension(engine: Engine, node: Any, frame: Frame) -> Value:
     """Evaluate a comprehension; its names are gone afterwards."""
-    names = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    names = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
     kept = {name: frame.env.get(name) for name in names}
     for generator in node.generators:
         items = engine.expr(generator.iter, frame)
         draw(engine, items, frame, generator.iter)
-        for target in ast.walk(generator.target):
+        for target in walk(generator.target):
             if isinstance(target, ast.Name):
                 frame.env.pop(target.id, None)
         bind_target(engine, generator.target, take_element(engine, items, frame), frame)
@@ -216,6 +217,7 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
         return take_slice(engine, base, frame, node)
     protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
     found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
+    found = found or protocols.ask_class(engine, base, at, frame, node)
     if found is not None:
         return join([found, *take_item(engine, base, frame).each()]) or found
     index = node.slice.value if isinstance(node.slice, ast.Constant) else None

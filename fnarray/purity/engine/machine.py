@@ -7,7 +7,7 @@ and calls are in a `Language`, by which they also reach each other: all else is 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +28,19 @@ class Caller(Protocol):
     ) -> Value:  # fmt: skip
         """Call an object. Arguments None are the tracer's own: the call is a trace."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a finding rests on: the object, and where it was met.
+
+    ``given`` is what is put into the object, or handed to the call.
+    """
+
+    value: Value | None
+    frame: Frame
+    node: ast.AST
+    given: Sequence[Value] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,7 @@ class Engine:
         self.language = language
         self._expressions = language.expressions
         self.found: dict[tuple[str, str, int, int, str], Finding] = {}
+        self.evidence: dict[Finding, Evidence] = {}
         self.entered: dict[int, Function] = {}
         self.excused: set[int] = set()
         #: Calls of methods whose receiver is bound to what they return: ``top, s = s.pop()``.
@@ -98,9 +112,10 @@ class Engine:
     # --- reports ---
 
     def report(
-        self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = ""
-    ) -> None:
-        """Add a finding at a node; the same one twice is one."""
+        self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = "",
+        *, value: Value | None = None, given: Sequence[Value] = (),
+    ) -> None:  # fmt: skip
+        """Add a finding at a node, on an object; the same one twice is one."""
         file = frame.function.file
         at: Any = node
         line: int = at.lineno
@@ -114,6 +129,7 @@ class Engine:
         place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
         finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
         self.found[key] = finding
+        self.evidence[finding] = Evidence(value, frame, node, given)
 
     def findings(self) -> list[Finding]:
         """Return what was found, in order of place.

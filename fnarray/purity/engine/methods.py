@@ -52,7 +52,7 @@ def call_method(
         else:
             use(engine, base, frame, node)
     elif id(node) not in engine.threaded and changes(base, name, args, keywords, used):
-        mutate(engine, base, frame, node, name)
+        mutate(engine, base, frame, node, name, args)
         for value in args if name in _TAKES_ALL else ():
             if any(v.kind in DRAWN for v in value.each()):
                 draw(engine, value, frame, node)

@@ -7,6 +7,7 @@ callback that is traced on its own (a loop body, a branch) owns only what it mak
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from .. import rules
 from ..scopes import Frame
@@ -28,6 +29,8 @@ def read(engine: Engine, node: ast.expr, frame: Frame) -> Value:
 
 def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
     """Check that an object may be read here."""
+    if value.level != OUTSIDE and not value.others:
+        return
     for one in value.each():
         if one.level != OUTSIDE or one.argument or one.guarded:
             continue
@@ -35,20 +38,20 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         if one.kind in ("element", "member") and one.bound is not None:
             use(engine, one.bound.but(origin=one.bound.origin or (where, at)), frame, node)
         elif one.rebound and one.kind not in ("function", "class", "module"):
-            engine.report(rules.ReboundCell, where, at, one.name, one.rebound)
+            engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
         elif one.kind in CONTAINERS:
             what = "container" if one.kind == "container" else one.kind
-            engine.report(rules.MutableRead, where, at, one.name, what)
+            engine.report(rules.MutableRead, where, at, one.name, what, value=one)
         elif one.kind == "ndarray":
-            engine.report(rules.MutableArray, where, at, one.name)
+            engine.report(rules.MutableArray, where, at, one.name, value=one)
         elif one.kind == "rng":
             engine.report(rules.OuterGenerator, frame, node, one.name)
         elif one.kind == "instance":
-            engine.report(rules.MutableRead, where, at, one.name, "object")
+            engine.report(rules.MutableRead, where, at, one.name, "object", value=one)
         elif one.constant or one.kind in ("function", "class", "module", "partial"):
             pass
         elif one.holder == "attribute":
-            engine.report(rules.MutableAttribute, where, at, one.name)
+            engine.report(rules.MutableAttribute, where, at, one.name, value=one)
         elif one.kind == "scalar" and one.holder == "global":
             engine.report(rules.GlobalScalar, where, at, one.name)
         if one.kind in _HOLDING and (parts := engine.resolver.parts(one)) is not None:
@@ -64,11 +67,16 @@ def use_all(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) ->
 
 
 def mutate(
-    engine: Engine, value: Value, frame: Frame, node: ast.AST, what: str, *, attribute: bool = False
-) -> None:
+    engine: Engine, value: Value, frame: Frame, node: ast.AST, what: str,
+    given: Sequence[Value] = (), *, attribute: bool = False,
+) -> None:  # fmt: skip
     """Report a change in place, unless the trace in progress made the object itself."""
     for one in value.each():
         if one.kind == "ref":  # its value goes in and comes out, wherever it is from
+            continue
+        if (
+            one.kind == "scalar" and not attribute
+        ):  # None, where a container may be: it has no items
             continue
         name = one.name or "a value"
         if one.kind == "member" and not one.argument and one.level == OUTSIDE:
@@ -76,7 +84,7 @@ def mutate(
         if OUTSIDE < one.level < frame.level:
             engine.report(rules.CallbackLeak, frame, node, name, what)
         elif one.argument:
-            engine.report(rules.ArgumentMutation, frame, node, name, what)
+            engine.report(rules.ArgumentMutation, frame, node, name, what, value=one)
         elif one.level != OUTSIDE:
             continue
         elif one.kind == "ndarray" or (one.kind == "element" and _base(one).kind == "ndarray"):
@@ -84,9 +92,10 @@ def mutate(
         elif one.name == "globals()":
             engine.report(rules.GlobalWrite, frame, node, name, what)
         elif attribute:
-            engine.report(rules.AttributeWrite, frame, node, f"{name}.{what}".rstrip("."), what)
+            full = f"{name}.{what}".rstrip(".")
+            engine.report(rules.AttributeWrite, frame, node, full, what, value=one, given=given)
         else:
-            engine.report(rules.CapturedMutation, frame, node, name, what)
+            engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given)
 
 
 def hold(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
@@ -104,6 +113,8 @@ def escape(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         use(engine, value, frame, node)
     if engine.depth <= 1:
         for one in value.each():
+            if one.kind == "identity" and one.origin is not None:
+                engine.report(rules.Identity, *one.origin, one.name)
             for part in (one.fields or {}).values() if one.level != OUTSIDE else ():
                 if part.level == OUTSIDE:
                     use(engine, part, frame, node)

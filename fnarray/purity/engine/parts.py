@@ -20,6 +20,8 @@ _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT",
 
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
     """Note where an object from outside is named, and whether to name it is an effect."""
+    if not value.ref and not value.others:
+        return value.but(origin=(frame, node))
     for one in value.each():
         code = effect_of(one.ref) if one.ref else ""
         if code in EFFECT_OBJECTS:
@@ -33,6 +35,8 @@ def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> V
 
 def take_item(engine: Engine, value: Value, frame: Frame, index: Any = None) -> Value:
     """Return the element at a constant index, or any element."""
+    if not value.others:
+        return _item_of_one(engine, value, frame, index) or value
     return join([_item_of_one(engine, v, frame, index) for v in value.each()]) or value
 
 
@@ -92,6 +96,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
                           constant=p.constant or one.constant) for p in parts)  # fmt: skip
     if one.kind == "element":
         return one
+    if one.kind == "class" and type(index) is str:  # of an enumeration: a member
+        return engine.resolver.item(one, index) or engine.unknown(frame.level)
     if one.kind in ("module", "class", "function", ""):
         return engine.unknown(frame.level)
     if one.kind in ("iterator", "generator", "file"):
@@ -106,6 +112,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
 
 def take_attribute(engine: Engine, base: Value, attr: str, frame: Frame, node: ast.AST) -> Value:
     """Return an attribute of an object; properties run."""
+    if not base.others:
+        return _attribute_of_one(engine, base, attr, frame, node)
     found = join([_attribute_of_one(engine, v, attr, frame, node) for v in base.each()])
     return found or engine.unknown(frame.level)
 

@@ -50,6 +50,8 @@ def ask(
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
+    if value.level != OUTSIDE and value.kind != "instance" and not value.others:
+        return None
     found: list[Value] = []
     for one in value.each():
         custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
@@ -60,6 +62,20 @@ def ask(
             if body_of(engine, method) is not None:
                 given = [*args, *[engine.unknown(frame.level)] * 3][: _wanted(engine, method)]
                 found.append(engine.call(method, given, {}, frame, node))
+    return join(found)
+
+
+def ask_class(
+    engine: Engine, value: Value, index: Value, frame: Frame, node: ast.AST
+) -> Value | None:
+    """Run what ``Class[index]`` calls."""
+    found: list[Value] = []
+    for one in value.each():
+        if one.kind == "class" and (one.fields is not None or engine.resolver.is_open(one)):
+            method = take_attribute(engine, one, "__class_getitem__", frame, node)
+            if body_of(engine, method) is not None:
+                bound = method if method.bound is not None else method.but(bound=one)
+                found.append(engine.call(bound, [index], {}, frame, node))
     return join(found)
 
 
@@ -75,6 +91,8 @@ def binary(
     *, in_place: bool = False,
 ) -> Value | None:  # fmt: skip
     """Run what ``left + right`` calls."""
+    if not isinstance(op, ast.Mod) or left.kind == "identity":  # else it may be text
+        compute(engine, (left, right))
     short = _BINARY[type(op).__name__]
     first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
     parts = [
@@ -87,6 +105,8 @@ def binary(
 def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:
     """Run what ``-value`` or ``not value`` calls."""
     name = _UNARY.get(type(op).__name__)
+    if name is not None:
+        compute(engine, (value,))
     ask(engine, value, TRUTH if name is None else (name,), frame, node)
 
 
@@ -97,8 +117,23 @@ def compare(
     if isinstance(op, (ast.In, ast.NotIn)):
         ask(engine, right, ("__contains__", *ITERATED), frame, node, [left])
     elif (names := _COMPARED.get(type(op).__name__)) is not None:
+        if not isinstance(op, (ast.Eq, ast.NotEq)):
+            compute(engine, (left, right))
         ask(engine, left, names[:1], frame, node, [right])
         ask(engine, right, names[1:], frame, node, [left])
+
+
+def compute(engine: Engine, values: Sequence[Value]) -> None:
+    """Report what is made into a number: an ``id`` among the values."""
+    for value in values:
+        for one in value.each():
+            if one.kind == "identity" and one.origin is not None:
+                engine.report(rules.Identity, *one.origin, one.name)
+
+
+#: Builtins that make another number, or an order, of a number.
+_COMPUTING = frozenset({"int", "float", "complex", "abs", "round", "divmod", "pow", "hash", "range",
+                        "sorted", "min", "max", "sum", "bin", "hex"})  # fmt: skip
 
 
 def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
@@ -114,6 +149,12 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
         names = (*_ARRAY, "__float__", "__index__", "__iter__", "__len__", "__getitem__")
     else:
         names = ITERATED
+    if (
+        package == "math"
+        or names[:1] == _ARRAY[:1]
+        or (package == "builtins" and name in _COMPUTING)
+    ):
+        compute(engine, args)
     for value in args:
         if any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
             ask(engine, value, names, frame, node)

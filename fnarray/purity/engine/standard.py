@@ -100,6 +100,11 @@ def _getattr(engine: Engine, call: Call) -> Value | None:
     return take_element(engine, base, frame) if base.argument else engine.unknown(call.level)
 
 
+def _id(engine: Engine, call: Call) -> Value:
+    """``id(x)`` may be compared and looked up: as a number it is another one in each process."""
+    return Value("identity", call.level, name="id", origin=(call.frame, call.node))
+
+
 def _hash(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
@@ -143,6 +148,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.locals": _vars,
     "builtins.getattr": _getattr,
     "builtins.hash": _hash,
+    "builtins.id": _id,
     "builtins.super": _super,
     "functools.partial": _partial,
     "functools.wraps": _wraps,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ..nodes import walk
 from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
@@ -210,7 +211,7 @@ def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
     before, after = frame.env, [dict(frame.env)]
     for case in node.cases:
         frame.env = dict(before)
-        for part in ast.walk(case.pattern):
+        for part in walk(case.pattern):
             if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
                 bind(engine, part.name, take_item(engine, subject, frame), frame, part)
             elif isinstance(part, ast.MatchMapping) and part.rest:

@@ -53,7 +53,7 @@ def store(
         base = engine.expr(target.value, frame)
         put(engine, base, target.attr, value)
         protocols.assign(engine, base, target.attr, value, frame, target)
-        mutate(engine, base, frame, target, target.attr, attribute=True)
+        mutate(engine, base, frame, target, target.attr, [value], attribute=True)
     elif isinstance(target, ast.Subscript):
         base = engine.expr(target.value, frame)
         index = read(engine, target.slice, frame)
@@ -72,11 +72,11 @@ def store(
                 text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
                 engine.report(rules.ArrayItemWrite, frame, target, one.name, text)
             else:
-                _write_item(engine, one, key, frame, target, what)
+                _write_item(engine, one, key, frame, target, what, value)
 
 
 def _write_item(
-    engine: Engine, one: Value, key: ast.expr, frame: Frame, node: ast.AST, what: str
+    engine: Engine, one: Value, key: ast.expr, frame: Frame, node: ast.AST, what: str, value: Value
 ) -> None:
     """Report ``d[key] = v``; of ``globals()`` and ``vars(obj)``, as what it binds."""
     text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
@@ -86,7 +86,7 @@ def _write_item(
     elif last == "__dict__" and dot and text:
         mutate(engine, one.but(name=owner), frame, node, text, attribute=True)
     else:
-        mutate(engine, one, frame, node, what)
+        mutate(engine, one, frame, node, what, [value])
 
 
 def put(engine: Engine, base: Value, key: Any, value: Value) -> None:

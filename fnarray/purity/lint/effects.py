@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from ..engine.analysis import analyse
 from ..findings import Finding
-from ..law import effects_of
+from ..law import is_read
+from ..nodes import walk
 from ..values import Function, Value
+from .harm import Doubt, is_passing, is_said_each_time, judged
 from .index import FUNCTIONS, Scope
 from .place import column_of
 from .statics import BUDGET, StaticResolver
-from .traced import Finder, TracedSite
+from .traced import TracedSite
 
 # Those that do not say what will trace their function, and so may be kept.
 _CUSTOM = frozenset({"custom_jvp", "custom_vjp", "custom_gradient"})
@@ -34,10 +36,10 @@ class Effects:
     ``entered`` are the functions that it came through and that have functions inside of them.
     """
 
-    def __init__(self, finder: Finder) -> None:
-        self.resolver = StaticResolver(finder)
+    def __init__(self, resolver: StaticResolver) -> None:
+        self.resolver = resolver
         self.entered: set[FunctionKey] = set()
-        self._seen: dict[tuple[object, ...], list[Finding]] = {}
+        self._seen: dict[tuple[object, ...], list[tuple[Finding | Doubt, bool]]] = {}
 
     def enclosing(self, scope: Scope) -> list[Scope]:
         """Return the functions around a function, innermost first."""
@@ -49,7 +51,7 @@ class Effects:
             outer = outer.parent
         return around
 
-    def check(self, traced: TracedSite) -> list[Finding]:
+    def check(self, traced: TracedSite) -> list[Finding | Doubt]:
         """Return the findings in one traced function, its decorators, and what they call."""
         # What a function does is the same under jit and under grad; what of it matters is not.
         decorated = traced.site in getattr(traced.scope.node, "decorator_list", ())
@@ -59,14 +61,19 @@ class Effects:
             found = self._seen[key] = self.analysed(traced)
         kind = traced.transform
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
+        if staged and not traced.ours and not decorated:
+            staged = not is_passing(traced.site, traced.around)
         return [
-            _in_characters(replace(f, path=(traced.label, *f.path[1:])))
-            for f in effects_of(found, staged)
+            replace(f, finding=_located(f.finding, traced))
+            if isinstance(f, Doubt)
+            else _located(f, traced)
+            for f, kept in found
+            if staged or not kept
         ]
 
-    def analysed(self, traced: TracedSite) -> list[Finding]:
-        """Return what a traced function does, in whatever way it is traced."""
-        found: list[Finding] = []
+    def analysed(self, traced: TracedSite) -> list[tuple[Finding | Doubt, bool]]:
+        """Return what a traced function does, and whether only in a trace that is kept."""
+        found: list[tuple[Finding | Doubt, bool]] = []
         self.resolver.budget = BUDGET
         for function in (self.function(traced), *self.wrappers(traced.scope)):
             analysis = analyse(function, self.resolver, (traced.label,))
@@ -74,7 +81,13 @@ class Effects:
                 scope = entered.module.module.scopes.get(entered.node)
                 if scope is not None and scope.holds:
                     self.entered.add(key_of(scope))
-            found += analysis.findings
+            for finding in analysis.findings:
+                evidence = analysis.evidence[finding]
+                verdict = traced.ours or judged(finding, evidence, self.resolver)
+                if verdict:
+                    one = finding if verdict is True else Doubt(finding, verdict)
+                    found.append((one, is_read(finding) or (
+                        not traced.ours and is_said_each_time(finding, evidence))))  # fmt: skip
         return found
 
     def function(self, traced: TracedSite) -> Function:
@@ -107,7 +120,7 @@ class Effects:
         scope = traced.scope.parent
         if not traced.partial or scope is None:
             return []
-        calls = [n for n in ast.walk(traced.site) if isinstance(n, ast.Call) and len(n.args) > 1]
+        calls = [n for n in walk(traced.site) if isinstance(n, ast.Call) and len(n.args) > 1]
         for call in calls:
             if self.resolver.finder.is_partial(call.func, scope):
                 return [self.resolver.of(arg, scope) for arg in call.args[1:]]
@@ -116,6 +129,10 @@ class Effects:
     def wrappers(self, scope: Scope) -> list[Function]:
         """Return the functions that the project's own decorators put around a function."""
         return [self.resolver.function(s) for s in self.resolver.wrappers(scope)]
+
+
+def _located(finding: Finding, traced: TracedSite) -> Finding:
+    return _in_characters(replace(finding, path=(traced.label, *finding.path[1:])))
 
 
 def _in_characters(finding: Finding) -> Finding:

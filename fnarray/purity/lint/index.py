@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from ..bindings import bindings
+from ..known import MUTATORS
 from ..nodes import children
 from .source import SourceFile
 
@@ -130,11 +134,28 @@ class CallSite:
     loop: ast.AST | None
 
 
+@dataclass(slots=True)
+class Site:
+    """A place where something is changed.
+
+    ``target`` is the attribute that is bound, or the name or attribute whose contents change;
+    ``how`` is ``"set"``, ``"key"`` (under a key that is computed), ``"own"`` (under the identity of
+    an object, whose own the entry is), ``"item"``, ``"del"``, or the name of a method.
+    """
+
+    target: ast.Name | ast.Attribute
+    how: str
+    scope: Scope
+    node: ast.AST
+    value: ast.expr | None = None
+
+
 @dataclass(eq=False)
 class Module:
     """One file: its dotted name, scopes, calls, and functions with decorators.
 
-    ``asked`` are the modules that its names were looked for in, by dotted name.
+    ``asked`` are the modules that its names were looked for in, by dotted name; ``sites`` are where
+    it changes something in place.
     """
 
     name: str
@@ -148,6 +169,9 @@ class Module:
     kept: set[ast.AST] = field(default_factory=set)
     kept_names: set[str] = field(default_factory=set)
     asked: dict[str, Module | None] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+    reached: set[str] = field(default_factory=set)
+    _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         tree = self.source.tree or ast.Module([], [])
@@ -160,6 +184,27 @@ class Module:
     def path(self) -> str:
         """The file's path as given."""
         return self.source.path
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often the module binds each of its names."""
+        return bindings(self.source.tree.body if self.source.tree is not None else [])
+
+    def binds_once(self, name: str) -> bool:
+        """Say whether the module binds a name once, and no function reaches out for it."""
+        return not self.source.cells and self.counts[name] == 1 and name not in self.reached
+
+    def mentions(self, pattern: re.Pattern[str]) -> bool:
+        """Say whether the text of the module has a pattern in it, looked for once."""
+        known = self._mentions.get(pattern)
+        if known is None:
+            known = self._mentions[pattern] = pattern.search(self.source.text) is not None
+        return known
+
+    @property
+    def package(self) -> str:
+        """The first part of the module's name."""
+        return self.name.partition(".")[0]
 
     @cached_property
     def folder(self) -> str:
@@ -231,14 +276,38 @@ class _Walk:
                 for i, item in enumerate(node.elts):
                     part = values[i] if values else value
                     self.target(item, scope, part, bool(values))
-            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr) if exact:
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=attr):
                 owner = scope if scope.is_class else scope.enclosing_class()
-                if owner is not None:
+                if owner is not None and value is not None:
                     if owner.sets is None:
                         owner.sets = {}
-                    owner.sets.setdefault(attr, []).append(Assigned(value, node.lineno))
+                    made = Assigned(value if exact else None, node.lineno)
+                    owner.sets.setdefault(attr, []).append(made)
+                self.changed(node, scope, "set" if exact else "item", node, value)
+            case ast.Attribute():
+                self.changed(node, scope, "set" if exact else "item", node, value)
+                self.visit(node.value, scope, None)
+            case ast.Subscript(value=base, slice=key):
+                known = isinstance(key, ast.Constant) or value is None
+                how = "own" if _is_identity(key, scope) else "item" if known else "key"
+                self.changed(base, scope, how, node, value)
+                self.visit(base, scope, None)
+                self.visit(key, scope, None)
             case _:
                 self.visit(node, scope, None)
+
+    def changed(
+        self, base: ast.AST, scope: Scope, how: str, node: ast.AST, value: ast.expr | None = None
+    ) -> None:
+        if isinstance(base, (ast.Name, ast.Attribute)):
+            self.module.sites.append(Site(base, how, scope, node, value))
+
+    def delete(self, node: ast.Delete, scope: Scope, loop: ast.AST | None) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                how = "own" if _is_identity(target.slice, scope) else "del"
+                self.changed(target.value, scope, how, target)
+        self.children(node, scope, loop)
 
     # --- statements that bind ---
 
@@ -341,6 +410,7 @@ class _Walk:
 
     def declare(self, node: ast.Global | ast.Nonlocal, scope: Scope, loop: ast.AST | None) -> None:
         kind = "global" if isinstance(node, ast.Global) else "nonlocal"
+        self.module.reached.update(node.names)
         for name in node.names:
             scope.elsewhere[name] = kind
 
@@ -397,18 +467,52 @@ class _Walk:
 
     def call(self, node: ast.Call, scope: Scope, loop: ast.AST | None) -> None:
         self.module.calls.append(CallSite(node, scope, loop))
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "setflags":
-            off = [k for k in node.keywords if k.arg == "write"]
-            if isinstance(node.func.value, ast.Name) and off and not _true(off[0].value):
-                scope.frozen.add(node.func.value.id)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _STORING:
-            for arg in node.args:
-                self.keep(arg)
+        match node.func:
+            case ast.Attribute(value=base, attr=method):
+                if method == "setflags":
+                    off = [k for k in node.keywords if k.arg == "write"]
+                    if isinstance(base, ast.Name) and off and not _true(off[0].value):
+                        scope.frozen.add(base.id)
+                if method in _STORING:
+                    for arg in node.args:
+                        self.keep(arg)
+                if method in MUTATORS and not MUTATORS[method][2]:
+                    self.mutates(node, base, method, scope)
+            case ast.Name(id="setattr" | "delattr"):
+                self.sets(node, scope)
         self.visit(node.func, scope, loop)
         for arg in node.args:
             self.visit(arg, scope, loop)
         for keyword in node.keywords:
             self.visit(keyword.value, scope, loop)
+
+    def alone(self, node: ast.Expr, scope: Scope, loop: ast.AST | None) -> None:
+        """Handle a statement that uses no result: of a call, it is the effect that is wanted."""
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            method = call.func.attr
+            if method in MUTATORS and MUTATORS[method][2]:
+                self.mutates(call, call.func.value, method, scope)
+        self.visit(call, scope, loop)
+
+    def mutates(self, node: ast.Call, base: ast.expr, method: str, scope: Scope) -> None:
+        """Note a method that changes what it is called on, or its first argument."""
+        fewest, most, _ = MUTATORS[method]
+        if not fewest <= len(node.args) <= most + method.startswith("__"):
+            return
+        match method, node.args:
+            case "__setattr__", [made, ast.Constant(value=str() as name), *_]:  # object.__setattr__
+                self.changed(ast.Attribute(made, name), scope, "set", node)
+            case "setdefault", [ast.Constant(), *_]:
+                self.changed(base, scope, "item", node)
+            case _:
+                self.changed(base, scope, method, node)
+
+    def sets(self, node: ast.Call, scope: Scope) -> None:
+        """Note what ``setattr(obj, "name", value)`` sets."""
+        match node.args:
+            case [made, ast.Constant(value=str() as name), *_]:
+                self.changed(ast.Attribute(made, name), scope, "set", node)
 
 
 _HANDLERS = {
@@ -417,6 +521,8 @@ _HANDLERS = {
     ast.Assign: _Walk.assign,
     ast.AnnAssign: _Walk.ann_assign,
     ast.AugAssign: _Walk.aug_assign,
+    ast.Delete: _Walk.delete,
+    ast.Expr: _Walk.alone,
     ast.NamedExpr: _Walk.named,
     ast.For: _Walk.for_,
     ast.AsyncFor: _Walk.for_,
@@ -443,6 +549,18 @@ _HANDLERS = {
     ast.Name: _Walk.skip,
     ast.Constant: _Walk.skip,
 }  # fmt: skip
+
+
+def _is_identity(node: ast.expr, scope: Scope) -> bool:
+    """Say whether a key is ``id(obj)``, or a name bound to it."""
+    match node:
+        case ast.Call(func=ast.Name(id="id")):
+            return True
+        case ast.Name(id=name):
+            value = getattr(scope.names.get(name, [None])[-1], "value", None)
+            return isinstance(value, ast.Call) and _is_identity(value, scope)
+        case _:
+            return False
 
 
 def _true(node: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..findings import Finding
+from ..known import MUTATORS
 from ..nodes import children, walk
 from ..rules import RULES
 from ._words import words
@@ -31,7 +32,10 @@ class _Keys:
     def __init__(self, project: Project, scope: Scope) -> None:
         self.project = project
         self.scope = scope
-        self.found: dict[ast.AST, str] = {}
+        #: For each draw that is not the first: the key, and all draws made from it until then.
+        self.found: dict[ast.Call, tuple[str, list[ast.Call]]] = {}
+        #: The draws made from each key, in the order of the text.
+        self.drawn: dict[str, list[ast.Call]] = {}
 
     def run(self) -> Iterator[Finding]:
         """Yield a finding at each second draw."""
@@ -41,11 +45,17 @@ class _Keys:
         body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
         self.block(body, {})
         module = self.scope.module
-        for call, key in self.found.items():
+        for call, (key, draws) in self.found.items():
+            # What a loop draws anew at each turn is the same each time, and keys lead further.
+            repeated = call in draws[:-1] or (
+                _name(call) == "split" and ast.dump(call) != ast.dump(draws[0])
+            )
+            if not repeated and not meet(body, draws):
+                continue
             yield RULES["FNA605"].at(
                 place_of(module.source, call),
                 name=key,
-                source=module.source.line(call.lineno),  # type: ignore[attr-defined]
+                source=module.source.line(call.lineno),
             )
 
     def block(self, body: list[ast.stmt], state: State) -> State:
@@ -91,9 +101,14 @@ class _Keys:
             key = self.key(node)
             if key is not None:
                 assert state is not None
+                if not state.get(key):
+                    self.drawn[key] = []
+                elif _is_paired(self.drawn[key][0], node):
+                    return
                 state[key] = state.get(key, 0) + 1
+                self.drawn[key].append(node)
                 if state[key] > 1:
-                    self.found.setdefault(node, key)
+                    self.found.setdefault(node, (key, list(self.drawn[key])))
 
     def mentions(self, node: ast.AST) -> bool:
         return not isinstance(node, (ast.Name, ast.Constant, ast.expr_context))
@@ -129,7 +144,7 @@ class _Keys:
         for _ in range(2):  # a second time round finds the key of the first
             if inner is not None:
                 if target is not None:
-                    for child in ast.walk(target):
+                    for child in walk(target):
                         if isinstance(child, ast.Name):
                             self.forget(child.id, inner)
                 inner = self.block(node.body, inner)
@@ -183,6 +198,81 @@ _HANDLERS: dict[type, Callable] = {
     ast.AsyncFunctionDef: _Keys.skip,
     ast.ClassDef: _Keys.skip,
 }
+
+
+def _is_paired(first: ast.Call, node: ast.Call) -> bool:
+    """Say whether a draw shuffles, or chooses from, other data in the order of the first one."""
+    shuffles = _name(node) in ("choice", "permutation", "shuffle")
+    return shuffles and _order(first) == _order(node)
+
+
+def _name(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def _order(call: ast.Call) -> list[str]:
+    """Return what decides the order that a draw gives: all but the data, which come second."""
+    parts = [call.func, *call.args[:1], *call.args[2:], *(k.value for k in call.keywords)]
+    return [ast.dump(part) for part in parts]
+
+
+def meet(body: list[ast.stmt], draws: list[ast.Call]) -> bool:
+    """Say whether what the last of some draws gives comes together with what another gave.
+
+    Draws of one key that never meet, in a call, a result or a container, do as if independent.
+    """
+    met = False
+    held: dict[str, set[int]] = {}
+
+    def of(parts: list[ast.AST]) -> set[int]:
+        nonlocal met
+        found: set[int] = set()
+        for node in (n for part in parts for n in walk(part)):
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Load):
+                    found |= held.get(node.id, set())
+            elif node in draws:
+                found.add(draws.index(node))  # type: ignore[arg-type]
+        met = met or (len(found) > 1 and len(draws) - 1 in found)
+        return found
+
+    def bind(target: ast.AST, given: set[int]) -> None:
+        for node in walk(target):
+            if isinstance(node, ast.Name):
+                whole = isinstance(node.ctx, ast.Store)
+                held[node.id] = given if whole else held.get(node.id, set()) | given
+
+    def run(statements: list[ast.stmt]) -> None:
+        for one in statements:
+            inside = [part for name in _BODIES for part in getattr(one, name, ())]
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not inside:
+                given = of([one])
+            else:
+                given = of([n for n in children(one) if n not in inside])
+            match one:
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        bind(target, given)
+                case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+                    bind(target, given)
+                case ast.For(target=target):
+                    bind(target, given)
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr=method))):
+                    if method in MUTATORS:
+                        bind(base, given)
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    held[name] = given
+                    continue
+            if inside:
+                run([p for p in inside if isinstance(p, ast.stmt)])
+                for handler in (p for p in inside if not isinstance(p, ast.stmt)):
+                    run(getattr(handler, "body", []))
+
+    run(body)
+    return met
+
+
+_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def _merge(one: State, two: State) -> State:

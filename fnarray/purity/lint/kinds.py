@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 
+from ..nodes import children
 from .index import FUNCTIONS, Binding, Scope
 
 _NUMBERS = re.compile(r"(math|numpy)\.(pi|e|tau|inf|nan|euler_gamma)\Z")
@@ -55,5 +56,5 @@ def is_generator(scope: Scope) -> bool:
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
     return False

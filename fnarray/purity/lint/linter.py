@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..findings import Finding, Place
-from ..known import EFFECTS
+from ..known import declared
 from ..rules import RULES
+from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
 from .effects import Effects, FunctionKey, key_of
+from .harm import Doubt
 from .index import Scope
 from .keys import reused
 from .pitfalls import pitfalls
 from .project import Project
 from .selection import select
 from .source import SourceFile, read
+from .statics import StaticResolver
 from .traced import Finder, TracedSite
 from .uses import jit_in_loop, unhashable
 
@@ -35,21 +38,25 @@ class Inner:
     around: list[FunctionKey]
     found: list[Finding]
     entered: list[FunctionKey]
+    doubts: list[Doubt] = field(default_factory=list[Doubt])
 
 
 @dataclass
 class Outcome:
     """What one file and those that it imports give; nothing is selected, nothing silenced.
 
+    ``doubts`` are findings that wait for what all files change, and ``part`` is what this one does.
     ``crashes`` are the tracebacks of failures of the linter itself, which are findings besides.
     """
 
     path: str
-    found: list[Finding] = field(default_factory=list)
-    inner: list[Inner] = field(default_factory=list)
-    traced: list[FunctionKey] = field(default_factory=list)
-    entered: list[FunctionKey] = field(default_factory=list)
-    crashes: list[str] = field(default_factory=list)
+    found: list[Finding] = field(default_factory=list[Finding])
+    inner: list[Inner] = field(default_factory=list[Inner])
+    traced: list[FunctionKey] = field(default_factory=list[FunctionKey])
+    entered: list[FunctionKey] = field(default_factory=list[FunctionKey])
+    doubts: list[Doubt] = field(default_factory=list[Doubt])
+    part: Part = NOTHING
+    crashes: list[str] = field(default_factory=list[str])
 
 
 @dataclass
@@ -93,11 +100,16 @@ def conclude(
     there, where it is known who owns what.
     """
     outcomes = list(outcomes)
-    raw = [finding for outcome in outcomes for finding in outcome.found]
+    changed = Changed(outcome.part for outcome in outcomes)
+
+    def settled_of(doubts: Iterable[Doubt]) -> list[Finding]:
+        return [doubt.finding for doubt in doubts if changed.meets(doubt.condition)]
+
+    raw = [f for o in outcomes for f in (*o.found, *settled_of(o.doubts))]
     settled = {key for outcome in outcomes for key in (*outcome.traced, *outcome.entered)}
     for inner in (inner for outcome in outcomes for inner in outcome.inner):
         if settled.isdisjoint(inner.around):
-            raw += inner.found
+            raw += [*inner.found, *settled_of(inner.doubts)]
             settled.update(inner.entered)
     places = {(f.file, f.code, f.line) for f in raw}
     raw += [f for f in seen or () if (f.file, f.code, f.line) not in places]
@@ -122,6 +134,7 @@ class Examiner:
         # The other files are known by name, so that an import finds the text already read.
         self.project.offer(given, spelled)
         self.finder = Finder(self.project)
+        self.resolver = StaticResolver(self.finder)
 
     def examine(self, source: SourceFile) -> Outcome:
         """Return what a file gives."""
@@ -129,7 +142,7 @@ class Examiner:
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _RECURSION))
         try:
-            with _declared(self.settings.impure), _surviving(outcome, source):
+            with declared(self.settings.impure, RULES["FNA316"].code), _surviving(outcome, source):
                 if source.problem is not None:
                     outcome.found.append(_fault(source))
                 if source.tree is not None and any(mark in source.text for mark in self.marks):
@@ -140,6 +153,7 @@ class Examiner:
 
     def _look(self, source: SourceFile, outcome: Outcome) -> None:
         module = self.project.take(source)
+        outcome.part = part_of(module, self.project.changes(module))
         sites = list(self.finder.find(module))
         roots = _by_node(sites)
         outcome.traced = [key_of(t.scope) for t in roots.values()]
@@ -148,14 +162,14 @@ class Examiner:
             outcome.found += unhashable(self.finder, module, sites)
             outcome.found += reused(self.project, module)
         alone, inner = [], []
-        effects = Effects(self.finder)
+        effects = Effects(self.resolver)
         for traced in _distinct(sites):
             with _surviving(outcome, source, traced):
                 outcome.found += pitfalls(self.project, traced, roots)
             (inner if effects.enclosing(traced.scope) else alone).append(traced)
         for traced in alone:
             with _surviving(outcome, source, traced):
-                outcome.found += effects.check(traced)
+                _share(effects.check(traced), outcome)
         settled = {*outcome.traced, *effects.entered}
         outcome.entered = sorted(effects.entered)
         for traced in inner:
@@ -165,19 +179,17 @@ class Examiner:
                     found = effects.check(traced)
                     new = effects.entered - settled
                     settled |= new
-                    outcome.inner.append(Inner(around, found, sorted(new)))
+                    inside = Inner(around, [], sorted(new))
+                    _share(found, inside)
+                    outcome.inner.append(inside)
 
 
-@contextmanager
-def _declared(names: Iterable[str]) -> Iterator[None]:
-    """Know further functions and packages to be impure, for one run."""
-    new = dict.fromkeys(set(names) - EFFECTS.keys(), RULES["FNA316"].code)
-    EFFECTS.update(new)
-    try:
-        yield
-    finally:
-        for name in new:
-            del EFFECTS[name]
+def _share(found: Iterable[Finding | Doubt], among: Outcome | Inner) -> None:
+    for one in found:
+        if isinstance(one, Doubt):
+            among.doubts.append(one)
+        else:
+            among.found.append(one)
 
 
 def _by_node(found: Iterable[TracedSite]) -> dict:

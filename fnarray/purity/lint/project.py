@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .changes import Changes
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
 from .source import SourceFile, read
@@ -44,6 +45,7 @@ class Project:
         self._followed: dict[tuple[str, str], Target] = {}
         self._closed: dict[str, bool] = {}
         self._bound: dict[int, Target] = {}
+        self._changes: dict[Module, Changes] = {}
         self._bases: dict[Scope, tuple[Target | None, ...]] = {}
 
     def source(self, path: str) -> SourceFile:
@@ -146,6 +148,13 @@ class Project:
             if source.tree is not None:
                 self._add(source)
         return self._paths[real]
+
+    def changes(self, module: Module) -> Changes:
+        """Return what a module changes in place."""
+        known = self._changes.get(module)
+        if known is None:
+            known = self._changes[module] = Changes.of(module)
+        return known
 
     # --- names ---
 

@@ -21,7 +21,9 @@ from typing import Any
 
 from ...core import store
 from ..findings import Finding
+from .changes import Change, Condition, Part
 from .config import Settings
+from .harm import Doubt
 from .index import Module
 from .linter import Inner, Outcome
 from .project import Project
@@ -171,14 +173,28 @@ def _same(path: Path | None, before: str | None) -> bool:
 
 
 def _outcome(row: list[Any]) -> Outcome:
-    path, found, inner, traced, entered, _ = row
+    path, found, inner, traced, entered, doubts, part, _ = row
     return Outcome(
         path,
         [_finding(f) for f in found],
-        [Inner(_keys(a), [_finding(f) for f in found], _keys(e)) for a, found, e in inner],
+        [
+            Inner(_keys(a), [_finding(f) for f in found], _keys(e), [_doubt(d) for d in some])
+            for a, found, e, some in inner
+        ],
         _keys(traced),
         _keys(entered),
+        [_doubt(d) for d in doubts],
+        _part(*part),
     )
+
+
+def _part(changes: list[Any], classes: dict[str, list[str]], packages: list[str]) -> Part:
+    return Part([Change(*c) for c in changes], classes, packages)
+
+
+def _doubt(row: list[Any]) -> Doubt:
+    finding, (owner, names, grows, package) = row
+    return Doubt(_finding(finding), Condition(owner, tuple(names), grows, package))
 
 
 def _finding(row: list[Any]) -> Finding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
-from .index import FUNCTIONS, Module, Scope
+from .index import FUNCTIONS, Assigned, Defined, Module, Scope
 from .project import External, Project
 
 _DEPTH = 8
@@ -19,7 +19,8 @@ class TracedSite:
     """A function that is traced: by what, and which of its parameters are no traced values.
 
     ``bound`` counts leading positional parameters filled by ``partial`` or a bound method;
-    ``fixed`` names parameters that are static or bound by keyword.
+    ``fixed`` names parameters that are static or bound by keyword; ``around`` is where the
+    transform is applied.
     """
 
     scope: Scope
@@ -28,6 +29,12 @@ class TracedSite:
     bound: int = 0
     fixed: frozenset[str] = frozenset()
     partial: bool = False
+    around: Scope | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether the file that traces it names ``fnarray``, which will refuse what is found."""
+        return "fnarray" in (self.around or self.scope).module.source.text
 
     @property
     def label(self) -> str:
@@ -197,6 +204,9 @@ class Finder:
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, depth: int
     ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
+        if isinstance(node, ast.Name) and (again := self._rebound(node, scope)) is not None:
+            yield from again
+            return
         target = self.project.resolve(node, scope)
         if isinstance(target, Scope) and target.is_function:
             yield target, int(isinstance(node, ast.Attribute) and self._is_method(target)), \
@@ -218,6 +228,31 @@ class Finder:
                 value = getattr(binding, "value", None)
                 if isinstance(value, ast.Call) and getattr(binding, "exact", False):
                     yield from self._method(value, found[0], node.attr)  # type: ignore[index]
+
+    def _rebound(
+        self, node: ast.Name, scope: Scope
+    ) -> list[tuple[Scope, int, frozenset[str], bool]] | None:
+        """Return the function of a name that is rebound to a ``partial`` of itself."""
+        found = scope.lookup(node.id)
+        names: frozenset[str] = frozenset()
+        bound, filled = 0, False
+        before = [b for b in found[1] if b.line < node.lineno] if found is not None else []
+        for binding in reversed(before):
+            match binding:
+                case Defined(scope=inner):
+                    return [(inner, bound, names, True)] if filled else None
+                case Assigned(
+                    value=ast.Call(func=func, args=[ast.Name(id=name), *rest], keywords=given),
+                    exact=True,
+                ) if name == node.id:
+                    if self.is_partial(func, scope):
+                        names |= {k.arg for k in given if k.arg}
+                        bound, filled = bound + len(rest), True
+                    elif self.transform(func, scope) is None:
+                        return None
+                case _:
+                    return None
+        return None
 
     def _method(
         self, made: ast.Call, scope: Scope, name: str
@@ -269,7 +304,7 @@ class Finder:
     ) -> TracedSite:
         # A decorator sees self; what is already bound no longer counts among the arguments.
         fixed = names | static_names(target, use.keywords, 0 if decorated else bound)
-        return TracedSite(target, use.transform, use.node, bound, fixed, partial)
+        return TracedSite(target, use.transform, use.node, bound, fixed, partial, use.scope)
 
     def _is_method(self, scope: Scope) -> bool:
         if scope.parent is None or not scope.parent.is_class:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..findings import Finding
+from ..nodes import children, walk
 from ..rules import RULES
 from ._words import words
 from .index import FUNCTIONS, Scope, parameters
@@ -155,7 +156,7 @@ class Tracedness:
                 self._other(statement)
 
     def _other(self, node: ast.stmt) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.expression(child)
 
@@ -276,7 +277,7 @@ class Tracedness:
         if handler is not None:
             handler(self, node)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.expression(child)
         self.ask(node)
 
@@ -345,7 +346,7 @@ class Tracedness:
 
     def _call(self, node: ast.Call) -> None:
         if not self.asks_each(node):
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.expression(child)
         strengths = [self.taint.of(arg) for arg in node.args]
         if not any(strengths):
@@ -426,7 +427,7 @@ class Tracedness:
 
     def offender(self, node: ast.AST) -> str:
         """Return the first traced name in an expression, or the expression."""
-        for child in ast.walk(node):
+        for child in walk(node):
             if isinstance(child, ast.Name) and self.taint.env.get(child.id, NONE):
                 return child.id
         return short(node)
@@ -465,12 +466,12 @@ _EXPRESSIONS: dict[type, Callable] = {
 def _is_number(node: ast.AST, name: str) -> bool:
     """Say whether a parameter is only ever computed with, asked for its truth, or returned."""
     uses = 0
-    for parent in ast.walk(node):
+    for parent in walk(node):
         fine = isinstance(parent, _NUMERIC) and not any(
             isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn))
             for op in getattr(parent, "ops", ())
         )
-        for child in ast.iter_child_nodes(parent):
+        for child in children(parent):
             if isinstance(child, ast.Name) and child.id == name:
                 uses += 1
                 if not fine:
@@ -500,7 +501,7 @@ def _is_textual(arg: ast.arg) -> bool:
 def _inspected(node: ast.AST) -> set[str]:
     """Return the names whose type a function asks for: it may expect other than arrays."""
     asked = set()
-    for child in ast.walk(node):
+    for child in walk(node):
         match child:
             case ast.Call(func=ast.Name(id=asks) | ast.Attribute(attr=asks), args=[first, *_]):
                 if asks in _ASKS and isinstance(first, ast.Name):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..findings import Finding
+from ..nodes import walk
 from ..rules import RULES
 from .index import FUNCTIONS, CallSite, Module, Scope
 from .place import place_of
@@ -62,7 +63,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
 def _is_used(site: CallSite) -> bool:
     """Say whether the loop that makes the function also calls it, or hands it on."""
     assert site.loop is not None
-    for node in ast.walk(site.loop):
+    for node in walk(site.loop):
         if isinstance(node, ast.Assign) and node.value is site.node:
             names = [t.id for t in node.targets if isinstance(t, ast.Name)]
             return any(_is_called(name, site.loop) for name in names)
@@ -71,8 +72,7 @@ def _is_used(site: CallSite) -> bool:
 
 def _is_called(name: str, loop: ast.AST | None) -> bool:
     return loop is not None and any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(loop)
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in walk(loop)
     )
 
 

@@ -107,16 +107,15 @@ def step(x):
 
 
 class Identity(LintRule):
-    """``id``, or the hash of a string, which differ between processes."""
+    """A number made of ``id``, or the hash of a string, which differ between processes."""
 
     code = "FNA304"
     name = "identity"
     message = "{name!r} differs from one process to the next"
     repair = "Use a value that is part of the data, or zlib.crc32 for a hash of text."
-    watches = "builtins.id"
     why = """
 The result depends on addresses or on the process's hash seed, and is compiled in, and cached on
-disk.
+disk. To compare two identities, or to look one up, says the same in each process, and is no effect.
 """
     bad = """
 import fnarray

@@ -11,6 +11,8 @@ from ...core.array import Array
 from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
+__all__ = ["logpdf", "pdf"]
+
 
 def logpdf(x: Any, alpha: Any) -> Array:
     """Logarithm of the density at points of the simplex.

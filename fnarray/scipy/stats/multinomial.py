@@ -11,6 +11,8 @@ from ...core.array import Array
 from ...numpy._promote import promote_dtypes_inexact
 from .. import special
 
+__all__ = ["logpmf", "pmf"]
+
 
 def logpmf(x: Any, n: Any, p: Any) -> Array:
     """Logarithm of the probability of counts along the last axis.

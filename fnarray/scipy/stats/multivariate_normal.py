@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, pi
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from ... import numpy as jnp
 from ...core.array import Array
 from ...lax import linalg as lal
 from ...numpy._promote import promote_dtypes_inexact
+
+__all__ = ["logpdf", "pdf"]
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
@@ -40,11 +42,11 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
         )
     x, mean, cov = promote_dtypes_inexact(x, mean, cov)
     if not mean.shape:
-        return -0.5 * ((x - mean) ** 2 / cov + log(2 * pi) + jnp.log(cov))
+        return -0.5 * ((x - mean) ** 2 / cov + math.log(2 * math.pi) + jnp.log(cov))
     n = mean.shape[-1]
     if not cov.shape:
         y = x - mean
-        return -0.5 * (jnp.sum(y * y, -1) / cov + n * (log(2 * pi) + jnp.log(cov)))
+        return -0.5 * (jnp.sum(y * y, -1) / cov + n * (math.log(2 * math.pi) + jnp.log(cov)))
     if cov.ndim < 2 or cov.shape[-2:] != (n, n):
         raise ValueError(
             f"multivariate_normal.logpdf: a mean of shape {mean.shape} needs covariances "
@@ -65,7 +67,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
             lower=True,
         )
     volume = jnp.sum(jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)), -1)
-    return -0.5 * (jnp.sum(z * z, -1) + n * log(2 * pi)) - volume
+    return -0.5 * (jnp.sum(z * z, -1) + n * math.log(2 * math.pi)) - volume
 
 
 def pdf(x: Any, mean: Any, cov: Any) -> Array:

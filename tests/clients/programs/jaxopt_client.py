@@ -23,8 +23,9 @@ def main():
         return jnp.mean((x @ w - y) ** 2)
 
     gradient = jaxopt.GradientDescent(ridge, maxiter=200, tol=1e-5)
+    # As close as single precision goes: stopped before, its last step depends on every rounding.
     projected = jaxopt.ProjectedGradient(
-        least, projection=jaxopt.projection.projection_non_negative, maxiter=50
+        least, projection=jaxopt.projection.projection_non_negative, maxiter=500, tol=1e-6
     )
     lasso = jaxopt.ProximalGradient(
         jaxopt.objective.least_squares, prox=jaxopt.prox.prox_lasso, maxiter=50

@@ -109,7 +109,7 @@ def names(limits: Limits) -> dict[str, Any]:
 NEVER = 1 << 62
 TOY = Target(
     name="toy",
-    limits=Limits(library=NEVER, parallel=NEVER, workspace=0),
+    limits=Limits(library=NEVER, parallel=NEVER, shared=NEVER, split=NEVER, workspace=0),
     loop_order=columns_first,
     is_step=refuse,
     emit=partial(emit, kernel),

@@ -40,6 +40,20 @@ def of_wheel(routine: str) -> int | None:
     return found and ctypes.cast(found, ctypes.c_void_p).value
 
 
+def of_numpy(routine: str) -> int | None:
+    """Return the address of a routine in the library of NumPy's wheels; its integers have 64 bits.
+
+    It is what `numpy.matmul` calls: products are the same whether they are shared out or not.
+    """
+    linked = find_spec("numpy.linalg._umath_linalg")
+    try:
+        library = ctypes.CDLL(linked.origin) if linked and linked.origin else None
+    except OSError:
+        return None
+    found = getattr(library, f"scipy_{routine}_64_", None)
+    return found and ctypes.cast(found, ctypes.c_void_p).value
+
+
 def of_scipy(routine: str) -> int | None:
     """Return the address that SciPy documents; None without SciPy, or where integers are long."""
     try:

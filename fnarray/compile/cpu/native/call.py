@@ -9,25 +9,34 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from . import elf
 from .types import dtype_of
 
 #: Where NumPy's array object holds its data pointer and its dimensions, after Python's header.
 DATA: Final = object.__basicsize__
 DIMENSIONS: Final = DATA + 16
 #: Where a bytes object holds its bytes.
-_BYTES: Final = bytes.__basicsize__ - 1
+BYTES: Final = bytes.__basicsize__ - 1
+#: And a tuple its items.
+_ITEMS: Final = tuple.__basicsize__
 _FASTCALL: Final = 0x80
 
 NAME: Final = "fnarray_call"
+#: Where the threads of the pool meet (`sharing`): words on lines of their own, and a line for each.
+POOL: Final = "fnarray_pool"
+LINE, LINES, MOST = 128, 8, 256
+STATE: Final = LINE * (LINES + MOST)
 #: Objects that the trampoline names. The names are ours: under Python's own (``PyExc_TypeError``)
 #: Numba enters the objects where Python has pointers to them.
 SYMBOLS: Final = {
     "fnarray_ndarray": id(np.ndarray),
+    "fnarray_tuple": id(tuple),
     "fnarray_int": id(int),
     "fnarray_none": id(None),
     "fnarray_type_error": id(TypeError),
@@ -38,13 +47,28 @@ def named(symbol: str) -> int | None:
     """Return the address of what a name of ours stands for; None for other names."""
     if symbol in SYMBOLS or not symbol.startswith("fnarray_"):
         return SYMBOLS.get(symbol)
+    if symbol == POOL:
+        return meeting()
     from . import blas  # which few kernels need
 
     return blas.address(symbol)
 
 
-TRAMPOLINE: Final = f"""
+def meeting() -> int:
+    """Return where the threads of the pool meet: zeros at first."""
+    with _lock:  # one place, whoever is first
+        return _pages()
+
+
+_lock = threading.Lock()
+_pages = functools.cache(lambda: elf.pages(STATE)[1])
+
+
+#: A function that fills a frame; where ``many`` is given, an array may be a tuple of arrays, the
+#: address of whose items it notes there.
+FILL: Final = f"""
 @fnarray_ndarray = external global i8
+@fnarray_tuple = external global i8
 @fnarray_int = external global i8
 @fnarray_none = external global i8
 @fnarray_type_error = external global i8
@@ -61,23 +85,13 @@ declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
-define ptr @{NAME}(ptr %self, ptr %args, i64 %n) {{
+define internal i1 @fill(ptr %frame, ptr %many, ptr %args, i64 %n, ptr %kinds) {{
 entry:
-  %spec = getelementptr i8, ptr %self, i64 {_BYTES}
-  %code = load ptr, ptr %spec, align 1
-  %kinds = getelementptr i8, ptr %spec, i64 8
-  %length.at = getelementptr i8, ptr %self, i64 {_BYTES - 16}
-  %length = load i64, ptr %length.at
-  %count = sub i64 %length, 8
-  %right = icmp eq i64 %count, %n
-  br i1 %right, label %start, label %refuse
-start:
-  %frame = alloca i64, i64 %n
   br label %head
 head:
-  %i = phi i64 [ 0, %start ], [ %next, %put ]
+  %i = phi i64 [ 0, %entry ], [ %next, %put ]
   %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %run
+  br i1 %more, label %body, label %good
 body:
   %at = getelementptr ptr, ptr %args, i64 %i
   %object = load ptr, ptr %at
@@ -94,6 +108,17 @@ array:
   %plain = icmp eq ptr %type, @fnarray_ndarray
   br i1 %plain, label %pointer, label %derived
 derived:
+  %group = icmp eq ptr %type, @fnarray_tuple
+  br i1 %group, label %several, label %other.type
+several:
+  %alone = icmp eq ptr %many, null
+  br i1 %alone, label %refuse, label %note
+note:
+  %items = getelementptr i8, ptr %object, i64 {_ITEMS}
+  %many.at = getelementptr ptr, ptr %many, i64 %i
+  store ptr %items, ptr %many.at
+  br label %pointer
+other.type:
   %below = call i32 @PyType_IsSubtype(ptr %type, ptr @fnarray_ndarray)
   %is = icmp ne i32 %below, 0
   br i1 %is, label %pointer, label %refuse
@@ -121,8 +146,8 @@ float:
   br i1 %doubtful, label %check, label %put
 check:
   %error = call ptr @PyErr_Occurred()
-  %good = icmp eq ptr %error, null
-  br i1 %good, label %put, label %fail
+  %fine = icmp eq ptr %error, null
+  br i1 %fine, label %put, label %fail
 truth:
   %bit = call i32 @PyObject_IsTrue(ptr %object)
   %flag = sext i32 %bit to i64
@@ -135,6 +160,31 @@ put:
   store i64 %word, ptr %to
   %next = add i64 %i, 1
   br label %head
+good:
+  ret i1 true
+refuse:
+  call void @PyErr_SetString(ptr @fnarray_type_error, ptr @.message)
+  br label %fail
+fail:
+  ret i1 false
+}}
+"""
+
+TRAMPOLINE: Final = f"""{FILL}
+define ptr @{NAME}(ptr %self, ptr %args, i64 %n) {{
+entry:
+  %spec = getelementptr i8, ptr %self, i64 {BYTES}
+  %code = load ptr, ptr %spec, align 1
+  %kinds = getelementptr i8, ptr %spec, i64 8
+  %length.at = getelementptr i8, ptr %self, i64 {BYTES - 16}
+  %length = load i64, ptr %length.at
+  %count = sub i64 %length, 8
+  %right = icmp eq i64 %count, %n
+  br i1 %right, label %start, label %refuse
+start:
+  %frame = alloca i64, i64 %n
+  %filled = call i1 @fill(ptr %frame, ptr null, ptr %args, i64 %n, ptr %kinds)
+  br i1 %filled, label %run, label %fail
 run:
   %thread = call ptr @PyEval_SaveThread()
   call void %code(ptr %frame)
@@ -175,9 +225,9 @@ def layout_is_known() -> bool:
 
     if ctypes.sizeof(ctypes.c_void_p) != 8 or word(array, DATA) != array.ctypes.data:
         return False
-    if word(array, DATA - 8) != id(np.ndarray) or word(data, _BYTES - 16) != len(data):
+    if word(array, DATA - 8) != id(np.ndarray) or word(data, BYTES - 16) != len(data):
         return False
-    if ctypes.string_at(id(data) + _BYTES, 8) != data:
+    if ctypes.string_at(id(data) + BYTES, 8) != data or word((array,), _ITEMS) != id(array):
         return False
     sizes = ctypes.c_int64 * 2
     return tuple(sizes.from_address(word(array, DIMENSIONS))) == (3, 5)
@@ -187,13 +237,17 @@ def function(
     name: str, trampoline: int, address: int, signature: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return machine code as a function of Python."""
-    kinds = "".join(map(_letter, signature))
-    definition = _Definition(name.encode(), trampoline, _FASTCALL, None)
+    own = address.to_bytes(8, "little") + "".join(map(_letter, signature)).encode()
+    return builtin(name, trampoline, own)
+
+
+def builtin(name: str, address: int, own: Any = None) -> Callable[..., Any]:
+    """Return machine code that Python can call, given an object of its own."""
+    definition = _Definition(name.encode(), address, _FASTCALL, None)
     _definitions.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
-    own = address.to_bytes(8, "little") + kinds.encode()
     return make(ctypes.addressof(definition), own, None)
 
 

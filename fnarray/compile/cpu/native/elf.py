@@ -93,10 +93,6 @@ class Object:
         return [s.name for s in self.symbols if not s.section and s.name]
 
 
-# What is loaded stays: functions made of it live as long as the process.
-_maps: Final[list[mmap.mmap]] = []
-
-
 def place(code: bytes, name: str, find: Callable[[str], int | None]) -> int:
     """Put object code in memory; return the address of one of its functions.
 
@@ -125,9 +121,7 @@ def place(code: bytes, name: str, find: Callable[[str], int | None]) -> int:
 
 def _place(found: Object, name: str, find: Callable[[str], int | None]) -> int:
     offsets, size = _layout(found)
-    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    memory = mmap.mmap(-1, max(size, 1), private, mmap.PROT_READ | mmap.PROT_WRITE)
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    memory, base = pages(size)
     for k, offset in offsets.items():
         section = found.sections[k]
         if section.kind == _PROGBITS:
@@ -160,8 +154,15 @@ def _place(found: Object, name: str, find: Callable[[str], int | None]) -> int:
     # Written or run, never both: hardened kernels refuse memory that is.
     if _protect(base, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
         raise Unknown("memory that may not be run")
-    _maps.append(memory)
     return address(entry)
+
+
+def pages(size: int) -> tuple[mmap.mmap, int]:
+    """Return zeros and their address, kept as long as threads that outlive Python may need them."""
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    memory = mmap.mmap(-1, max(size, 1), private, mmap.PROT_READ | mmap.PROT_WRITE)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
 
 def _layout(found: Object) -> tuple[dict[int, int], int]:

@@ -38,6 +38,18 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     return code
 
 
+def assembly_of(name: str, src: KernelSource) -> str:
+    """Return the assembly of a kernel as it is compiled for this machine.
+
+    Raises
+    ------
+    Fallback
+        The kernel is Numba's to compile.
+    """
+    text = lower(name, src, 512 if machine.wide_vectors() else None)
+    return machine.assembly(text, scalar=is_recurrence(src))
+
+
 def lower(name: str, src: KernelSource, width: int | None) -> str:
     """Return the LLVM text of a kernel.
 
@@ -58,9 +70,9 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
-        body = Statements(
-            Module(lanes, width == 512, shares, integers, sequential=sequential), text
-        )
+        module = Module(lanes, width == 512, shares, integers, sequential=sequential)
+        module.flushes = "flush_subnormal" in src.text
+        body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 

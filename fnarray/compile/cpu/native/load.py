@@ -40,16 +40,20 @@ def _find(symbol: str) -> int | None:
 
 @functools.cache
 def _trampoline() -> int:
-    """Return the address of the trampoline, which another process may have compiled."""
-    name = object_name(TRAMPOLINE)
-    code = store.get(name)
+    return made(NAME, TRAMPOLINE)
+
+
+def made(name: str, text: str) -> int:
+    """Return the address of a function of LLVM text, which another process may have compiled."""
+    key = object_name(text)
+    code = store.get(key)
     if code is not None:
         try:
-            return address_of(NAME, code)
+            return address_of(name, code)
         except (LookupError, ValueError, RuntimeError):
             code = None
     from . import machine
 
-    code = machine.compiled(TRAMPOLINE)
-    store.put(name, code)
-    return address_of(NAME, code)
+    code = machine.compiled(text)
+    store.put(key, code)
+    return address_of(name, code)

@@ -64,10 +64,10 @@ def _compiled(text: str, scalar: bool) -> bytes:
     return _target().emit_object(_optimised(text, scalar))
 
 
-def assembly(text: str) -> str:
-    """Return the assembly of LLVM text, for people and tests."""
+def assembly(text: str, scalar: bool = False) -> str:
+    """Return the assembly of LLVM text, for people and tests; see `compiled`."""
     with lock:
-        return _target().emit_assembly(_optimised(text))
+        return _target().emit_assembly(_optimised(text, scalar))
 
 
 def _optimised(text: str, scalar: bool = False) -> Any:

@@ -26,18 +26,21 @@ _COMPLEX: Final = {
 }
 
 _TEXT: Final = """\
-define internal void @{name}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %k, i64 %n) #0 {{
+define internal void @{name}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %k, i64 %n, i64 %ld) #0 {{
   %m.at = alloca i32
   %k.at = alloca i32
   %n.at = alloca i32
+  %ld.at = alloca i32
   %m.short = trunc i64 %m to i32
   %k.short = trunc i64 %k to i32
   %n.short = trunc i64 %n to i32
+  %ld.short = trunc i64 %ld to i32
   store i32 %m.short, ptr %m.at
   store i32 %k.short, ptr %k.at
   store i32 %n.short, ptr %n.at
+  store i32 %ld.short, ptr %ld.at
   %row = icmp eq i64 %m, 1
-  %column = icmp eq i64 %n, 1
+  %column = icmp eq i64 %ld, 1
   br i1 %column, label %vector, label %matrix
 vector:
   br i1 %row, label %dot, label %left
@@ -53,22 +56,26 @@ left:
   ret void
 right:
   call void @fnarray_{x}gemv(ptr @blas.n, ptr %n.at, ptr %k.at, ptr @blas.one.{x}, ptr %b,
-    ptr %n.at, ptr %a, ptr @blas.inc, ptr @blas.zero.{x}, ptr %out, ptr @blas.inc)
+    ptr %ld.at, ptr %a, ptr @blas.inc, ptr @blas.zero.{x}, ptr %out, ptr @blas.inc)
   ret void
 full:
   call void @fnarray_{x}gemm(ptr @blas.n, ptr @blas.n, ptr %n.at, ptr %m.at, ptr %k.at,
-    ptr @blas.one.{x}, ptr %b, ptr %n.at, ptr %a, ptr %k.at, ptr @blas.zero.{x}, ptr %out,
-    ptr %n.at)
+    ptr @blas.one.{x}, ptr %b, ptr %ld.at, ptr %a, ptr %k.at, ptr @blas.zero.{x}, ptr %out,
+    ptr %ld.at)
   ret void
 }}"""
 
 
 def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) -> None:
-    """Write a product of matrices (m, k) and (k, n) of floats or complex numbers, none empty."""
+    """Write a product of matrices (m, k) and (k, n) of floats or complex numbers, none empty.
+
+    A fourth size is that of the rows that the second one and the result are columns of.
+    """
     name = f"product.{_LETTER[out.dtype]}"
     if name not in to.module.functions:
         to.module.functions[name] = name, None
         _define(to.module, name, out.dtype)
+    sizes = sizes if len(sizes) == 4 else [*sizes, sizes[2]]
     args = [*(f"ptr {x.ir}" for x in (a, b, out)), *(f"i64 {n.ir}" for n in sizes)]
     to.lines.append(f"call void @{name}({', '.join(args)})")
 

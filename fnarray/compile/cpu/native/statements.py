@@ -25,6 +25,9 @@ class Statements(Expressions):
         self._owned: list[str] = []
         self._depth = 0
         self._stay = 0
+        #: Whether loops are those of a recurrence: of few turns.
+        self.recurrent = module.sequential
+        self._shared: tuple[Scalar, Scalar] | None = None
 
     def suite(self, statements: Sequence[ast.stmt]) -> bool:
         """Write statements; return whether control reaches their end."""
@@ -153,6 +156,13 @@ class Statements(Expressions):
         start, stop, step = self._range(node.iter)
         if not isinstance(node.target, ast.Name) or node.orelse:
             raise Fallback("a loop over more than a range")
+        shared, self._shared = self._shared, None
+        whole = start == "0" and step is None
+        if shared is not None and whole:
+            from .outlined import outlined  # which few kernels need
+
+            if outlined(self, node, stop, *shared):
+                return
         before, body, following, end = (self.label() for _ in range(4))
         if step is None:
             test = self.new(f"icmp slt i64 {start}, {stop}")
@@ -180,7 +190,7 @@ class Statements(Expressions):
         self.put(node.target, Scalar(I64, at))
         before, size = self._stay, _size(start, stop)
         order = ""
-        if self.own and self.module.sequential:
+        if self.own and self.recurrent:
             order = self._recurrent(node, size if step is None else None)
         if self.suite(node.body):
             self.go(following)
@@ -191,7 +201,7 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
         again = self.new(f"icmp slt i64 {after}, {stop}")
         self.fork(again, body, end)
-        if self.own and not self.module.sequential:
+        if self.own and not self.recurrent:
             order = self._order(node, size, step, inside=self._stay > before)
         self.lines[-1] += order
         self.begin(end)
@@ -283,8 +293,16 @@ class Statements(Expressions):
 
     def bare(self, node: ast.Expr) -> None:
         """Write a call whose result is not wanted; a docstring is nothing."""
-        if not isinstance(node.value, ast.Constant):
-            self.expression(node.value)
+        call = node.value
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "fk.threads.share":
+            cores, most = (self.cast(self.scalar(x), I64) for x in call.args)
+            self._shared = cores, most
+        elif not isinstance(call, ast.Constant):
+            self.expression(call)
+
+    def knows(self, name: str) -> bool:
+        """Whether a name stands for a value of the function, and not of the text's surroundings."""
+        return name in self.env or name in self.slots
 
     # -- functions ---------------------------------------------------------------------------
 

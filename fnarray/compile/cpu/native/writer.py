@@ -55,6 +55,8 @@ class Module:
         Whether there are arrays of integers, whose division must not be tried on nothing.
     sequential : bool
         Whether it is a recurrence: loops over few elements, often.
+    flushes : bool
+        Whether it takes subnormal numbers as zero.
     metadata : list of str
         What is said of its loops.
     words : mapping
@@ -75,6 +77,7 @@ class Module:
     used: list[str] = field(default_factory=list[str])
     attributes: list[str] = field(default_factory=list[str])
     sequential: bool = False
+    flushes: bool = False
     metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
 

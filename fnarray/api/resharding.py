@@ -1,0 +1,432 @@
+"""What programs say about where their arrays are: shardings asked for, and arrays made of parts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..control.signature import fun_text
+from ..core import tree
+from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
+from ..core.callables import named_as
+from ..core.source import user_source
+from ..core.trace import Tracer, accepted, bind
+from ..ops.kit.canonical import as_array
+from ..ops.placing import constrained, placed_as, reshard_p
+from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
+from ..runtime.device import Device
+from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
+from ..runtime.placed import PlacedArray, put
+from ..runtime.spec import (
+    NamedSharding,
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    block_shape,
+    check_rank,
+    place_of,
+)
+
+__all__ = [
+    "auto_axes",
+    "explicit_axes",
+    "make_array_from_callback",
+    "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays",
+    "reshard",
+    "with_sharding_constraint",
+]
+
+Where = Sharding | Device | None
+
+
+def _is_where(x: Any) -> bool:
+    return x is None or isinstance(x, PartitionSpec | Sharding | Device)
+
+
+def named(what: str, where: Any, error: type[Exception] = ValueError) -> Any:
+    """Return the sharding that a spec stands for, on the mesh about the program.
+
+    Raises
+    ------
+    Exception
+        There is no mesh; of a type that differs between functions.
+    """
+    if not isinstance(where, PartitionSpec):
+        return where
+    types = get_abstract_mesh()
+    if types.empty:
+        raise error(
+            f"{what}: {where} names axes of a mesh, and there is none about the program, at "
+            f"{user_source()}. Enter one: with fnarray.set_mesh(mesh), or give a NamedSharding."
+        )
+    mesh = current_mesh()
+    if mesh is not None and mesh.shape_tuple == types.shape_tuple:
+        return NamedSharding(mesh.update(axis_types=types.axis_types), where)
+    return NamedSharding(types, where)  # type: ignore[arg-type] - no devices are needed
+
+
+def shardings_for(
+    what: str, where: Any, x: Any, error: type[Exception] = ValueError
+) -> list[Where]:
+    """Return a sharding for each leaf of a tree, of a tree of them that is a prefix."""
+    if _is_where(where):
+        return [named(what, where, error)] * len(tree.leaves(x))
+    try:
+        spread = tree.broadcast_prefix(where, x, is_leaf=_is_where)
+    except (ValueError, TypeError) as problem:
+        raise ValueError(
+            f"{what}: shardings must be a tree prefix of the values, at {user_source()}. Got "
+            f"{where!r} for {tree.structure(x)}. {problem}"
+        ) from None
+    for one in spread:
+        if not _is_where(one):
+            raise TypeError(
+                f"{what}: device must be a Device of fnarray.devices(), a Sharding, a "
+                f"PartitionSpec or None, got {one!r}."
+            )
+    return [named(what, one, error) for one in spread]
+
+
+def moved(x: Any, where: Any, what: str) -> Any:
+    """Return an array, or what is traced, said to be somewhere."""
+    if isinstance(where, Device) and where.platform == "gpu":
+        from ..runtime import gpu  # asked for by whoever has one
+
+        return gpu.put(asarray(x), where)
+    to = SingleDeviceSharding(where) if isinstance(where, Device) else where
+    if isinstance(to, Sharding) and (there := to.platform):
+        return x if isinstance(x, Tracer) else there.put(x, to)
+    x = x.on_host() if isinstance(x, ArrayElsewhere) and where is not None else as_array(x)
+    if isinstance(where, NamedSharding):
+        block_shape(x.shape, where.mesh, where.spec, what)  # raises for one that does not divide
+    if not isinstance(x, Tracer):
+        if isinstance(where, NamedSharding) and not isinstance(where.mesh, Mesh):
+            types = where.mesh.axis_types  # pyright: ignore[reportAttributeAccessIssue]
+            mesh = mesh_for(where.mesh.shape_tuple).update(axis_types=types)  # pyright: ignore
+            where = NamedSharding(mesh, where.spec)
+        return put(x, where)
+    if not isinstance(where, NamedSharding):
+        return x
+    at = place_of(where, x.ndim)
+    if (at.cuts if at else ((),) * x.ndim) != x.aval.cuts:
+        cuts = at.cuts if at is not None else ((),) * x.ndim
+        x = bind(reshard_p, x, mesh=where.mesh.shape_tuple, cuts=cuts, sharding=where)
+    if where.mesh.auto_axes:
+        x = constrained(x, where)
+    return x
+
+
+def reshard(x: Any, out_shardings: Any) -> Any:
+    """Return a tree of arrays cut otherwise.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    out_shardings : Sharding or PartitionSpec, or a tree of them that is a prefix of ``x``
+        A `PartitionSpec` is one on the mesh about the program (`set_mesh`).
+
+    Raises
+    ------
+    ValueError
+        There is no mesh; the spec names axes that it has not, or that are not of type Explicit, or
+        an array is no multiple of the devices along them.
+    """
+    leaves, structure = tree.flatten_spec(x)
+    out = []
+    for leaf, where in zip(leaves, shardings_for("reshard", out_shardings, x), strict=True):
+        if where is None:
+            raise ValueError(
+                f"reshard: a sharding must say where each array is to be, got None, at "
+                f"{user_source()}. Use PartitionSpec() for one that is not cut."
+            )
+        if isinstance(where, NamedSharding) and not where.platform:
+            _check_explicit(where)
+            where = _of_rank(where, np.ndim(leaf))
+        out.append(moved(leaf, where, "reshard"))
+    return structure.unflatten(out)
+
+
+def _check_explicit(where: NamedSharding) -> None:
+    types = dict(zip(where.mesh.axis_names, where.mesh.axis_types, strict=True))
+    for name in (n for names in where.spec.names() for n in names):
+        if types[name] is not AxisType.Explicit:
+            raise ValueError(
+                f"reshard: PartitionSpec cannot contain axis names that are of type Auto or "
+                f"Manual, got {where.spec} with axis {name!r} of type {types[name]}, at "
+                f"{user_source()}. Use fnarray.lax.with_sharding_constraint for axes of type Auto."
+            )
+
+
+def cut_as(where: Any, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function, and return its result on the device, or cut, as is said."""
+    with accepted():
+        out = f(*args, **kwargs)
+    if isinstance(where, PartitionSpec | NamedSharding):
+        where = named(getattr(f, "__name__", "out_sharding"), where)
+        where = tree.map(lambda x: _of_rank(where, x.ndim), out)
+        return tree.map(lambda x, w: moved(x, w, "out_sharding"), out, where)
+    return tree.map(lambda x: moved(x, where, "device"), out)
+
+
+def placed_like(x: Any, like: Any) -> Any:
+    """Return an array of an array's shape, where that is."""
+    if isinstance(like, PlacedArray):
+        return moved(x, like.placement, "full_like")
+    return placed_as(x, like.aval)
+
+
+def _of_rank(where: NamedSharding, rank: int) -> NamedSharding:
+    """Return a sharding whose spec says something of every axis."""
+    spec = where.spec
+    while len(spec) > rank and spec[-1] is None:
+        spec = PartitionSpec(*spec[:-1])
+    return NamedSharding(where.mesh, PartitionSpec(*spec, *(None,) * (rank - len(spec))))
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Return a tree of arrays, with a word about how they are to be cut.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    shardings : Sharding or PartitionSpec, or a tree of them that is a prefix of ``x``
+
+    Raises
+    ------
+    RuntimeError
+        A `PartitionSpec` where no mesh is about the program.
+    AssertionError
+        All axes are of type Explicit, and an array is cut otherwise: its type says so already.
+    """
+    what = "with_sharding_constraint"
+    leaves, structure = tree.flatten_spec(x)
+    out = []
+    for leaf, where in zip(leaves, shardings_for(what, shardings, x, RuntimeError), strict=True):
+        if isinstance(where, NamedSharding) and where.mesh.are_all_axes_explicit:
+            leaf = as_array(leaf)
+            check_rank(where.spec, leaf.shape, what)
+            at = place_of(where, leaf.ndim)
+            if (at.cuts if at else ((),) * leaf.ndim) != leaf.aval.cuts:
+                raise AssertionError(
+                    f"{what} acts as an assert when all axes of the mesh are of type Explicit: the "
+                    f"array {leaf.aval.str_short()} is not cut as {where.spec}, at "
+                    f"{user_source()}. Use fnarray.reshard to change that."
+                )
+        out.append(leaf if where is None else moved(leaf, where, what))
+    return structure.unflatten(out)
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
+
+def retyped(x: Any, names: Iterable[Hashable], kind: AxisType) -> Any:
+    """Return an array with axes of its mesh of another type, cut as it was."""
+    x = as_array(x)
+    if type(x) is PlacedArray and isinstance(x.placement, NamedSharding):
+        mesh = x.placement.mesh
+        types = mesh.types_changed({n: kind for n in names if n in mesh.axis_names})
+        where = NamedSharding(mesh.update(axis_types=types), x.placement.spec)
+        return PlacedArray(x._data, x.aval, where)
+    if not isinstance(x, Tracer) or kind is AxisType.Explicit or not any(x.aval.cuts):
+        return x
+    assert x.aval.place is not None
+    gone = set(names)
+    cuts = tuple(tuple(n for n in ns if n not in gone) for ns in x.aval.cuts)
+    whole = PartitionSpec(*(ns or None for ns in x.aval.cuts))
+    mesh = mesh_for(x.aval.place.mesh)
+    return bind(reshard_p, x, mesh=mesh.shape_tuple, cuts=cuts, sharding=NamedSharding(mesh, whole))
+
+
+def _region(
+    what: str, axes: Any, kind: AxisType, mesh: AbstractMesh
+) -> tuple[tuple[Hashable, ...], AbstractMesh]:
+    """Return the axes that change their type, and the mesh with them."""
+    if mesh.empty:
+        raise ValueError(
+            f"{what}: there is no mesh about the program, at {user_source()}. Enter one: with "
+            "fnarray.set_mesh(mesh)."
+        )
+    names = (axes,) if isinstance(axes, str) else tuple(axes or ()) or mesh.axis_names
+    return names, mesh.update_axis_types(dict.fromkeys(names, kind))
+
+
+def auto_axes(
+    fun: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
+) -> Callable[..., Any]:
+    """Return a function in which types do not say how arrays are cut.
+
+    Parameters
+    ----------
+    fun : callable
+    axes : name or sequence of names, optional
+        Axes of the mesh that are of type Auto inside; all by default.
+    out_sharding : PartitionSpec or Sharding, or a tree of them
+        How the results are cut, outside; it may be given to the function in a call.
+
+    Raises
+    ------
+    TypeError
+        ``out_sharding`` is given nowhere.
+    """
+    if fun is None:
+        return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
+    given = out_sharding
+
+    @named_as(fun)
+    def inside(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        wanted = given if out_sharding is None else out_sharding
+        if wanted is None:
+            raise TypeError(
+                f"auto_axes: Missing required keyword argument: 'out_sharding', of {fun_text(fun)},"
+                f" at {user_source()}."
+            )
+        names, mesh = _region("auto_axes", axes, AxisType.Auto, get_abstract_mesh())
+        args, kwargs = tree.map(lambda x: retyped(x, names, AxisType.Auto), (args, kwargs))
+        with use_abstract_mesh(mesh):
+            out = fun(*args, **kwargs)
+        return reshard(tree.map(as_array, out), wanted)
+
+    return inside
+
+
+def explicit_axes(
+    fun: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
+) -> Callable[..., Any]:
+    """Return a function in which types say how arrays are cut.
+
+    Parameters
+    ----------
+    fun : callable
+    axes : name or sequence of names, optional
+        Axes of the mesh that are of type Explicit inside; all by default.
+    in_sharding : PartitionSpec or Sharding, or a tree of them
+        How the arguments are cut, inside; it may be given to the function in a call.
+
+    Raises
+    ------
+    TypeError
+        ``in_sharding`` is given nowhere.
+    """
+    if fun is None:
+        return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
+    given = in_sharding
+
+    @named_as(fun)
+    def inside(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
+        wanted = given if in_sharding is None else in_sharding
+        if wanted is None:
+            raise TypeError(
+                f"explicit_axes: Missing required keyword argument: 'in_sharding', of "
+                f"{fun_text(fun)}, at {user_source()}."
+            )
+        names, mesh = _region("explicit_axes", axes, AxisType.Explicit, get_abstract_mesh())
+        if len(args) == 1 and isinstance(wanted, PartitionSpec | Sharding):
+            wanted = (wanted,)
+        with use_abstract_mesh(mesh):
+            out = fun(*reshard(tree.map(as_array, args), wanted), **kwargs)
+        return tree.map(lambda x: retyped(x, names, AxisType.Auto), out)
+
+    return inside
+
+
+# ---- arrays of parts -----------------------------------------------------------------------------
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Any,
+    data_callback: Callable[[Any], Any],
+    dtype: Any = None,
+) -> Array:
+    """Return an array whose parts a function makes.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    sharding : Sharding
+    data_callback : callable
+        From the index of a part, a tuple of slices, to its elements.
+    dtype : dtype-like, optional
+        That of the parts by default.
+
+    Raises
+    ------
+    ValueError
+        A part has another shape than its index.
+    """
+    shape = tuple(shape)
+    if there := sharding.platform:
+        return there.from_callback(shape, sharding, data_callback, dtype)
+    whole: np.ndarray | None = None
+    done: set[Any] = set()
+    for index in sharding.devices_indices_map(shape).values():
+        key = tuple((s.start, s.stop) for s in index)
+        if key in done:
+            continue
+        done.add(key)
+        part = np.asarray(data_callback(index))
+        if whole is None:
+            whole = np.empty(shape, part.dtype if dtype is None else np.dtype(dtype))
+        if part.shape != whole[index].shape:
+            raise ValueError(
+                f"make_array_from_callback: Expected shard shape {whole[index].shape}: the part at "
+                f"{index} of an array of shape {shape} must have shape {whole[index].shape}, got "
+                f"{part.shape}, at {user_source()}."
+            )
+        whole[index] = part
+    return put(asarray(np.empty(shape) if whole is None else whole), sharding)
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> Array:
+    """Return an array of the parts that devices have, in the order of the sharding's devices.
+
+    Raises
+    ------
+    TypeError
+        A part is no array of a device.
+    ValueError
+        There are not as many parts as devices, or their shapes are others.
+    """
+    for x in arrays:
+        if not isinstance(x, ArrayImpl | ArrayElsewhere):
+            raise TypeError(
+                f"make_array_from_single_device_arrays: Unsupported type for elements in `arrays`: "
+                f"{type(x)}, at {user_source()}. Put each on its device: fnarray.device_put."
+            )
+    where = sharding.devices_indices_map(tuple(shape))
+    if len(arrays) != len(where):
+        raise ValueError(
+            f"make_array_from_single_device_arrays: there must be a part for each of {len(where)} "
+            f"devices, got {len(arrays)}, at {user_source()}."
+        )
+    by_device = {next(iter(x.devices())): x for x in arrays}
+    parts = by_device if by_device.keys() == where.keys() else dict(zip(where, arrays, strict=True))
+    found = {_bounds(index): parts[device] for device, index in where.items()}
+    return make_array_from_callback(shape, sharding, lambda index: found[_bounds(index)], dtype)
+
+
+def _bounds(index: Any) -> tuple[Any, ...]:
+    return tuple((s.start, s.stop) for s in index)
+
+
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Sequence[int] | None = None
+) -> Any:
+    """Return arrays of what this process has of them: all, as it is the only one."""
+
+    def whole(x: Any) -> Array:
+        x = asarray(np.asarray(x))
+        if global_shape is not None and tuple(global_shape) != x.shape:
+            raise ValueError(
+                "make_array_from_process_local_data: the only process has all of an array, got "
+                f"shape {x.shape} for {tuple(global_shape)}."
+            )
+        return moved(x, sharding, "make_array_from_process_local_data")
+
+    return tree.map(whole, local_data)

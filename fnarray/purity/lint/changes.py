@@ -1,0 +1,220 @@
+"""What a module changes in place, outside of constructors: attributes, and contents of containers.
+
+An attribute that nothing in the project binds but a constructor, and a container that nothing
+writes, are as final as a name that is bound once. What is put back, or taken out again, by the
+function that put it there (or by ``__exit__``, for ``__enter__``) was never changed for a reader.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from .index import Import, Module, Scope, Site
+
+#: Methods in which an object is made: what they bind is bound once for each object.
+CONSTRUCTORS = frozenset(
+    {"__init__", "__post_init__", "__new__", "__setstate__", "__attrs_post_init__"}
+)
+_OPPOSITE = {
+    **dict.fromkeys(("append", "appendleft", "extend", "key", "item", "add", "insert", "update",
+                     "setdefault"), "in"),
+    **dict.fromkeys(("pop", "popleft", "popitem", "remove", "discard", "del", "clear"), "out"),
+}  # fmt: skip
+_PAIRS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
+
+
+class Change(NamedTuple):
+    """A change that stays, as other files see it.
+
+    ``name`` is the last part of what is changed. ``owner`` is the class whose method changes its
+    own object, ``module:NAME`` for a module's own name, or "" where anybody's may be meant.
+    ``grows`` says that an entry is put under a key that is computed, as caches are filled.
+    """
+
+    name: str
+    owner: str
+    grows: bool
+
+
+class Condition(NamedTuple):
+    """What must be changed somewhere for a read to be of something that can change.
+
+    ``names`` are attributes of the class ``owner``, all of them where "*" is one, or a name of the
+    module ``owner``, in a ``package``: who does not import from it changes nothing there. Entries
+    that are only added count where ``grows``.
+    """
+
+    owner: str
+    names: tuple[str, ...]
+    grows: bool
+    package: str
+
+
+@dataclass
+class Changes:
+    """The changes of one module: those that stay, and the nodes of those that are undone."""
+
+    lasting: list[Change] = field(default_factory=list["Change"])
+    undone: set[ast.AST] = field(default_factory=set[ast.AST])
+
+    @staticmethod
+    def of(module: Module) -> Changes:
+        """Sort the changes of a module."""
+        found = Changes()
+        groups: defaultdict[tuple[object, str], list[Site]] = defaultdict(list)
+        for site in module.sites:
+            groups[_home(site.scope), spelled(site.target)].append(site)
+        for (_, text), sites in groups.items():
+            if all(site.how == "own" for site in sites) or _is_undone(sites, text):
+                found.undone.update(site.node for site in sites)
+            else:
+                made = (_change(site) for site in sites if not _is_making(site))
+                found.lasting += (change for change in made if change.name)
+        return found
+
+
+def spelled(node: ast.AST) -> str:
+    """Return a chain of names as it is written; what is no name in it shows as ``()``."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{spelled(value)}.{attr}"
+        case _:
+            return "()"
+
+
+def _home(scope: Scope) -> object:
+    """Return where the opposite of a change is looked for: the function, or the pair of methods."""
+    inner = scope
+    if inner.parent is not None and inner.parent.is_class and inner.name in _METHODS_OF_PAIRS:
+        return inner.parent
+    return inner
+
+
+_METHODS_OF_PAIRS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
+
+
+def _is_undone(sites: list[Site], text: str) -> bool:
+    if not sites[0].scope.is_function:
+        return False
+    names = {site.scope.name for site in sites}
+    if any(first in names and second in names for first, second in _PAIRS.items()):
+        return True
+    ways = {_OPPOSITE.get(site.how) for site in sites}
+    if {"in", "out"} <= ways:
+        return True
+    return all(s.how == "set" for s in sites) and _puts_back(sites[-1], text)
+
+
+def _puts_back(site: Site, text: str) -> bool:
+    """Say whether ``obj.attr = old`` binds what was there before: ``old = obj.attr``."""
+    match site.value:
+        case ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=attr), *_]):
+            return f"{spelled(base)}.{attr}" == text  # with a default: bound once
+    if not isinstance(site.value, ast.Name):
+        return False
+    found = site.scope.lookup(site.value.id)
+    values = (getattr(b, "value", None) for b in (found[1] if found else ()))
+    return any(value is not None and spelled(value) == text for value in values)
+
+
+def _is_making(site: Site) -> bool:
+    """Say whether a constructor gives its own object an attribute, or fills one."""
+    scope, target = site.scope, site.target
+    while scope.parent is not None and scope.parent.is_function:
+        scope = scope.parent
+    if scope.parent is None or not scope.parent.is_class or scope.name not in CONSTRUCTORS:
+        return False
+    return spelled(target).partition(".")[0] in ("self", "cls")
+
+
+def _change(site: Site) -> Change:
+    target, scope = site.target, site.scope
+    grows = site.how in ("key", "setdefault")
+    if isinstance(target, ast.Attribute):
+        mine = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+        owner = scope if scope.is_class else scope.enclosing_class()
+        return Change(target.attr, owner.name if mine and owner is not None else "", grows)
+    found = scope.lookup(target.id)
+    if found is None:
+        return Change(target.id, "", grows)
+    holder, bindings = found
+    imported = getattr(bindings[-1], "target", "")
+    if imported:  # the other module's container
+        return Change(imported.rpartition(".")[2], "", grows)
+    if holder.is_function or holder.is_class:
+        return Change("", "", grows)  # a variable of a function is nobody else's
+    return Change(target.id, f"module:{holder.module.name}", grows)
+
+
+class Part(NamedTuple):
+    """What one file tells of a project: changes, bases of its classes, packages that it names."""
+
+    changes: Iterable[Change]
+    classes: Mapping[str, Iterable[str]]
+    packages: Iterable[str]
+
+
+NOTHING: Final = Part((), {}, ())
+
+
+def part_of(module: Module, changes: Changes) -> Part:
+    """Return what a module tells of its project."""
+    classes: dict[str, list[str]] = {}
+    packages = {module.package, *(star.partition(".")[0] for star in module.stars)}
+    for node, scope in module.scopes.items():
+        if isinstance(node, ast.ClassDef):
+            bases = (b.value if isinstance(b, ast.Subscript) else b for b in node.bases)
+            names = (getattr(b, "attr", getattr(b, "id", "")) for b in bases)
+            classes.setdefault(node.name, []).extend(name for name in names if name)
+        for bindings in scope.names.values():
+            packages |= {b.target.partition(".")[0] for b in bindings if isinstance(b, Import)}
+    return Part(sorted(set(changes.lasting)), classes, sorted(packages))
+
+
+class Changed:
+    """What a whole project changes, and how its classes are related, by their bare names."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self._sites: defaultdict[tuple[str, str], set[tuple[str, bool]]] = defaultdict(set)
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+        self._bases: defaultdict[str, set[str]] = defaultdict(set)
+        self._above: dict[str, frozenset[str]] = {}
+        for part in parts:
+            for name, owner, grows in part.changes:
+                self._names[owner].add(name)
+                for package in part.packages:
+                    self._sites[package, name].add((owner, grows))
+            for name, bases in part.classes.items():
+                self._bases[name].update(bases)
+
+    def meets(self, condition: Condition) -> bool:
+        """Say whether what a condition names is changed."""
+        owner, names, counts, package = condition
+        for name in names:
+            for who, grows in self._sites.get((package, name), ()):
+                if (counts or not grows) and (not who or self._related(who, owner)):
+                    return True
+        if "*" not in names:
+            return False
+        return any(who and some and self._related(who, owner) for who, some in self._names.items())
+
+    def _related(self, one: str, other: str) -> bool:
+        return one == other or one in self._lineage(other) or other in self._lineage(one)
+
+    def _lineage(self, name: str) -> frozenset[str]:
+        known = self._above.get(name)
+        if known is None:
+            found: set[str] = set()
+            waiting = [name]
+            while waiting:
+                new = self._bases.get(waiting.pop(), set()) - found
+                found |= new
+                waiting += new
+            known = self._above[name] = frozenset(found)
+        return known

@@ -1,0 +1,84 @@
+"""What the text of a class, and of those above it, says of its objects."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ._words import words
+from .index import Assigned, Scope
+from .project import External, Project
+
+_FROZEN_BASES = words(
+    """
+    typing.NamedTuple enum.Enum enum.IntEnum enum.Flag enum.IntFlag enum.StrEnum
+    equinox.Module flax.linen.Module builtins.tuple builtins.str builtins.int builtins.float
+    builtins.frozenset flax.struct.PyTreeNode chex.dataclass
+    """
+)
+# The same when the library itself is linted.
+_FROZEN_ROOTS = frozenset({"equinox.Module", "flax.Module", "flax.PyTreeNode"})
+_PLAIN_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol",
+                          "builtins.Exception"})  # fmt: skip
+#: How many classes up an attribute is looked for.
+_HIGHEST = 6
+
+
+def above(project: Project, owner: Scope) -> Iterator[Scope]:
+    """Yield the project's classes that a class inherits from directly."""
+    for base in project.bases(owner):
+        if isinstance(base, Scope) and base.is_class and base is not owner:
+            yield base
+
+
+def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -> list[Assigned]:
+    """Return what methods bind to an attribute: of a class, or of the first above that does."""
+    found = (owner.sets or {}).get(name)
+    if found or not depth:
+        return found or []
+    higher = (assigned(project, base, name, depth - 1) for base in above(project, owner))
+    return next((some for some in higher if some), [])
+
+
+def attributes(project: Project, owner: Scope) -> set[str]:
+    """Return the names that a class, and those above, give their objects."""
+    found = {*owner.names, *(owner.sets or {})}
+    for base in above(project, owner):
+        found |= attributes(project, base)
+    return found
+
+
+def is_enum(project: Project, owner: Scope) -> bool:
+    """Say whether a class is an enumeration: what it binds are its members."""
+    bases = project.bases(owner)
+    return any(isinstance(b, External) and b.name.startswith("enum.") for b in bases)
+
+
+def instance_kind(project: Project, owner: Scope) -> str:
+    """Say whether the instances of a class can change: ``"frozen"`` or ``"instance"``."""
+    node = owner.node
+    assert isinstance(node, ast.ClassDef)
+    for decorator in node.decorator_list:
+        text = ast.unparse(decorator)
+        if "dataclass" in text and re.search(r"frozen\s*=\s*True", text):
+            return "frozen"
+        if re.search(r"struct\.dataclass|attrs?\.frozen|\bfrozen\b|pytree", text):
+            return "frozen"
+    if any(k.arg == "metaclass" and "ABCMeta" not in ast.unparse(k.value)
+           for k in node.keywords):  # fmt: skip
+        return ""
+    if f"{owner.module.package}.{owner.name}" in _FROZEN_ROOTS:
+        return "frozen"
+    kinds: list[str] = []
+    for base in project.bases(owner):
+        if isinstance(base, External):
+            kinds.append("frozen" if base.name in _FROZEN_BASES else
+                         "instance" if base.name in _PLAIN_BASES else "")  # fmt: skip
+        elif isinstance(base, Scope) and base.is_class and base is not owner:
+            kinds.append(instance_kind(project, base))
+        else:
+            kinds.append("")
+    if "frozen" in kinds:
+        return "frozen"
+    return "" if "" in kinds else "instance"

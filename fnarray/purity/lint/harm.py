@@ -1,0 +1,431 @@
+"""Which effects can go wrong where JAX traces: the law of `purity.law`, asked of what people ship.
+
+`fnarray` refuses what its guards cannot see, and the linter says of its transforms what the call
+will say. JAX refuses nothing: there a finding is worth a reader's time if the program can do other
+than its author means. Each law below names a kind of effect that cannot; some need what the whole
+project changes, and give a `Doubt`, which is settled when all files have been looked through.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..engine.machine import Evidence
+from ..findings import Finding
+from ..nodes import walk
+from ..values import CONTAINERS, OUTSIDE, Value
+from .changes import Condition, Site, spelled
+from .classes import attributes
+from .index import FUNCTIONS, Module, Scope
+from .statics import StaticResolver
+from .taint import STATIC_FUNCTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A finding that counts only if the project changes what it rests on."""
+
+    finding: Finding
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A finding, what it rests on, and the function and module it stands in."""
+
+    finding: Finding
+    evidence: Evidence
+    resolver: StaticResolver
+
+    @property
+    def scope(self) -> Scope:
+        """The function, as its module knows it."""
+        function = self.evidence.frame.function
+        around: Scope = function.module
+        return around.module.scopes.get(function.node, around)
+
+    @property
+    def module(self) -> Module:
+        """The module."""
+        return self.scope.module
+
+
+Verdict = Condition | bool
+
+
+def judged(finding: Finding, evidence: Evidence, resolver: StaticResolver) -> Verdict:
+    """Say whether an effect can go wrong, or what must be changed somewhere for that."""
+    law = _LAWS.get(finding.code)
+    if law is None:
+        return True
+    case = Case(finding, evidence, resolver)
+    verdict = law(case)
+    return verdict and not _is_asked(case) and verdict
+
+
+#: Names of what tells whether a trace is in progress.
+_TELLS = re.compile(r"Tracer\Z|(has|is|in|under|contains)_\w*(trac(er|ers|ing|ed)|transform)\Z")
+
+_MENTIONS = re.compile(r"Tracer|_trac(er|ing|ed)|_transform\b")
+
+
+def _is_asked(case: Case) -> bool:
+    """Say whether the function asks if it is traced: it knows what is done at the trace alone."""
+    return case.module.mentions(_MENTIONS) and any(
+        isinstance(call, ast.Call)
+        and any(
+            isinstance(n, (ast.Name, ast.Attribute)) and _TELLS.search(spelled(n))
+            for n in (call.func, *call.args[1:])
+        )
+        for call in walk(case.scope.node)
+    )
+
+
+# ---- reads: of what nothing changes --------------------------------------------------------------
+
+
+def _read(case: Case) -> Verdict:
+    """A read is of what may change only if something changes it, once it is made."""
+    value = case.evidence.value
+    if value is None:
+        return True
+    made = case.resolver.class_of(value)
+    if value.holder != "attribute" and made is not None:
+        names = ("*", *sorted(attributes(case.resolver.project, made)))
+        return Condition(made.name, names, True, made.module.package)
+    home = value.home
+    name = value.name.rpartition(".")[2]
+    if value.kind in CONTAINERS and home is None:
+        return Condition(
+            "", (name,), True, case.module.package
+        )  # a part of what is frozen, and made with it
+    if not isinstance(home, Scope):
+        return True
+    grows = value.kind not in CONTAINERS or not _is_looked_up(case)
+    if home.is_class:
+        return Condition(home.name, (name,), grows, home.module.package)
+    if home.parent is None and value.kind in CONTAINERS:
+        return Condition(f"module:{home.module.name}", (name,), grows, home.module.package)
+    if home.is_function and value.kind in CONTAINERS:
+        return _is_written_later(case, home, name)
+    return True
+
+
+def _is_written_later(case: Case, home: Scope, name: str) -> bool:
+    """Say whether a container of an enclosing function is written once the closure is made."""
+    closure = case.scope.node
+    return any(
+        spelled(site.target).partition(".")[0] == name
+        and (found := site.scope.lookup(name)) is not None
+        and found[0] is home
+        and (site.scope is not home or site.target.lineno >= closure.lineno)  # type: ignore[union-attr]
+        for site in case.module.sites
+    )
+
+
+def _is_looked_up(case: Case) -> bool:
+    """Say whether a container is asked for one key, which is computed: what it finds there stays.
+
+    A registry of types, or a cache, is asked so, and grows; settings are asked by literal names.
+    """
+    text = spelled(case.evidence.node)
+    for node in walk(case.scope.node):
+        match node:
+            case ast.Subscript(value=base, slice=key) if spelled(base) == text:
+                if isinstance(key, ast.Constant):
+                    return False
+            case ast.Compare(left=key, comparators=[base]) if spelled(base) == text:
+                if isinstance(key, ast.Constant) or not isinstance(
+                    node.ops[0], (ast.In, ast.NotIn)
+                ):
+                    return False
+            case ast.Call(func=ast.Attribute(value=base, attr=attr), args=given) if (
+                spelled(base) == text
+            ):
+                if attr not in _BY_KEY or not given or isinstance(given[0], ast.Constant):
+                    return False
+            case ast.For(iter=base) | ast.comprehension(iter=base) if spelled(base) == text:
+                return False
+    return True
+
+
+_BY_KEY = frozenset({"get", "setdefault", "pop"})
+
+
+# ---- writes --------------------------------------------------------------------------------------
+
+
+def _write(case: Case) -> Verdict:
+    """A write leaves nothing behind if it is undone, or fills a cache with what is not traced."""
+    site = _site(case)
+    if site is None:
+        return True
+    if site.node in case.resolver.project.changes(case.module).undone:
+        return False
+    told = site.node.args if isinstance(site.node, ast.Call) else [site.value]
+    if all(n is not None and is_static(n, case.scope) for n in told) and not all(
+        isinstance(n, ast.Constant) for n in told
+    ):
+        return False  # a shape, a dtype: the same whenever this runs
+    if told and all(_is_narrowed(case, n) for n in told):
+        return False
+    given = case.evidence.given
+    if site.how not in ("key", "setdefault"):
+        return True
+    if any(_is_traced(value) for value in given):
+        return True
+    if all(map(_is_untraced, given)):
+        return False
+    return not _was_looked_for(case, site)
+
+
+def _is_narrowed(case: Case, told: ast.expr | None) -> bool:
+    """Say whether a branch asked for the class of a value, and it is one of the project's."""
+    return isinstance(told, ast.Name) and any(
+        isinstance(n, ast.If)
+        and isinstance(n.test, ast.Call)
+        and getattr(n.test.func, "id", "") == "isinstance"
+        and spelled(n.test.args[0]) == told.id
+        and isinstance(case.resolver.project.resolve(n.test.args[1], case.scope), Scope)
+        and any(inner is case.evidence.node for part in n.body for inner in walk(part))
+        for n in walk(case.scope.node)
+    )
+
+
+def _site(case: Case) -> Site | None:
+    node = case.evidence.node
+    return next((site for site in case.module.sites if site.node is node), None)
+
+
+def _is_traced(value: Value) -> bool:
+    return any(v.argument or (v.kind == "array" and v.level != OUTSIDE) for v in value.each())
+
+
+def _is_untraced(value: Value) -> bool:
+    kinds = ("function", "class", "module", "scalar", "traced", "partial")
+    return all(v.level == OUTSIDE or v.kind in kinds for v in value.each())
+
+
+def _was_looked_for(case: Case, site: Site) -> bool:
+    """Say whether a function asks a container for a key before it fills it: a cache."""
+    text = spelled(site.target)
+    return any(
+        (isinstance(n, ast.Compare) and isinstance(n.ops[0], (ast.In, ast.NotIn))
+        and spelled(n.comparators[0]) == text)
+        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "get" and spelled(n.func.value) == text)
+        for n in walk(case.scope.node)
+    )  # fmt: skip
+
+
+def _rebinding(case: Case) -> Verdict:
+    """Who hands out the structure of a tree, or a shape, hands out what is known at the trace."""
+    name = getattr(case.evidence.node, "id", "")
+    around = case.scope
+    if case.finding.code == "FNA205":  # it is read here, and rebound beside
+        found = around.lookup(name)
+        around = found[0] if found is not None else around
+    values = [
+        n.value for n in walk(around.node)
+        if isinstance(n, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
+    ]  # fmt: skip
+    values = [v for v in values if not isinstance(v, ast.Constant)]  # until it is bound
+    return not values or not all(is_static(value, around) for value in values)
+
+
+def _drawn(case: Case) -> Verdict:
+    """A number drawn from ``itertools.count()`` to name something is compared, as an ``id`` is."""
+    node = case.evidence.node
+    given = node.args[0] if isinstance(node, ast.Call) and node.args else node
+    found = case.scope.lookup(spelled(given))
+    value = getattr(found[1][-1], "value", None) if found is not None else None
+    counts = isinstance(value, ast.Call) and spelled(value.func).endswith("count")
+    return not counts or any(
+        isinstance(n, ast.BinOp) and node in walk(n) for n in walk(case.scope.node)
+    )
+
+
+def _handed_in(case: Case) -> Verdict:
+    """A transform makes the containers that it hands in: a write is lost only if nobody reads it.
+
+    The caller's own container stays as it was. Who goes on to read, or returns, what was written
+    means the copy; who does not, means the caller's.
+    """
+    node = case.scope.node
+    if isinstance(node, ast.Lambda):
+        return True
+    at = case.evidence.node
+    if isinstance(at, ast.Call) and not any(
+        isinstance(n, ast.Expr) and n.value is at for n in walk(node)
+    ):
+        return False  # ``waiting.popleft()``: it takes from what it was handed
+    names = {spelled(_base(case.evidence.node)).partition(".")[0]}
+    sites = (site for site in case.module.sites if site.scope is case.scope)
+    written = {n for site in sites for n in walk(site.target)}
+    for other in walk(node):  # ``st = state``: another name of the same
+        match other:
+            case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
+                if name in names or alias in names:
+                    names |= {name, alias}
+    reads = (
+        n for n in walk(node)
+        if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
+    )  # fmt: skip
+    return not any(n not in written for n in reads if n.lineno > case.finding.end_line)
+
+
+def _base(node: ast.AST) -> ast.AST:
+    while isinstance(node, (ast.Subscript, ast.Call, ast.AugAssign)):
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func.value if isinstance(node.func, ast.Attribute) else ast.Pass()
+        else:
+            node = node.target
+    return node
+
+
+# ---- output --------------------------------------------------------------------------------------
+
+
+def is_said_each_time(finding: Finding, evidence: Evidence) -> bool:
+    """Say whether an effect is had at each call, as it is meant to, where no trace is kept.
+
+    Output of what is not traced, or a mark that counts the calls.
+    """
+    if finding.code == "FNA103":
+        node = evidence.node
+        marks = node.args if isinstance(node, ast.Call) else []
+        return bool(marks) and all(isinstance(mark, ast.Constant) for mark in marks)
+    return finding.code == "FNA311" and not any(map(_is_traced, evidence.given))
+
+
+def _printed(case: Case) -> Verdict:
+    """What is known while tracing (shapes, types, the structure of a tree) is rightly said once."""
+    node = case.evidence.node
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "print":
+        return True
+    told = [a for a in node.args if not isinstance(a, ast.Constant)]
+    return not told or not all(is_static(a, case.scope) for a in told)
+
+
+_PLAIN = frozenset(
+    {"shape", "dtype", "ndim", "size", "weak_type", "__name__", "__class__", "sharding"}
+)
+
+
+def is_static(node: ast.expr, scope: Scope, depth: int = 4) -> bool:
+    """Say whether an expression is surely known while tracing."""
+    if depth <= 0:
+        return False
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Attribute(attr=attr):
+            return attr in _PLAIN
+        case ast.Subscript(value=inner) | ast.FormattedValue(value=inner):
+            return is_static(inner, scope, depth)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.JoinedStr(values=parts):
+            return all(is_static(part, scope, depth - 1) for part in parts)
+        case ast.BinOp(left=left, right=right):
+            return is_static(left, scope, depth - 1) and is_static(right, scope, depth - 1)
+        case ast.Call(func=ast.Name(id=name)) if name in ("len", "type", "isinstance", "callable"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="map" | "tree_map"), args=[ast.Name(id=name), *_]):
+            return _tells(name, scope, depth - 1)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in STATIC_FUNCTIONS or name.removeprefix("tree_") in STATIC_FUNCTIONS
+        case ast.ListComp(elt=part) | ast.UnaryOp(operand=part):
+            return is_static(part, scope, depth - 1)
+        case ast.BoolOp(values=parts):
+            return all(is_static(part, scope, depth - 1) for part in parts)
+        case ast.Compare(ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
+            return True
+        case ast.Name(id=name):
+            found = scope.lookup(name)
+            if found is None or len(found[1]) != 1 or isinstance(found[0].node, ast.Module):
+                return False
+            value = getattr(found[1][0], "value", None)
+            exact = getattr(found[1][0], "exact", False)
+            return exact and value is not None and is_static(value, found[0], depth - 1)
+        case _:
+            return False
+
+
+def _tells(name: str, scope: Scope, depth: int) -> bool:
+    """Say whether a function returns nothing but what is known while tracing."""
+    found = scope.lookup(name)
+    inner = getattr(found[1][-1], "scope", None) if found is not None else None
+    if inner is None or not inner.returns:
+        return False
+    return all(is_static(value, inner, depth) for value in inner.returns)
+
+
+_LAWS: dict[str, Callable[[Case], Verdict]] = {
+    **dict.fromkeys(("FNA201", "FNA202", "FNA204"), _read),
+    **dict.fromkeys(("FNA103", "FNA105"), _write),
+    **dict.fromkeys(("FNA102", "FNA108", "FNA205"), _rebinding),
+    "FNA401": _drawn,
+    "FNA104": _handed_in,
+    "FNA311": _printed,
+}
+
+
+# ---- how long a trace lives ----------------------------------------------------------------------
+
+
+def is_passing(site: ast.AST, scope: Scope | None) -> bool:
+    """Say whether a call of a transform, in a function, makes what that call alone uses.
+
+    It is given a function that is made there anew, and its result is called at once, or by a name
+    that is only ever called: nothing of the trace outlives the call.
+    """
+    if scope is None or not isinstance(site, ast.Call) or not site.args:
+        return False
+    around: Scope | None = scope
+    while around is not None and not around.is_function:
+        around = around.parent
+    if around is None or not _is_made_here(site.args[0], around):
+        return False
+    return _is_only_called(site, around)
+
+
+def _is_made_here(node: ast.expr, around: Scope) -> bool:
+    match node:
+        case ast.Lambda() | ast.Call():
+            return True
+        case ast.Name(id=name):
+            return name in around.names and name not in _arguments(around)
+        case _:
+            return False
+
+
+def _arguments(scope: Scope) -> set[str]:
+    assert isinstance(scope.node, FUNCTIONS)
+    args = scope.node.args
+    return {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+
+
+def _is_only_called(site: ast.Call, around: Scope) -> bool:
+    names: set[str] = set()
+    for node in walk(around.node):
+        match node:
+            case ast.Call(func=func) if func is site:
+                return True
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is site:
+                names.add(name)
+    if not names:
+        return False
+    called = {
+        n.func for n in walk(around.node)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }  # fmt: skip
+    return all(
+        node in called
+        for node in walk(around.node)
+        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
+    )

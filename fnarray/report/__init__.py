@@ -1,0 +1,3 @@
+"""The report of a program: source, graph, kernels and buffers, for people to look at."""
+
+from __future__ import annotations

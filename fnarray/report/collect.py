@@ -1,0 +1,313 @@
+"""From a lowered function to what its report says."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..compile.cpu import build
+from ..compile.cpu.launch import threads
+from ..compile.ir import Block, Node
+from ..compile.report import bytes_of, label, nodes_of, region_cost
+from ..compile.schedule.plan import Region
+from ..core import tree
+from ..core.graph import Graph, Var, subgraphs
+from ..core.ref import AbstractRef
+from ..core.source import Source
+from ..runtime.dispatch import buffer_of
+from . import measure
+from .excerpts import excerpts_of
+from .model import Buffer, Facts, Kernel, Operation, Place, Text
+
+#: Seconds within which assembly is looked at: LLVM makes it anew.
+PATIENCE = 10.0
+
+
+def facts_of(
+    lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spans: Iterable[tuple[str, float]]
+) -> Facts:
+    """Return what is known of a lowered function, run on arguments if there are any.
+
+    Parameters
+    ----------
+    spans : iterable of (str, float)
+        What was measured while it was traced.
+    """
+    traced, executable = lowered._traced, lowered._executable
+    plan = executable.plan
+    executable.load()
+    listing = Listing(plan.block)
+    seconds, times, why = None, {}, _why_not_run(lowered, args, kwargs)
+    machine = None
+    if not why:
+        arrays = [*traced.consts, *tree.leaves((args, kwargs))]
+        data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
+        seconds, times = measure.run_times(executable, data)
+        machine = measure.machine()
+    reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
+    kernels = _kernels(executable, listing, reasons, times, machine)
+    captured = [f"captured {k}" for k in range(len(traced.consts))]
+    arguments = (*captured, *traced.signature.paths(lowered._fun))
+    buffers, peak = _buffers(plan.regions, executable, listing, arguments)
+    results = [listing.written.get(a, -1) for a in plan.block.outputs if isinstance(a, Var)]
+    source = traced.source
+    return Facts(
+        name=lowered.fun_name,
+        signature=", ".join(a.str_short(True) for a in lowered._avals),
+        arguments=tuple(
+            f"{n}: {v.aval.str_short(True)}"
+            for n, v in zip(arguments, plan.block.inputs, strict=True)
+        ),
+        equations=_equations(traced.closed.jaxpr),
+        operations=tuple(listing.operations),
+        results=tuple(results),
+        kernels=kernels,
+        driver=_driver(executable.driver_text, kernels),
+        buffers=buffers,
+        excerpts=excerpts_of([place_of(source), *(o.place for o in listing.operations)]),
+        guards=tuple(_guard(*entry) for entry in traced.guards.entries()),
+        captured=tuple(c.aval.str_short(True) for c in traced.consts),
+        copies=tuple((n, text) for n, text in reasons if "copies" in text or "kept twice" in text),
+        stages=(*spans, *executable.seconds.items()),
+        seconds=seconds,
+        not_run=why,
+        peak=peak,
+        machine=machine,
+    )
+
+
+def place_of(source: Source) -> Place:
+    """Return a source as a place."""
+    if not source.line:
+        return Place()
+    return Place(source.file, source.line, source.function, source.scope)
+
+
+def _why_not_run(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    leaves = tree.leaves((args, kwargs))
+    if len(leaves) != len(lowered._avals):
+        return "no arguments were given"
+    if any(type(a) is AbstractRef for a in lowered._avals):
+        return "it takes Refs, which a run would change"
+    if lowered._traced.closed.effects:
+        return "it has effects, which a run would repeat"
+    if not all(hasattr(x, "__array__") or isinstance(x, (int, float, complex)) for x in leaves):
+        return "its arguments are stand-ins"
+    return ""
+
+
+def _equations(graph: Graph) -> int:
+    return sum(1 + sum(map(_equations, subgraphs(e.params))) for e in graph.eqns)
+
+
+def _guard(kind: str, holder: Any, name: str, value: Any) -> tuple[str, str, str]:
+    """Return what is guarded, where, and what it is bound to, in words."""
+    owner = getattr(holder, "__name__", None) or type(holder).__name__
+    if isinstance(holder, dict):
+        owner = str(holder.get("__name__", "a dictionary"))
+    shown = getattr(value, "__qualname__", None) or type(value).__name__
+    if isinstance(value, (int, float, complex, str, bool, type(None), tuple)):
+        shown = repr(value)
+    return kind, f"{name} of {owner}", shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+# ---- operations ----------------------------------------------------------------------------------
+
+
+class Listing:
+    """The operations of a block and of those that it holds, numbered in order.
+
+    Attributes
+    ----------
+    operations : list of Operation
+    written : dict
+        By which operation a value is written.
+    """
+
+    def __init__(self, block: Block):
+        self.operations: list[Operation] = []
+        self.written: dict[Var, int] = {}
+        self._numbers: dict[Any, int] = {}
+        self._inputs = {v: -1 - k for k, v in enumerate(block.inputs)}
+        self._add(block, -1, {})
+
+    def number(self, node: Node) -> int:
+        """Return the number of a node, -1 for one that the scheduler added."""
+        return self._numbers.get(_key(node), -1)
+
+    def numbers(self, nodes: Iterable[Node]) -> tuple[int, ...]:
+        """Return the numbers of nodes, in order, each once."""
+        return tuple(sorted({self.number(n) for n in nodes} - {-1}))
+
+    def _add(self, block: Block, parent: int, known: dict[Var, int]) -> None:
+        known = {**self._inputs, **known} if parent < 0 else known
+        for node in block.nodes:
+            number = len(self.operations)
+            self._numbers[_key(node)] = number
+            reads = [known[a] for a in node.ins if isinstance(a, Var) and a in known]
+            shown = ", ".join(v.aval.str_short(True) for v in node.outs[:3])
+            self.operations.append(
+                Operation(
+                    number,
+                    node.eqn.primitive.name,
+                    shown,
+                    place_of(node.eqn.source),
+                    tuple(dict.fromkeys(reads)),
+                    parent=parent,
+                )
+            )
+            for body in node.bodies:
+                self._add(body, number, {})
+            inside = tuple(range(number + 1, len(self.operations)))
+            if inside:
+                op = self.operations[number]
+                self.operations[number] = Operation(
+                    number, op.name, op.result, op.place, op.reads, inside, parent
+                )
+            known.update((v, number) for v in node.outs)
+            self.written.update((v, number) for v in node.outs)
+
+
+def _key(node: Node) -> Any:
+    """Return what a node keeps when the scheduler gives it other operands."""
+    return node.outs[0] if node.outs else node.eqn.source
+
+
+# ---- kernels -------------------------------------------------------------------------------------
+
+
+def _kernels(
+    executable: Any,
+    listing: Listing,
+    reasons: Sequence[tuple[int, str]],
+    times: dict[str, float],
+    machine: Any,
+) -> tuple[Kernel, ...]:
+    out: list[Kernel] = []
+    kernels = iter(zip(executable.source.kernels, executable.kernels, strict=True))
+    begin, j, h = time.perf_counter(), 0, 0
+    for region in executable.plan.regions:
+        flops, moved = region_cost(region)
+        inside = set(listing.numbers(nodes_of(region)))
+        inside |= {n for k in inside for n in listing.operations[k].body}
+        text, how, bits, count = Text(), build.Making("", 0.0), None, 1
+        if region.body is None:
+            name = summary = region.step.eqn.primitive.name
+            called, h = f"h{h}", h + 1
+            count = threads()
+        else:
+            called, j = f"kernel{j}", j + 1
+            source, info = next(kernels)
+            name, summary = info.name, label(region.body)
+            lines = info.text.rstrip("\n").split("\n")
+            numbers = [listing.numbers(nodes) for nodes in source.origins]
+            text = Text(tuple(lines), tuple(numbers[: len(lines)]))
+            inside.update(n for nodes in numbers for n in nodes)
+            how = build.made.get(name, how)
+            if time.perf_counter() - begin < PATIENCE:
+                bits = measure.vector_bits(name, source.source)
+            count = threads() if region.span is not None else 1
+        out.append(
+            Kernel(
+                called,
+                name,
+                summary,
+                region.body is None,
+                count,
+                flops,
+                moved,
+                tuple(sorted(inside)),
+                text,
+                bits,
+                times.get(called),
+                _bound(region, flops, moved, count, machine),
+                how.how or ("" if region.body is None else "memory"),
+                how.seconds if how.how else None,
+                tuple((n, r) for n, r in reasons if n in inside),
+            )
+        )
+    return tuple(out)
+
+
+def _driver(text: str, kernels: Sequence[Kernel]) -> Text:
+    """Return the driver, each call of a kernel or step for the operations of that."""
+    lines = text.rstrip().split("\n")
+    known = {k.label: k.operations for k in kernels}
+    called = (re.search(r"\b((?:kernel|h)\d+)\b", line) for line in lines)
+    return Text(tuple(lines), tuple(known.get(c[1], ()) if c else () for c in called))
+
+
+def _bound(region: Region, flops: int, moved: int, count: int, machine: Any) -> float | None:
+    """Return the least time that the roofline of the machine allows."""
+    if machine is None:
+        return None
+    which = int(count > 1)
+    rate = machine.product if region.step is not None else machine.flops[which]
+    reach = machine.cache if moved <= measure.CACHED else machine.bandwidth
+    return max(moved / reach[which], flops / rate)
+
+
+# ---- buffers -------------------------------------------------------------------------------------
+
+
+def _buffers(
+    regions: Sequence[Region], executable: Any, listing: Listing, arguments: Sequence[str]
+) -> tuple[tuple[Buffer, ...], int]:
+    """Return the arrays of a program with their lives, and the most bytes alive at a time."""
+    block = executable.plan.block
+    last = max(len(regions) - 1, 0)
+    outputs = {a for a in block.outputs if isinstance(a, Var)}
+    found: dict[Var, list[Any]] = {
+        v: [name, v, 0, last, "argument", ""]
+        for name, v in zip(arguments, block.inputs, strict=True)
+    }
+    home: dict[Var, Var] = {v: v for v in block.inputs}
+    extra: list[Buffer] = []
+    kernels = iter(executable.source.kernels)
+    for k, region in enumerate(regions):
+        for var in region.outputs:
+            donor = region.aliases.get(var)
+            if donor is None:
+                home[var] = var
+                kind = "result" if var in outputs else "temporary"
+                end = last if var in outputs else k
+                found[var] = [f"t{listing.written.get(var, k)}", var, k, end, kind, ""]
+            else:
+                home[var] = home[donor]
+                row = found[home[var]]
+                row[3], row[5] = k, "written over in place"
+                if var in outputs:
+                    row[3], row[4] = last, "result"
+        for var in (*region.inputs, *region.outputs):
+            row = found[home[var]] if var in home else None
+            if row is not None:
+                row[3] = max(row[3], k)
+        if region.body is not None:
+            for n, scratch in enumerate(next(kernels).scratch):
+                size = scratch.length * _WIDTHS.get(scratch.code, 4)
+                what = f"{scratch.code}[{scratch.length}]"
+                extra.append(Buffer(f"w{n} of {k}", what, size, k, k, "workspace"))
+    rows = [
+        Buffer(
+            name,
+            v.aval.str_short(True),
+            bytes_of([v]),
+            first,
+            end,
+            kind,
+            note,
+            listing.written.get(v, -1),
+        )
+        for name, v, first, end, kind, note in found.values()
+    ]
+    rows += extra
+    alive = [sum(b.size for b in rows if b.first <= k <= b.last) for k in range(last + 1)]
+    return tuple(rows), max(alive, default=0)
+
+
+_WIDTHS = {
+    "b1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8,
+    "u64": 8, "f64": 8, "c64": 8, "c128": 16,
+}  # fmt: skip

@@ -1,0 +1,112 @@
+"""A report for terminals."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text as Line
+
+from .model import Facts, Kernel
+from .words import count, made, number, roofline, seconds, size, vectors
+
+#: Width of the bars of the chart of arrays, and rows at most.
+_BAR, _ROWS = 32, 24
+#: Reasons that are told of each kernel.
+_REASONS = 6
+
+
+def text(facts: Facts, width: int | None = None) -> str:
+    """Return a report as plain text."""
+    return plain(renderable(facts), width)
+
+
+def plain(thing: Any, width: int | None = None) -> str:
+    """Return what rich would print, without colours."""
+    out = io.StringIO()
+    Console(file=out, width=width or 100, color_system=None, legacy_windows=False).print(thing)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def renderable(facts: Facts) -> Any:
+    """Return a report as rich prints it."""
+    return Group(*_failure(facts) if facts.failure else _parts(facts))
+
+
+def _failure(facts: Facts) -> Iterator[Any]:
+    failure = facts.failure
+    assert failure is not None
+    yield Rule(f"{facts.name} cannot be compiled")
+    yield Panel(Line(f"{failure.kind} at {failure.place}\n{failure.message}"), border_style="red")
+    for excerpt in facts.excerpts:
+        for k, line in enumerate(excerpt.lines, excerpt.number):
+            bad = k == failure.place.line
+            yield Line(f"{'>' if bad else ' '} {k:5} {line}", style="bold red" if bad else "")
+
+
+def _parts(facts: Facts) -> Iterator[Any]:
+    yield Rule(f"[bold]{escape(facts.name)}[/]({escape(facts.signature)})")
+    run = seconds(facts.seconds) if facts.seconds is not None else f"not run: {facts.not_run}"
+    yield Line(
+        f"{count(facts.equations, 'equation')}, {len(facts.operations):,} once simplified; "
+        f"{number(sum(k.flops for k in facts.kernels))} operations, "
+        f"{size(sum(k.moved for k in facts.kernels))} moved, peak {size(facts.peak)}; "
+        f"a run: {run}; compiling: {seconds(sum(s for _, s in facts.stages))}"
+    )
+    yield _kernels(facts)
+    for kernel in facts.kernels:
+        yield from _reasons(facts, kernel)
+    yield Rule("arrays")
+    yield _buffers(facts)
+    for n, why in facts.copies:
+        yield Line(f"copy: {_where(facts, n)} {why}")
+    if facts.stages:
+        yield Rule("compiling")
+        yield Line(", ".join(f"{name} {seconds(took)}" for name, took in facts.stages))
+    yield Rule("guarded")
+    guarded = [f"{name} = {value}" for _, name, value in facts.guards]
+    yield Line("; ".join(guarded) or "it reads nothing from outside")
+
+
+def _where(facts: Facts, n: int) -> str:
+    if n < 0:
+        return "an array"
+    op = facts.operations[n]
+    return f"{op.name} at {op.place}"
+
+
+def _kernels(facts: Facts) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("", "computes", "operations", "bytes", "vectors", "time", "roofline", "code"):
+        table.add_column(head, overflow="fold")
+    for k in facts.kernels:
+        cells = (k.label, k.summary, number(k.flops), size(k.moved), vectors(k), seconds(k.seconds))
+        table.add_row(*map(escape, (*cells, roofline(k), made(k))))
+    return table
+
+
+def _reasons(facts: Facts, kernel: Kernel) -> Iterator[Line]:
+    for n, why in kernel.reasons[:_REASONS]:
+        yield Line(f"  {kernel.label}: {_where(facts, n)} {why}")
+    more = len(kernel.reasons) - _REASONS
+    if more > 0:
+        yield Line(f"  {kernel.label}: and {count(more, 'reason')} more")
+
+
+def _buffers(facts: Facts) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("array", "", "bytes", "kind", "alive"):
+        table.add_column(head, no_wrap=True)
+    steps = max(len(facts.kernels), 1)
+    for b in sorted(facts.buffers, key=lambda b: -b.size)[:_ROWS]:
+        first, last = (round(_BAR * x / steps) for x in (b.first, b.last + 1))
+        bar = " " * first + "█" * max(last - first, 1)
+        kind = f"{b.kind}, {b.note}" if b.note else b.kind
+        table.add_row(escape(b.name), escape(b.what), size(b.size), kind, bar)
+    return table

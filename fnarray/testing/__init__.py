@@ -1,0 +1,1 @@
+"""What programs that use fnarray test and measure themselves with."""

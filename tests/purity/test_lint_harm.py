@@ -1,0 +1,180 @@
+"""Which effects are worth a finding where JAX traces: pairs of programs, one goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import parse, read
+
+HEAD = "import itertools, jax, jax.numpy as jnp\nfrom functools import partial\n"
+BOX = """
+class Box:
+    def __init__(self, scale):
+        self.scale = scale
+        self.limits = [0.0, scale]
+        self.table = {}
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x):
+        return x * self.scale * self.limits[0]
+"""
+#: What is harmless, and the same with one change that makes it wrong: the codes found there.
+LAWS = {
+    "a field that constructors alone bind": (
+        BOX,
+        BOX + "\n    def grow(self): self.scale = 2.0\n",
+        ["FNA204"],
+    ),
+    "a field that another file's code binds": (
+        BOX, BOX + "\ndef warm(box): box.scale = 2.0\n", ["FNA204"],
+    ),
+    "a field that setattr binds": (
+        BOX, BOX + "\ndef warm(box): setattr(box, 'scale', 2.0)\n", ["FNA204"],
+    ),
+    "a field that a class below binds": (
+        BOX + "\nclass Red(Box):\n    def other(self): self.colour = 1\n",
+        BOX + "\nclass Red(Box):\n    def other(self): self.scale = 1\n",
+        ["FNA204"],
+    ),
+    "a list in a field": (
+        BOX, BOX + "\n    def widen(self): self.limits.append(1.0)\n", ["FNA201"],
+    ),
+    "a table of a module": (
+        "TABLE = {'a': 1.0}\n@jax.jit\ndef f(x): return x * TABLE['a']\n",
+        ("TABLE = {'a': 1.0}\n@jax.jit\ndef f(x): return x * TABLE['a']\n"
+        "def put(v): TABLE['a'] = v\n"),
+        ["FNA201"],
+    ),
+    "a registry, asked by type": (
+        ("MAKERS = {}\ndef register(kind, make): MAKERS[kind] = make\n"
+        "@jax.jit\ndef f(x): return MAKERS[type(x)](x)\n"),
+        ("MAKERS = {}\ndef register(kind, make): MAKERS[kind] = make\n"
+        "@jax.jit\ndef f(x): return MAKERS['plain'](x)\n"),
+        ["FNA201"],
+    ),
+    "a cache of what is not traced": (
+        ("CACHE = {}\n@jax.jit\ndef f(x):\n    key = x.shape\n    if key not in CACHE:\n"
+        "        CACHE[key] = x.dtype\n    return x.astype(CACHE[key])\n"),
+        ("CACHE = {}\n@jax.jit\ndef f(x):\n    key = x.shape\n    if key not in CACHE:\n"
+        "        CACHE[key] = jnp.sum(x)\n    return x * CACHE[key]\n"),
+        ["FNA103"],
+    ),
+    "what is put back": (
+        ("import thing\n@jax.jit\ndef f(x):\n    old = thing.mode\n    thing.mode = x.ndim\n"
+        "    y = g(x)\n    thing.mode = old\n    return y\ndef g(x): return x\n"),
+        ("import thing\n@jax.jit\ndef f(x):\n    thing.mode = 'on'\n    return g(x)\n"
+        "def g(x): return x\n"),
+        ["FNA105"],
+    ),
+    "a stack of contexts": (
+        ("STACK = []\nclass Here:\n    def __enter__(self): STACK.append(self)\n"
+        "    def __exit__(self, *e): STACK.pop()\n@jax.jit\ndef f(x):\n    with Here():\n"
+        "        return x * len(STACK)\n"),
+        ("STACK = []\nclass Here:\n    def __enter__(self): STACK.append(self)\n"
+        "    def __exit__(self, *e): pass\n@jax.jit\ndef f(x):\n    with Here():\n"
+        "        return x * len(STACK)\n"),
+        ["FNA103", "FNA201"],
+    ),
+    "a dictionary that was handed in": (
+        "@jax.jit\ndef f(d):\n    d['a'] = d['a'] + 1\n    return d\n",
+        "@jax.jit\ndef f(d):\n    d['a'] = d['a'] + 1\n",
+        ["FNA104"],
+    ),
+    "a shape that is printed": (
+        "@jax.jit\ndef f(x):\n    print('shape', x.shape)\n    return x\n",
+        "@jax.jit\ndef f(x):\n    print('value', x)\n    return x\n",
+        ["FNA311"],
+    ),
+    "output of a trace that is not kept": (
+        "def f(x):\n    print('calling')\n    return x\nprint(jax.grad(f)(1.0))\n",
+        "def f(x):\n    print('calling')\n    return x\nprint(jax.jit(f)(1.0))\n",
+        ["FNA311"],
+    ),
+    "a trace that the call alone uses": (
+        ("class Box:\n    def fit(self, x):\n        self.scale = x\n"
+        "        return jax.jit(lambda y: y * self.scale)(x)\n"),
+        ("class Box:\n    def fit(self, x):\n        self.scale = x\n"
+        "        return jax.jit(lambda y: y * self.scale)\n"),
+        ["FNA204"],
+    ),
+    "an identity that is compared": (
+        "@jax.jit\ndef f(x, y):\n    seen = {id(x): x}\n    return x if id(y) in seen else y\n",
+        "@jax.jit\ndef f(x, y):\n    return x + id(y) % 7\n",
+        ["FNA304"],
+    ),
+    "what is handed out is known while tracing": (
+        ("def make():\n    tree = None\n    @jax.jit\n    def f(x):\n        nonlocal tree\n"
+        "        tree = jax.tree.structure(x)\n        return x\n    return f\n"),
+        ("def make():\n    tree = None\n    @jax.jit\n    def f(x):\n        nonlocal tree\n"
+        "        tree = x + 1\n        return x\n    return f\n"),
+        ["FNA102"],
+    ),
+    "who asks whether it is traced": (
+        ("LOG = []\n@jax.jit\ndef f(x):\n    if not isinstance(x, jax.core.Tracer):\n"
+        "        LOG.append(x)\n    return x\n"),
+        "LOG = []\n@jax.jit\ndef f(x):\n    if x.ndim:\n        LOG.append(x)\n    return x\n",
+        ["FNA103"],
+    ),
+    "a number that names": (
+        ("numbers = itertools.count()\nclass Named:\n    def __init__(self, n): self.n = n\n"
+        "@jax.jit\ndef f(x):\n    one = Named(next(numbers))\n    return x\n"),
+        "numbers = itertools.count()\n@jax.jit\ndef f(x):\n    return x * next(numbers)\n",
+        ["FNA401"],
+    ),
+    "draws of one key that never meet": (
+        ("def f(key):\n    x = jax.random.normal(key)\n    check(x)\n"
+        "    y = jax.random.normal(key)\n    check(y)\ndef check(x): pass\n"),
+        ("def f(key):\n    x = jax.random.normal(key)\n    z = x + 1\n"
+        "    y = jax.random.normal(key)\n    check(y, z)\ndef check(x, y): pass\n"),
+        ["FNA605"],
+    ),
+    "rows that are chosen in one order": (
+        ("def f(key, x, y):\n    x = jax.random.choice(key, x, (3,))\n"
+        "    y = jax.random.choice(key, y, (3,))\n    return x, y\n"),
+        ("def f(key, x, y):\n    x = jax.random.choice(key, x, (3,))\n"
+        "    y = jax.random.choice(key, y, (2,))\n    return x, y\n"),
+        ["FNA605"],
+    ),
+    "a name rebound to a partial of itself": (
+        "def f(x, flag): return x if flag else -x\nf = partial(f, flag=True)\ng = jax.jit(f)\n",
+        "def f(x, flag): return x if flag + 1 else -x\ng = jax.jit(f)\n",
+        ["FNA601"],
+    ),
+}  # fmt: skip
+
+
+def codes(text: str, name: str = "a.py") -> list[str]:
+    """Return the codes found in a program, each once."""
+    result = lint([parse(name, text)], Settings())
+    assert not result.crashes
+    return sorted({finding.code for finding in result.findings})
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_harmless_is_silent(name):
+    """Nothing is said of an effect that cannot go wrong; one change later it can, and is."""
+    harmless, harmful, expected = LAWS[name]
+    assert codes(HEAD + harmless) == []
+    assert codes(HEAD + harmful) == expected
+
+
+def test_what_fnarray_refuses_is_said():
+    """Where fnarray itself traces, the linter says what the call will say."""
+    text = (HEAD + BOX).replace("jax.jit", "fnarray.jit").replace("import ", "import fnarray, ", 1)
+    assert codes(text) == ["FNA201", "FNA204"]
+
+
+def test_a_change_is_seen_in_other_files(tmp_path):
+    """A field is final only if no file changes it: one that imports the package may."""
+    lib, user, stranger = (tmp_path / f"{name}.py" for name in ("lib", "user", "stranger"))
+    lib.write_text(HEAD + BOX)
+    stranger.write_text("import jax\ndef f(other): other.scale = 2.0\n")
+    user.write_text("import jax, lib\ndef f(box): box.scale = 2.0\n")
+
+    def found(*files):
+        settings = Settings(root=tmp_path)
+        return [f.code for f in lint([read(file) for file in files], settings).findings]
+
+    assert found(lib) == found(lib, stranger) == []
+    assert found(lib, user) == ["FNA204"]

@@ -1,0 +1,1 @@
+"""The documentation in a browser."""

@@ -1,0 +1,1 @@
+"""What type checkers know of the package, and programs that show it."""

@@ -1,0 +1,74 @@
+"""What is declared for type checkers and editors is what runs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.core.array import Array
+from fnarray.random import key
+
+from . import stub
+
+HERE = Path(__file__).parent
+SURFACES = """
+fnarray fnarray.numpy fnarray.numpy.fft fnarray.numpy.linalg fnarray.lax fnarray.lax.linalg
+fnarray.nn fnarray.random fnarray.scipy fnarray.scipy.special fnarray.scipy.linalg fnarray.tree
+fnarray.tree_util fnarray.sharding fnarray.extend fnarray.purity fnarray.experimental
+""".split()  # noqa: SIM905 - a table of words
+
+
+def test_the_stub_is_what_is_installed() -> None:
+    """``installed.pyi`` has each operator, method and property of arrays, and no other."""
+    assert stub.PATH.read_text(encoding="utf-8") == stub.stub(), "python -m tests.typing.stub"
+
+
+def test_arrays_answer_to_every_name_of_the_stub() -> None:
+    """Nothing is declared that an array has not."""
+    x = jnp.ones((2, 2))
+    for line in stub.stub().split("class Installed")[1].splitlines():
+        if line.startswith("    def "):
+            assert hasattr(x, line.split()[1].split("(")[0]), line
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_completion_lists_every_public_name(surface) -> None:
+    """``dir`` of a surface has each name that it says is public."""
+    module = importlib.import_module(surface)
+    assert set(getattr(module, "__all__", ())) <= set(dir(module))
+    assert all(hasattr(module, name) for name in getattr(module, "__all__", ()))
+
+
+def test_completion_of_values() -> None:
+    """``dir`` of arrays, keys and compiled functions lists what they have."""
+    assert {"at", "sum", "reshape", "T", "block_until_ready"} <= set(dir(jnp.ones(3)))
+    assert {"at", "reshape", "shape"} <= set(dir(key(0)))
+    assert {"lower", "trace", "eval_shape", "clear_cache"} <= set(dir(fnarray.jit(jnp.sin)))
+
+
+def test_accepted_uses_run() -> None:
+    """The file of uses that checkers accept is a program: each value has the type it says."""
+    path = HERE / "accepted.py"
+    spec = importlib.util.spec_from_file_location("accepted", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert path.read_text(encoding="utf-8").count("\nassert_type(") >= 100
+    assert isinstance(module.x, Array)
+
+
+def test_notebooks_show_arrays_and_graphs() -> None:
+    """As HTML, in which what is a sign of HTML's is escaped; graphs say which line is whose."""
+    shown = jnp.ones((2, 2))._repr_html_()
+    assert "float32[2,2], 16 bytes" in shown
+    assert "[1. 1.]" in shown
+    graph = fnarray.make_jaxpr(lambda x: jnp.where(x < 1, x, 0))(1.0)
+    shown = graph._repr_html_()
+    assert "lt" in shown
+    assert "x &lt; 1" in shown
+    assert "<1" not in shown
+    assert "test_typing.py" in shown
