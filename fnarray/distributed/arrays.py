@@ -59,6 +59,10 @@ class WorkerArray(ArrayElsewhere):
                 out[index] = unpacked(node.cluster.read(node, k, rank))
         return ArrayImpl(out, self.aval)
 
+    def platform(self) -> str:
+        """Return the kind of its devices."""
+        return "dask"
+
     def elsewhere(self) -> Elsewhere:
         """Return what tells an operation that its operands lie here."""
         return Elsewhere(platforms["dask"].evaluate)
