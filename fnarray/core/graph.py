@@ -155,7 +155,7 @@ class ClosedGraph:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return self.jaxpr._repr_html_()
+        return self.jaxpr._repr_html_()  # pyright: ignore[reportPrivateUsage] - the protocol's name
 
 
 def subgraphs(params: dict[str, Any]) -> Iterator[Graph]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..numpy._at import IndexUpdateHelper
-from ..runtime.mesh import Sharding
+from ..runtime.spec import Sharding
 from ..typing import ArrayLike, DTypeLike
 from .array import Array
 
@@ -28,6 +28,8 @@ class Installed:
     def __and__(self, other: Operand, /) -> Array: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the namespace of the array API standard: ``fnarray.numpy``."""
+    def __contains__(self, item: Any) -> bool:
+        """Say whether any element equals a number."""
     def __divmod__(self, other: Operand, /) -> tuple[Array, Array]: ...
     def __eq__(self, other: object, /) -> Array: ...  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
     def __floordiv__(self, other: Operand, /) -> Array: ...
@@ -72,8 +74,7 @@ class Installed:
         """The array with its axes in reverse order."""
     def addressable_data(self, index: int) -> Array: ...
     @property
-    def addressable_shards(self) -> list[Any]:
-        """Return the parts of an array, by device."""
+    def addressable_shards(self) -> list[Any]: ...
     def all(
         self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None
     ) -> Array:
@@ -156,8 +157,7 @@ class Installed:
     def flat(self) -> Iterator[Array]: ...
     def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
     @property
-    def global_shards(self) -> list[Any]:
-        """Return the parts of an array, by device."""
+    def global_shards(self) -> list[Any]: ...
     @property
     def imag(self) -> Array: ...
     @property
@@ -236,8 +236,7 @@ class Installed:
     ) -> Array:
         """Return the places at which values would be inserted into a sorted vector."""
     @property
-    def sharding(self) -> Sharding:
-        """Return where an array is."""
+    def sharding(self) -> Sharding: ...
     def sort(
         self,
         axis: int | None = -1,

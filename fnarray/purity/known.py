@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Final
 
@@ -35,7 +35,7 @@ def effect_of(ref: str) -> str:
 
 
 @contextmanager
-def declared(names: Iterable[str], code: str) -> Iterator[None]:
+def declared(names: Iterable[str], code: str) -> Generator[None, None, None]:
     """Know further functions and packages to be impure, inside of a block."""
     new = dict.fromkeys(set(names) - EFFECTS.keys(), code)
     if not new:

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..numpy._at import IndexUpdateHelper
-from ..runtime.mesh import Sharding
+from ..runtime.spec import Sharding
 from ..typing import ArrayLike, DTypeLike
 from .array import Array
 

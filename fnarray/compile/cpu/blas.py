@@ -43,7 +43,11 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 
             pool.call(calls[0], count)
         else:
-            together(lambda k: np.matmul(blocks[k][0], blocks[k][1], out=blocks[k][2]), len(blocks))
+
+            def multiply(k: int) -> None:
+                np.matmul(blocks[k][0], blocks[k][1], out=blocks[k][2])
+
+            together(multiply, len(blocks))
     return out
 
 
@@ -102,7 +106,7 @@ def _call(
     letters, one, zero = _constants(out.dtype)
     (rows, lda), (columns, ldb) = a, b
     step = max(out.strides[0] // width, 1)
-    sizes: Any = np.array([n, m, k, ldb, lda, step, 1], integer)
+    sizes: np.ndarray[Any, Any] = np.array([n, m, k, ldb, lda, step, 1], integer)
     at = [_address(sizes) + sizes.itemsize * j for j in range(7)]
     n_, m_, k_, ldb_, lda_, step_, unit_ = at
     left, right, result = _address(lhs), _address(rhs), _address(out)
@@ -119,7 +123,7 @@ def _call(
     else:
         matrix, ld, plain, vector_, x = right, ldb_, columns, left, lhs.strides[1]
         shape, y = ((n_, k_) if columns else (k_, n_)), unit_
-    stride: Any = np.array([max(x // width, 1)], integer)
+    stride: np.ndarray[Any, Any] = np.array([max(x // width, 1)], integer)
     frame[:12] = (
         code, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
         result, y,

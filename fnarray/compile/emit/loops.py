@@ -219,7 +219,7 @@ class Loops:
 
     def _end(self, nest: Nest, counters: Counters) -> None:
         """Finish a fold: its accumulators become the results."""
-        accumulators = self._accumulators.pop(nest)
+        accumulators = self._accumulators[nest]
         if self.sums.has(nest):
             accumulators = self.sums.end(nest, counters)
         if nest.in_memory:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,9 @@ def _most(nest: Nest) -> int:
 
 def row(stack: ExitStack, nest: Nest, counters: Counters, values: Values) -> Counters:
     """Open the loops over the accumulators of a nest that lie in memory; return their place."""
-    known = {counter_var(k, nest.loops[k].extent): ix for k, ix in enumerate(counters)}
+    known: dict[Any, Any] = {
+        counter_var(k, nest.loops[k].extent): ix for k, ix in enumerate(counters)
+    }
     for k in range(len(counters), len(nest.loops)):
         if not nest.loops[k].reduced:
             extent = nest.loops[k].extent

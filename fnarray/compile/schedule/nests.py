@@ -205,7 +205,8 @@ def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
         _, abreast = order.pop()
     nest = _with_accesses(_with_order(node, fold, order, abreast), producer)
-    inner = _along_memory(nest)
+    # A GPU's accumulators are registers, and neighbours in memory are other threads'.
+    inner = _along_memory(nest) if target.limits.abreast else None
     if inner is None:
         return nest
     sizes = {"o": node.out.aval.shape, "r": fold.extents if fold is not None else ()}
@@ -240,8 +241,8 @@ def jumps(nest: Nest, k: int) -> bool:
     for var, places in nest.reads.items():
         strides = row_major(var.aval.shape)
         for idx in places:
-            offset = sum((i * s for i, s in zip(idx, strides, strict=True)), 0)
-            moves = not isinstance(offset, int) and atom in leaves(offset)
+            offset: Any = sum((i * s for i, s in zip(idx, strides, strict=True)), 0)
+            moves = atom in leaves(offset)
             if moves and abs(offset.terms.get(atom, 2)) > 1:
                 return True
     return False
