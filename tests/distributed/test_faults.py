@@ -80,7 +80,7 @@ def same(found, expected):
         np.testing.assert_array_equal(a, b)
 
 
-SEEDS = [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 20))]
+SEEDS = [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 20))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -157,7 +157,8 @@ def test_collectives_that_some_never_reach(mesh):
     def body(x):
         return lax.cond(lax.axis_index("i") == 0, lambda x: lax.psum(x, "i"), lambda x: x, x)
 
-    f = fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    # Types that say along which axes values differ would refuse it.
+    f = fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"), check_vma=False)
     with pytest.raises(RuntimeError, match="never reach"):
         f(X).block_until_ready()
 
@@ -166,7 +167,7 @@ def test_an_interrupted_wait(cluster, mesh):
     """After an interrupt the next program runs; the arrays that were waited for can be had."""
 
     def slow(x):
-        time.sleep(3.0)
+        time.sleep(1.0)
         return x
 
     def body(x):
@@ -221,6 +222,7 @@ def test_a_worker_that_does_not_come_back():
                 np.asarray(x + 1)
 
 
+@pytest.mark.slow
 def test_the_scheduler_is_lost(tmp_path):
     """A lost scheduler is an error that says so, and does not hang."""
     import subprocess
