@@ -196,7 +196,7 @@ def test_each_kernel_is_compiled_once(cluster, mesh, tmp_path):
         compiled = {k: n for k, n in cluster.directory.compiled.items() if k not in known}
         assert compiled
         assert set(compiled.values()) == {1}
-        # What calls kernels in a row is shared, too, and not counted as one.
+        # Other object code is shared, too, and not counted as a kernel.
         assert 0 < sum(cluster.client.run(counted).values()) - before <= len(compiled)
     finally:
         cluster.client.run(shared, cache=cache)
