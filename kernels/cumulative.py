@@ -141,7 +141,20 @@ cumsum = _along(_add)
 cumprod = _along(_multiply)
 cummax = _along(maximum)
 cummin = _along(minimum)
-cumlogsumexp = _along(_log_add)
+
+
+@compiled
+def cumlogsumexp(x, out, outer, n, inner, reverse):
+    """Running log-sum-exps, carried in double precision."""
+    step = -inner if reverse else inner
+    for o in range(outer):
+        for i in range(inner):
+            at = o * n * inner + i + ((n - 1) * inner if reverse else 0)
+            carry = -np.inf
+            for _ in range(n):
+                carry = _log_add(carry, np.float64(x[u(at)]))
+                out[u(at)] = carry
+                at += step
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -119,7 +119,23 @@ def contracted(
     lhs, rhs = _widened(lhs, rhs, dtype)
     a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
     b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
+    if a.size > _LINE and a.size == b.size == a.shape[-1] and a.dtype.kind in "fc":
+        return narrow(_of_vectors(a.reshape(-1), b.reshape(-1)).reshape(shape), dtype)
     return narrow(matmul(a, b, product).reshape(shape), dtype)
+
+
+#: Terms of a product of vectors that BLAS adds up in one go. It makes some 32 sums of them, as
+#: kernels do; of 1,000,000 in one go the result is off by 43 ULP.
+_LINE: Final = 1024
+
+
+def _of_vectors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Add up the products of parts of two vectors in pairs, in double precision."""
+    whole = a.size - a.size % _LINE
+    parts = np.matmul(a[:whole].reshape(-1, 1, _LINE), b[:whole].reshape(-1, _LINE, 1))
+    rest = np.matmul(a[whole:], b[whole:])
+    wide = np.result_type(a.dtype, np.float64)
+    return np.asarray(np.add.reduce(parts.reshape(-1), dtype=wide) + rest, a.dtype)
 
 
 def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

@@ -29,7 +29,7 @@ __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 def _log_sum_exp(x: Any, axis: int) -> np.ndarray:
     """Return running log-sum-exp; for complex numbers about the running largest real part."""
     if x.dtype.kind == "f":
-        return _running(np.logaddexp)(x, axis)
+        return _running(np.logaddexp)(x.astype(np.float64, copy=False), axis)
     shift = np.maximum.accumulate(x.real, axis)
     shift = np.where(np.isfinite(shift), shift, 0)
     out = np.empty_like(x)
