@@ -250,6 +250,7 @@ _hooks.bind_with(
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,
     report=lambda: _load(".report.explain", __name__).report_of,
     prepare=lambda: _load(".runtime.dispatch", __name__).prepare,
+    gpus=lambda: _load(".runtime.gpu", __name__).BY_DEFAULT,
     # What only programs on meshes need: modules.
     mesh=lambda: _load(".runtime.spec", __name__),
     ambient=lambda: _load(".runtime.ambient", __name__),

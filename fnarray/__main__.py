@@ -205,17 +205,24 @@ def _build(script: str, target: str) -> int:
 
 def _gpus() -> str:
     """Return the GPUs that programs may use, or why there are none, and what links for them."""
+    from importlib.metadata import packages_distributions, version
+
     from .compile.cuda import toolkit
     from .compile.cuda.device import count, gpu
+    from .compile.cuda.libcuda import libcuda
     from .errors import JaxRuntimeError
 
     try:
         found = [gpu(k) for k in range(count())]
+        driver = libcuda().version
     except JaxRuntimeError as error:
         there = f"none: {str(error).splitlines()[0]}"
     else:
         there = ", ".join(f"{g.name} ({g.capability})" for g in found)
-    return f"{there} [linker: {toolkit.linker() or 'none, the driver compiles'}]"
+        there += f"; driver for CUDA {driver // 1000}.{driver % 1000 // 10}"
+    libraries = [f"{p} {version(p)}" for p in packages_distributions().get("cupy", ())]
+    linker = toolkit.linker() or "none, the driver compiles"
+    return f"{there} [linker: {linker}] [libraries: {', '.join(libraries) or 'none, see CuPy'}]"
 
 
 def env(args: argparse.Namespace) -> int:

@@ -170,8 +170,11 @@ class Config(threading.local):
     )
     transfer_guard: (
         Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
-    ) = _row(None, "What to do about transfers; arrays of the CPU are never transferred.")
+    ) = _row(None, "What to do where a GPU's program works on the host: None warns once.")
     default_device: object = _row(None, "Device of new arrays; None is the first.", traced=True)
+    platforms: str | None = _row(
+        None, "Platforms that may be used, the first the default: 'cpu', 'cuda,cpu'; None is all."
+    )
     mesh: object = _row(None, "Mesh about the program; see `set_mesh`.", traced=True)
     abstract_mesh: object = _row(
         None, "Its axes and their types, where they are others than the mesh's own.", traced=True
@@ -488,7 +491,9 @@ def effects(value: Effects) -> _Setting:
 def transfer_guard(value: str) -> _Setting:
     """Say what to do about transfers between host and devices in this thread and block.
 
-    The CPU's arrays are in the host's memory: there is no transfer to log or to refuse.
+    The CPU's arrays are in the host's memory. A GPU's program that copies operands to the host, for
+    want of a kernel, warns where this is None, is refused by ``"disallow"``, says so in the log by
+    ``"log"``, and is accepted by ``"allow"``.
     """
     return _Setting("transfer_guard", value)
 

@@ -35,12 +35,14 @@ class _Block:
         self.lanes = lanes
         self.barrier = threading.Barrier(lanes)
         self.shown: list[Any] = [None] * lanes
+        self.rooms: list[np.ndarray] = []
 
 
 class _Here(threading.local):
     """Which thread runs."""
 
     block, blocks, lane, lanes = 0, 1, 0, 1
+    rooms = 0
     team: _Block | None = None
 
 
@@ -196,6 +198,18 @@ def array(x: Any, n: int) -> Any:
     return x[:n]
 
 
+def room(x: Any, n: int) -> Any:
+    """Return memory that the lanes of a block share, for ``n`` numbers like ``x``."""
+    team = _here.team
+    if team is None:
+        return np.empty(n, np.asarray(x).dtype)
+    with _one:  # whoever comes first makes it; all ask for the same ones in the same order
+        if _here.rooms == len(team.rooms):
+            team.rooms.append(np.empty(n, np.asarray(x).dtype))
+        _here.rooms += 1
+        return team.rooms[_here.rooms - 1]
+
+
 def load4(x: Any, i: int) -> Any:
     """Return four elements from ``i``, a multiple of four, on: one access to memory."""
     return x[i : i + 4].copy()
@@ -236,6 +250,6 @@ WORDS = {
     f.__name__: f
     for f in (
         block, blocks, lane, lanes, thread, threads, sync, from_lane, from_first, block_sum,
-        block_max, block_min, part, array, load4, four, store4, atomic_add, swap, same,
+        block_max, block_min, part, array, room, load4, four, store4, atomic_add, swap, same,
     )
 }  # fmt: skip

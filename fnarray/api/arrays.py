@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
+from ..core.array import Array, ArrayImpl, asarray, default
 from ..core.keep import forget_all
-from ..runtime.device import Device, devices
+from ..runtime.device import Device, default_device, devices
 
 
 def device_put(
@@ -28,7 +28,8 @@ def device_put(
     x : pytree of array-likes
     device : Device, Sharding or PartitionSpec, or a tree of them, optional
         Where the arrays are to be; a tree is a prefix of ``x``. A `PartitionSpec` is one on the
-        mesh about the program (`set_mesh`). All devices share the host's memory: nothing moves.
+        mesh about the program (`set_mesh`). By default what is nowhere yet goes to the default
+        device. Devices of the processor share its memory: between them nothing moves.
     src, donate, may_alias
         Accepted for compatibility.
 
@@ -50,12 +51,8 @@ def device_put(
 
 
 def _put(x: Any, where: Any) -> Any:
-    if isinstance(where, Device) and where.platform == "gpu":
-        from ..runtime import gpu  # asked for by whoever has one
-
-        return gpu.put(x if isinstance(x, ArrayElsewhere) else asarray(x), where)
     if where is None:
-        return x if isinstance(x, Array) else asarray(x)
+        return x if isinstance(x, Array) else default.put(asarray(x))
     from .resharding import moved
 
     return moved(x, where, "device_put")
@@ -153,7 +150,7 @@ def local_device_count(backend: str | None = None) -> int:
 
 def default_backend() -> str:
     """Name of the platform that programs run on."""
-    return "cpu"
+    return default_device().platform
 
 
 def process_index(backend: str | None = None) -> int:

@@ -39,7 +39,7 @@ from ..control.signature import (
 )
 from ..control.tracing import Traced, traced
 from ..core import tree
-from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced
+from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, default, stays_on_host
 from ..core.avals import ShapedArray
 from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
@@ -104,8 +104,8 @@ class Jitted(Generic[P, R]):
 
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
-        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_gpu", "_inline", "_kept",
-        "_last", "_options", "_programs", "_statics",
+        "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_inline", "_kept", "_last",
+        "_options", "_place", "_programs", "_statics",
     )  # fmt: skip
 
     def __init__(
@@ -127,8 +127,8 @@ class Jitted(Generic[P, R]):
             self.__fnarray_pure__ = True
         self._options = options
         self._kept = kept_with(fun)
-        self._gpu = _on_gpu(options)
-        place = ("gpu",) if self._gpu else ()
+        self._place = _place_of(options)
+        place = () if self._place is None else (self._place,)
         key = "programs", statics, inline, effects, *place
         self._programs = self._kept.table(*key, make=Programs)
         self._calls = self._programs.calls
@@ -181,6 +181,8 @@ class Jitted(Generic[P, R]):
             programs.clear()
         if (
             state.trace is None
+            and self._place is None
+            and default.find is None
             and not (kwargs or self._statics)
             and LEAVES.issuperset(map(type, args))
         ):
@@ -199,12 +201,15 @@ class Jitted(Generic[P, R]):
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
+        if (there := _platform(leaves)) and self._goes_to(there):
+            return self._elsewhere(leaves, signature, (there, token, number, *avals), there)
+        place = self._where(leaves)
+        if place is None and self._place is not None:
+            leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
+        if place is not None:
+            return self._on_gpu(leaves, signature, token, number, place)
         key = (token, number, *avals)
-        if self._gpu or any(isinstance(x, ArrayElsewhere | ArrayPlaced) for x in leaves):
-            if not self._gpu and (there := _platform(leaves)):
-                return self._elsewhere(leaves, signature, (there, *key), there)
-            if self._gpu or any(isinstance(x, ArrayElsewhere) for x in leaves):
-                return self._on_gpu(leaves, signature, token, number)
+        if any(isinstance(x, ArrayPlaced) for x in leaves):
             known = (getattr(x, "known_as", a) for x, a in zip(leaves, avals, strict=True))
             key = (token, number, *known)
         run = self._calls.get(key)
@@ -215,12 +220,34 @@ class Jitted(Generic[P, R]):
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
 
-    def _on_gpu(self, leaves: Sequence[Any], signature: Signature, token: int, number: int) -> Any:
-        """Call where arguments lie on a GPU."""
+    def _goes_to(self, there: devices.Platform) -> bool:
+        """Whether a call runs on workers that arguments lie on: nothing says where else."""
+        return self._place is None or devices.platform_of([self._place]) is there
+
+    def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
+        """Return the GPU that a call runs on; None for the processor."""
+        if self._place is not None:
+            return self._place if self._place.platform == "gpu" else None
+        if any(isinstance(x, ArrayElsewhere) for x in leaves):
+            from ..runtime import gpu  # asked for by whoever has one
+
+            return gpu.place_of(leaves, fun_text(self.__wrapped__))
+        if default.find is None or any(map(stays_on_host, leaves)):
+            return None
+        return devices.default_device() if default.find() is not None else None
+
+    def _on_gpu(
+        self,
+        leaves: Sequence[Any],
+        signature: Signature,
+        token: int,
+        number: int,
+        place: devices.Device,
+    ) -> Any:
+        """Call on a GPU."""
         from ..runtime import gpu  # asked for by whoever has one
 
-        gpu.place_of(leaves, fun_text(self.__wrapped__))
-        key = ("gpu", token, number, *signature[1])
+        key = (place, token, number, *signature[1])
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
@@ -229,7 +256,7 @@ class Jitted(Generic[P, R]):
                     f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
                     "memory, and is to run on a GPU. Pass their values, and return the new ones."
                 )
-            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec, place)
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
@@ -256,6 +283,13 @@ class Jitted(Generic[P, R]):
         if recorder is not None and (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
+        if there := _platform(t.consts):
+            return there.caller(t.closed, t.consts, t.out_spec), t.guards
+        if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
+            from ..runtime import gpu  # asked for by whoever has one
+
+            place = captured[0].place
+            return gpu.caller(t.closed, t.consts, t.out_spec, place), t.guards
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if on_mesh or says_places(t.closed.jaxpr):
@@ -537,14 +571,16 @@ def jit(
 
 
 def _platform(leaves: Sequence[Any]) -> devices.Platform | None:
-    """Return the platform of workers, on which some arguments lie."""
+    """Return the platform of workers, on which some arrays lie."""
     for x in leaves:
         if isinstance(x, ArrayElsewhere) and (placement := getattr(x, "placement", None)):
             return placement.platform
     return None
 
 
-def _on_gpu(options: dict[str, Any]) -> bool:
-    """Whether options say that a function runs on a GPU."""
-    device = options.get("device")
-    return options.get("backend") in ("gpu", "cuda") or getattr(device, "platform", "") == "gpu"
+def _place_of(options: dict[str, Any]) -> devices.Device | None:
+    """Return the device that options say a function runs on."""
+    if isinstance(options.get("device"), devices.Device):
+        return options["device"]
+    backend = options.get("backend")
+    return None if backend is None else devices.devices(backend)[0]

@@ -20,7 +20,7 @@ from ..control.signature import (
 from ..control.spmd import evaluate, shard_map_p
 from ..control.tracing import Traced, cells_of, trace, traced
 from ..core import tree
-from ..core.array import Array, ArrayImpl
+from ..core.array import Array, ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import Axes, AxisTrace, devices_in_use
 from ..core.callables import named_as
@@ -290,18 +290,15 @@ def pmap(
             dyn, kwargs, statics = static.split(args, kwargs)
             axes = _dynamic_axes(fun, static, len(args), statics, in_axes)
         leaves, spec = tree.flatten_spec((dyn, kwargs))
-        try:
-            avals = tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
-        except TypeError:
-            checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
-            raise
+        avals = _avals(fun, leaves, dyn, kwargs)
         available = len(_devices()) if devices is None else len(devices)
         in_use = 1 if state.trace is None else devices_in_use()
         signature = Signature(spec, avals, statics)
         key = signature, available, in_use, config.trace_token
         layout = layouts.get(key)
         program = layout and layout.program
-        if program and state.trace is None and program.traced.fits(cells_of(fun)):
+        here = state.trace is None and not any(isinstance(x, ArrayElsewhere) for x in leaves)
+        if program and here and program.traced.fits(cells_of(fun)):
             return program(leaves, avals)
         operands = eager(leaves)
         if layout is None:
@@ -326,6 +323,14 @@ def pmap(
 
 
 _devices = devices
+
+
+def _avals(fun: Any, leaves: Sequence[Any], dyn: Any, kwargs: Any) -> tuple[Any, ...]:
+    try:
+        return tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
+    except TypeError:
+        checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
+        raise
 
 
 def _program(

@@ -93,14 +93,11 @@ def shardings_for(
 
 def moved(x: Any, where: Any, what: str) -> Any:
     """Return an array, or what is traced, said to be somewhere."""
-    if isinstance(where, Device) and where.platform == "gpu":
-        from ..runtime import gpu  # asked for by whoever has one
-
-        return gpu.put(asarray(x), where)
+    if not isinstance(x, Array):
+        x = asarray(x)
     to = SingleDeviceSharding(where) if isinstance(where, Device) else where
     if isinstance(to, Sharding) and (there := to.platform):
         return x if isinstance(x, Tracer) else there.put(x, to)
-    x = x.on_host() if isinstance(x, ArrayElsewhere) and where is not None else as_array(x)
     if isinstance(where, NamedSharding):
         block_shape(x.shape, where.mesh, where.spec, what)  # raises for one that does not divide
     if not isinstance(x, Tracer):
@@ -108,7 +105,13 @@ def moved(x: Any, where: Any, what: str) -> Any:
             types = where.mesh.axis_types  # pyright: ignore[reportAttributeAccessIssue]
             mesh = mesh_for(where.mesh.shape_tuple).update(axis_types=types)  # pyright: ignore
             where = NamedSharding(mesh, where.spec)
-        return put(x, where)
+        places = where._assignment() if isinstance(where, Sharding) else [where]
+        if len(places) == 1 and isinstance(places[0], Device) and places[0].platform == "gpu":
+            from ..runtime import gpu  # asked for by whoever has one
+
+            return gpu.put(x, places[0])
+        here: Any = x.on_host() if isinstance(x, ArrayElsewhere) and where is not None else x
+        return put(here, where)
     if not isinstance(where, NamedSharding):
         return x
     at = place_of(where, x.ndim)

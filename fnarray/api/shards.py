@@ -10,7 +10,7 @@ from ..config import config
 from ..control.signature import Signature, argument_paths, fun_text
 from ..control.tracing import Traced
 from ..core import tree
-from ..core.array import ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.avals import ShapedArray, place
 from ..core.axes import devices_in_use
 from ..core.callables import named_as
@@ -349,6 +349,8 @@ def _put_together(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f:
     if grid.platform:  # on workers types do not say where arrays are
         return x
     if set(grid.manual_axes) and not (grid.explicit_axes or grid.auto_axes):
+        return x
+    if isinstance(x, ArrayElsewhere):
         return x
     where = NamedSharding(grid, spec)
     if isinstance(x, Tracer):

@@ -145,10 +145,12 @@ class Executable:
         exec(compile(source.text, "<fnarray driver>", "exec"), namespace)
         main = namespace["main"]
         bound(main, partial(_labels, weakref.ref(self)))
-        return main
+        return target.finish(main)
 
-    def _run_of(self, graph: ClosedGraph) -> Callable[..., tuple[np.ndarray, ...]]:
-        executable = compile_graph(graph, self.target)
+    def _run_of(
+        self, graph: ClosedGraph, target: Target | None = None
+    ) -> Callable[..., tuple[np.ndarray, ...]]:
+        executable = compile_graph(graph, target or self.target)
         return lambda *arrays: executable.run(*arrays)
 
     @property

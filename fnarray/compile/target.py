@@ -156,6 +156,10 @@ def weighed(multiplications: int, dtype: np.dtype) -> int:
     return multiplications * (5 if is_complex(dtype) else 1)
 
 
+def _as_it_is(driver: Callable[..., Any]) -> Callable[..., Any]:
+    return driver
+
+
 @frozen(eq=False)
 class Target:
     """A machine to compile for.
@@ -175,12 +179,14 @@ class Target:
         ``build(source) -> callable``: the machine code of a kernel.
     step : callable
         ``step(node, limits, compiled) -> callable``: what the driver calls for a step;
-        ``compiled(graph)`` gives what runs a graph.
+        ``compiled(graph)`` gives what runs a graph, ``compiled(graph, target)`` on another one.
     key : callable
         ``key() -> tuple``: what a kernel's machine code depends on beside its text.
     names : callable
         ``names(limits) -> dict``: what a driver may call beside kernels and steps: ``empty``,
         ``launch``, dtypes.
+    finish : callable
+        ``finish(driver) -> callable``: what runs in place of a driver.
     """
 
     name: str
@@ -192,3 +198,4 @@ class Target:
     step: Callable[..., Callable[..., Any]]
     key: Callable[[], tuple[Hashable, ...]]
     names: Callable[[Limits], dict[str, Any]]
+    finish: Callable[[Callable[..., Any]], Callable[..., Any]] = _as_it_is

@@ -15,13 +15,16 @@ import numpy as np
 from ..core import hooks
 from ..core.avals import ShapedArray, place
 from ..core.axes import Axes
-from ..core.forms import HOST
+from ..core.forms import KernelRef, Library
 from ..core.graph import ClosedGraph
 from ..threads.shards import Coordinates, run_shards
 from . import spmd_rules
 from ._bodies import holding
 
 __all__ = []
+
+#: Its program runs on several devices, by whatever runs the program itself.
+SHARDS = Library(KernelRef("shards", "run"), kernel=False)
 
 Names = tuple[Hashable, ...]
 
@@ -89,7 +92,7 @@ shard_map_p = holding(
     spmd_rules.FAMILY,
     aval=_aval,
     eval=evaluate,
-    form=lambda ins, outs, **params: HOST,
+    form=lambda ins, outs, **params: SHARDS,
     batch=spmd_rules.BATCH,
     quiet=True,
     print_params=lambda params: {k: v for k, v in params.items() if k != "checked" or v},

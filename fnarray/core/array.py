@@ -286,6 +286,35 @@ class Elsewhere(Exception):
         self.run = run
 
 
+class _Default:
+    """Where values go that are nowhere yet.
+
+    Attributes
+    ----------
+    find : callable or None
+        Returns the kind of device, with ``evaluate(prim, args, params)`` and ``put(x)``, or None
+        for the host's memory; None itself where there is no other than that.
+    """
+
+    find: Any = None
+
+    def put(self, x: Any) -> Any:
+        """Return an array that is nowhere yet on the default device."""
+        there = None if self.find is None else self.find()
+        return x if there is None else there.put(x)
+
+
+def stays_on_host(x: Any) -> bool:
+    """Whether a value is the host's, or workers', to stay: plain numbers go where others are."""
+    if getattr(x, "placement", None) is not None:
+        return True
+    return isinstance(x, ArrayImpl) and (x.ndim > 0 or type(x) is not ArrayImpl)
+
+
+#: Set by whoever finds another kind of device on the machine.
+default = _Default()
+
+
 class ArrayPlaced(ArrayImpl):
     """An array of which it is said where it is; base of its class.
 

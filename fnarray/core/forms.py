@@ -235,6 +235,11 @@ class Library:
 HOST = Library(KernelRef("host", "eval"), kernel=False)
 
 
+def on_host(name: str) -> Library:
+    """Return `HOST` by a name, under which a target may have a library that computes it."""
+    return Library(KernelRef("host", name), kernel=False)
+
+
 @frozen
 class Inline:
     """A nested graph whose equations stand in for this one: a call, a custom-derivative call.

@@ -34,6 +34,11 @@ def _bound(name: str) -> Any:
     return _importers[name]()
 
 
+def gpus() -> Any:
+    """Return what evaluates, and puts values, on the GPU that is the default device."""
+    return _bound("gpus")
+
+
 def install_operators() -> None:
     """Give arrays and tracers their operators and methods, unless they have them."""
     _bound("operators")

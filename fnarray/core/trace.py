@@ -30,6 +30,8 @@ from .array import (
     Elsewhere,
     asarray,
     aval_of,
+    default,
+    stays_on_host,
     stored,
 )
 from .avals import ShapedArray, ShapeDtypeStruct
@@ -512,6 +514,12 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     trace = state.trace
     if trace is not None:
         return trace.process(prim, args, params)
+    if (
+        default.find is not None
+        and (there := default.find()) is not None
+        and not any(map(stays_on_host, args))
+    ):
+        return there.evaluate(prim, args, params)
     try:
         arrays = [a if type(a) is ArrayImpl else _operand(prim, k, a) for k, a in enumerate(args)]
     except Elsewhere as there:
@@ -530,6 +538,16 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     if prim.multiple_results:
         return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim)
+
+
+def as_array(x: Any) -> Array:
+    """Return arrays and tracers as they are, anything else as an array, on the default device."""
+    if isinstance(x, Array):
+        return x
+    array = asarray(x)
+    if default.find is None or not array.ndim or state.trace is not None:
+        return array
+    return default.put(array)
 
 
 # The record of an operation stands below; that it can be applied is known from here on.

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..api.arrays import clear_caches as clear_backends
 from ..api.arrays import default_backend
-from ..runtime.device import devices
+from ..runtime.device import default_device, devices
 
 __all__ = ["Client", "backends", "clear_backends", "get_backend", "get_default_device"]
 
@@ -54,4 +54,4 @@ def backends() -> dict[str, Client]:
 
 def get_default_device() -> Any:
     """Return the device that arrays are on."""
-    return devices()[0]
+    return default_device()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import lax
-from ..core.array import Array, ArrayImpl, aval_of, from_numpy, is_placed
+from ..core.array import Array, ArrayImpl, aval_of, default, from_numpy, is_placed
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import (
@@ -82,7 +82,9 @@ def array(
         Arrays have one layout, C.
     ndmin : int
         Least number of axes; new ones are in front.
-    device, out_sharding
+    device : Device or Sharding, optional
+        Where the array is to be.
+    out_sharding
         Accepted for compatibility.
 
     Raises
@@ -102,7 +104,9 @@ def array(
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return out
+    if default.find is None or state.trace is not None or isinstance(object, Array):
+        return out
+    return default.put(out) if type(out) is ArrayImpl else out
 
 
 def _array(value: Any, dtype: np.dtype | None) -> Array:
@@ -120,6 +124,8 @@ def _array(value: Any, dtype: np.dtype | None) -> Array:
         if is_integer(dtype) and isinstance(value, float):
             return convert(core_asarray(value), dtype)
         return ArrayImpl(quietly(np.array, value, dtype), ShapedArray((), dtype))
+    if type(value) is not np.ndarray and hasattr(value, "__cuda_array_interface__"):
+        return _array(_borrowed(value), dtype)
     data = np.asarray(value)
     if data.dtype.kind in "OSUmM":
         raise TypeError(
@@ -252,8 +258,39 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """Make an array of an object of the DLPack protocol; its elements are copied."""
-    return from_numpy(np.from_dlpack(x))
+    """Make an array of an object of the DLPack protocol, where that lies.
+
+    Parameters
+    ----------
+    x : object
+        With ``__dlpack__``, on the processor or on a GPU.
+    device : Device, optional
+        Where the array is to be.
+    copy : bool, optional
+        Elements are copied, as their owner may change them; False promises that nobody does.
+    """
+    kind, _ = x.__dlpack_device__()
+    if kind == 1:
+        out: Array = from_numpy(np.from_dlpack(x), copy=copy is not False)
+    else:
+        out = _borrowed(x, copy=copy is not False)
+    if device is None:
+        return out
+    from ..api.arrays import device_put  # an import that few need
+
+    return device_put(out, device)
+
+
+def _borrowed(x: Any, *, copy: bool = True) -> Array:
+    from ..runtime import gpu  # asked for by whoever has one
+
+    found = gpu.borrowed(x, copy=copy)
+    if found is None:
+        raise TypeError(
+            f"an array of {type(x).__module__} lies on a kind of device that there is none of "
+            f"here, {x.__dlpack_device__()}. Bring it to the processor or a GPU."
+        )
+    return found
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:

@@ -12,7 +12,8 @@ import numpy as np
 from ..core.array import ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.axes import axis_env
-from ..core.forms import HOST, Library
+from ..core.forms import Library
+from ..core.forms import on_host as hosted
 from ..core.source import user_source
 from ._windows import GatherDimensionNumbers
 from .gather import GatherScatterMode, gather
@@ -67,13 +68,17 @@ def members(names: Names, groups: Groups) -> int:
 
 
 def on_host(ins: Any, outs: Any, **params: Any) -> Library:
-    return HOST
+    return _EXCHANGE
 
 
 def one_name(params: dict[str, Any]) -> dict[str, Any]:
     """Return params as they print: one name stands alone."""
     names = params["axis_name"]
     return {**params, "axis_name": names[0] if len(names) == 1 else names}
+
+
+#: Shards meet in the host's memory.
+_EXCHANGE = hosted("exchange")
 
 
 def rest_of(names: Names, name: Hashable) -> Names:

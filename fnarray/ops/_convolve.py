@@ -254,9 +254,10 @@ def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
     layout = params["dimension_numbers"]
     spatial, window = _window(lhs.shape, rhs.shape, params)
 
-    same = lhs.dtype == out.dtype and lhs.dtype not in HALVES and lhs.dtype.kind in "iufc"
+    same = lhs.dtype == out.dtype and rhs.dtype == out.dtype
     if not (same and len(spatial) <= 3 and out.size and lhs.size and rhs.size):
         return HOST
+    has = lhs.dtype not in HALVES and lhs.dtype.kind in "iufc"
     features, batches = params["feature_group_count"], params["batch_group_count"]
     counts = (
         lhs.shape[layout.lhs_spec[0]] // batches,
@@ -282,7 +283,7 @@ def _conv_call(ins: Any, outs: Any, **params: Any) -> Library:
     )
     products = out.size * rhs.shape[layout.rhs_spec[1]] * prod(window["window_dimensions"])
     ref = KernelRef("conv", "direct")
-    return Library(ref, statics, out.size, flops=2 * products)
+    return Library(ref, statics, out.size, has, flops=2 * products)
 
 
 # --- derivatives and batches --------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..core.dtypes import (
     itemsize_bits,
     to_real,
 )
-from ..core.forms import HOST, Inline, Map
+from ..core.forms import Inline, Map, on_host
 from ..core.graph import ClosedGraph, Graph, Var
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
@@ -191,7 +191,7 @@ def _bitcast_form(ins: tuple[ShapedArray, ...], outs: Any, *, new_dtype: np.dtyp
     if old == new_dtype:
         return Map("{0}")
     if old.itemsize != new_dtype.itemsize:
-        return HOST
+        return on_host("bitcast_convert_type")
     # Half types are float32 inside kernels.
     text = f"sc.{_HALF[old.name]}_store({{0}})" if old.name in _HALF else "{0}"
     if new_dtype.name in _HALF:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex
-from ..core.forms import HOST
+from ..core.forms import on_host
 from ..core.primitive import Missing, Primitive
 from ..core.trace import bind
 from ._hypergeometric import hyp1f1_slope, hyp2f1_slope
@@ -72,7 +72,7 @@ def _hosted(
             name,
             aval=aval,
             eval=evaluator,
-            form=lambda ins, outs: HOST,
+            form=lambda ins, outs: on_host(name),
             jvp=jvp or partials(*slopes),
             transpose=NOT_LINEAR,
             batch=ELEMENTWISE_BATCH,

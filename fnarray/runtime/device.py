@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import platform
+import logging
+import platform as machine
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from ..config import config
+from ..core import hooks
+from ..core.array import default
 from ..core.frozen import frozen
 from ..threads.cores import available_cores
 
@@ -49,7 +53,7 @@ class Device:
     @property
     def architecture(self) -> str:
         """The machine's instruction set."""
-        return platform.machine()
+        return machine.machine()
 
     def __str__(self) -> str:
         return f"{'cuda' if self.platform == 'gpu' else self.platform}:{self.id}"
@@ -113,30 +117,101 @@ def _device(i: int) -> Device:
     return Device(i)
 
 
+def processor() -> Device:
+    """Return the device whose memory is the host's."""
+    return _device(0)
+
+
+#: What a driver of NVIDIA's leaves on a machine: Linux's, and that of Linux within Windows.
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
+_NAMES = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
+
+
+@cache
+def has_driver() -> bool:
+    """Whether the machine has a driver of a GPU; nothing is loaded to know it."""
+    return any(Path(p).exists() for p in _DRIVERS)
+
+
+def allowed() -> tuple[str, ...]:
+    """Return the platforms that the settings allow, the default first.
+
+    Raises
+    ------
+    RuntimeError
+        They name one that there is not.
+    """
+    if not config.platforms:
+        return ("gpu", "cpu") if has_driver() and _gpus() else ("cpu", "gpu")
+    names = [n.strip() for n in config.platforms.split(",") if n.strip()]
+    if unknown := [n for n in names if n not in _NAMES]:
+        raise RuntimeError(
+            f"Unknown backend {unknown[0]!r} in the setting platforms (FNARRAY_PLATFORMS, "
+            "JAX_PLATFORMS). Available backends are ['cpu', 'gpu']."
+        )
+    return tuple(_NAMES[n] for n in names)
+
+
+@cache
+def _gpus() -> tuple[Device, ...]:
+    """Return the GPUs of a machine that has a driver; none where it cannot be used."""
+    from ..compile.cuda.device import count
+
+    try:
+        return tuple(Device(i, "gpu") for i in range(count()))
+    except RuntimeError as error:
+        logging.getLogger("fnarray").warning("the GPU is not used: %s", error)
+        return ()
+
+
+def default_device() -> Device:
+    """Return the device of values that are nowhere yet."""
+    chosen = config.default_device
+    if isinstance(chosen, Device):
+        return chosen
+    return devices(None if chosen is None else str(chosen))[0]
+
+
 def devices(backend: str | None = None) -> list[Device]:
     """Return the devices of a platform.
 
     Parameters
     ----------
     backend : str, optional
-        ``"cpu"``, which is also the default, ``"gpu"`` (also ``"cuda"``), or ``"dask"``: workers of
-        the cluster that was connected last.
+        ``"cpu"``, ``"gpu"`` (also ``"cuda"``), or ``"dask"``: workers of the cluster that was
+        connected last. By default GPUs where there are any, and the setting ``platforms``
+        (``FNARRAY_PLATFORMS``) does not say otherwise.
 
     Raises
     ------
     RuntimeError
         There is no such platform, or none of its devices.
     """
-    if backend in ("gpu", "cuda"):
-        from ..compile.cuda.device import count
-
-        return [Device(i, "gpu") for i in range(count())]
     if backend in platforms:
         return platforms[backend].devices()
     if backend == "dask":
         raise RuntimeError(
             "devices('dask'): no cluster is connected. Call fnarray.distributed.connect() first."
         )
-    if backend not in (None, "cpu"):
+    if backend is not None and backend not in _NAMES:
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'gpu'].")
+    if backend is None:
+        platform = allowed()[0]
+    elif (platform := _NAMES[backend]) not in allowed():
+        raise RuntimeError(
+            f"Unknown backend {backend!r}: the setting platforms allows {config.platforms!r} alone."
+        )
+    if platform == "gpu":
+        from ..compile.cuda.device import count
+
+        return [Device(i, "gpu") for i in range(count())]
     return [_device(i) for i in range(config.num_cpu_devices or available_cores())]
+
+
+def find_default() -> Any:
+    """Return GPUs as the place of what is nowhere yet, where one is the default device."""
+    return hooks.gpus() if default_device().platform == "gpu" else None
+
+
+if has_driver():
+    default.find = find_default

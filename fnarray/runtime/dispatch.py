@@ -45,12 +45,12 @@ def executable(graph: ClosedGraph, given: tuple[tuple[int, int], ...] = ()) -> E
 watchers: list[Callable[[ClosedGraph], None]] = []
 
 
-def executable_on_gpu(graph: ClosedGraph) -> Executable:
+def executable_on_gpu(graph: ClosedGraph, number: int = 0) -> Executable:
     """Return a graph as kernels for a GPU, and what launches them."""
-    from ..compile.cuda.target import CUDA
+    from ..compile.cuda.target import cuda
     from ..compile.pipeline import compile_graph
 
-    return compile_graph(graph, CUDA)
+    return compile_graph(graph, cuda(number))
 
 
 def built_for(on_gpu: Executable, capability: str) -> tuple[Any, ...]:

@@ -13,18 +13,18 @@ import numpy as np
 
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray
 from ..core.avals import ShapedArray
+from ..core.dtypes import canonicalize_dtype
 from ..core.graph import ClosedGraph
 from ..core.hooks import span
 from ..core.keep import remembered
 from ..core.primitive import Primitive
 from ..core.trace import bind, trace_graph
-from ..errors import UnsupportedOnTarget
-from .device import Device
+from .device import Device, default_device
 
 if TYPE_CHECKING:
     from ..compile.cuda.device import DeviceArray
 
-__all__ = ["GpuArray", "caller", "evaluate", "place_of", "put"]
+__all__ = ["GpuArray", "borrowed", "caller", "evaluate", "place_of", "put"]
 
 
 class GpuArray(ArrayElsewhere):
@@ -50,6 +50,30 @@ class GpuArray(ArrayElsewhere):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """What CuPy, PyTorch and Numba read: the memory, and the stream that fills it."""
         return self._there.__cuda_array_interface__
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Any = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the memory as DLPack's capsule, for a reader on a stream."""
+        from ..compile.cuda.exchange import CUDA, capsule_of
+
+        if dl_device is not None and dl_device[0] != CUDA:
+            if copy is False:
+                raise BufferError(f"an array on {self.place} is not the host's without a copy")
+            return self.on_host().__dlpack__(max_version=max_version)
+        return capsule_of(self._there.copy() if copy else self._there, stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's kind of device, and its number."""
+        from ..compile.cuda.exchange import CUDA
+
+        return CUDA, self._there.device.number
 
     def __copy__(self) -> GpuArray:
         return GpuArray(self._there.copy(), self.aval)
@@ -77,17 +101,39 @@ def put(x: Array, where: Device) -> GpuArray:
     from ..compile.cuda.device import gpu
 
     there = gpu(where.id)  # raises for one that does not exist
-    if where.id:
-        raise UnsupportedOnTarget(
-            f"{where}: programs run on cuda:0 only, for now. CUDA_VISIBLE_DEVICES chooses which "
-            "GPU that is."
-        )
     if isinstance(x, GpuArray):
         if x.place == where:
             return x
-        x = x.on_host()
+        with span("transfer", f"{x.place} to {where}"):
+            return GpuArray(there.take(x._there), x.aval)
     with span("transfer", f"host to {where}"):
         return GpuArray(there.put(asarray(x)._data), x.aval)
+
+
+def borrowed(x: Any, *, copy: bool = True) -> GpuArray | None:
+    """Return another library's array on a GPU; None where it lies on none.
+
+    Parameters
+    ----------
+    copy : bool
+        False promises that nobody writes to it again.
+    """
+    from ..compile.cuda import exchange
+
+    kind, _ = x.__dlpack_device__() if hasattr(x, "__dlpack_device__") else (None, 0)
+    if kind in (exchange.CUDA, exchange.MANAGED):
+        there = exchange.from_capsule(x)
+    elif kind is None and hasattr(x, "__cuda_array_interface__"):
+        there = exchange.from_interface(x)
+    else:
+        return None
+    dtype = canonicalize_dtype(there.dtype)
+    if dtype != there.dtype:
+        raise TypeError(
+            f"an array of {there.dtype} on {gpu_device(there.device.number)} would be {dtype}: "
+            "convert it in the library that it comes from, or set enable_x64."
+        )
+    return GpuArray(there.copy() if copy else there, ShapedArray(there.shape, dtype))
 
 
 def place_of(leaves: Iterable[Any], what: str) -> Device | None:
@@ -115,18 +161,21 @@ def place_of(leaves: Iterable[Any], what: str) -> Device | None:
     return next(iter(places))
 
 
-def caller(graph: ClosedGraph, consts: Sequence[Any], out_spec: Any) -> Callable[..., Any]:
+def caller(
+    graph: ClosedGraph, consts: Sequence[Any], out_spec: Any, place: Device
+) -> Callable[..., Any]:
     """Return ``call(*leaves) -> result`` for one signature of a function, on a GPU."""
     from ..compile.cuda.device import DeviceArray, gpu
     from .dispatch import executable_on_gpu
 
-    exe, avals, where = executable_on_gpu(graph), graph.out_avals, gpu()
-    held = tuple(put(c, gpu_device(0))._there for c in consts)
+    where = gpu(place.id)
+    exe, avals = executable_on_gpu(graph, place.id), graph.out_avals
+    held = tuple(put(c, place)._there for c in consts)
     wanted = graph.in_avals[len(held) :]
 
     def buffer(x: Any, aval: ShapedArray) -> DeviceArray:
         if type(x) is GpuArray:
-            return x._there
+            return x._there if x._there.device is where else where.take(x._there)
         data = x._data if isinstance(x, ArrayImpl) else np.asarray(x)
         return where.put(np.asarray(data, aval.dtype))
 
@@ -151,11 +200,25 @@ def _program(prim: Primitive, params: tuple[tuple[str, Any], ...], avals: Any) -
 
 def evaluate(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run one operation on a GPU: a program of one equation."""
-    place_of(args, f"lax.{prim}")
+    place = place_of(args, f"lax.{prim}") or default_device()
     leaves = [x if isinstance(x, Array) else asarray(x) for x in args]
     graph = _program(prim, tuple(params.items()), tuple(x.aval for x in leaves))
-    outs = caller(graph, (), _Flat())(*leaves)
+    outs = caller(graph, (), _Flat(), place)(*leaves)
     return outs if prim.multiple_results else outs[0]
+
+
+class _ByDefault:
+    """GPUs as the place of values that are nowhere yet."""
+
+    evaluate = staticmethod(evaluate)
+
+    @staticmethod
+    def put(x: Array) -> GpuArray:
+        """Return an array of the host's on the default device."""
+        return put(x, default_device())
+
+
+BY_DEFAULT = _ByDefault()
 
 
 class _Flat:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayImpl, ArrayPlaced
+from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, default
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
-from .device import Device, devices
+from ..errors import UnsupportedOnTarget
+from .device import Device, processor
 from .mesh import current_mesh
 from .spec import Index, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, place_of
 
@@ -79,13 +80,15 @@ def sharding_of(x: Any) -> Sharding:
     mesh = current_mesh()
     if mesh is not None and mesh.platform is None and type(x) is ArrayImpl:
         return NamedSharding(mesh, PartitionSpec(*(None,) * (x.ndim if mesh.explicit_axes else 0)))
-    return SingleDeviceSharding(getattr(x, "place", None) or devices()[0])
+    return SingleDeviceSharding(getattr(x, "place", None) or processor())
 
 
 def shards_of(x: Any) -> list[Shard]:
     """Return the parts of an array, by device."""
-    if (own := getattr(x, "shards", None)) is not None:  # of an array that is elsewhere
+    if (own := getattr(x, "shards", None)) is not None:  # of an array in parts elsewhere
         return own()
+    if isinstance(x, ArrayElsewhere):
+        return [Shard(x.place, (slice(None),) * x.ndim, 0, x)]
     out, seen = [], {}
     for device, index in sharding_of(x).devices_indices_map(x.shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -110,7 +113,14 @@ def put(x: ArrayImpl, where: Any) -> ArrayImpl:
     sharding.shard_shape(x.shape)  # raises for one that does not divide
     if type(x) is PlacedArray and x.placement == sharding:
         return x
-    if type(x) is ArrayImpl and sharding == SingleDeviceSharding(devices()[0]):
+    if any(d.platform == "gpu" for d in sharding._assignment()):
+        raise UnsupportedOnTarget(
+            f"an array cannot lie in parts on GPUs, got {sharding}. Put it on one of them, and let "
+            "pmap or shard_map share it out; or make the mesh of fnarray.devices('cpu')."
+        )
+    # Plain numbers go where others are, unless it is said of them where they stay.
+    nowhere = type(x) is ArrayImpl and (x.ndim > 0 or default.find is None)
+    if nowhere and sharding == SingleDeviceSharding(processor()):
         return x
     return PlacedArray(x._data, x.aval, sharding)
 

@@ -95,6 +95,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softmax_is_a_block_for_each_row": (f.softmax, (floats(6, 300),)),
     "layer_norm_keeps_sums_in_registers": (f.layer_norm, (floats(6, 300),)),
     "column_sum_is_a_thread_for_each_column": (lambda x: jnp.sum(x, 0), (floats(9, 64),)),
+    "tall_columns_are_a_block_for_eight": (
+        lambda x: (x.mean(0), x.var(0)),
+        (floats(100, 40),),
+    ),
     "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
     "transpose_is_rows_of_the_result": (lambda x: x.T + 1, (floats(40, 48),)),
@@ -123,6 +127,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "cumsum_of_a_long_line_is_a_block": (lambda x: lax.cumsum(x, 0), (floats(1000),)),
     "branch_is_one_thread": (chosen, (np.bool_(True), floats(10))),
     "large_loop_is_the_drivers": (stepped, (floats(70, 70),)),
+    "product_is_a_block_for_a_tile": (jnp.matmul, (floats(40, 33), floats(33, 30))),
+    "sort_is_a_kernel_for_each_pass": (lambda x: jnp.sort(x), (floats(20),)),
     "small_product_is_a_thread_for_each_element": (
         lambda a, b: a @ b,
         (floats(6, 9), floats(9, 8)),
@@ -131,6 +137,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 #: More, for what they compute alone.
 MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "places_in_columns": (lambda x: (jnp.argmax(x, 0), x.max(0)), (floats(100, 37),)),
     "mean_and_variance": (lambda x: (x.mean(0), x.var(0), x.sum()), (floats(30, 40),)),
     "whole_argmin": (lambda x: jnp.argmin(x), (floats(40000),)),
     "whole_argmin_of_equals": (lambda x: jnp.argmin(x), (np.zeros(40000, np.float32),)),
@@ -168,8 +175,68 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: lax.associative_scan(lambda x, y: (x[0] * y[0], y[0] * x[1] + y[1]), (a, b)),
         (floats(50), floats(50)),
     ),
-    "sorted": (lambda x: jnp.sort(x, 0), (floats(30, 4),)),
-    "product": (jnp.matmul, (floats(80, 70), floats(70, 60))),
+    "sorted": (lambda x: jnp.sort(jnp.where(x > 1, jnp.nan, x), 0), (floats(90, 3),)),
+    "sorted_by_two_keys": (
+        lambda x: lax.sort((jnp.round(x), jnp.round(x[::-1]), x, jnp.sin(x)), num_keys=2),
+        (floats(60),),
+    ),
+    "sorted_halves": (lambda x: jnp.sort(x, 0), (floats(50, 3).astype(np.float16),)),
+    "sorted_complex": (lambda x: jnp.sort(jnp.round(x) + 1j * x[::-1], 0), (floats(50, 3),)),
+    "places_of_sorted": (lambda x: jnp.argsort(x, 1), (floats(3, 100),)),
+    "largest": (lambda x: lax.top_k(x, 5), (floats(3, 100),)),
+    "tiled_product": (
+        lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b),
+        (floats(2, 24, 3, 16), floats(2, 28, 3, 16)),
+    ),
+    "product_of_halves": (
+        lambda a, b: a @ b,
+        (floats(40, 30).astype(np.float16), floats(30, 40).astype(np.float16)),
+    ),
+    "product_of_bfloat16": (
+        lambda a, b: a.astype(jnp.bfloat16) @ b.astype(jnp.bfloat16),
+        (floats(40, 30), floats(30, 40)),
+    ),
+    "product_of_integers": (lambda a, b: a @ b, (integers(99, 40, 30), integers(99, 30, 40))),
+    "product_of_complex": (lambda a, b: (a * 1j) @ (b + 1j), (floats(40, 30), floats(30, 40))),
+    "product_of_bools": (lambda a, b: (a > 0) @ (b > 0), (floats(40, 30), floats(30, 40))),
+    "cumulative_in_parts": (lambda x: lax.cumsum(x, 0), (floats(9000),)),
+    "cumulative_halves": (lambda x: lax.cumsum(x, 1), (floats(5, 200).astype(np.float16),)),
+    "long_recurrence": (
+        lambda a, b: lax.scan(lambda c, x: (x[0] * c + x[1],) * 2, jnp.float32(0), (a, b))[1],
+        (floats(200) / 2, floats(200)),
+    ),
+    "convolution": (
+        lambda x, w: lax.conv_general_dilated(x, w, (2, 1), ((1, 1), (0, 2)), rhs_dilation=(1, 2)),
+        (floats(2, 3, 7, 8), floats(4, 3, 3, 2)),
+    ),
+    "convolution_of_halves": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME"),
+        (floats(1, 2, 5, 6).astype(np.float16), floats(3, 2, 3, 3).astype(np.float16)),
+    ),
+    "gradient_of_convolution": (
+        fnarray.grad(
+            lambda x, w: jnp.sum(lax.conv_general_dilated(x, w, (2, 2), "SAME") ** 2), (0, 1)
+        ),
+        (floats(1, 2, 6, 6), floats(3, 2, 3, 3)),
+    ),
+    "gradient_of_largest_of_windows": (
+        fnarray.grad(
+            lambda x: jnp.sum(
+                lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID") ** 2
+            )
+        ),
+        (floats(2, 6, 6),),
+    ),
+    "small_matrices": (
+        lambda x, y: (
+            jnp.linalg.cholesky(x @ jnp.swapaxes(x, 1, 2) + 5 * jnp.eye(4)),
+            jnp.linalg.solve(x, y),
+            jnp.linalg.det(x),
+            jnp.linalg.slogdet(x + 1j),
+            lax.linalg.triangular_solve(x, y, left_side=True),
+        ),
+        (floats(5, 4, 4), floats(5, 4, 2)),
+    ),
     "random": (lambda k: fnarray.random.normal(k, (33,)), (fnarray.random.key(3),)),
     "gradient_of_scan": (
         fnarray.grad(lambda x: jnp.sum(recurrence(x)[1] ** 2)),

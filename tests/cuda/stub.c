@@ -21,6 +21,22 @@ size_t stub_held(void) { return held; }
 size_t stub_blocks(void) { return blocks; }
 void stub_last(unsigned *g, unsigned *b, size_t *p) { *g = grid; *b = block; *p = packed; }
 
+/* What a kernel does: a function of Python, told the kernel's name, its grid and its arguments. */
+typedef int (*Run)(const char *, unsigned, unsigned, const char *, size_t);
+static Run run;
+void stub_run(Run with) { run = with; }
+typedef struct { char name[64]; } Function;
+
+/* Graphs: chains of kernels. */
+typedef struct { void *function; unsigned gx, gy, gz, bx, by, bz, shared; void *params; void **extra;
+                 void *kernel, *context; } Params;
+typedef struct { int count; Params *nodes; } Graph;
+static int graphs, patched, replays, waits;
+int stub_graphs(void) { return graphs; }
+int stub_patched(void) { return patched; }
+int stub_replays(void) { return replays; }
+int stub_waits(void) { return waits; }
+
 #define CALL(name) if (code && !strcmp(failing, name)) return code
 int cuInit(unsigned f) { CALL("cuInit"); return devices ? 0 : 100; }
 int cuDriverGetVersion(int *v) { *v = version; return 0; }
@@ -39,13 +55,22 @@ int cuModuleLoadData(void **m, const char *image) {
     CALL("cuModuleLoadData"); *m = (void *)image;
     return strncmp(image, "\177ELF", 4) && strncmp(image, "//", 2) ? 200 : 0;
 }
-int cuModuleGetFunction(void **f, void *m, const char *name) { *f = m; return name[0] == 'k' ? 0 : 500; }
+int cuModuleGetFunction(void **f, void *m, const char *name) {
+    Function *made = calloc(1, sizeof(Function)); strncpy(made->name, name, 63); *f = made;
+    return name[0] == 'k' ? 0 : 500;
+}
+static int threads = 1024;
+void stub_threads(int n) { threads = n; }
+int cuFuncGetAttribute(int *to, int which, void *f) { *to = threads; return 0; }
+static int call(void *f, unsigned gx, unsigned bx, void **extra) {
+    if (!gx || !bx || bx > 1024) return 1;
+    launches++; grid = gx; block = bx; packed = *(size_t *)extra[3];
+    return run ? run(((Function *)f)->name, gx, bx, extra[1], packed) : 0;
+}
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     CALL("cuLaunchKernel");
-    if (!gx || !bx || bx > 1024) return 1;
-    launches++; grid = gx; block = bx; packed = *(size_t *)extra[3];
-    return 0;
+    return call(f, gx, bx, extra);
 }
 int cuMemAllocAsync(void **p, size_t n, void *s) {
     CALL("cuMemAllocAsync");
@@ -72,3 +97,36 @@ int cuMemGetInfo_v2(size_t *f, size_t *t) { *f = total - held; *t = total; retur
 int cuDeviceGetDefaultMemPool(void **p, int d) { *p = &held; return 0; }
 int cuMemPoolSetAttribute(void *p, int which, uint64_t *v) { return 0; }
 int cuGetErrorString(int e, const char **to) { *to = e == 2 ? "out of memory" : "an error"; return 0; }
+int cuStreamWaitEvent(void *s, void *e, unsigned f) { waits++; return 0; }
+int cuEventCreate(void **e, unsigned f) { *e = &waits; return 0; }
+int cuEventRecord(void *e, void *s) { return 0; }
+int cuEventDestroy_v2(void *e) { return 0; }
+int cuPointerGetAttribute(int *to, int which, void *p) { *to = 0; return 0; }
+int cuGraphCreate(void **g, unsigned f) { CALL("cuGraphCreate"); *g = calloc(1, sizeof(Graph)); graphs++; return 0; }
+static void keep(Params *to, const Params *p) {  /* the driver copies arguments at once */
+    size_t n = *(size_t *)p->extra[3];
+    *to = *p; to->extra = malloc(5 * sizeof(void *)); memcpy(to->extra, p->extra, 5 * sizeof(void *));
+    to->extra[1] = malloc(n); memcpy(to->extra[1], p->extra[1], n);
+    to->extra[3] = malloc(sizeof n); *(size_t *)to->extra[3] = n;
+}
+int cuGraphAddKernelNode_v2(void **node, Graph *g, void **after, size_t n, const Params *p) {
+    g->nodes = realloc(g->nodes, (g->count + 1) * sizeof(Params));
+    keep(&g->nodes[g->count], p);
+    *node = (void *)(intptr_t)(++g->count);
+    return 0;
+}
+int cuGraphInstantiateWithFlags(void **ready, Graph *g, uint64_t f) { *ready = g; return 0; }
+int cuGraphExecKernelNodeSetParams_v2(Graph *g, void *node, const Params *p) {
+    keep(&g->nodes[(intptr_t)node - 1], p); patched++; return 0;
+}
+int cuGraphLaunch(Graph *g, void *s) {
+    replays++;
+    for (int k = 0; k < g->count; k++) {
+        Params *p = &g->nodes[k];
+        int code = call(p->function, p->gx, p->bx, p->extra);
+        if (code) return code;
+    }
+    return 0;
+}
+int cuGraphExecDestroy(void *g) { graphs--; return 0; }
+int cuGraphDestroy(void *g) { return 0; }

@@ -147,8 +147,20 @@ def test_a_device_that_is_not_there(gpu) -> None:
     """Its number is out of range."""
     with pytest.raises(JaxRuntimeError, match="gpu:7 does not exist"):
         fnarray.device_put(floats(4), type(gpu)(7, "gpu"))
-    with pytest.raises(NotImplementedError, match=r"cuda:1: programs run on cuda:0 only"):
-        fnarray.device_put(floats(4), fnarray.devices("gpu")[1])
+
+
+def test_the_second_device(gpu) -> None:
+    """Programs run on it as on the first; arrays go from one to the other; both do not meet."""
+    second = fnarray.devices("gpu")[1]
+    x = fnarray.device_put(floats(4), gpu)
+    y = fnarray.device_put(x, second)
+    assert y.devices() == {second}
+    assert (y + 1).device == second
+    np.testing.assert_array_equal(y, floats(4))
+    f = fnarray.jit(jnp.sin)
+    assert (f(x).device, f(y).device) == (gpu, second)
+    with pytest.raises(ValueError, match=r"incompatible devices.*cuda:0.*cuda:1"):
+        x + y
 
 
 def test_a_function_may_say_where_it_runs(gpu) -> None:

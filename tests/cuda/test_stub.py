@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,28 +19,10 @@ from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.pipeline import compile_graph
 from fnarray.errors import JaxRuntimeError
 
+from .machine import forget, needs_gcc
 from .programs import PROGRAMS, floats
 
-pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub is compiled by gcc")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The stub, loaded under the driver's name: who asks for that now gets it."""
-    path = tmp_path_factory.mktemp("stub") / "libcuda.so.1"
-    source = Path(__file__).with_name("stub.c")
-    flags = ["-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run(["gcc", *flags, "-o", path, source], check=True)
-    found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
-    found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
-    return found
-
-
-def forget() -> None:
-    fnarray.clear_caches()  # programs are bound to the device that they ran on first
-    libcuda.libcuda.cache_clear()
-    device.gpu.cache_clear()
+pytestmark = needs_gcc
 
 
 @pytest.fixture
@@ -50,6 +30,7 @@ def stub(library):
     """The stub with one device and 1 GiB."""
     library.stub_set(1, 12040, 1 << 30)
     forget()
+    gc.collect()  # what other tests left in circles holds memory of the stub
     yield library
     gc.collect()
     library.stub_set(1, 12040, 1 << 30)
@@ -131,10 +112,13 @@ def test_an_error_of_a_kernel_shows_its_text(stub) -> None:
 
 def test_late_errors_surface_where_the_host_waits(stub) -> None:
     """Launches are asynchronous: what failed is known when results are asked for."""
-    x = device.gpu().put(floats(8))
+    executable, args = on_gpu(lambda x: jnp.tanh(x) * 3, floats(64))
+    (out,) = executable.run(*args)
     stub.stub_fail(b"cuStreamSynchronize", 700)
-    with pytest.raises(JaxRuntimeError, match="memory that is not its own"):
-        x.on_host()
+    with pytest.raises(
+        JaxRuntimeError, match=r"(?s)memory that is not its own.*last kernels.*test_stub.py:\d+"
+    ):
+        out.on_host()
 
 
 @pytest.mark.parametrize(
@@ -161,6 +145,58 @@ def test_a_stale_kernel_says_what_to_do(stub) -> None:
     stub.stub_fail(b"cuModuleLoadData", 209)
     with pytest.raises(JaxRuntimeError, match="fnarray cache clear"):
         executable.run(*args)
+
+
+def test_a_kernel_of_many_registers_has_fewer_lanes(stub) -> None:
+    """As many as the driver says fit: a power of two."""
+    stub.stub_threads(640)
+    try:
+        executable, args = on_gpu(lambda x: jnp.sum(x * 9), floats(10000))
+        executable.run(*args)
+    finally:
+        stub.stub_threads(1024)
+    grid, block, size = ctypes.c_uint(), ctypes.c_uint(), ctypes.c_size_t()
+    stub.stub_last(ctypes.byref(grid), ctypes.byref(block), ctypes.byref(size))
+    assert (grid.value, block.value) == (1, 512)
+
+
+def test_damaged_machine_code_says_what_to_do(stub) -> None:
+    """Code that is none."""
+    executable, args = on_gpu(lambda x: jnp.sin(x) - 8, floats(64))
+    stub.stub_fail(b"cuModuleLoadData", 200)
+    with pytest.raises(JaxRuntimeError, match=r"damaged.*fnarray cache clear"):
+        executable.run(*args)
+
+
+def test_no_driver_at_all(monkeypatch) -> None:
+    """The error says what to install, and that the processor is there."""
+
+    def none(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(libcuda.ctypes, "CDLL", none)
+    with pytest.raises(JaxRuntimeError, match=r"no driver of a GPU.*Install.*run on the cpu"):
+        libcuda.Libcuda()
+
+
+def test_a_driver_without_a_function(stub, monkeypatch) -> None:
+    """One that lacks what is called is too old."""
+    monkeypatch.setitem(libcuda._FUNCTIONS, "cuFromTheFuture", ())
+    with pytest.raises(JaxRuntimeError, match=r"no cuFromTheFuture.*older than 12.0"):
+        libcuda.Libcuda()
+
+
+def test_memory_exhausted_in_a_program_leaves_what_was_there(stub) -> None:
+    """Temporaries are given back with the call; the next program runs."""
+    stub.stub_set(1, 12040, 1 << 20)
+    executable, args = on_gpu(lambda x: jnp.sort(x) + jnp.cumsum(x), floats(1 << 16))
+    before = stub.stub_held()
+    with pytest.raises(JaxRuntimeError, match="RESOURCE_EXHAUSTED"):
+        executable.run(*args)
+    gc.collect()
+    assert stub.stub_held() == before
+    small, given = on_gpu(lambda x: x + 1, floats(8))
+    assert small.run(*given)[0].shape == (8,)
 
 
 def test_a_forked_process_is_told(stub) -> None:

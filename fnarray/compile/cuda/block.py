@@ -81,12 +81,12 @@ def lgamma(x):
     r = 1.0 / y
     s = r * r
     tail = r * (_S0 + s * (_S1 + s * (_S2 + s * (_S3 + s * (_S4 + s * (_S5 + s * _S6))))))
-    value = (y - 0.5) * vm.log(y) - y + _HALF_LOG_2PI + tail - vm.log(below)
+    value = (y - 0.5) * vm.log(y) - y + _HALF_LOG_2PI + tail - vm.log(below)  # pyright: ignore
     if z >= 0.5:
         return value
     if z == np.floor(z):  # a pole
         return np.float64(np.inf)
-    return vm.log(_PI / np.abs(vm.sin(_PI * (z - np.floor(z))))) - value
+    return vm.log(_PI / np.abs(vm.sin(_PI * (z - np.floor(z))))) - value  # pyright: ignore
 
 
 _PI, _HALF_LOG_2PI = math.pi, 0.5 * math.log(2.0 * math.pi)

@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
 from math import prod
@@ -22,8 +23,11 @@ from .libcuda import DriverError, Libcuda, libcuda
 
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
+_NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 #: Arguments of launches are packed in one buffer, as the driver lays them out.
-_BUFFER, _SIZE = 1, 2
+BUFFER, SIZE = 1, 2
+#: Addresses from here on stand for arrays of a program that is recorded.
+FAKE: Final = 1 << 62
 #: Scalars of kernels by code, as `struct` packs them.
 _PACKED: Final = {
     "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
@@ -31,8 +35,90 @@ _PACKED: Final = {
 }  # fmt: skip
 
 
+class _Current(threading.local):
+    """Whose context the calling thread has, and what records its launches."""
+
+    context: Gpu | None = None
+    recorder: Recorder | None = None
+
+
+_current: Final = _Current()
+
+
+class NotRecorded(Exception):
+    """A program that is recorded asks for something that only the device itself can give."""
+
+
+class Recorder:
+    """Writes down what a program launches in the calling thread, in place of launching it.
+
+    Attributes
+    ----------
+    launches : list of (source, function, blocks, lanes, packer, positions of arrays, arguments)
+    moves : list of (bool, int, int)
+        What was allocated (or given back), in order: the address that stands for it, and bytes.
+    kept : list
+        Arrays that hold what is the same in each call.
+    """
+
+    def __init__(self, most: int):
+        self.most = most
+        self.launches: list[Any] = []
+        self.moves: list[tuple[bool, int, int]] = []
+        self.kept: list[Any] = []
+        self._next = FAKE
+
+    def __enter__(self) -> Recorder:
+        _current.recorder = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.done()
+
+    def done(self) -> Recorder:
+        """Let the thread's launches be launched again."""
+        _current.recorder = None
+        return self
+
+    def allocate(self, size: int) -> int:
+        """Return an address that stands for so many bytes."""
+        address = self._next
+        self._next += -(-max(size, 1) // 256) * 256
+        self.moves.append((True, address, size))
+        return address
+
+    def launch(self, *launch: Any) -> None:
+        """Note a launch."""
+        self.launches.append(launch)
+        if len(self.launches) > self.most:
+            raise NotRecorded
+
+
+def left() -> None:
+    """Note that another library may have changed whose context the calling thread has."""
+    _current.context = None
+
+
+def recording() -> bool:
+    """Whether the calling thread's launches are written down."""
+    return _current.recorder is not None
+
+
+#: Copies bytes, as programs that are recorded do.
+_COPY: Final = KernelSource(
+    "def kernel(x, out, n):\n"
+    "    i = thread()\n"
+    "    while i < n:\n"
+    "        out[u(i)] = x[u(i)]\n"
+    "        i += threads()\n",
+    ("u8[1]", "u8[1]", "i64"),
+)
+
+
 class DeviceArray:
     """Elements in a GPU's memory, C-contiguous; what drivers of programs pass on.
+
+    ``base`` is what the memory belongs to, where it is not the array's own.
 
     Attributes
     ----------
@@ -48,7 +134,7 @@ class DeviceArray:
         device: Gpu,
         shape: tuple[int, ...],
         dtype: np.dtype,
-        base: DeviceArray | None = None,
+        base: Any = None,
         pointer: int = 0,
     ):
         self.device, self.shape, self.dtype, self.base = device, shape, dtype, base
@@ -84,11 +170,19 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """What CuPy, PyTorch and Numba read."""
+        """What CuPy, PyTorch and Numba read.
+
+        Raises
+        ------
+        AttributeError
+            It has no name for bfloat16.
+        """
+        if self.dtype.kind == "V":
+            raise AttributeError(f"__cuda_array_interface__ has no {self.dtype}; use DLPack")
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (self.pointer, True),
+            "data": (self.pointer, False),  # PyTorch takes none that is marked as to be read only
             "strides": None,
             "stream": self.device.stream or 1,
             "version": 3,
@@ -108,7 +202,13 @@ class Gpu:
         Bytes of the arrays that live there.
     stream : int
         Handle of the one stream; calls return before what they start is done.
+    started : deque of KernelSource
+        Kernels that were launched last, since the last wait.
+    graphs : bool
+        Whether programs may become graphs.
     """
+
+    graphs = True
 
     def __init__(self, number: int):
         self.number = number
@@ -124,15 +224,15 @@ class Gpu:
         self.multiprocessors = self._attribute(device, _MULTIPROCESSORS)
         self._context, stream, pool = c_void_p(), c_void_p(), c_void_p()
         driver.cuDevicePrimaryCtxRetain(byref(self._context), device)
-        driver.cuCtxSetCurrent(self._context)
+        self.enter()
         driver.cuStreamCreate(byref(stream), _NON_BLOCKING)
         self.stream = stream.value or 0
         # Memory that is freed stays with the process: the next allocation of the stream takes it.
         driver.cuDeviceGetDefaultMemPool(byref(pool), device)
         driver.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
         self.held = 0
+        self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
-        self._threads = threading.local()
         self._lock = threading.Lock()
 
     def _attribute(self, device: Any, number: int) -> int:
@@ -153,9 +253,11 @@ class Gpu:
                 "this process was forked from one that uses the GPU, and cannot use it. Start "
                 "processes by the 'spawn' method, or fork before the first use."
             )
-        if not getattr(self._threads, "entered", False):
+        if _current.recorder is not None:
+            raise NotRecorded
+        if _current.context is not self:
             self._driver.cuCtxSetCurrent(self._context)
-            self._threads.entered = True
+            _current.context = self
         return self._driver
 
     # -- memory ------------------------------------------------------------------------------
@@ -168,6 +270,8 @@ class Gpu:
         JaxRuntimeError
             The device has no such memory left.
         """
+        if _current.recorder is not None:
+            return _current.recorder.allocate(size)
         driver, address = self.enter(), c_void_p()
         try:
             driver.cuMemAllocAsync(byref(address), max(size, 1), self.stream)
@@ -186,6 +290,10 @@ class Gpu:
 
     def free(self, address: int, size: int) -> None:
         """Give bytes back, after all that was started before."""
+        if address >= FAKE:
+            if _current.recorder is not None:
+                _current.recorder.moves.append((False, address, size))
+            return
         if os.getpid() == self._pid:
             self.enter().cuMemFreeAsync(address, self.stream)
             self.held -= size
@@ -197,15 +305,38 @@ class Gpu:
 
     def put(self, x: np.ndarray) -> DeviceArray:
         """Return a NumPy array's elements on the device."""
+        if _current.recorder is not None:
+            return self._put_for(_current.recorder, x)
         x = np.ascontiguousarray(x).reshape(x.shape)
         out = DeviceArray(self, x.shape, x.dtype)
         driver = self.enter()
         driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
-        driver.cuStreamSynchronize(self.stream)  # or the array could change before it is read
+        self._synchronize(driver)  # or the array could change before it is read
+        return out
+
+    def _put_for(self, recorder: Recorder, x: np.ndarray) -> DeviceArray:
+        """Return elements that a recorded program always holds."""
+        recorder.done()
+        try:
+            out = self.put(x)
+        finally:
+            _current.recorder = recorder
+        recorder.kept.append(out)
+        return out
+
+    def take(self, x: DeviceArray) -> DeviceArray:
+        """Return an array of another device on this one; it does not go by the host."""
+        x.device.wait()  # its stream is another
+        out = DeviceArray(self, x.shape, x.dtype)
+        self.copy(out, x)
+        self.wait()  # or its memory could be given back, and filled, before it is read
         return out
 
     def copy(self, to: DeviceArray, source: DeviceArray) -> None:
         """Copy one array of the device into another."""
+        if _current.recorder is not None:
+            self.kernel(_COPY)(-(-source.nbytes // 1024), 256, source, to, source.nbytes)
+            return
         driver = self.enter()
         driver.cuMemcpyDtoDAsync_v2(to.pointer, source.pointer, source.nbytes, self.stream)
 
@@ -214,12 +345,56 @@ class Gpu:
         out = np.empty(x.shape, x.dtype)
         driver = self.enter()
         driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, x.pointer, out.nbytes, self.stream)
-        driver.cuStreamSynchronize(self.stream)
+        self._synchronize(driver)
         return out
+
+    def _after(self, first: int, then: int) -> None:
+        """Let one stream go on only when what the other has been given is done."""
+        driver, event = self.enter(), c_void_p()
+        driver.cuEventCreate(byref(event), _NO_TIMING)
+        driver.cuEventRecord(event, first)
+        driver.cuStreamWaitEvent(then, event, 0)
+        driver.cuEventDestroy_v2(event)
+
+    def let_wait(self, stream: int) -> None:
+        """Let another library's stream wait for what was started here."""
+        self._after(self.stream, stream)
+
+    def wait_for(self, stream: int) -> None:
+        """Let what is started here wait for another library's stream."""
+        self._after(stream, self.stream)
+
+    @staticmethod
+    def of_pointer(pointer: int) -> Gpu:
+        """Return the GPU whose memory an address is in."""
+        number = c_int()
+        if pointer:
+            libcuda().cuPointerGetAttribute(byref(number), _ORDINAL, pointer)
+        return gpu(number.value)
+
+    def forget(self, graph: c_void_p, ready: c_void_p) -> None:
+        """Give back a graph, and what the driver made of it to be launched."""
+        if os.getpid() == self._pid:
+            driver = self.enter()
+            driver.cuGraphExecDestroy(ready)
+            driver.cuGraphDestroy(graph)
 
     def wait(self) -> None:
         """Return once all that was started is done."""
-        self.enter().cuStreamSynchronize(self.stream)
+        self._synchronize(self.enter())
+
+    def _synchronize(self, driver: Libcuda) -> None:
+        """Wait; an error of a kernel, known only now, says which may have failed, and where."""
+        try:
+            driver.cuStreamSynchronize(self.stream)
+        except DriverError as error:
+            lines = [x.strip() for s in self.started for x in s.text.splitlines()]
+            notes = dict.fromkeys(x[2:] for x in lines if x.startswith("# "))
+            where = "; ".join(reversed(notes)) or "none of a program"
+            raise DriverError(
+                f"{error}\nThe last kernels, the latest first: {where}", error.number
+            ) from error
+        self.started.clear()
 
     # -- kernels -----------------------------------------------------------------------------
 
@@ -227,7 +402,11 @@ class Gpu:
         """Return ``run(blocks, lanes, *args)`` of a kernel, loaded once."""
         found = self._kernels.get(source)
         if found is None:
-            found = self._kernels[source] = self._load(source)
+            recorder, _current.recorder = _current.recorder, None
+            try:
+                found = self._kernels[source] = self._load(source)
+            finally:
+                _current.recorder = recorder
         return found
 
     def _load(self, source: KernelSource) -> Callable[..., None]:
@@ -235,21 +414,29 @@ class Gpu:
         driver, module, function = self.enter(), c_void_p(), c_void_p()
         driver.cuModuleLoadData(byref(module), binary.code)
         driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
+        threads = c_int()
+        driver.cuFuncGetAttribute(byref(threads), _MAX_THREADS, function)
+        # Kernels run with any power of two: one that takes many registers has fewer lanes.
+        most = 1 << max(threads.value, 1).bit_length() - 1
         packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
         arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
         packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
-        extra = (c_void_p * 5)(
-            _BUFFER, ctypes.addressof(packed), _SIZE, ctypes.addressof(size), None
-        )
-        launch, stream, lock, enter, pack = (
-            driver.launch, self.stream, self._lock, self.enter, packer.pack_into,
+        extra = (c_void_p * 5)(BUFFER, ctypes.addressof(packed), SIZE, ctypes.addressof(size), None)
+        launch, stream, lock, enter, pack, started = (
+            driver.launch, self.stream, self._lock, self.enter, packer.pack_into, self.started,
         )  # fmt: skip
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
-            given = list(args)
+            given, lanes = list(args), min(lanes, most)
             for k in arrays:
                 given[k] = given[k].pointer
+            if _current.recorder is not None:
+                _current.recorder.launch(
+                    source, function.value, blocks, lanes, packer, arrays, given
+                )
+                return
             enter()
+            started.append(source)
             with lock:  # the driver copies the buffer before it returns
                 pack(packed, 0, *given)
                 code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
@@ -261,15 +448,19 @@ class Gpu:
         return run
 
 
-@functools.cache
 def gpu(number: int = 0) -> Gpu:
-    """Return a GPU, opened at the first use.
+    """Return a GPU, opened at the first use; there is one object for each.
 
     Raises
     ------
     JaxRuntimeError
         There is no driver, it is too old, or there is no such device.
     """
+    return _opened(number)
+
+
+@functools.cache
+def _opened(number: int) -> Gpu:
     there = count()
     if not 0 <= number < there:
         raise JaxRuntimeError(
@@ -277,6 +468,9 @@ def gpu(number: int = 0) -> Gpu:
             "which of them a process sees."
         )
     return Gpu(number)
+
+
+gpu.cache_clear = _opened.cache_clear  # type: ignore[attr-defined]
 
 
 def count() -> int:

@@ -9,7 +9,9 @@ from ..emit.source import Kernel, Source
 from ..ir import Node
 from ..schedule.plan import Plan, Region
 from ..schedule.select import CONTROL
-from .kernel import Launch, emit_launches
+from . import vendor
+from .calls import Launch
+from .kernel import emit_launches
 
 
 def emit(plan: Plan) -> Source:
@@ -20,8 +22,11 @@ def emit(plan: Plan) -> Source:
 class _Driver(Driver):
     def _step(self, node: Node) -> None:
         super()._step(node)
-        turned = isinstance(node.form, CONTROL)
-        who = "turned by the driver" if turned else "host: operands are copied there, results back"
+        who = "host: operands are copied there, results back"
+        if isinstance(node.form, CONTROL):
+            who = "turned by the driver"
+        elif vendor.covers(node):
+            who = "library: CuPy"
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
 
     def _kernel(self, number: int, region: Region) -> None:

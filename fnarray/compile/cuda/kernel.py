@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ...core.forms import Library, Scan
-from ...core.frozen import frozen
+from ...core.forms import Contract, Library, Scan
 from ...core.graph import Var
 from ..emit.bodies import Bodies, note_of
 from ..emit.source import KernelSource
-from ..emit.values import Narrow, Storage
+from ..emit.values import Storage
 from ..emit.writer import Writer
 from ..schedule.access import row_major
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Plan, Region, Same, Tree
 from ..schedule.select import CONTROL
+from .calls import Launch, called, launches_of
 from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
+from .product import Product
 from .running import Running
 from .steps import GridSteps, fills, one_by_one
-from .values import GridValues
-
-#: Halves are 16 bits in memory and float32 in registers, as on the processor.
-NARROW = {
-    "float16": Narrow("u16", "sc.f16_load({})", "sc.f16_store({})"),
-    "bfloat16": Narrow("u16", "sc.bf16_load({})", "sc.bf16_store({})"),
-}
-
-
-@frozen
-class Launch:
-    """A kernel, its grid, and what it is called with, in order.
-
-    Attributes
-    ----------
-    arrays : tuple of Var
-        Values, read or made.
-    parts : tuple of (str, int)
-        Arrays that the kernels of the region share: code and length.
-    scratch : tuple of (str, int)
-        Working arrays of this kernel alone.
-    scalars : tuple
-    """
-
-    source: KernelSource
-    grid: Grid
-    arrays: tuple[Var, ...]
-    parts: tuple[tuple[str, int], ...]
-    scratch: tuple[tuple[str, int], ...]
-    scalars: tuple[Any, ...]
+from .values import NARROW, GridValues
 
 
 def emit_launches(region: Region, plan: Plan) -> tuple[Launch, ...]:
     """Emit the kernels of a region, in the order in which they run."""
+    step = None if region.body is None else _step(region.body)
+    if step is not None and isinstance(step.node.form, Library) and called(step.node):
+        return launches_of(step.node, set(region.outputs))
     first, again = _emit(region, plan, 0)
     if not again:
         return (first,)
@@ -120,8 +94,8 @@ def _whole(
     step: Step, body: Body, values: GridValues, targets: Mapping[Var, Storage]
 ) -> Grid | None:
     """Write a step that is a kernel of its own kind; None where it is none."""
-    shape, running = lane_shape(step.node), isinstance(step.node.form, Library)
-    if shape is None and not running:
+    form, shape = step.node.form, lane_shape(step.node)
+    if shape is None and not isinstance(form, Library | Contract):
         return None
     values.storage.update(targets)
     for var, place in body.places.items():
@@ -130,6 +104,8 @@ def _whole(
     values.writer.note(note_of(step.node))
     if shape is not None:
         return LaneFlow(values, step.node).write(shape)
+    if isinstance(form, Contract):
+        return Product(values, step.node).write()
     return Running(values, step.node).write()
 
 
@@ -145,7 +121,7 @@ def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:
         return bodies, False
     node = step.node
     if control:
-        form: Any = node.form
+        form = node.form
         if isinstance(form, Scan) and not form.num_carry:
             bodies.flow.chunked = node
             bodies.flow.span = f"thread(), {values.number(form.length)}, threads()"
@@ -165,7 +141,7 @@ def _grid(body: Body, values: GridValues, loops: GridLoops) -> Grid:
     step = _step(body)
     if step is None:
         return loops.grid
-    form: Any = step.node.form
+    form = step.node.form
     if isinstance(form, Scan) and not form.num_carry:
         values.owners.update(dict.fromkeys(values.scratch, "thread"))
         return grid_of(form.length, LANES, BLOCKS)

@@ -11,8 +11,9 @@ from ..cpu.library import graphs_of
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..target import Limits
+from . import vendor
+from .calls import runs_here
 from .lanes import lane_shape
-from .running import runs_here
 
 #: Loops and branches whose values are all up to this many elements run inside a kernel, on one
 #: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
@@ -26,11 +27,11 @@ def is_step(node: Node, limits: Limits) -> bool:
     """Whether the driver takes a node: a library, or control flow over large arrays."""
     form = node.form
     if isinstance(form, Library):
-        return not runs_here(form)
+        return not runs_here(node) or vendor.is_better(node)
     if isinstance(form, CONTROL):
         large = _largest(form) > ALONE and lane_shape(node) is None
         return large or not _is_native(form, limits)
-    return is_library(node, limits)
+    return is_library(node, limits) and vendor.covers(node)
 
 
 def _is_native(form: Any, limits: Limits) -> bool:

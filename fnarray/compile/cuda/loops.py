@@ -31,6 +31,11 @@ from .values import GridValues
 LANES, WARP = 256, 32
 #: Rows of up to this many elements are a warp's.
 SHORT = 256
+#: Columns of a block whose lanes share each: a line of memory's, or where there are few a sector's;
+#: and from how many terms, and up to how many columns, a thread for each is not enough.
+COLUMNS, SECTOR, TALL, MANY = 32, 8, 64, 1 << 16
+#: Who stores what all lanes of a block have.
+FIRST = "lane() == 0"
 #: Inner loops of at least this many iterations are shared by the lanes of a block.
 WIDE = 32
 #: Whole folds of up to this many terms are one block's, and of that many lanes.
@@ -48,6 +53,12 @@ _NEUTRAL: dict[str, Any] = {
     "sc.and_": lambda d: True if d.kind == "b" else -1 if d.kind == "i" else _limit(d, "max"),
     "sc.or_": lambda d: 0, "sc.xor": lambda d: 0, "or": lambda d: 0, "and": lambda d: True,
 }  # fmt: skip
+#: Who shares a loop's iterations, and of how many.
+_SHARING = {
+    "": ("lane()", "lanes()"),
+    "parts": ("thread()", "threads()"),
+    "columns": ("(lane() // across)", "(lanes() // across)"),
+}
 #: Combinations that have a word of their own.
 _WORDS = {"sc.radd": "block_sum", "sc.maximum": "block_max", "sc.minimum": "block_min"}
 
@@ -141,6 +152,8 @@ class GridLoops(Loops):
             apart = not any(isinstance(c, Nest) and lays(c) for c in last.children)
             if apart and any(map(_in_line, inner)) and all(map(_shareable, inner)):
                 self._rows(chain, last.children, body)
+            elif apart and _are_tall(chain, inner):
+                self._columns(chain, body)
             else:
                 self._each(chain, body)
         elif len(chain) > 1 and last.extent >= WIDE:
@@ -223,7 +236,7 @@ class GridLoops(Loops):
             counters = (*split(_extents(chain), i),)
             for t in chain:
                 self._enter(t, body)
-            values.row = True
+            values.row = FIRST
             for k, child in enumerate(children):
                 if isinstance(child, Nest):
                     self.nest(child, counters)
@@ -233,7 +246,7 @@ class GridLoops(Loops):
                     self.writer.line("sync()")
             if values.scratch:
                 self.writer.line("sync()")  # the next row's values go where this one's are read
-            values.row = False
+            values.row = ""
         width = max(prod(_extents(_perfect(c))) for c in children if isinstance(c, Tree))
         kept = self._kept(chain[0])
         blocks = min(max(total, 1), BLOCKS if kept else GRID)
@@ -241,18 +254,19 @@ class GridLoops(Loops):
         values.owners.update(dict.fromkeys(kept, "block"))
 
     def _shared(self, tree: Tree, body: Body, counters: Counters, whole: str = "") -> None:
-        """Emit a loop whose iterations the lanes of a block share, or with ``whole`` a grid's.
+        """Emit a loop whose iterations the lanes of a block share.
 
-        Accumulators are combined over the block, and left to `_end`, or as parts.
+        ``whole`` is "parts" where a grid's do, "columns" where those of one column do. Accumulators
+        are combined over them, and left to `_end`, or as parts.
         """
         folded = _folded(tree)
         for nest in folded:
             self._begin_parts(nest, counters)
         chain = _perfect(tree)
         total = prod(_extents(chain))
-        who, all_ = ("thread()", "threads()") if whole else ("lane()", "lanes()")
+        who, all_ = _SHARING[whole]
         ordered = any(word_of(_fold_of(nest)) is None for nest in folded)
-        row, self.values.row = self.values.row, False
+        row, self.values.row = self.values.row, ""
         with ExitStack() as stack:
             if ordered:
                 i = self.values.stretch(stack, total, who, all_)
@@ -264,20 +278,50 @@ class GridLoops(Loops):
             self._children(chain[-1].children, body, inside)
         self.values.row = row
         for nest in folded:
-            self._combine(nest)
+            self._combine(nest, columns=whole == "columns")
             if whole == "parts":
                 self._leave(nest)
             else:
                 self._finish(nest, counters)
 
+    # -- a block for some columns ------------------------------------------------------------
+
+    def _columns(self, chain: list[Tree], body: Body) -> None:
+        """Emit folds over rows: lanes side by side have a column each, and groups share its rows.
+
+        Lanes beyond the last column repeat it, since all of a block meet at barriers.
+        """
+        values, line = self.values, self.writer.line
+        total = prod(t.extent for t in chain)
+        wide = COLUMNS if total >= COLUMNS * BLOCKS // 8 else SECTOR
+        line(f"across = min(lanes(), {wide})")
+        line("first = block() * across")
+        n = values.number(total)
+        with self.writer.block(f"while first < {n}:", barrier=True):
+            name = self.writer.declare(self.writer.fresh("i"))
+            values.counted.add(name)
+            line(f"{name} = min(first + lane() % across, {n} - 1)")
+            counters = (*split(_extents(chain), variable(name, total)),)
+            for t in chain:
+                self._enter(t, body)
+            values.row = f"lane() < across and first + lane() < {n}"
+            for child in chain[-1].children:
+                if isinstance(child, Nest):
+                    self.nest(child, counters)
+                else:
+                    self._shared(child, body, counters, "columns")
+            values.row = ""
+            line("first += blocks() * across")
+        self.grid = Grid(min(-(-total // wide), GRID), MOST)
+
     # -- folds -------------------------------------------------------------------------------
 
     def _fold(self, tree: Tree, body: Body) -> None:
         """Emit folds of everything: by a block, or by many blocks in parts and then by one."""
-        self.values.row = True
+        self.values.row = FIRST
         total = prod(_extents(_perfect(tree)))
         if not _shareable(tree):
-            self.values.row = False
+            self.values.row = ""
             super().tree(tree, body)
         elif self.stage:
             self._finish_parts(tree)
@@ -302,20 +346,23 @@ class GridLoops(Loops):
         self._begin(nest, counters)
         self._sharing = False
 
-    def _combine(self, nest: Nest) -> None:
+    def _combine(self, nest: Nest, *, columns: bool = False) -> None:
         """Combine the accumulators of a block's lanes, in order; every lane has the result."""
         fold, names, writer = _fold_of(nest), self._names(nest), self.writer
         word = word_of(fold)
-        if word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
+        if not columns and word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
             writer.line(f"{names[0]} = {_WORDS[word]}({names[0]})")
             return
         step = writer.fresh("step")
-        writer.line(f"{step} = 1")
+        writer.line(f"{step} = {'across' if columns else 1}")
         with writer.block(f"while {step} < lanes():", barrier=True):
             self._merge(nest, [f"from_lane({n}, {step})" for n in names])
             writer.line(f"{step} *= 2")
         for name in names:
-            writer.line(f"{name} = from_first({name})")
+            found = (
+                f"from_lane({name}, lane() % across - lane())" if columns else f"from_first({name})"
+            )
+            writer.line(f"{name} = {found}")
 
     def _names(self, nest: Nest) -> list[str]:
         """Return the accumulators of a fold; places side by side are other threads' here."""
@@ -383,6 +430,13 @@ def _fold_of(nest: Nest) -> Reduce:
 def _folded(tree: Tree) -> list[Nest]:
     """Return the nests whose folding begins with a tree's loop."""
     return [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
+
+
+def _are_tall(chain: list[Tree], inner: list[Tree]) -> bool:
+    """Whether a loop folds more terms than one thread should, in loops that do nothing else."""
+    folds = all(len(_folded(t)) == len(t.members) and _shareable(t) for t in inner)
+    tall = all(prod(_extents(_perfect(t))) >= TALL for t in inner)
+    return folds and tall and WIDE <= prod(t.extent for t in chain) <= MANY
 
 
 def _shareable(tree: Tree) -> bool:

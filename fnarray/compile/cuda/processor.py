@@ -63,6 +63,8 @@ class Emulated(Gpu):
         Threads of a block, which are one at most otherwise.
     """
 
+    graphs = False
+
     def __init__(self, number: int, lanes: int = 1):
         self.number, self.name, self.capability, self.stream, self.held = number, "cpu", "", 0, 0
         self.lanes = lanes
@@ -99,6 +101,15 @@ class Emulated(Gpu):
     def to_host(self, x: DeviceArray) -> np.ndarray:
         """Return an array's elements as NumPy's."""
         return self.view(x).copy()
+
+    def let_wait(self, stream: int) -> None:
+        """Return: calls are done when they return."""
+
+    def wait_for(self, stream: int) -> None:
+        """Return: there is one thread of execution."""
+
+    def enter(self) -> Any:
+        """Return: there is no driver."""
 
     def wait(self) -> None:
         """Return: calls are done when they return."""

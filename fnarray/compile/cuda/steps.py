@@ -15,7 +15,7 @@ from ..ir import Node
 from .values import GridValues
 
 #: Dtypes whose sums the memory itself adds up.
-_ADDED = frozenset({"int32", "uint32", "int64", "uint64", "float32", "float64"})
+ADDED = frozenset({"int32", "uint32", "int64", "uint64", "float32", "float64"})
 
 
 class GridSteps(Steps):
@@ -64,7 +64,7 @@ class GridSteps(Steps):
             super()._merge(node, form, store, offset, new)
             return
         at = self.values.index(offset)
-        if _is_sum(node, form) and dtype.name in _ADDED:
+        if _is_sum(node, form) and dtype.name in ADDED:
             self.writer.line(f"atomic_add({store.name}, {at}, {new})")
             return
         seen = self.writer.declare(self.writer.fresh("seen"))

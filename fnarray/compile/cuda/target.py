@@ -1,14 +1,18 @@
-"""NVIDIA GPUs as a target."""
+"""NVIDIA GPUs as targets: one for each device, which differ in where they allocate and launch."""
 
 from __future__ import annotations
 
+import functools
+import logging
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from ...core.forms import Reduce
-from ...core.graph import ClosedGraph
+from ...config import config
+from ...core.forms import HOST, Library, Reduce
+from ...errors import JaxRuntimeError
 from ..cpu.library import graphs_of, step_of
 from ..cpu.namespace import CODES
 from ..emit.source import KernelSource
@@ -16,11 +20,16 @@ from ..ir import Node
 from ..schedule.nests import plain_order
 from ..schedule.select import CONTROL
 from ..target import Limits, LoopAxis, Target
+from . import vendor
 from .build import key
-from .device import DeviceArray, gpu
+from .device import DeviceArray, Gpu, NotRecorded, gpu, recording
 from .driver import emit
+from .graphs import Replayed
 from .library import is_step
+from .shards import sharded
 from .turns import Run, turned
+
+_log: Final = logging.getLogger("fnarray.compile")
 
 #: An item is a kernel of its own, since no barrier spans a grid; lanes that end after different
 #: numbers of turns have a thread each; a thread reads as many arrays as it likes; neighbours that
@@ -42,42 +51,96 @@ def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
     return plain_order(node, fold)
 
 
-def _kernel(source: KernelSource) -> Callable[..., None]:
-    return gpu().kernel(source)
+def _step(
+    node: Node, limits: Limits, compiled: Callable[..., Run], where: Callable[[], Gpu]
+) -> Run:
+    """Return a step: control flow that the driver turns, a library's, or what the host computes.
 
-
-def _launch(kernel: Callable[..., None], blocks: int, lanes: int, *args: Any) -> None:
-    kernel(blocks, lanes, *(gpu().put(a) if isinstance(a, np.ndarray) else a for a in args))
-
-
-def _step(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) -> Run:
-    """Return a step: control flow that the driver turns, or what the host computes.
-
-    The text of the driver says so of each: operands of the second come here, results go back.
+    The text of the driver says so of each: operands of the last come here, results go back.
     """
     form: Any = node.form
     if isinstance(form, CONTROL):
-        return turned(node, [compiled(g) for g in graphs_of(form)])
-    step = step_of(node, limits, compiled)
-    return lambda *arrays: [gpu().put(x) for x in step(*map(_on_host, arrays))]
+        return turned(node, [compiled(g) for g in graphs_of(form)], where())
+    if isinstance(form, Library) and form.op.module == "shards":
+        return sharded(node, lambda graph, k: compiled(graph, cuda(k)), where())
+    if vendor.covers(node):
+        return vendor.step_of(node, where())
+    return through_host(node, step_of(node, limits, compiled), where())
+
+
+def through_host(node: Node, step: Run, where: Gpu) -> Run:
+    """Return a step of the host's, between copies of its operands and its results.
+
+    Raises
+    ------
+    JaxRuntimeError
+        The setting ``transfer_guard`` refuses such copies.
+    """
+    if node.form.op is not HOST.op:  # else it is what the user asks of the host: a callback
+        _tell(node)
+
+    def call(*arrays: Any) -> list[Any]:
+        if recording():
+            raise NotRecorded
+        return [where.put(x) for x in step(*map(_on_host, arrays))]
+
+    return call
+
+
+def _tell(node: Node) -> None:
+    """Say, once for each program, that a step leaves the device."""
+    name, source = node.eqn.primitive.name, node.eqn.source
+    moved = sum(a.aval.size * a.aval.dtype.itemsize for a in (*node.ins, *node.outs))
+    text = (
+        f"{name} at {source} has no kernel on a GPU: in each call {moved:,} bytes are copied to "
+        "the host and back."
+    )
+    guard = config.transfer_guard
+    if guard in ("disallow", "disallow_explicit"):
+        raise JaxRuntimeError(
+            f"{text} The setting transfer_guard refuses that. Run this part on the cpu, or install "
+            "CuPy, which has it, if that is missing."
+        )
+    if guard in ("log", "log_explicit"):
+        _log.warning(text)
+    elif guard != "allow":
+        advice = "" if vendor.installed() else "CuPy has many of these (fnarray[cuda-libraries]). "
+        warnings.warn(f"{text} {advice}fnarray.transfer_guard('allow') accepts it.", UserWarning, 2)
 
 
 def _on_host(x: Any) -> np.ndarray:
     return x.on_host() if isinstance(x, DeviceArray) else x
 
 
-def _names(limits: Limits) -> dict[str, Any]:
-    return {"empty": lambda shape, dtype: gpu().empty(shape, dtype), "launch": _launch, **CODES}
+def _names(limits: Limits, where: Callable[[], Gpu]) -> dict[str, Any]:
+    there = where()
+
+    def launch(kernel: Callable[..., None], blocks: int, lanes: int, *args: Any) -> None:
+        kernel(blocks, lanes, *(there.put(a) if isinstance(a, np.ndarray) else a for a in args))
+
+    return {"empty": there.empty, "launch": launch, **CODES}
 
 
-CUDA = Target(
-    name="cuda",
-    limits=LIMITS,
-    loop_order=loop_order,
-    is_step=is_step,
-    emit=emit,
-    build=_kernel,
-    step=_step,
-    key=key,
-    names=_names,
-)
+@functools.cache
+def cuda(number: int = 0) -> Target:
+    """Return the target that a GPU is."""
+    where = functools.partial(gpu, number)
+
+    def build(source: KernelSource) -> Callable[..., None]:
+        return where().kernel(source)
+
+    return Target(
+        name=f"cuda:{number}",
+        limits=LIMITS,
+        loop_order=loop_order,
+        is_step=is_step,
+        emit=emit,
+        build=build,
+        step=functools.partial(_step, where=where),
+        key=key,
+        names=functools.partial(_names, where=where),
+        finish=functools.partial(Replayed, where=where),
+    )
+
+
+CUDA = cuda()

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import logging
 import re
+import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Final
 
 from ...errors import UnsupportedOnTarget
+
+_log: Final = logging.getLogger("fnarray.compile")
+_importing: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,11 @@ def linker() -> str:
     """Return the name and version of what makes machine code of PTX; empty without one."""
     if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
         return ""
+    try:
+        importlib.import_module("cuda.bindings.nvjitlink").version()
+    except (ImportError, OSError, RuntimeError) as error:  # the package is there, its library not
+        _log.warning("nvJitLink cannot be loaded, so the driver links what it loads: %s", error)
+        return ""
     for package in ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12"):
         try:
             return f"{package} {version(package)}"
@@ -56,7 +66,8 @@ def cubin(ptx: str, capability: str) -> tuple[bytes, Cost]:
     UnsupportedOnTarget
         The kernel asks for more than a multiprocessor has.
     """
-    core: Any = importlib.import_module("cuda.core")
+    with _importing:  # shards build at the same time, and its parts import each other
+        core: Any = importlib.import_module("cuda.core")
     options = core.LinkerOptions(arch=capability, verbose=True)
     made = core.Linker(core.ObjectCode.from_ptx(ptx.encode()), options=options)
     try:

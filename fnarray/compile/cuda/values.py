@@ -9,8 +9,14 @@ from typing import Any
 from ...core.graph import Var
 from ...core.symbolic import variable
 from ..emit.loops import split
-from ..emit.values import Values
+from ..emit.values import Narrow, Values
 from ..schedule.access import Indices
+
+#: Halves are 16 bits in memory and float32 in registers, as on the processor.
+NARROW = {
+    "float16": Narrow("u16", "sc.f16_load({})", "sc.f16_store({})"),
+    "bfloat16": Narrow("u16", "sc.bf16_load({})", "sc.bf16_store({})"),
+}
 
 
 class GridValues(Values):
@@ -18,8 +24,8 @@ class GridValues(Values):
 
     Attributes
     ----------
-    row : bool
-        Whether all lanes of a block are at one place, where one of them stores.
+    row : str
+        Where several lanes of a block are at one place, the test that the one which stores passes.
     spread : bool
         Whether loops of a step are shared by all threads.
     owners : dict
@@ -28,7 +34,8 @@ class GridValues(Values):
         Turns of the largest loop that threads share.
     """
 
-    row = spread = False
+    row = ""
+    spread = False
     total = 0
 
     def __init__(self, *args: Any):
@@ -74,5 +81,5 @@ class GridValues(Values):
         if not self.row or var not in self.storage:
             super().deliver(var, idx, name)
             return
-        with self.writer.block("if lane() == 0:"):
+        with self.writer.block(f"if {self.row}:"):
             super().deliver(var, idx, name)

@@ -173,6 +173,19 @@ def _array(to: Writer, args: list[Any]) -> Value:
     return Array(array.dtype, array.ir, to.cast(n, I64).ir)
 
 
+def _room(to: Writer, args: list[Any]) -> Value:
+    """Return shared memory; a block that asks twice has two."""
+    x, n = args
+    size = n.value if isinstance(n, Known) else n.literal
+    if type(size) is not int:
+        raise Fallback("shared memory of a size that is no constant")
+    name = f"@room{sum(t.startswith('@room') for t in to.module.texts)}"
+    width, kind = (2, part(x.dtype)) if x.dtype.kind == "c" else (1, x.dtype)
+    array = f"[{width * size} x {memory(kind)}]"
+    to.module.texts.insert(0, f"{name} = internal addrspace(3) global {array} undef, align 16")
+    return Array(x.dtype, to.new(f"addrspacecast ptr addrspace(3) {name} to ptr"))
+
+
 def _quad(dtype: np.dtype) -> tuple[str, int]:
     """Return the type of four neighbouring elements, and how they are aligned."""
     if dtype.kind == "c":
@@ -263,7 +276,7 @@ def _magnitude(to: Writer, args: list[Any]) -> Value:
 WORDS: dict[Any, Rule] = {
     grid.block: _block, grid.blocks: _blocks, grid.lane: _lane, grid.lanes: _lanes,
     grid.thread: _flat(_block, _lane), grid.threads: _flat(_blocks, None),
-    grid.sync: _sync, grid.part: _part, grid.array: _array, grid.four: _four,
+    grid.sync: _sync, grid.part: _part, grid.array: _array, grid.room: _room, grid.four: _four,
     grid.load4: _load4, grid.store4: _store4, grid.atomic_add: _atomic_add,
     grid.swap: _swap, grid.same: _same,
     block.from_warp: _from_warp, block.show: _show, block.shown: _shown,

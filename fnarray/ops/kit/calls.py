@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ...core import hooks
-from ...core.array import Array, ArrayImpl, asarray, aval_of
+from ...core.array import Array, ArrayImpl, aval_of
 from ...core.avals import ShapedArray
 from ...core.dtypes import int32, is_complex, python_scalar_dtypes
-from ...core.trace import bind
+from ...core.trace import as_array, bind
 from .registry import registry
 
 Number = int | float | complex
@@ -213,7 +213,7 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Array:
         return ArrayImpl(np.asarray(data), ShapedArray((), dtype, weak_type))
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
-        return x if isinstance(x, Array) else asarray(x)
+        return as_array(x)
     return bind(prim, x, new_dtype=dtype, weak_type=weak_type)
 
 

@@ -7,15 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.array import Array, asarray
+from ...core.array import Array
+from ...core.trace import as_array as as_array
 from ...errors import ShapeError
 
 Shape = tuple[int, ...]
-
-
-def as_array(x: Any) -> Array:
-    """Return arrays and tracers as they are, anything else as an array."""
-    return x if isinstance(x, Array) else asarray(x)
 
 
 def canonical_ints(name: str, what: str, values: Any) -> Shape:

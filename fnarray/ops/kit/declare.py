@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.array import Array
 from ...core.avals import ShapedArray
-from ...core.forms import Library, Map, Reduce, Reindex
+from ...core.forms import HOST, Library, Map, Reduce, Reindex, on_host
 from ...core.primitive import Primitive, Rule
 from ...core.trace import bind
 from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
@@ -282,12 +282,18 @@ def kernel_call(
     print_params: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Primitive:
     """Declare a primitive that runs as one whole-array step (see `core.forms.Library`)."""
+    hosted = on_host(name)
+
+    def form(*args: Any, **params: Any) -> Library:
+        found = call(*args, **params)
+        return hosted if found is HOST else found
+
     return register(
         Primitive(
             name,
             aval=aval,
             eval=eval,
-            form=call,
+            form=form,
             multiple_results=multiple_results,
             jvp=jvp,
             transpose=transpose,

@@ -1,0 +1,287 @@
+"""Library steps on the device: factorisations, transforms and sorts by CuPy.
+
+CuPy is found where it is installed, and imported when a program that wants it is bound. It works
+on our arrays where they lie, on our stream, and takes memory from our pool.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from ...core.forms import Contract
+from ..emit.source import KernelSource
+from ..ir import Node
+from .device import DeviceArray, Gpu, left
+from .loops import ONE
+from .values import NARROW
+
+#: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
+LARGE: Final = 1 << 16
+
+Run = Callable[..., Sequence[Any]]
+#: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
+Call = Callable[..., Any]
+
+
+@functools.cache
+def installed() -> bool:
+    """Whether CuPy is there to be imported."""
+    return importlib.util.find_spec("cupy") is not None
+
+
+def module(name: str) -> Any:
+    """Return a module of CuPy's."""
+    return importlib.import_module(name)
+
+
+def covers(node: Node) -> bool:
+    """Whether CuPy computes a step."""
+    if not installed() or any(a.aval.dtype.name == "bfloat16" for a in (*node.ins, *node.outs)):
+        return False
+    if not all(a.aval.size for a in (*node.ins, *node.outs)):
+        return False
+    if isinstance(node.form, Contract):
+        return False  # a tile at a time, by a kernel of our own
+    known = _CALLS.get((node.form.op.module, node.form.op.function))
+    return known is not None and known[1](node)
+
+
+def is_better(node: Node) -> bool:
+    """Whether CuPy is faster at what kernels of our own compute as well."""
+    return node.form.op.module == "sort" and node.ins[0].aval.size >= LARGE and covers(node)
+
+
+def step_of(node: Node, where: Gpu) -> Run:
+    """Return what computes a step, on arrays of a device."""
+    library = module("cupy")
+    call = _call_of(node)
+    avals = [v.aval for v in node.outs]
+
+    def step(*arrays: Any) -> tuple[DeviceArray, ...]:
+        given = [x if isinstance(x, DeviceArray) else where.put(x) for x in arrays]
+        where.enter()
+        with (
+            library.cuda.Device(where.number),
+            library.cuda.ExternalStream(where.stream, where.number),
+            library.cuda.using_allocator(functools.partial(_room, library, where)),
+        ):
+            outs = call(library, node, where, *(_view(library, where, x) for x in given))
+            outs = outs if isinstance(outs, tuple) else (outs,)
+            results = tuple(
+                _ours(library, where, x, aval) for x, aval in zip(outs, avals, strict=True)
+            )
+        left()
+        return results
+
+    return step
+
+
+def _call_of(node: Node) -> Call:
+    return _CALLS[node.form.op.module, node.form.op.function][0]
+
+
+# ---- arrays ------------------------------------------------------------------------------------
+
+
+def _room(library: Any, where: Gpu, size: int) -> Any:
+    """Allocate for CuPy: what it makes is ours, and counted."""
+    room = where.empty(size, np.dtype(np.uint8))
+    memory = library.cuda.UnownedMemory(room.pointer, size, room, where.number)
+    return library.cuda.MemoryPointer(memory, 0)
+
+
+def _view(library: Any, where: Gpu, x: DeviceArray) -> Any:
+    memory = library.cuda.UnownedMemory(x.pointer, x.nbytes, x, where.number)
+    return library.ndarray(x.shape, x.dtype, library.cuda.MemoryPointer(memory, 0))
+
+
+def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
+    x = library.ascontiguousarray(library.asarray(x, dtype=aval.dtype))
+    if x.data.ptr % 16:  # kernels load four elements at once
+        x = x.copy()
+    return DeviceArray(where, aval.shape, aval.dtype, x, x.data.ptr)
+
+
+# ---- matrices ----------------------------------------------------------------------------------
+
+
+def _each(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tuple[Any, ...]:
+    """Compute matrix by matrix; NaN where there is no result, as on the processor."""
+    avals = [v.aval for v in node.outs]
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in stacks]
+    count = len(flat[0])
+    outs = [cp.empty((count, *a.shape[stacks[0].ndim - 2 :]), a.dtype) for a in avals]
+    for k in range(count):
+        try:
+            values = compute(*(x[k] for x in flat))
+        except np.linalg.LinAlgError:
+            values = [np.nan if a.dtype.kind in "fc" else 0 for a in avals]
+        for out, value in zip(outs, values, strict=True):
+            out[k] = value
+    return tuple(x.reshape(a.shape) for x, a in zip(outs, avals, strict=True))
+
+
+def _raising() -> Any:
+    """Let failures of a factorisation be errors: CuPy leaves them unseen otherwise."""
+    return module("cupyx").errstate(linalg="raise")
+
+
+def _cholesky(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
+    with _raising():
+        return cp.tril(_each(cp, node, lambda a: (cp.linalg.cholesky(a),), x)[0])
+
+
+def _dense(cp: Any) -> Any:
+    return module("cupyx.scipy.linalg")
+
+
+def _lu(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
+    _, pivots, order = node.outs
+    dense = _dense(cp)
+    factors = cp.empty(x.shape, x.dtype)
+    exchanged = cp.empty(pivots.aval.shape, np.int32)
+    for k in np.ndindex(x.shape[:-2]):
+        factors[k], exchanged[k] = dense.lu_factor(x[k], check_finite=False)
+    return factors, exchanged, _permutation(cp, where, exchanged, order.aval.shape)
+
+
+def _permutation(cp: Any, where: Gpu, pivots: Any, shape: tuple[int, ...]) -> Any:
+    """Order of rows that exchanges make: one after the other, by a kernel of our own."""
+    order = cp.empty(shape, np.int32)
+    batch = prod(shape[:-1])
+    run = where.kernel(_PERMUTATION)
+    given = (
+        DeviceArray(where, x.shape, np.dtype(np.int32), x, x.data.ptr) for x in (pivots, order)
+    )
+    run(ONE.blocks, ONE.lanes, *given, batch, pivots.shape[-1], shape[-1])
+    return order
+
+
+_PERMUTATION: Final = KernelSource(
+    "def kernel(pivots, order, batch, size, rows):\n"
+    "    fk.linalg.permutation(pivots, order, batch, size, rows)\n",
+    ("i32[1]", "i32[1]", "i64", "i64", "i64"),
+)
+
+
+def _triangular(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
+    _, _, _, left, lower, transposed, conjugated, unit = node.form.statics
+    dense = _dense(cp)
+    if conjugated and not transposed:
+        a, conjugated = a.conj(), False
+    trans = 2 if transposed and conjugated else int(transposed)
+
+    def one(a: Any, b: Any) -> tuple[Any]:
+        flags = {"unit_diagonal": unit, "check_finite": False}
+        if left:
+            return (dense.solve_triangular(a, b, trans, lower, **flags),)
+        # X op(A) = B is op(A)^T X^T = B^T.
+        matrix, turned = (a.conj(), 0) if trans == 2 else (a, 1 - trans)
+        return (dense.solve_triangular(matrix, b.T, turned, lower, **flags).T,)
+
+    return _each(cp, node, one, a, b)
+
+
+def _solve(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
+    return cp.linalg.solve(a, b)
+
+
+def _determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    return cp.linalg.det(a)
+
+
+def _log_determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    return tuple(cp.linalg.slogdet(a))
+
+
+def _qr(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    full = node.eqn.params["full_matrices"]
+    return tuple(cp.linalg.qr(a, "complete" if full else "reduced"))
+
+
+def _finite(cp: Any, a: Any, outs: Sequence[Any]) -> tuple[Any, ...]:
+    """NaN where an operand is not finite: the library's iterations need not end on it."""
+    bad = ~cp.isfinite(a).all((-2, -1))
+    return tuple(
+        cp.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x) for x in outs
+    )
+
+
+def _eigh(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    params = node.eqn.params
+    low, high = params["subset_by_index"] or (0, a.shape[-1])
+    safe = cp.where(cp.isfinite(a), a, 0)
+    w, v = cp.linalg.eigh(safe, "L" if params["lower"] else "U")
+    return _finite(cp, a, (v[..., low:high], w[..., low:high]))
+
+
+def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    params = node.eqn.params
+    low, high = params["subset_by_index"] or (0, min(a.shape[-2:]))
+    safe = cp.where(cp.isfinite(a), a, 0)
+    if not params["compute_uv"]:
+        s = cp.linalg.svd(safe, compute_uv=False)
+        return _finite(cp, a, (s[..., low:high],))
+    u, s, vh = cp.linalg.svd(safe, full_matrices=params["full_matrices"])
+    if params["subset_by_index"]:
+        u, vh = u[..., low:high], vh[..., low:high, :]
+    return _finite(cp, a, (s[..., low:high], u, vh))
+
+
+# ---- transforms and sorts ----------------------------------------------------------------------
+
+
+def _fft(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
+    kind, lengths = node.eqn.params["fft_type"].name, node.eqn.params["fft_lengths"]
+    axes = tuple(range(-len(lengths), 0))
+    names = {"FFT": "fftn", "IFFT": "ifftn", "RFFT": "rfftn", "IRFFT": "irfftn"}
+    sizes = lengths if kind == "IRFFT" else None
+    return getattr(cp.fft, names[kind])(x, sizes, axes)
+
+
+def _sort(cp: Any, node: Node, where: Gpu, *operands: Any) -> Any:
+    axis = node.eqn.params["dimension"]
+    if len(operands) == 1:
+        return cp.sort(operands[0], axis)
+    order = cp.argsort(operands[0], axis, kind="stable")
+    return tuple(cp.take_along_axis(x, order, axis) for x in operands)
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def _is_plain_qr(node: Node) -> bool:
+    return not node.eqn.params["pivoting"]
+
+
+def _has_lengths(node: Node) -> bool:
+    return bool(node.eqn.params["fft_lengths"])
+
+
+def _by_one_key(node: Node) -> bool:
+    key = node.ins[0].aval.dtype
+    return node.eqn.params["num_keys"] == 1 and key.kind in "iuf" and key.name not in NARROW
+
+
+_CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
+    ("linalg", "cholesky"): (_cholesky, _always),
+    ("linalg", "lu"): (_lu, _always),
+    ("linalg", "triangular_solve"): (_triangular, _always),
+    ("linalg", "linear_solve"): (_solve, _always),
+    ("linalg", "determinant"): (_determinant, _always),
+    ("linalg", "log_determinant"): (_log_determinant, _always),
+    ("host", "qr"): (_qr, _is_plain_qr),
+    ("host", "eigh"): (_eigh, _always),
+    ("host", "svd"): (_svd, _always),
+    ("host", "fft"): (_fft, _has_lengths),
+    ("sort", "sort_1"): (_sort, _by_one_key),
+    ("sort", "sort_2"): (_sort, _by_one_key),
+}

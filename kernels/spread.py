@@ -1,0 +1,230 @@
+"""Convolution, windows and stacks of small matrices by all threads of a grid.
+
+A thread for each element of a convolution, each window, each matrix; arrays are flattened in C
+order, and arguments are those of the functions of the same names in `conv`, `window`, `linalg`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fnarray_kernels.conv import _element
+from fnarray_kernels.grid import atomic_add, part, thread, threads
+from fnarray_kernels.linalg import _factor, _substitute, cholesky, lu, triangular_solve
+from fnarray_kernels.passes import HELD
+from fnarray_kernels.registry import compiled
+from fnarray_kernels.scalar import u
+
+
+def _direct(load: Any, store: Any) -> Any:
+    @compiled
+    def direct(
+        zero, lhs, rhs, out, batch, out_features, features, feature_groups, batch_groups, *sizes
+    ):
+        """Convolve: a thread for each element of the result."""
+        xn, xc, x0, x1, x2, wo, wc, w0, w1, w2, yn, yc, y0, y1, y2 = sizes[:15]
+        n0, n1, n2, k0, k1, k2, p0, p1, p2, s0, s1, s2 = sizes[15:27]
+        l0, l1, l2, b0, b1, b2, d0, d1, d2 = sizes[27:]
+        share = out_features // (feature_groups * batch_groups)
+        places = p0 * p1 * p2
+        e = thread()
+        while e < batch * out_features * places:
+            # Neighbouring threads write neighbours, whichever of the two lies closer.
+            if yc == 1:
+                f, rest = e % out_features, e // out_features
+                at, image = rest % places, rest // places
+            else:
+                at, rest = e % places, e // places
+                f, image = rest % out_features, rest // out_features
+            o0, o1, o2 = at // (p1 * p2), at // p2 % p1, at % p2
+            group = f // share
+            if batch_groups > 1:
+                x_base = (group * batch + image) * xn
+            else:
+                x_base = image * xn + group * features * xc
+            total = zero
+            for i in range(k0):
+                at0 = _element(o0, i, n0, s0, l0, b0, d0)
+                for j in range(k1):
+                    at1 = _element(o1, j, n1, s1, l1, b1, d1)
+                    for k in range(k2):
+                        at2 = _element(o2, k, n2, s2, l2, b2, d2)
+                        if at0 >= 0 and at1 >= 0 and at2 >= 0:
+                            x = x_base + at0 * x0 + at1 * x1 + at2 * x2
+                            w = f * wo + i * w0 + j * w1 + k * w2
+                            for c in range(features):
+                                weight = load(rhs[u(w + c * wc)])
+                                total += weight * load(lhs[u(x + c * xc)])
+            out[u(image * yn + f * yc + o0 * y0 + o1 * y1 + o2 * y2)] = store(total)
+            e += threads()
+
+    return direct
+
+
+direct, direct_float16, direct_bfloat16 = (_direct(*held) for held in HELD.values())
+
+
+@compiled
+def fill(out, value, n):
+    """Write a value everywhere."""
+    i = thread()
+    while i < n:
+        out[u(i)] = value
+        i += threads()
+
+
+# --- windows: by divisions, as a thread has no memory for the counters of `window` ---------------
+
+
+@compiled
+def _in_window(place, r, ndim, sizes):
+    """Return the flat index of window element ``r`` at ``place``; -1 in padding and holes."""
+    flat, scale = 0, 1
+    for axis in range(ndim - 1, -1, -1):
+        n, places, low = sizes[axis], sizes[ndim + axis], sizes[2 * ndim + axis]
+        window, stride = sizes[3 * ndim + axis], sizes[4 * ndim + axis]
+        base, spread = sizes[5 * ndim + axis], sizes[6 * ndim + axis]
+        at = (place % places) * stride + (r % window) * spread - low
+        place, r = place // places, r // window
+        if at < 0 or at % base or at // base >= n:
+            return -1
+        flat += scale * (at // base)
+        scale *= n
+    return flat
+
+
+@compiled
+def _select(x, largest, place, ndim, sizes):
+    count = 1
+    for axis in range(ndim):
+        count *= sizes[3 * ndim + axis]
+    chosen = -1
+    for r in range(count):
+        i = _in_window(place, r, ndim, sizes)
+        if i < 0:
+            continue
+        if chosen < 0:
+            chosen = i
+            continue
+        best, new = x[u(chosen)], x[u(i)]
+        # Written so that NaN, on either side, is replaced by what comes later.
+        if not (best >= new if largest else best <= new):
+            chosen = i
+    return chosen
+
+
+@compiled
+def select_and_scatter_add(source, x, out, count, largest, ndim, *sizes):
+    """Add each element of ``source`` where its window's largest (or smallest) element is."""
+    place = thread()
+    while place < count:
+        i = _select(x, largest, place, ndim, sizes)
+        if i >= 0:
+            atomic_add(out, i, source[u(place)])
+        place += threads()
+
+
+@compiled
+def select_and_gather_add(tangents, x, out, count, largest, ndim, *sizes):
+    """Fetch from ``tangents`` where each window's largest (or smallest) element is."""
+    place = thread()
+    while place < count:
+        i = _select(x, largest, place, ndim, sizes)
+        out[u(place)] = tangents[u(i)] if i >= 0 else 0
+        place += threads()
+
+
+# --- matrices -----------------------------------------------------------------------------------
+
+
+@compiled
+def factor_cholesky(a, out, batch, n):
+    """Lower factors of stacks of positive definite matrices."""
+    size = n * n
+    s = thread()
+    while s < batch:
+        cholesky(part(a, s * size, size), part(out, s * size, size), 1, n)
+        s += threads()
+
+
+@compiled
+def solve_triangular(a, b, out, batch, n, k, left, lower, transposed, conjugated, unit):
+    """Solve with triangular matrices."""
+    size, wide = n * n, n * k
+    s = thread()
+    while s < batch:
+        triangular_solve(
+            part(a, s * size, size), part(b, s * wide, wide), part(out, s * wide, wide),
+            1, n, k, left, lower, transposed, conjugated, unit,
+        )  # fmt: skip
+        s += threads()
+
+
+@compiled
+def factor_lu(a, out, pivots, order, batch, m, n):
+    """Factor ``P A = L U``."""
+    least = min(m, n)
+    s = thread()
+    while s < batch:
+        lu(
+            part(a, s * m * n, m * n), part(out, s * m * n, m * n),
+            part(pivots, s * least, least), part(order, s * m, m), 1, m, n,
+        )  # fmt: skip
+        s += threads()
+
+
+@compiled
+def _factored(a, work, pivots, s, n):
+    """Factor one matrix in memory of its own; return how many rows were exchanged."""
+    for e in range(n * n):
+        work[u(s * n * n + e)] = a[u(s * n * n + e)]
+    return _factor(work, s * n * n, pivots, s * n, n, n)
+
+
+@compiled
+def solve(a, b, out, work, pivots, batch, n, k):
+    """Solve ``A X = B`` by LU factorisation."""
+    s = thread()
+    while s < batch:
+        _factored(a, work, pivots, s, n)
+        to = s * n * k
+        for e in range(n * k):
+            out[u(to + e)] = b[u(to + e)]
+        for i in range(n):
+            row, other = to + i * k, to + pivots[u(s * n + i)] * k
+            for c in range(k):
+                out[u(row + c)], out[u(other + c)] = out[u(other + c)], out[u(row + c)]
+        _substitute(work, s * n * n, n, 1, out, to, k, 1, n, k, True, False, True)
+        _substitute(work, s * n * n, n, 1, out, to, k, 1, n, k, False, False, False)
+        s += threads()
+
+
+@compiled
+def determinants(a, out, work, pivots, batch, n):
+    """Determinants, by LU factorisation."""
+    s = thread()
+    while s < batch:
+        total = out.dtype.type(1 - 2 * (_factored(a, work, pivots, s, n) % 2))
+        for i in range(n):
+            total *= work[u(s * n * n + i * n + i)]
+        out[u(s)] = total
+        s += threads()
+
+
+@compiled
+def log_determinants(a, sign, log, work, pivots, batch, n):
+    """Phases (signs, of real matrices) and logarithms of the sizes of determinants."""
+    s = thread()
+    while s < batch:
+        phase = sign.dtype.type(1 - 2 * (_factored(a, work, pivots, s, n) % 2))
+        total = log.dtype.type(0)
+        for i in range(n):
+            pivot = work[u(s * n * n + i * n + i)]
+            size = abs(pivot)
+            phase *= pivot / size if size != 0 else pivot
+            total += np.log(size)
+        sign[u(s)] = phase
+        log[u(s)] = total
+        s += threads()

@@ -1,0 +1,21 @@
+"""What all tests of this folder have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fnarray.compile.cuda import vendor
+
+from .machine import loaded
+
+
+@pytest.fixture(autouse=True)
+def without_cupy(monkeypatch):
+    """Programs have the same text whether CuPy is installed or not; tests of it say so."""
+    monkeypatch.setattr(vendor, "installed", lambda: False)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The stub, under the driver's name: a process finds the first of that name, once loaded."""
+    return loaded(tmp_path_factory.mktemp("stub"))

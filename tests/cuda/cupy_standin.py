@@ -1,0 +1,126 @@
+"""The calls of CuPy that library steps make, by NumPy and SciPy on the stub's memory."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+#: What was asked: devices, streams, and bytes of the allocator in use.
+asked: dict[str, list[Any]] = {"devices": [], "streams": [], "bytes": []}
+_allocators: list[Any] = []
+
+
+class UnownedMemory:
+    """Memory of somebody else's."""
+
+    def __init__(self, pointer: int, size: int, owner: Any, device: int):
+        self.pointer, self.size, self.owner, self.device = pointer, size, owner, device
+
+
+class MemoryPointer:
+    """A place in memory."""
+
+    def __init__(self, memory: UnownedMemory, offset: int):
+        self.mem, self.ptr = memory, memory.pointer + offset
+
+
+class ndarray(np.ndarray):  # noqa: N801 - CuPy's name
+    """An array whose memory is told by a pointer."""
+
+    def __new__(cls, shape: Any, dtype: Any, pointer: MemoryPointer) -> ndarray:
+        """Return an array at a pointer."""
+        size = max(pointer.mem.size, 1)
+        room = (ctypes.c_char * size).from_address(pointer.ptr)
+        out = np.ndarray.__new__(cls, shape, dtype, room)
+        out.kept = pointer
+        return out
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.kept = other
+
+    @property
+    def data(self) -> Any:
+        """Where the elements are."""
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+
+def _ours(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(map(_ours, x))
+    return np.asarray(x).view(ndarray) if isinstance(x, np.ndarray | np.generic) else x
+
+
+def _as_numpy(function: Any) -> Any:
+    return lambda *args, **options: _ours(function(*args, **options))
+
+
+def empty(shape: Any, dtype: Any) -> ndarray:
+    """Return an array in memory of the allocator in use."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return ndarray(shape, dtype, _allocators[-1](size))
+
+
+@contextmanager
+def _using(allocator: Any) -> Any:
+    def counted(size: int) -> MemoryPointer:
+        asked["bytes"].append(size)
+        return allocator(size)
+
+    _allocators.append(counted)
+    yield
+    _allocators.pop()
+
+
+def _noted(name: str) -> Any:
+    def note(*args: Any) -> Any:
+        asked[name].append(args)
+        return nullcontext()
+
+    return note
+
+
+def _lu_factor(a: Any, check_finite: bool) -> Any:
+    factors, pivots = scipy.linalg.lu_factor(np.asarray(a), check_finite=check_finite)
+    return _ours(factors), _ours(pivots.astype(np.int32))
+
+
+def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, **options: Any) -> Any:
+    found = scipy.linalg.solve_triangular(
+        np.asarray(a), np.asarray(b), trans=trans, lower=lower, **options
+    )
+    return _ours(found)
+
+
+cuda = SimpleNamespace(
+    Device=_noted("devices"),
+    ExternalStream=_noted("streams"),
+    using_allocator=_using,
+    UnownedMemory=UnownedMemory,
+    MemoryPointer=MemoryPointer,
+)
+linalg = SimpleNamespace(
+    **{
+        name: _as_numpy(getattr(np.linalg, name))
+        for name in ("cholesky", "solve", "det", "slogdet", "qr", "eigh", "svd")
+    }
+)
+fft = SimpleNamespace(
+    **{name: _as_numpy(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")}
+)
+matmul, sort, argsort, where = map(_as_numpy, (np.matmul, np.sort, np.argsort, np.where))
+isfinite, tril = map(_as_numpy, (np.isfinite, np.tril))
+take_along_axis = _as_numpy(np.take_along_axis)
+asarray, ascontiguousarray = map(_as_numpy, (np.asarray, np.ascontiguousarray))
+
+#: Modules by the names that they are imported under.
+MODULES: dict[str, Any] = {
+    "cupy": sys.modules[__name__],
+    "cupyx": SimpleNamespace(errstate=lambda **options: nullcontext()),
+    "cupyx.scipy.linalg": SimpleNamespace(lu_factor=_lu_factor, solve_triangular=_solve_triangular),
+}

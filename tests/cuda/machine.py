@@ -1,0 +1,83 @@
+"""The stub as a machine: the processor runs its kernels, from the LLVM text that a GPU gets."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import struct
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+import fnarray
+from fnarray.compile.cuda import build, device, libcuda
+from fnarray.compile.emit.source import KernelSource
+from fnarray.config import config
+from fnarray.runtime import device as devices
+
+from .host import _built
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="the stub is compiled by gcc")
+
+
+def loaded(folder: Path) -> Any:
+    """Return the stub, loaded under the driver's name: who asks for that now gets it."""
+    path = folder / "libcuda.so.1"
+    source = Path(__file__).with_name("stub.c")
+    flags = ["-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run(["gcc", *flags, "-o", path, source], check=True)
+    found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
+    found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
+    return found
+
+
+def forget() -> None:
+    """Forget devices, and programs, which are bound to the device that they ran on first."""
+    fnarray.clear_caches()
+    libcuda.libcuda.cache_clear()
+    device.gpu.cache_clear()
+    devices._gpus.cache_clear()
+
+
+_RUN = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p, ctypes.c_size_t
+)
+
+
+@contextmanager
+def computing(stub: Any) -> Generator[list[str]]:
+    """Let the stub's kernels compute, one lane a block; yields the names of those that ran."""
+    sources: dict[bytes, KernelSource] = {}
+    ran: list[str] = []
+    made = build.build
+
+    def known(source: KernelSource, capability: str) -> Any:
+        binary = made(source, capability)
+        sources[binary.name.encode()] = source
+        return binary
+
+    def run(name: bytes, blocks: int, lanes: int, packed: int, size: int) -> int:
+        source = sources[name]
+        function, here = _built(source, config.cuda_fma)
+        layout = "@" + "".join(device._PACKED.get(c, "P") for c in source.signature)
+        args = struct.unpack_from(layout, ctypes.string_at(packed, size))
+        here[1] = blocks
+        for block in range(blocks):
+            here[0] = block
+            function(*args)
+        ran.append(name.decode())
+        return 0
+
+    callback = _RUN(run)
+    stub.stub_run(callback)
+    try:
+        with mock.patch.object(device, "build", known):
+            yield ran
+    finally:
+        stub.stub_run(_RUN())

@@ -1,0 +1,372 @@
+"""A machine with GPUs that the processor stands in for, driver and all: what users see there."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray import lax
+from fnarray.compile.cuda import device, vendor
+from fnarray.config import scoped
+from fnarray.core import array
+from fnarray.errors import JaxRuntimeError
+from fnarray.runtime import device as devices
+
+from . import cupy_standin
+from .machine import computing, forget, needs_gcc
+from .programs import EVERY_NAME, floats
+
+pytestmark = needs_gcc
+
+
+@pytest.fixture
+def machine(library):
+    """A machine with two GPUs whose kernels compute."""
+    library.stub_set(2, 12040, 1 << 30)
+    forget()
+    with computing(library):
+        yield library
+    gc.collect()
+    library.stub_set(1, 12040, 1 << 30)
+    forget()
+
+
+@pytest.fixture
+def by_default(machine, monkeypatch):
+    """The same, found as a driver is found."""
+    monkeypatch.setattr(devices, "has_driver", lambda: True)
+    monkeypatch.setattr(array.default, "find", devices.find_default)
+    with scoped("platforms", None):
+        yield machine
+
+
+def gpus():
+    return fnarray.devices("gpu")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "softmax_is_a_block_for_each_row",
+        "whole_sum_is_two_kernels",
+        "scatter_add_is_atomic",
+        "large_while",
+        "tiled_product",
+        "sorted",
+        "random",
+        "cumulative_long",
+        "gradient_of_scan",
+    ],
+)
+def test_programs_run_through_the_driver(machine, name) -> None:
+    """Packing, launching, and the kernels' own LLVM text: results are the processor's."""
+    fun, args = EVERY_NAME[name]
+    f = fnarray.jit(lambda *xs: fun(*xs))
+    with scoped("cuda_fma", False):
+        want = fnarray.tree.leaves(f(*args))
+        there = fnarray.device_put(args, gpus()[1])
+        got = fnarray.tree.leaves(f(*there))
+        for g, w in zip(got, want, strict=True):
+            assert g.devices() == {gpus()[1]}
+            np.testing.assert_allclose(np.asarray(g), w, rtol=2e-5, atol=2e-5)
+
+
+# ---- devices -----------------------------------------------------------------------------------
+
+
+def test_a_gpu_is_the_default_device(by_default) -> None:
+    """New arrays, and functions of the host's numbers, are there, as in JAX."""
+    first, second = gpus()
+    assert fnarray.devices() == [first, second]
+    assert fnarray.default_backend() == "gpu"
+    assert jnp.asarray([1.0, 2.0]).device == first
+    assert jnp.zeros(3).device == first
+    assert fnarray.random.normal(fnarray.random.key(0), (3,)).device == first
+    assert fnarray.jit(lambda x: x + 1)(floats(4)).device == first
+    assert jnp.sin(floats(4)).device == first
+    assert fnarray.device_put(floats(4)).device == first
+    here = fnarray.device_put(floats(4), fnarray.devices("cpu")[0])
+    assert here.device.platform == "cpu"
+    assert fnarray.jit(lambda x: x + 1)(here).device.platform == "cpu"
+    assert fnarray.jit(lambda x: x + 1, backend="cpu")(floats(4)).device.platform == "cpu"
+    with fnarray.default_device(second):
+        assert jnp.ones(3).device == second
+        assert fnarray.jit(lambda x: x + 1)(floats(4)).device == second
+    with fnarray.default_device(fnarray.devices("cpu")[0]):
+        assert jnp.ones(3).device.platform == "cpu"
+        assert jnp.asarray(3.0).device.platform == "cpu"
+
+
+def test_platforms_choose(by_default) -> None:
+    """``FNARRAY_PLATFORMS`` says which are used, the first the default."""
+    with scoped("platforms", "cpu"):
+        assert fnarray.devices()[0].platform == "cpu"
+        assert jnp.ones(3).device.platform == "cpu"
+        with pytest.raises(RuntimeError, match=r"platforms allows 'cpu' alone"):
+            fnarray.devices("gpu")
+    with scoped("platforms", "cuda,cpu"):
+        assert fnarray.devices()[0].platform == "gpu"
+        assert fnarray.devices("cpu")[0].platform == "cpu"
+    with scoped("platforms", "tpu"), pytest.raises(RuntimeError, match="Unknown backend 'tpu'"):
+        fnarray.devices()
+
+
+def test_a_driver_that_cannot_be_used_leaves_the_processor(by_default, caplog) -> None:
+    """The reason is in the log, and programs run."""
+    by_default.stub_set(1, 11000, 1 << 30)
+    forget()
+    assert fnarray.devices()[0].platform == "cpu"
+    assert float(jnp.sin(1.0)) == pytest.approx(np.sin(1.0))
+    assert "the GPU is not used" in caplog.text
+
+
+def test_shards_say_where_they_are(machine) -> None:
+    """An array on one device has one shard: itself."""
+    x = fnarray.device_put(floats(4), gpus()[0])
+    (shard,) = x.addressable_shards
+    assert (shard.device, shard.data) == (gpus()[0], x)
+    assert jnp.asarray(floats(4), device=gpus()[1]).device == gpus()[1]
+
+
+def test_a_captured_array_takes_the_function_with_it(machine) -> None:
+    """A function that closes over an array on a GPU runs there."""
+    w = fnarray.device_put(floats(4), gpus()[1])
+    y = fnarray.jit(lambda x: x * w)(floats(4))
+    assert y.device == gpus()[1]
+    np.testing.assert_allclose(np.asarray(y), floats(4) ** 2, rtol=1e-6)
+
+
+# ---- other libraries ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "complex64", "bool"])
+def test_dlpack_both_ways(machine, dtype) -> None:
+    """Memory is shared where nobody writes to it, else copied; the reader's stream waits."""
+    x = fnarray.device_put(jnp.asarray(floats(3, 4) > 0, dtype), gpus()[0])
+    waits, lent = machine.stub_waits(), x.__dlpack__(stream=7)
+    assert machine.stub_waits() == waits + 1
+    del lent
+    shared, own = jnp.from_dlpack(x, copy=False), jnp.from_dlpack(x)
+    assert shared._there.pointer == x._there.pointer != own._there.pointer
+    for y in (shared, own):
+        assert (y.shape, y.dtype, y.device) == (x.shape, x.dtype, gpus()[0])
+        assert (np.asarray(y) == np.asarray(x)).all()
+    held = machine.stub_held()
+    del x, shared, y
+    gc.collect()
+    assert machine.stub_held() < held
+
+
+class Foreign:
+    """Another library's array."""
+
+    def __init__(self, x, **changes):
+        self.keeps = x
+        self.__cuda_array_interface__ = {**x.__cuda_array_interface__, **changes}
+
+
+def test_the_interface_of_numba(machine) -> None:
+    """Its memory is read after its stream; what does not lie in order is refused."""
+    x = fnarray.device_put(floats(3, 4), gpus()[0])
+    waits = machine.stub_waits()
+    y = jnp.asarray(Foreign(x, stream=5))
+    assert machine.stub_waits() == waits + 1
+    np.testing.assert_array_equal(y, floats(3, 4))
+    with pytest.raises(TypeError, match="does not lie in C order"):
+        jnp.asarray(Foreign(x, strides=(4, 12)))
+    assert not hasattr(x.astype(jnp.bfloat16)._there, "__cuda_array_interface__")
+
+
+# ---- graphs ------------------------------------------------------------------------------------
+
+
+def steps(a, b):
+    return lax.fori_loop(0, 6, lambda i, c: jnp.roll(c, 1) * 0.5 + b, a)
+
+
+def test_many_small_kernels_become_one_graph(machine) -> None:
+    """From the third call on: one launch, addresses patched where arguments changed."""
+    f = fnarray.jit(steps)
+    a, b = floats(70, 70), floats(70, 70, seed=3)
+    for turn in range(5):
+        x, y = (a, b) if turn % 2 else (b, a)
+        graphs = machine.stub_replays()
+        out = f(*(fnarray.device_put(z, gpus()[0]) for z in (x, y)))
+        assert machine.stub_replays() - graphs == (turn >= 2)
+        np.testing.assert_allclose(np.asarray(out), f(x, y), rtol=1e-6)
+    assert machine.stub_graphs() == 1
+    assert 0 < machine.stub_patched() < machine.stub_launches()
+
+
+def test_one_array_twice_is_two_arguments(machine) -> None:
+    """A graph recorded of ``f(x, x)`` serves ``f(x, y)``."""
+    f = fnarray.jit(steps)
+    x, y = (fnarray.device_put(floats(70, 70, seed=k), gpus()[0]) for k in (0, 3))
+    for _ in range(3):
+        f(x, x)
+    out = f(x, y)
+    np.testing.assert_allclose(
+        np.asarray(out), f(floats(70, 70), floats(70, 70, seed=3)), rtol=1e-6
+    )
+
+
+def test_what_asks_the_host_is_no_graph(machine) -> None:
+    """A loop's test is the host's to read: kernels are launched, its body's as a graph."""
+    fun, (x,) = EVERY_NAME["large_while"]
+    f = fnarray.jit(lambda x: fun(x))
+    want, there = f(x), fnarray.device_put(x, gpus()[0])
+    before = machine.stub_replays()
+    for _ in range(4):
+        np.testing.assert_allclose(np.asarray(f(there)), want, rtol=1e-5)
+    assert machine.stub_replays() == before
+
+
+def test_a_graph_gives_its_memory_back(machine) -> None:
+    """With the program that it belongs to."""
+    f = fnarray.jit(steps)
+    x = fnarray.device_put(floats(70, 70), gpus()[0])
+    for _ in range(4):
+        f(x, x)
+    assert machine.stub_graphs() == 1
+    del f, x
+    fnarray.clear_caches()
+    gc.collect()
+    assert machine.stub_graphs() == 0
+    assert machine.stub_blocks() == 0
+
+
+# ---- library steps -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cupy(machine, monkeypatch):
+    """The same machine with CuPy."""
+    monkeypatch.setattr(vendor, "installed", lambda: True)
+    monkeypatch.setattr(vendor, "module", cupy_standin.MODULES.__getitem__)
+    fnarray.clear_caches()
+    for noted in cupy_standin.asked.values():
+        noted.clear()
+    yield cupy_standin
+    fnarray.clear_caches()
+
+
+def positive(n):
+    x = floats(n, n)
+    return x @ x.T + n * np.eye(n, dtype=np.float32)
+
+
+LIBRARY = {
+    "cholesky": (jnp.linalg.cholesky, (positive(30),)),
+    "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
+    "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
+    "lu": (lambda a: fnarray.lax.linalg.lu(a), (floats(2, 30, 30),)),
+    "triangular": (
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
+        (np.triu(positive(30)), floats(4, 30)),
+    ),
+    "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
+    "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
+    "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
+    "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
+    "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
+    "singular vectors": (
+        lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
+        (floats(9, 5),),
+    ),
+    "fft": (lambda x: jnp.fft.fft2(x), (floats(6, 8),)),
+    "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),
+    "sort": (lambda x: jnp.sort(x, 0), (floats(1 << 12, 16),)),
+    "argsort": (lambda x: jnp.argsort(x, 0), (floats(1 << 12, 16),)),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_steps_are_cupys(cupy, name) -> None:
+    """On our memory and stream, of the program's device; nothing goes by the host."""
+    fun, args = LIBRARY[name]
+    f = fnarray.jit(lambda *xs: fun(*xs))
+    want = fnarray.tree.leaves(f(*args))
+    assert "(library: CuPy)" in f.lower(*args).as_text("cuda")
+    got = fnarray.tree.leaves(f(*fnarray.device_put(args, gpus()[1])))
+    assert cupy.asked["streams"][-1] == (device.gpu(1).stream, 1)
+    for g, w in zip(got, want, strict=True):
+        assert (g.shape, g.dtype) == (w.shape, w.dtype)
+        np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+def test_memory_of_library_steps_is_counted(cupy) -> None:
+    """CuPy allocates from the device's pool, and gives back with its arrays."""
+    there = fnarray.device_put(floats(2, 30, 30), gpus()[0])
+    before = machine_held = device.gpu(0).held
+    out = fnarray.jit(lambda a: fnarray.lax.linalg.lu(a))(there)
+    assert cupy.asked["bytes"]
+    assert device.gpu(0).held > before
+    del out
+    gc.collect()
+    assert device.gpu(0).held == machine_held
+
+
+# ---- what the host does ------------------------------------------------------------------------
+
+
+def test_a_step_of_the_hosts_is_told_once(machine) -> None:
+    """Where, how many bytes, and what to do; the setting accepts it, or refuses."""
+    x = fnarray.device_put(floats(6, 8), gpus()[0])
+    f = fnarray.jit(lambda x: jnp.fft.fft(x))
+    assert "(host: operands are copied there" in f.lower(floats(6, 8)).as_text("cuda")
+    with pytest.warns(UserWarning, match=r"fft at .*test_machine.*768 bytes are copied.*CuPy"):
+        y = f(x)
+    np.testing.assert_allclose(np.asarray(y), np.fft.fft(floats(6, 8)), rtol=1e-5, atol=1e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(x)
+        with fnarray.transfer_guard("allow"):
+            fnarray.jit(lambda x: jnp.fft.fft(x * 2))(x)
+    with fnarray.transfer_guard("disallow"), pytest.raises(JaxRuntimeError, match="refuses that"):
+        fnarray.jit(lambda x: jnp.fft.fft(x * 3))(x)
+
+
+def test_callbacks_are_the_users_own(machine) -> None:
+    """What the user asks of the host is no surprise."""
+    x = fnarray.device_put(floats(6), gpus()[0])
+    shape = fnarray.ShapeDtypeStruct((6,), np.float32)
+    f = fnarray.jit(lambda x: fnarray.pure_callback(np.sin, shape, x) + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(np.asarray(f(x)), np.sin(floats(6)) + 1, rtol=1e-6)
+
+
+# ---- several devices ---------------------------------------------------------------------------
+
+
+def test_shards_run_on_devices_of_their_own(machine) -> None:
+    """Under `jit`, and called as it is; more shards than devices take turns; sums are told."""
+    x = floats(4, 6)
+    there = fnarray.device_put(x, gpus()[0])
+    mapped = fnarray.pmap(lambda x: jnp.sin(x) * 2, devices=[*gpus(), *gpus()])
+    for f in (mapped, mapped, fnarray.jit(mapped)):
+        y = f(there)
+        assert y.devices() == {gpus()[0]}
+        np.testing.assert_allclose(np.asarray(y), np.sin(x) * 2, rtol=1e-6)
+    total = fnarray.pmap(
+        lambda x: x / fnarray.lax.psum(x, "i"), axis_name="i", devices=[*gpus(), *gpus()]
+    )
+    with pytest.warns(UserWarning, match=r"psum at .*has no kernel on a GPU"):
+        y = total(there)
+    np.testing.assert_allclose(np.asarray(y), x / x.sum(0), rtol=1e-5)
+
+
+def test_shard_map_runs_on_devices(machine) -> None:
+    """Blocks go to the devices, and results come together on the first."""
+    mesh = fnarray.sharding.Mesh(np.asarray(gpus()), ("d",))
+    spec = fnarray.sharding.PartitionSpec("d")
+    f = fnarray.shard_map(lambda x: jnp.cumsum(x, 0), mesh=mesh, in_specs=spec, out_specs=spec)
+    x = floats(6, 3)
+    y = f(fnarray.device_put(x, gpus()[0]))
+    want = np.concatenate([np.cumsum(x[:3], 0), np.cumsum(x[3:], 0)])
+    np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)
