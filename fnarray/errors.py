@@ -30,7 +30,8 @@ Names and built-in bases are those of ``jax.errors`` where JAX has the exception
     ├── MissingRuleError (NotImplementedError)
     ├── ProgramSizeError (MemoryError)
     ├── ShardingTypeError
-    └── UnsupportedOnTarget (NotImplementedError)
+    ├── UnsupportedOnTarget (NotImplementedError)
+    └── WorkerLost (RuntimeError)
 
     CacheWarning (UserWarning)
     EffectWarning (UserWarning)
@@ -68,6 +69,7 @@ __all__ = [
     "TypePromotionError",
     "UnexpectedTracerError",
     "UnsupportedOnTarget",
+    "WorkerLost",
     "WriteEffectError",
 ]
 
@@ -189,6 +191,10 @@ class MissingRuleError(FnarrayError, NotImplementedError):
 
 class UnsupportedOnTarget(FnarrayError, NotImplementedError):
     """An operation has no form on the target asked for, such as CUDA."""
+
+
+class WorkerLost(FnarrayError, RuntimeError):
+    """A worker of a cluster is gone, none came in its place, and what it held cannot be had."""
 
 
 class CacheWarning(UserWarning):

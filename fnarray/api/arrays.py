@@ -87,18 +87,19 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Device]) -> Any:
     return tree.map(lambda *leaves: _on_rows(leaves, devices), *shards)
 
 
-def _on_rows(leaves: Sequence[Any], devices: Sequence[Device]) -> ArrayImpl:
+def _on_rows(leaves: Sequence[Any], devices: Sequence[Device]) -> Array:
     rows = [asarray(leaf) for leaf in leaves]
     if len({row.aval.update(weak_type=False) for row in rows}) != 1:
         got = ", ".join(row.aval.str_short() for row in rows)
         raise ValueError(f"device_put_sharded: shards must have one shape and dtype, got {got}.")
     data = np.stack([row._data for row in rows])
     from ..runtime.mesh import Mesh
-    from ..runtime.placed import put
     from ..runtime.spec import NamedSharding, PartitionSpec
+    from .resharding import moved
 
     sharding = NamedSharding(Mesh(list(devices), ("_device_put",)), PartitionSpec("_device_put"))
-    return put(ArrayImpl(data, rows[0].aval.update(shape=data.shape)), sharding)
+    stacked = ArrayImpl(data, rows[0].aval.update(shape=data.shape, place=None))
+    return moved(stacked, sharding, "device_put")
 
 
 def copy_to_host_async(x: Any) -> Any:

@@ -378,7 +378,7 @@ def _exported(
     t = ts[0]
     data: Any
     out_data: Any = [[list(a.shape), a.dtype.name, a.weak_type] for a in t.out_avals]
-    plain = [_without_rules(one.closed) for one in ts]
+    plain = [without_rules(one.closed) for one in ts]
     try:
         programs = [
             {"consts": [encoded_array(c) for c in one.consts], "graph": encoded_graph(graph)}
@@ -421,7 +421,7 @@ def _described(x: Any) -> Any:
     return x if any(map(is_symbolic_dim, getattr(x, "shape", ()))) else abstract(x)
 
 
-def _without_rules(closed: ClosedGraph) -> tuple[ClosedGraph, bool]:
+def without_rules(closed: ClosedGraph) -> tuple[ClosedGraph, bool]:
     """Return a graph without rules of derivatives, which are functions; and if there were any."""
     if not _has_rules(closed.jaxpr):
         return closed, False
@@ -442,7 +442,7 @@ def _without_rules(closed: ClosedGraph) -> tuple[ClosedGraph, bool]:
 
 def _cut(x: Any) -> Any:
     if isinstance(x, ClosedGraph):
-        return _without_rules(x)[0]
+        return without_rules(x)[0]
     return tuple(map(_cut, x)) if type(x) is tuple else x
 
 

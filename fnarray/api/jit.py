@@ -201,6 +201,8 @@ class Jitted(Generic[P, R]):
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
+        if (there := _platform(leaves)) and self._goes_to(there):
+            return self._elsewhere(leaves, signature, (there, token, number, *avals), there)
         place = self._where(leaves)
         if place is None and self._place is not None:
             leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
@@ -217,6 +219,10 @@ class Jitted(Generic[P, R]):
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
+
+    def _goes_to(self, there: devices.Platform) -> bool:
+        """Whether a call runs on workers that arguments lie on: nothing says where else."""
+        return self._place is None or devices.platform_of([self._place]) is there
 
     def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
         """Return the GPU that a call runs on; None for the processor."""
@@ -254,6 +260,20 @@ class Jitted(Generic[P, R]):
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
+    def _elsewhere(self, leaves: Sequence[Any], signature: Signature, key: Any, there: Any) -> Any:
+        """Call where arguments lie on devices of another platform."""
+        run = self._calls.get(key)
+        if run is None:
+            t = self._traced(signature)
+            if t.written_refs is not None:
+                raise NotImplementedError(
+                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
+                    "memory, and is to run elsewhere. Pass their values, and return the new ones."
+                )
+            run = self._calls[key] = there.caller(t.closed, t.consts, t.out_spec)
+            self._programs.guards.update(t.guards)
+        return run(*leaves)
+
     def _program(
         self, signature: Signature, leaves: Sequence[Any]
     ) -> tuple[Callable[..., Any], Guards]:
@@ -263,6 +283,8 @@ class Jitted(Generic[P, R]):
         if recorder is not None and (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
+        if there := _platform(t.consts):
+            return there.caller(t.closed, t.consts, t.out_spec), t.guards
         if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
             from ..runtime import gpu  # asked for by whoever has one
 
@@ -546,6 +568,14 @@ def jit(
     placed = in_shardings is not None or out_shardings is not None
     kind = PlacedJitted if placed else Jitted
     return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
+
+
+def _platform(leaves: Sequence[Any]) -> devices.Platform | None:
+    """Return the platform of workers, on which some arrays lie."""
+    for x in leaves:
+        if isinstance(x, ArrayElsewhere) and (placement := getattr(x, "placement", None)):
+            return placement.platform
+    return None
 
 
 def _place_of(options: dict[str, Any]) -> devices.Device | None:

@@ -35,6 +35,7 @@ from ..runtime.mesh import Mesh
 from ..runtime.placed import PlacedArray
 from ..runtime.spec import NamedSharding, PartitionSpec
 from .batching import axes_of_arguments, axes_of_results, check_axes, checked_arrays, size_of
+from .blocks_of import checked_place, row
 
 if TYPE_CHECKING:
     from ..control.recheck import Recheck
@@ -141,6 +142,45 @@ def run_shards(
     -------
     traced, params, results, places
     """
+    t, places, out_names = _traced_on(what, fun, signature, layout, results)
+    params = {
+        "jaxpr": t.closed,
+        "mesh_axes": layout.axes,
+        "in_names": ((),) * len(t.consts) + layout.in_names,
+        "out_names": out_names,
+        "name": f"{what}({fun_name(fun)})",
+        "checked": layout.checked,
+    }
+    if layout.mesh.platform:
+        params["mesh"] = layout.mesh
+    return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+
+
+def run_elsewhere(
+    what: str,
+    fun: Callable[..., Any],
+    signature: Signature,
+    operands: Sequence[Any],
+    layout: Layout,
+    results: Callable[[Traced], Any],
+    cut: Callable[[Any, Sequence[int]], tuple[PartitionSpec, int | None]],
+) -> Any:
+    """Run a function on devices of another platform; ``cut`` says how of a place and a shape."""
+    t, places, _ = _traced_on(what, fun, signature, layout, results)
+    ins = [cut(p, a.shape) for p, a in zip(layout.places, layout.blocks, strict=True)]
+    outs = [cut(p, a.shape) for p, a in zip(places, t.closed.out_avals, strict=True)]
+    there: Any = layout.mesh.platform
+    return there.spmd(t, operands, layout.mesh, ins, outs, f"{what}({fun_name(fun)})")
+
+
+def _traced_on(
+    what: str,
+    fun: Callable[..., Any],
+    signature: Signature,
+    layout: Layout,
+    results: Callable[[Traced], tuple[tuple[Any, ...], tuple[Names, ...]]],
+) -> tuple[Traced, tuple[Any, ...], tuple[Names, ...]]:
+    """Trace a function on one shard's part; return where its results go, too."""
     name = f"{what}({fun_name(fun)})"
     signature = signature._replace(in_avals=layout.blocks)
     with tracing(AxisTrace(name, layout.axes, layout.checked)):
@@ -151,16 +191,7 @@ def run_shards(
     if known is None or known[0] is not t:
         # One assignment: another thread may be here with a trace of its own.
         known = layout.results = t, *results(t)
-    _, places, out_names = known
-    params = {
-        "jaxpr": t.closed,
-        "mesh_axes": layout.axes,
-        "in_names": ((),) * len(t.consts) + layout.in_names,
-        "out_names": out_names,
-        "name": name,
-        "checked": layout.checked,
-    }
-    return t, params, bind(shard_map_p, *t.consts, *operands, **params), places
+    return known
 
 
 def _recheck(
@@ -259,11 +290,7 @@ def pmap(
             dyn, kwargs, statics = static.split(args, kwargs)
             axes = _dynamic_axes(fun, static, len(args), statics, in_axes)
         leaves, spec = tree.flatten_spec((dyn, kwargs))
-        try:
-            avals = tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
-        except TypeError:
-            checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
-            raise
+        avals = _avals(fun, leaves, dyn, kwargs)
         available = len(_devices()) if devices is None else len(devices)
         in_use = 1 if state.trace is None else devices_in_use()
         signature = Signature(spec, avals, statics)
@@ -277,11 +304,13 @@ def pmap(
         if layout is None:
             layout = _layout(fun, operands, axes, dyn, kwargs, name, axis_size, devices)
             layouts[key] = layout
+        results = functools.partial(_places_of_results, out_axes, name)
+        if state.trace is None and layout.mesh.platform:
+            cut = functools.partial(row, name, fun)
+            return run_elsewhere("pmap", fun, signature, operands, layout, results, cut)
         operands = [
             moveaxis(x, a, 0) if a else x for x, a in zip(operands, layout.places, strict=True)
         ]
-
-        results = functools.partial(_places_of_results, out_axes, name)
         t, params, outs, places = run_shards("pmap", fun, signature, operands, layout, results)
         if state.trace is None and not any(layout.places) and not any(places):
             layout.program = _program(t, layout, params, places)
@@ -294,6 +323,14 @@ def pmap(
 
 
 _devices = devices
+
+
+def _avals(fun: Any, leaves: Sequence[Any], dyn: Any, kwargs: Any) -> tuple[Any, ...]:
+    try:
+        return tuple([x.aval if isinstance(x, Array) else abstract(x) for x in leaves])
+    except TypeError:
+        checked_arrays("pmap", fun, leaves, dyn, kwargs)  # names the argument
+        raise
 
 
 def _program(
@@ -382,12 +419,7 @@ def _placed(x: Any, place: int | None, mesh: Mesh, name: Hashable, fun: Callable
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
         return x
-    if not -x.ndim <= place < x.ndim:
-        raise ValueError(
-            f"pmap out_axes: axis {place} is out of bounds for array of dimension {x.ndim}, a "
-            f"result of {fun_text(fun)}."
-        )
-    axis: int = place % x.ndim
+    axis = checked_place(place, x.ndim, fun)
     x = moveaxis(x, 0, axis)
     if type(x) is not ArrayImpl:
         return x

@@ -7,11 +7,9 @@ from typing import Any
 
 from ..control.signature import argument_paths, fun_text
 from ..core import tree
-from ..core.array import ArrayImpl
 from ..core.source import user_source
 from ..core.trace import Tracer
 from ..ops.kit.canonical import as_array
-from ..runtime.placed import PlacedArray
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
 from .resharding import moved, shardings_for
 
@@ -71,8 +69,8 @@ def _there(x: Any, where: Any, path: str, fun: str) -> Any:
     if isinstance(where, NamedSharding):
         block_shape(x.shape, where.mesh, where.spec, what)
     has: Any = None
-    if isinstance(x, PlacedArray):
-        has = x.placement
+    if (placement := getattr(x, "placement", None)) is not None:
+        has = placement
         same = isinstance(where, Sharding) and where.is_equivalent_to(has, x.ndim)
     elif isinstance(x, Tracer) and any(x.aval.cuts):
         has = x.aval.sharding
@@ -85,4 +83,4 @@ def _there(x: Any, where: Any, path: str, fun: str) -> Any:
             f"{user_source()}. Got jit sharding: {where}, arg sharding: {has} for arg type: "
             f"{x.aval.str_short()}. Use fnarray.device_put, or leave in_shardings out."
         )
-    return moved(x, where, what) if isinstance(x, ArrayImpl) or not any(x.aval.cuts) else x
+    return moved(x, where, what) if not isinstance(x, Tracer) or not any(x.aval.cuts) else x

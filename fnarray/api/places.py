@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..core import tree
-from ..core.array import ArrayImpl, asarray
+from ..core.array import ArrayElsewhere, ArrayImpl, asarray
 from ..core.avals import Cuts, ShapedArray
 from ..core.forms import Branch, Inline, Scan, While
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, subgraphs
@@ -169,7 +169,7 @@ def of_results(closed: ClosedGraph, given: Sequence[Sharding | None]) -> list[Sh
     """
     mesh = _mesh_among(given) or current_mesh() or _mesh_said(closed)
     avals = closed.out_avals
-    if mesh is None:
+    if mesh is None or mesh.platform:  # what is said to workers is no matter of arrays here
         one = next((s for s in given if s is not None), None)
         return [one] * len(avals)
     ins = [cuts_of(s, a.ndim) for s, a in zip(given, closed.in_avals, strict=True)]
@@ -232,6 +232,9 @@ def placing(
 
 def evaluate(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an operation to arrays of which some are said to be somewhere."""
+    for x in args:
+        if isinstance(x, ArrayElsewhere):
+            return x.elsewhere().run(prim, args, params)
     arrays = [x.array() if type(x) is Literal else asarray(x) for x in args]
     avals = [x.aval for x in arrays]
     given = [placement_of(x) for x in arrays]

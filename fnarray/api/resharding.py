@@ -24,6 +24,7 @@ from ..runtime.spec import (
     NamedSharding,
     PartitionSpec,
     Sharding,
+    SingleDeviceSharding,
     block_shape,
     check_rank,
     place_of,
@@ -94,6 +95,9 @@ def moved(x: Any, where: Any, what: str) -> Any:
     """Return an array, or what is traced, said to be somewhere."""
     if not isinstance(x, Array):
         x = asarray(x)
+    to = SingleDeviceSharding(where) if isinstance(where, Device) else where
+    if isinstance(to, Sharding) and (there := to.platform):
+        return x if isinstance(x, Tracer) else there.put(x, to)
     if isinstance(where, NamedSharding):
         block_shape(x.shape, where.mesh, where.spec, what)  # raises for one that does not divide
     if not isinstance(x, Tracer):
@@ -101,12 +105,12 @@ def moved(x: Any, where: Any, what: str) -> Any:
             types = where.mesh.axis_types  # pyright: ignore[reportAttributeAccessIssue]
             mesh = mesh_for(where.mesh.shape_tuple).update(axis_types=types)  # pyright: ignore
             where = NamedSharding(mesh, where.spec)
-        there = where._assignment() if isinstance(where, Sharding) else [where]
-        if len(there) == 1 and isinstance(there[0], Device) and there[0].platform == "gpu":
+        places = where._assignment() if isinstance(where, Sharding) else [where]
+        if len(places) == 1 and isinstance(places[0], Device) and places[0].platform == "gpu":
             from ..runtime import gpu  # asked for by whoever has one
 
-            return gpu.put(x, there[0])
-        here: Any = x.on_host() if isinstance(x, ArrayElsewhere) else x
+            return gpu.put(x, places[0])
+        here: Any = x.on_host() if isinstance(x, ArrayElsewhere) and where is not None else x
         return put(here, where)
     if not isinstance(where, NamedSharding):
         return x
@@ -142,7 +146,7 @@ def reshard(x: Any, out_shardings: Any) -> Any:
                 f"reshard: a sharding must say where each array is to be, got None, at "
                 f"{user_source()}. Use PartitionSpec() for one that is not cut."
             )
-        if isinstance(where, NamedSharding):
+        if isinstance(where, NamedSharding) and not where.platform:
             _check_explicit(where)
             where = _of_rank(where, np.ndim(leaf))
         out.append(moved(leaf, where, "reshard"))
@@ -358,6 +362,8 @@ def make_array_from_callback(
         A part has another shape than its index.
     """
     shape = tuple(shape)
+    if there := sharding.platform:
+        return there.from_callback(shape, sharding, data_callback, dtype)
     whole: np.ndarray | None = None
     done: set[Any] = set()
     for index in sharding.devices_indices_map(shape).values():
@@ -391,7 +397,7 @@ def make_array_from_single_device_arrays(
         There are not as many parts as devices, or their shapes are others.
     """
     for x in arrays:
-        if not isinstance(x, ArrayImpl):
+        if not isinstance(x, ArrayImpl | ArrayElsewhere):
             raise TypeError(
                 f"make_array_from_single_device_arrays: Unsupported type for elements in `arrays`: "
                 f"{type(x)}, at {user_source()}. Put each on its device: fnarray.device_put."
@@ -424,6 +430,6 @@ def make_array_from_process_local_data(
                 "make_array_from_process_local_data: the only process has all of an array, got "
                 f"shape {x.shape} for {tuple(global_shape)}."
             )
-        return put(x, sharding)
+        return moved(x, sharding, "make_array_from_process_local_data")
 
     return tree.map(whole, local_data)

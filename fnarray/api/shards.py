@@ -16,7 +16,7 @@ from ..core.axes import devices_in_use
 from ..core.callables import named_as
 from ..core.keep import kept_with
 from ..core.source import user_source
-from ..core.trace import Tracer, bind
+from ..core.trace import Tracer, bind, state
 from ..ops.kit.calls import permute, reshape
 from ..ops.placing import constrained, reshard_p
 from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
@@ -25,7 +25,8 @@ from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
 from ..runtime.placed import PlacedArray
 from ..runtime.spec import NamedSharding, PartitionSpec, block_shape, check_spec
 from .batching import checked_arrays
-from .parallel import Layout, check_devices, eager, run_shards
+from .blocks_of import block
+from .parallel import Layout, check_devices, eager, run_elsewhere, run_shards
 from .resharding import moved
 
 __all__ = ["shard_map", "smap"]
@@ -98,10 +99,6 @@ def shard_map(
         layout = layouts.get(key)
         if layout is None:
             layout = layouts[key] = _cut(f, operands, in_specs, args, grid, manual, check_vma)
-        operands = [
-            _split(_whole(x, grid, s), grid, s)
-            for x, s in zip(operands, layout.places, strict=True)
-        ]
 
         def results(t: Traced) -> Any:
             specs = _specs("out_specs", out_specs, t.out_spec.unflatten([0] * len(t.out_avals)))
@@ -113,6 +110,13 @@ def shard_map(
         inside = AbstractMesh(grid.axis_sizes, grid.axis_names, grid.axis_types)
         inside = inside.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
         with use_abstract_mesh(inside):
+            if state.trace is None and grid.platform:
+                cut = functools.partial(block, f)
+                return run_elsewhere("shard_map", f, signature, operands, layout, results, cut)
+            operands = [
+                _split(_whole(x, grid, s), grid, s)
+                for x, s in zip(operands, layout.places, strict=True)
+            ]
             t, _, outs, specs = run_shards("shard_map", f, signature, operands, layout, results)
         return t.out_spec.unflatten(
             [
@@ -181,6 +185,11 @@ def _grid(mesh: Mesh | AbstractMesh | None) -> Mesh:
         raise ValueError(
             f"shard_map: there is no mesh: pass mesh=, or enter one: with fnarray.set_mesh(mesh), "
             f"at {user_source()}."
+        )
+    if grid.platform and types.manual_axes:
+        raise NotImplementedError(
+            f"shard_map on workers cannot run within another one, at {user_source()}. Let one "
+            "shard_map run on all axes of the mesh."
         )
     if types.shape_tuple == grid.shape_tuple and (mesh is None or types.manual_axes):
         grid = grid.update(axis_types=types.axis_types)
@@ -324,7 +333,7 @@ def _untyped(x: Any) -> Any:
 
 def _whole(x: Any, grid: Mesh, spec: PartitionSpec) -> Any:
     """Return an argument that is to be split; its cotangent will be cut as it is."""
-    if isinstance(x, Tracer) and grid.auto_axes:
+    if isinstance(x, Tracer) and grid.auto_axes and not grid.platform:
         x = constrained(x, NamedSharding(grid, spec))
     return _untyped(x)
 
@@ -337,6 +346,8 @@ def _put_together(x: Any, grid: Mesh, spec: PartitionSpec, aval: ShapedArray, f:
         spec = PartitionSpec(
             *((*outer, *inner) or None for outer, inner in zip(names, aval.cuts, strict=True))
         )
+    if grid.platform:  # on workers types do not say where arrays are
+        return x
     if set(grid.manual_axes) and not (grid.explicit_axes or grid.auto_axes):
         return x
     if isinstance(x, ArrayElsewhere):
@@ -367,11 +378,7 @@ def _joined(x: Any, mesh: Mesh, spec: PartitionSpec, f: Callable[..., Any]) -> A
     names = spec.names()
     count = sum(map(len, names))
     rank = x.ndim - count
-    if len(spec) > rank:
-        raise ValueError(
-            f"shard_map out_specs: {spec} is for results of rank at least {len(spec)}, but "
-            f"{fun_text(f)} returned one of shape {x.shape[count:]}, at {user_source()}."
-        )
+    block(f, spec, x.shape[count:])
     order: list[int] = []
     shape: list[int] = []
     front = 0

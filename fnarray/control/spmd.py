@@ -59,8 +59,14 @@ def evaluate(
     out_names: tuple[Names, ...],
     name: str,
     checked: bool = False,
+    mesh: Any = None,
 ) -> tuple[np.ndarray, ...]:
-    """Run a program on all devices; results are fresh, laid out along axes as ``out_names`` say."""
+    """Run a program on all devices; results are fresh, laid out along axes as ``out_names`` say.
+
+    ``mesh`` is given where they are not of this process.
+    """
+    if mesh is not None:
+        return tuple(mesh.platform.on_host(arrays, jaxpr, mesh, in_names, out_names, name))
     avals = _aval(jaxpr=jaxpr, mesh_axes=mesh_axes, out_names=out_names)
     outs = tuple(np.empty(a.shape, a.dtype) for a in avals)
     hooks.prepare(jaxpr)

@@ -305,7 +305,9 @@ class _Default:
 
 
 def stays_on_host(x: Any) -> bool:
-    """Whether a value is in the host's memory to stay: plain numbers go where others are."""
+    """Whether a value is the host's, or workers', to stay: plain numbers go where others are."""
+    if getattr(x, "placement", None) is not None:
+        return True
     return isinstance(x, ArrayImpl) and (x.ndim > 0 or type(x) is not ArrayImpl)
 
 
@@ -349,6 +351,53 @@ class ArrayElsewhere(Array):
     def elsewhere(self) -> Elsewhere:
         """Return what tells an operation that its operands lie there."""
         raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError(f"an array on {self.place} needs a copy to be NumPy's")
+        return self.on_host().__array__(dtype)
+
+    def __bool__(self) -> bool:
+        return bool(self.on_host())
+
+    def __int__(self) -> int:
+        return int(self.on_host())
+
+    def __float__(self) -> float:
+        return float(self.on_host())
+
+    def __complex__(self) -> complex:
+        return complex(self.on_host())
+
+    def __index__(self) -> int:
+        return self.on_host().__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.on_host(), spec)
+
+    def __str__(self) -> str:
+        return str(self.on_host())
+
+    def __repr__(self) -> str:
+        return repr(self.on_host())
+
+    def __hash__(self) -> int:
+        return hash(self.on_host())  # raises, and says why
+
+    def __reduce__(self) -> Any:
+        return self.on_host().__reduce__()
+
+    def item(self, *index: int) -> Any:
+        """Return one element as a Python scalar."""
+        return self.on_host().item(*index)
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists of Python scalars."""
+        return self.on_host().tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """Return the elements' bytes."""
+        return self.on_host().tobytes(order)
 
 
 def _unpickle(data: np.ndarray, weak_type: bool) -> ArrayImpl:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
@@ -75,16 +75,6 @@ def one_name(params: dict[str, Any]) -> dict[str, Any]:
     """Return params as they print: one name stands alone."""
     names = params["axis_name"]
     return {**params, "axis_name": names[0] if len(names) == 1 else names}
-
-
-def folded(ufunc: Callable[..., Any]) -> Callable[[list[Any]], Sequence[Any]]:
-    def combine(values: list[Any]) -> Sequence[Any]:
-        total = values[0]
-        for value in values[1:]:
-            total = ufunc(total, value)
-        return [total] * len(values)
-
-    return combine
 
 
 #: Shards meet in the host's memory.

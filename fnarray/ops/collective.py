@@ -21,6 +21,7 @@ from ..core.primitive import Missing, Primitive
 from ..core.source import user_source
 from ..core.trace import bind
 from ..threads import shards
+from ..threads.patterns import Fold
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -28,7 +29,6 @@ from ._collective_rules import (
     bound_names,
     canonical_groups,
     chosen_rows,
-    folded,
     grouped,
     members,
     on_host,
@@ -93,11 +93,11 @@ def _reducing(
     repeat : callable
         Of so many equal values.
     """
-    combine = folded(ufunc)
+    pattern = Fold(ufunc)
 
     def evaluate(x: np.ndarray, *, axis_name: Names, axis_index_groups: Groups) -> np.ndarray:
         what = name, axis_name, x.shape
-        return np.array(shards.meet(axis_name, axis_index_groups, what, x, combine), x.dtype)
+        return np.array(shards.meet(axis_name, axis_index_groups, what, x, pattern), x.dtype)
 
     def collective(axis: Any, xs: Any, batched: Any, *, axis_name: Names, axis_index_groups: Any):
         (x,) = xs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from ..threads import shards
+from ..threads.patterns import Fold, Route
 from ._collective_rules import (
     AxisName,
     Groups,
@@ -21,7 +22,6 @@ from ._collective_rules import (
     bound_names,
     canonical_groups,
     chosen_rows,
-    folded,
     grouped,
     members,
     on_host,
@@ -68,11 +68,8 @@ def _gather_eval(
 ) -> np.ndarray:
     join = np.concatenate if tiled else np.stack
     what = "all_gather", axis_name, x.shape, all_gather_dimension
-
-    def combine(values: list[Any]) -> Sequence[Any]:
-        return [join(values, axis=all_gather_dimension)] * len(values)
-
-    return np.array(shards.meet(axis_name, axis_index_groups, what, x, combine))
+    pattern = Route(lambda parts: join(parts, axis=all_gather_dimension))
+    return np.array(shards.meet(axis_name, axis_index_groups, what, x, pattern))
 
 
 def _gather_collective(
@@ -195,13 +192,21 @@ def _scatter_eval(
 ) -> np.ndarray:
     what = "psum_scatter", axis_name, x.shape, scatter_dimension
 
-    def combine(values: list[Any]) -> Sequence[Any]:
-        total = folded(np.add)(values)[0]
-        if tiled:
-            return np.split(total, axis_size, scatter_dimension)
-        return list(np.moveaxis(total, scatter_dimension, 0))
+    share = _share_of(axis_size, tiled)
+    pattern = Route(
+        Fold(np.add).folded, lambda v, source, target: share(v, scatter_dimension, target)
+    )
+    return np.array(shards.meet(axis_name, axis_index_groups, what, x, pattern), x.dtype, order="C")
 
-    return np.array(shards.meet(axis_name, axis_index_groups, what, x, combine), x.dtype, order="C")
+
+def _share_of(count: int, tiled: bool) -> Callable[[np.ndarray, int, int], np.ndarray]:
+    """Return what cuts out the share of one example: a range along an axis, or a row of it."""
+
+    def share(x: np.ndarray, axis: int, k: int) -> np.ndarray:
+        n = x.shape[axis] // count
+        return x[(slice(None),) * axis + (slice(k * n, (k + 1) * n) if tiled else k,)]
+
+    return share
 
 
 def _scatter_collective(
@@ -334,14 +339,12 @@ def _exchange_eval(
 ) -> np.ndarray:
     what = "all_to_all", axis_name, x.shape, split_axis, concat_axis
 
-    def combine(values: list[Any]) -> Sequence[Any]:
-        if tiled:
-            parts = [np.split(v, axis_size, split_axis) for v in values]
-            return [np.concatenate(column, concat_axis) for column in zip(*parts, strict=True)]
-        rows = [np.moveaxis(v, split_axis, 0) for v in values]
-        return [np.stack(column, concat_axis) for column in zip(*rows, strict=True)]
-
-    return np.ascontiguousarray(shards.meet(axis_name, axis_index_groups, what, x, combine))
+    share, join = _share_of(axis_size, tiled), np.concatenate if tiled else np.stack
+    pattern = Route(
+        lambda parts: join(parts, axis=concat_axis),
+        lambda v, source, target: share(v, split_axis, target),
+    )
+    return np.ascontiguousarray(shards.meet(axis_name, axis_index_groups, what, x, pattern))
 
 
 def _exchange_collective(
@@ -456,14 +459,13 @@ def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Any 
 
 
 def _permute_eval(x: np.ndarray, *, axis_name: Names, perm: tuple[tuple[int, int], ...]) -> Any:
-    def combine(values: list[Any]) -> Sequence[Any]:
-        source = {target: k for k, target in perm}
-        return [
-            values[source[k]] if k in source else np.zeros(x.shape, x.dtype)
-            for k in range(len(values))
-        ]
-
-    return np.array(shards.meet(axis_name, None, ("ppermute", axis_name, x.shape), x, combine))
+    pairs = frozenset(perm)
+    pattern = Route(
+        lambda parts: next((p for p in parts if p is not None), np.zeros(x.shape, x.dtype)),
+        lambda v, source, target: v,
+        lambda source, target: (source, target) in pairs,
+    )
+    return np.array(shards.meet(axis_name, None, ("ppermute", axis_name, x.shape), x, pattern))
 
 
 def _permute_collective(

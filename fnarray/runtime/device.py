@@ -6,7 +6,7 @@ import logging
 import platform as machine
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..config import config
 from ..core import hooks
@@ -61,6 +61,55 @@ class Device:
     def __repr__(self) -> str:
         kind = "Cuda" if self.platform == "gpu" else self.platform.capitalize()
         return f"{kind}Device(id={self.id})"
+
+
+class Platform(Protocol):
+    """Devices of a kind of their own, and how arrays and programs get to them.
+
+    Whoever provides one registers it in `platforms`. Its arrays are `ArrayElsewhere`.
+    """
+
+    def devices(self) -> list[Device]:
+        """Return its devices."""
+        ...
+
+    def put(self, x: Any, sharding: Any) -> Any:
+        """Return an array's elements on devices, by a sharding."""
+        ...
+
+    def from_callback(self, shape: Any, sharding: Any, data_callback: Any, dtype: Any) -> Any:
+        """Return an array whose parts a function makes where they are."""
+        ...
+
+    def spmd(self, t: Any, leaves: Any, mesh: Any, ins: Any, outs: Any, name: str) -> Any:
+        """Run a function that was traced on one device's part on all."""
+        ...
+
+    def on_host(
+        self, values: Any, jaxpr: Any, mesh: Any, in_names: Any, out_names: Any, name: str
+    ) -> Any:
+        """Run what is written for each device on arrays of this process."""
+        ...
+
+    def caller(self, graph: Any, consts: Any, out_spec: Any) -> Any:
+        """Return a call of a program of whole arrays."""
+        ...
+
+    def evaluate(self, prim: Any, args: Any, params: Any) -> Any:
+        """Run one operation where its operands lie."""
+        ...
+
+
+#: By the name that devices have for it; none is of this process's own.
+platforms: dict[str, Platform] = {}
+
+
+def platform_of(devices: Any) -> Platform | None:
+    """Return the platform of some devices; None for this process's own."""
+    for device in devices if platforms else ():
+        if found := platforms.get(getattr(device, "platform", "")):
+            return found
+    return None
 
 
 @cache
@@ -129,14 +178,21 @@ def devices(backend: str | None = None) -> list[Device]:
     Parameters
     ----------
     backend : str, optional
-        ``"cpu"`` or ``"gpu"`` (also ``"cuda"``); by default GPUs where there are any, and the
-        setting ``platforms`` (``FNARRAY_PLATFORMS``) does not say otherwise.
+        ``"cpu"``, ``"gpu"`` (also ``"cuda"``), or ``"dask"``: workers of the cluster that was
+        connected last. By default GPUs where there are any, and the setting ``platforms``
+        (``FNARRAY_PLATFORMS``) does not say otherwise.
 
     Raises
     ------
     RuntimeError
         There is no such platform, or none of its devices.
     """
+    if backend in platforms:
+        return platforms[backend].devices()
+    if backend == "dask":
+        raise RuntimeError(
+            "devices('dask'): no cluster is connected. Call fnarray.distributed.connect() first."
+        )
     if backend is not None and backend not in _NAMES:
         raise RuntimeError(f"Unknown backend {backend!r}. Available backends are ['cpu', 'gpu'].")
     if backend is None:

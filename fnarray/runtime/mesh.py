@@ -13,7 +13,7 @@ import numpy as np
 
 from ..config import config, override
 from ..core.source import user_source
-from .device import Device, devices
+from .device import Device, Platform, devices, platform_of
 
 
 class AxisType(enum.Enum):
@@ -62,6 +62,11 @@ class Grid:
     def axis_sizes(self) -> tuple[int, ...]:
         """Sizes in order."""
         raise NotImplementedError
+
+    @property
+    def platform(self) -> Platform | None:
+        """What runs programs on devices that are not of this process; None where they are."""
+        return None
 
     @property
     def shape(self) -> OrderedDict[Hashable, int]:
@@ -252,6 +257,12 @@ class Mesh(Grid):
         self.devices = grid
         self.axis_names = names
         self.axis_types = types_of(axis_types, len(names))
+        if self.explicit_axes and self.platform:
+            raise ValueError(
+                f"Mesh: axes of workers are of type Auto, got {types_text(self.axis_types)}, at "
+                f"{user_source()}. Leave axis_types out: how arrays on workers are cut is no part "
+                "of their types."
+            )
         self._hash = hash(self._key())
         if names:
             _latest[self.shape_tuple] = self
@@ -265,6 +276,11 @@ class Mesh(Grid):
     def size(self) -> int:
         """Number of devices."""
         return self.devices.size
+
+    @property
+    def platform(self) -> Platform | None:
+        """What runs programs on devices that are not of this process; None where they are."""
+        return platform_of(self.devices.flat)
 
     @property
     def local_devices(self) -> list[Device]:
@@ -385,7 +401,8 @@ def make_mesh(
     axis_shapes : sequence of int
     axis_names : sequence of str
     axis_types : sequence of AxisType, optional
-        ``Explicit`` by default: how arrays are cut is part of their types.
+        ``Explicit`` by default: how arrays are cut is part of their types. Those of workers are
+        of type ``Auto``.
     devices : sequence of Device, optional
 
     Raises
@@ -395,7 +412,7 @@ def make_mesh(
     """
     pool = list(_all_devices() if devices is None else devices)
     if axis_types is None:
-        axis_types = AxisType.Explicit
+        axis_types = AxisType.Auto if platform_of(pool) else AxisType.Explicit
     count = prod(axis_shapes)
     if count > len(pool):
         raise ValueError(

@@ -69,8 +69,8 @@ class Shard:
 
 def sharding_of(x: Any) -> Sharding:
     """Return where an array is; one of which it is not said is where the program is."""
-    if type(x) is PlacedArray:
-        return x.placement
+    if (placement := getattr(x, "placement", None)) is not None:
+        return placement
     words = getattr(x, "_base", None)  # of random keys
     if type(words) is PlacedArray:
         where = words.placement
@@ -78,13 +78,15 @@ def sharding_of(x: Any) -> Sharding:
             where = where.update(spec=PartitionSpec(*where.spec[: x.ndim]))
         return where
     mesh = current_mesh()
-    if mesh is not None and type(x) is ArrayImpl:
+    if mesh is not None and mesh.platform is None and type(x) is ArrayImpl:
         return NamedSharding(mesh, PartitionSpec(*(None,) * (x.ndim if mesh.explicit_axes else 0)))
     return SingleDeviceSharding(getattr(x, "place", None) or processor())
 
 
 def shards_of(x: Any) -> list[Shard]:
     """Return the parts of an array, by device."""
+    if (own := getattr(x, "shards", None)) is not None:  # of an array in parts elsewhere
+        return own()
     if isinstance(x, ArrayElsewhere):
         return [Shard(x.place, (slice(None),) * x.ndim, 0, x)]
     out, seen = [], {}
@@ -130,4 +132,6 @@ def placement_of(x: Any) -> Sharding | None:
 
 def is_committed(x: Any) -> bool:
     """Whether it is said where an array is; all others are wherever they are needed."""
-    return type(x) is PlacedArray or (type(x) is ArrayImpl and current_mesh() is not None)
+    return getattr(x, "placement", None) is not None or (
+        type(x) is ArrayImpl and current_mesh() is not None
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.avals import Cuts, Place, place
 from ..core.frozen import frozen
 from ..core.source import user_source
-from .device import Device
+from .device import Device, Platform, platform_of
 from .mesh import Grid, Mesh
 
 Index = tuple[slice, ...]
@@ -129,6 +129,11 @@ class Sharding:
         return self.device_set
 
     @property
+    def platform(self) -> Platform | None:
+        """What brings arrays to devices that are not of this process; None where they are."""
+        return platform_of(self._assignment())
+
+    @property
     def num_devices(self) -> int:
         """How many devices there are."""
         return len(self._assignment())
@@ -233,6 +238,11 @@ class NamedSharding(Sharding):
 
     def __reduce__(self) -> Any:
         return NamedSharding, (self.mesh, self.spec)
+
+    @property
+    def platform(self) -> Platform | None:
+        """What brings arrays to devices that are not of this process; None where they are."""
+        return self.mesh.platform
 
     def _assignment(self) -> list[Device]:
         return list(self.mesh.devices.flat)

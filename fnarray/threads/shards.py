@@ -19,6 +19,7 @@ from typing import Any
 
 from ..config import scoped, scoped_values
 from ..core.axes import Axes
+from .patterns import Pattern
 
 Coordinates = dict[Hashable, int]
 
@@ -37,7 +38,7 @@ class _Meeting:
         self.results: Sequence[Any] | None = None
 
 
-class _World:
+class World:
     """What the shards of one outermost call share."""
 
     def __init__(self) -> None:
@@ -45,6 +46,16 @@ class _World:
         self.meetings: dict[Any, _Meeting] = {}
         self.active = 1  # threads that neither wait nor have ended
         self.error: BaseException | None = None
+
+    def elsewhere(self, axes: Sequence[int]) -> bool:
+        """Whether shards along some of the outermost call's axes are in other processes."""
+        return False
+
+    def exchange(
+        self, key: tuple[Any, ...], what: tuple[Any, ...], index: int, value: Any, pattern: Pattern
+    ) -> Any:
+        """Meet shards of other processes: ``key`` is axes' names, members, and other places."""
+        raise AssertionError("all shards of this program are here")
 
     def fail(self, error: BaseException) -> None:
         """Note the first error, and release everybody who waits; the lock is held."""
@@ -74,7 +85,7 @@ class _World:
 class _Here(threading.local):
     """Which shard this thread runs: its place along each mapped axis, outermost first."""
 
-    world: _World | None = None
+    world: World | None = None
     place: tuple[tuple[Hashable, int, int], ...] = ()
     #: How many shards the machine's cores are divided among.
     sharing: int = 1
@@ -112,7 +123,7 @@ def meet(
     groups: Sequence[Sequence[int]] | None,
     what: tuple[Any, ...],
     value: Any,
-    combine: Callable[[list[Any]], Sequence[Any]],
+    pattern: Pattern,
 ) -> Any:
     """Wait for the shards along axes; return this shard's part of what they have together.
 
@@ -125,8 +136,8 @@ def meet(
         What the meeting is for, which must be the same for all; its name first.
     value : object
         What this shard brings.
-    combine : callable
-        Given the values in the shards' order, returns the results in that order. Called once.
+    pattern : Fold or Route
+        What is done with the values, in the shards' order.
 
     Raises
     ------
@@ -143,6 +154,8 @@ def meet(
         members = next(group for group in groups if index in group)
     others = tuple((k, i) for k, (_, i, _) in enumerate(here.place) if k not in found)
     key = tuple(names), tuple(members), others
+    if world.elsewhere(found):
+        return world.exchange(key, what, index, value, pattern)
     with world.lock:
         if world.error is not None:
             raise Stopped
@@ -151,8 +164,8 @@ def meet(
             meeting = world.meetings[key] = _Meeting(what, world.lock)
         if meeting.what != what:
             error = RuntimeError(
-                f"pmap: shards met for different collectives: {_shown(meeting.what)} and "
-                f"{_shown(what)}. All must reach the same ones in the same order."
+                f"pmap: shards met for different collectives: {shown(meeting.what)} and "
+                f"{shown(what)}. All must reach the same ones in the same order."
             )
             world.fail(error)
             raise error
@@ -164,7 +177,7 @@ def meet(
         del world.meetings[key]
     # The others wait, so their values stay as they are.
     try:
-        meeting.results = combine([meeting.values[k] for k in members])
+        meeting.results = pattern.combine([meeting.values[k] for k in members])
     except BaseException as error:
         with world.lock:
             world.fail(error)
@@ -176,11 +189,12 @@ def meet(
     return meeting.results[members.index(index)]
 
 
-def _shown(what: tuple[Any, ...]) -> str:
+def shown(what: tuple[Any, ...]) -> str:
+    """Return what a meeting is for, as messages show it."""
     return f"{what[0]}({', '.join(map(str, what[1:]))})"
 
 
-def _wait(world: _World, meeting: _Meeting) -> None:
+def _wait(world: World, meeting: _Meeting) -> None:
     world.rest()
     try:
         while meeting.results is None and world.error is None:
@@ -223,7 +237,7 @@ class _Run:
         self.settings = scoped_values()
         self.outer = here.place
         self.root = here.world is None
-        self.world = here.world or _World()
+        self.world = here.world or World()
         self.pending = 0
         self.joining = False
         self.joined = threading.Condition(self.world.lock)

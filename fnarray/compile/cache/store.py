@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core import store
 from ...core.store import Info as Info
 from ...core.store import clear as clear
@@ -10,17 +12,28 @@ from ...core.store import info as info
 from ...core.store import put_source as put_source
 from .key import versions
 
+#: Where entries are asked for that are not on disk, and told of: ``get`` and ``put`` of kernels'
+#: names. Workers of a cluster set it, so that each kernel is compiled by one of them.
+others: Any = None
+
 __all__ = ["Info", "clear", "directory", "get", "info", "put", "put_source"]
 
 
 def get(key: str) -> bytes | None:
     """Return what was put under `key`, or None where there is no intact entry."""
-    return store.get(key, _mark())
+    found = store.get(key, _mark())
+    if found is None and others is not None and key.startswith("k_"):
+        found = others.get(key)
+        if found is not None:
+            store.put(key, found, _mark())
+    return found
 
 
 def put(key: str, payload: bytes) -> None:
     """Keep `payload` under `key`; on failure warn once and keep nothing."""
     store.put(key, payload, _mark())
+    if others is not None and key.startswith("k_"):
+        others.put(key, payload)
 
 
 def _mark() -> str:

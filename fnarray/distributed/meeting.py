@@ -1,0 +1,202 @@
+"""Where shards of different processes meet: each sends what the others need, and waits for theirs.
+
+Nobody waits for ever: a wait ends when the message comes, when the client says that the run is
+over (a member was lost, or failed), or when a member has ended without having sent it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from ..threads.patterns import Pattern
+from ..threads.shards import World, here, shown
+from .exchange import Send, exchange
+from .wire import COPIED, decoded, encoded
+
+
+class MeetingLost(Exception):
+    """A member is gone, or the run was stopped: the program is run again, or is over."""
+
+
+class Inbox:
+    """Messages that have come from other workers, by run, meeting and sender."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.aborted: dict[str, str] = {}
+        self._arrived = threading.Condition()
+        self._boxes: dict[str, dict[tuple[str, int], deque[dict[str, Any]]]] = defaultdict(dict)
+        self._received: dict[str, Counter[int]] = defaultdict(Counter)
+        self._sent: dict[str, dict[int, int]] = defaultdict(dict)
+
+    def put(self, message: dict[str, Any]) -> None:
+        """Take a message of another worker."""
+        with self._arrived:
+            run, source = message["run"], message["from"]
+            if run in self.aborted:
+                return
+            self._boxes[run].setdefault((message["tag"], source), deque()).append(message)
+            self._received[run][source] += 1
+            self._arrived.notify_all()
+
+    def take(self, run: str, tag: str, source: int, what: str) -> dict[str, Any]:
+        """Wait for the next message of a member for one meeting."""
+        with self._arrived:
+            while True:
+                if self.closed or run in self.aborted:
+                    raise MeetingLost(self.aborted.get(run, "the client has gone"))
+                if box := self._boxes[run].get((tag, source)):
+                    return box.popleft()
+                if self._received[run][source] == self._sent[run].get(source, -1):
+                    raise RuntimeError(
+                        f"pmap: some shards wait in a collective that the others never reach "
+                        f"({what}: shard {source} has ended). Collectives inside cond or "
+                        "while_loop must be reached by all shards: let their predicates be the "
+                        "same on all, by psum or pmax."
+                    )
+                self._arrived.wait()
+
+    def finished(self, run: str, sent: dict[int, int]) -> None:
+        """Note how many messages members that have ended sent here, by member."""
+        with self._arrived:
+            self._sent[run].update(sent)
+            self._arrived.notify_all()
+
+    def abort(self, runs: Iterable[str], why: str = "stopped by the client") -> None:
+        """Release whoever waits for messages of these runs."""
+        with self._arrived:
+            for run in runs:
+                self.aborted[run] = why
+                self._drop(run)
+            while len(self.aborted) > 10_000:
+                del self.aborted[next(iter(self.aborted))]
+            self._arrived.notify_all()
+
+    def forget(self, run: str) -> None:
+        """Free what is left of a run that is over."""
+        with self._arrived:
+            self._drop(run)
+
+    def _drop(self, run: str) -> None:
+        for table in (self._boxes, self._received, self._sent):
+            table.pop(run, None)
+
+    def close(self) -> None:
+        """Release everybody."""
+        with self._arrived:
+            self.closed = True
+            self._boxes.clear()
+            self._arrived.notify_all()
+
+
+class RemoteWorld(World):
+    """The shards of one program, each in a process of its own.
+
+    Parameters
+    ----------
+    session : Session
+    run : str
+        Of all shards' messages.
+    addresses : sequence of str
+        Of the workers, by rank.
+    rank : int
+    sizes : sequence of int
+        Of the program's axes, the last runs fastest.
+    """
+
+    def __init__(
+        self, session: Any, run: str, addresses: Sequence[str], rank: int, sizes: Sequence[int]
+    ):
+        super().__init__()
+        self.session, self.run, self.addresses, self.rank = session, run, addresses, rank
+        self.count = len(addresses)
+        self.sent: Counter[int] = Counter()
+        self._sizes = tuple(sizes)
+        self._turns: Counter[Any] = Counter()
+        self._pending = 0
+        self._flushed = threading.Condition()
+
+    def elsewhere(self, axes: Sequence[int]) -> bool:
+        """Whether axes are of the program; those of maps inside of it are of this process."""
+        return any(k < len(self._sizes) for k in axes)
+
+    def exchange(
+        self, key: tuple[Any, ...], what: tuple[Any, ...], index: int, value: Any, pattern: Pattern
+    ) -> Any:
+        """Meet shards in other processes."""
+        names, members, _ = key
+        with self.lock:
+            turn = self._turns[key]
+            self._turns[key] += 1
+        tag = blake2b(f"{key} {turn}".encode(), digest_size=12).hexdigest()
+        ranks = self._ranks(names, members)
+        steps = exchange(members.index(index), len(members), np.asarray(value), pattern)
+        seen, got = shown(what), None
+        held = np.asarray(value).nbytes > COPIED
+        try:
+            while True:
+                step = steps.send(got)
+                if type(step) is Send:
+                    self.post(tag, ranks[step.to], encoded(step.data), seen, held)
+                    got = None
+                else:
+                    got = self.take(tag, ranks[step.source], seen)
+        except StopIteration as done:
+            self.flush()
+            return done.value
+
+    def _ranks(self, names: Sequence[Any], members: Sequence[int]) -> list[int]:
+        """Return the ranks of those that meet along axes, in their order."""
+        place = {name: k for k, (name, _, _) in enumerate(here.place)}
+        along = [place[n] for n in names]
+        if any(k >= len(self._sizes) for k in along):
+            raise NotImplementedError(
+                f"a collective over {', '.join(map(str, names))}, some of which are axes of a map "
+                "inside of one worker. Take it over one after the other."
+            )
+        at = [here.place[k][1] for k in range(len(self._sizes))]
+        ranks: list[int] = []
+        for member in members:
+            spot = np.unravel_index(member, [self._sizes[k] for k in along])
+            for k, i in zip(along, spot, strict=True):
+                at[k] = int(i)
+            ranks.append(int(np.ravel_multi_index(at, self._sizes)))
+        return ranks
+
+    def post(self, tag: str, to: int, data: Any, what: str, held: bool = True) -> None:
+        """Send data to a member; ``held`` where the queue has views of it (see `flush`)."""
+        message = {"run": self.run, "tag": tag, "from": self.rank, "what": what, "data": data}
+        self.sent[to] += 1
+        if held:
+            with self._flushed:
+                self._pending += 1
+        self.session.send(self.addresses[to], message, self._one_flushed if held else None)
+
+    def take(self, tag: str, source: int, what: str) -> Any:
+        """Wait for data of a member."""
+        message = self.session.inbox.take(self.run, tag, source, what)
+        if message["what"] != what:
+            raise RuntimeError(
+                f"pmap: shards met for different collectives: {message['what']} and {what}. All "
+                "must reach the same ones in the same order."
+            )
+        return decoded(message["data"])
+
+    def flush(self) -> None:
+        """Wait until what was sent has left: the memory may be used again."""
+        inbox = self.session.inbox
+        with self._flushed:
+            while self._pending and not inbox.closed and self.run not in inbox.aborted:
+                self._flushed.wait(1.0)  # an end that nobody tells of is looked for
+
+    def _one_flushed(self) -> None:
+        with self._flushed:
+            self._pending -= 1
+            if not self._pending:
+                self._flushed.notify_all()

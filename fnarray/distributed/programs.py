@@ -1,0 +1,165 @@
+"""Programs as bytes, known by their content, and kernels that one process compiles for all.
+
+A program is plain data, as `export` writes it; one that holds Python functions (callbacks) is
+pickled, by cloudpickle, as Dask does with functions.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import zlib
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, cast
+
+import cloudpickle
+
+from ..api.encoding import Unencodable, decoded_graph, encoded_graph
+from ..compile.cache import store
+from ..control import callback, checkpoint, debugging, linear_call, solve  # noqa: F401 - declare
+from ..control.host import ByIdentity
+from ..core.graph import ClosedGraph, Eqn, Graph, Literal, Var
+from ..core.primitive import Primitive
+from ..ops.kit.registry import registry
+
+_DATA, _PICKLE = b"D", b"P"
+
+
+def dumped(graph: ClosedGraph) -> tuple[str, bytes]:
+    """Return a program's digest and bytes.
+
+    Raises
+    ------
+    TypeError
+        It holds something that cannot be pickled; the message names it.
+    """
+    try:
+        data = _DATA + zlib.compress(json.dumps(encoded_graph(graph)).encode(), 1)
+    except Unencodable as plain:
+        try:
+            data = _PICKLE + _pickled(graph)
+        except Exception as error:
+            raise TypeError(
+                f"{graph.jaxpr.debug_name} cannot be sent to workers: it holds {plain}, which "
+                f"cannot be pickled: {error}. Define what it uses at the top of a module that "
+                "workers can import, or pass it as an array."
+            ) from error
+    return sha256(data).hexdigest()[:32], data
+
+
+def loaded(data: bytes) -> ClosedGraph:
+    """Return the program that `dumped` was given."""
+    kind, body = data[:1], data[1:]
+    if kind == _PICKLE:
+        return cloudpickle.loads(body)
+    return decoded_graph(json.loads(zlib.decompress(body)))
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Knows operations by name, as their rules are code of this package."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Primitive) and registry.get(obj.name) is obj:
+            return _primitive, (obj.name,)
+        if type(obj) is Var:
+            return Var, (obj.aval,)
+        if type(obj) is Literal:
+            return Literal, (obj.val, obj.aval)
+        if type(obj) is ByIdentity:
+            return ByIdentity, (obj.value,)
+        if type(obj) in (ClosedGraph, Graph, Eqn):
+            fields = cast("Any", obj).__dataclass_fields__
+            return type(obj), tuple(getattr(obj, name) for name in fields)
+        return super().reducer_override(obj)
+
+
+def _pickled(graph: ClosedGraph) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file).dump(graph)
+    return file.getvalue()
+
+
+def _primitive(name: str) -> Primitive:
+    return registry[name]
+
+
+# ---- kernels -------------------------------------------------------------------------------------
+
+
+class Kernels:
+    """On a worker: asks the client for kernels that are not on disk, and tells it of new ones.
+
+    Parameters
+    ----------
+    send : callable
+        Sends a message to the client, from any thread.
+    """
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]):
+        self._send = send
+        self._answers: dict[str, bytes | None] = {}
+        self._come = threading.Condition()
+        self._closed = False
+
+    def get(self, key: str) -> bytes | None:
+        """Return a kernel that another process has compiled; None asks this one to."""
+        with self._come:
+            self._send({"op": "kernel", "key": key})
+            self._come.wait_for(lambda: key in self._answers or self._closed)
+            return self._answers.pop(key, None)
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Let others have a kernel."""
+        self._send({"op": "compiled", "key": key, "data": payload})
+
+    def answer(self, key: str, data: bytes | None) -> None:
+        """Take the client's answer."""
+        with self._come:
+            self._answers[key] = data
+            self._come.notify_all()
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        with self._come:
+            self._closed = True
+            self._come.notify_all()
+
+
+class Directory:
+    """On the client: which kernels there are, and who compiles one that others wait for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, bytes] = {}
+        self._waiting: dict[str, tuple[Any, list[Any]]] = {}
+        self.compiled: dict[str, int] = {}
+
+    def asked(self, key: str, link: Any) -> None:
+        """Answer a worker, or let it wait for the one that compiles."""
+        data = self._known.get(key) or store.get(key)
+        if data is not None:
+            link.send({"op": "kernel", "key": key, "data": data})
+        elif key in self._waiting:
+            self._waiting[key][1].append(link)
+        else:
+            self._waiting[key] = link, []
+            link.send({"op": "kernel", "key": key, "data": None})
+
+    def given(self, key: str, data: bytes) -> None:
+        """Hand a new kernel to those that wait for it."""
+        self._known[key] = data
+        self.compiled[key] = self.compiled.get(key, 0) + 1
+        _, others = self._waiting.pop(key, (None, []))
+        for link in others:
+            link.send({"op": "kernel", "key": key, "data": data})
+
+    def gone(self, link: Any) -> None:
+        """Let the next in turn compile what a lost worker was to compile."""
+        for key, (owner, others) in list(self._waiting.items()):
+            if link in others:
+                others.remove(link)
+            if owner is link:
+                del self._waiting[key]
+                for other in others:
+                    self.asked(key, other)

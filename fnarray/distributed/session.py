@@ -1,0 +1,323 @@
+"""What runs on a worker: arrays by key, programs by content, one thread that runs them in order.
+
+A session belongs to one client, and ends, with all it holds, when the client's comm does. Programs
+come in the same order to all workers, so that those that wait for each other run at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import psutil
+from distributed import WorkerPlugin
+from distributed.comm.core import connect
+
+from ..compile.cache import store
+from ..core import hooks
+from ..core.array import native
+from ..core.graph import ClosedGraph
+from ..threads.shards import here
+from .meeting import Inbox, MeetingLost, RemoteWorld
+from .programs import Kernels, loaded
+from .wire import Stream, dtype_named, encoded, packed, packed_error, unpacked
+
+
+class Runtime(WorkerPlugin):
+    """Gives a Dask worker the handlers of sessions, for as long as it lives."""
+
+    name = "fnarray"
+    idempotent = True
+
+    def setup(self, worker: Any) -> None:
+        """Install the handlers."""
+        self.worker = worker
+        self.sessions: dict[str, Session] = {}
+        worker.handlers["fnarray_session"] = self.session
+        worker.handlers["fnarray_peer"] = self.peer
+
+    def teardown(self, worker: Any) -> None:
+        """End all sessions."""
+        for session in list(self.sessions.values()):
+            session.end()
+
+    async def session(self, comm: Any, token: str) -> str:
+        """Serve a client until its comm is closed."""
+        stream = Stream(comm)
+        session = self.sessions[token] = Session(self.worker, stream, token)
+        stream.send({"op": "hello"})
+        try:
+            await stream.read(session.receive)
+        finally:
+            session.end()
+            self.sessions.pop(token, None)
+        return _NO_REPLY
+
+    async def peer(self, comm: Any, token: str, address: str) -> str:
+        """Take what another worker sends to a session, which must know its secret token."""
+        session = self.sessions.get(token)
+        if session is None:
+            comm.abort()
+            return _NO_REPLY
+        await Stream(comm).read(session.inbox.put)
+        return _NO_REPLY
+
+
+_NO_REPLY: Any = "dont-reply"
+
+
+class Session:
+    """One client's arrays and programs on one worker."""
+
+    def __init__(self, worker: Any, stream: Stream, token: str):
+        self.worker = worker
+        self.stream = stream
+        self.token = token
+        self.loop = asyncio.get_running_loop()
+        self.store: dict[str, np.ndarray] = {}
+        self.programs: dict[str, ClosedGraph | Exception] = {}
+        self.groups: dict[str, Sequence[str]] = {}
+        self.inbox = Inbox()
+        self.kernels = Kernels(self.reply)
+        if worker.nanny:  # in the client's own process they are in memory
+            store.others = self.kernels
+        self.peers: dict[str, asyncio.Task[Stream]] = {}
+        self.jobs: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name="fnarray-session", daemon=True).start()
+
+    # ---- messages, on the event loop ----
+
+    def receive(self, message: dict[str, Any]) -> None:
+        """Take a message of the client."""
+        op = message["op"]
+        if op == "abort":
+            self.inbox.abort(message["runs"])
+        elif op == "finished":
+            self.inbox.finished(message["run"], dict(message["sent"]))
+        elif op == "kernel":
+            self.kernels.answer(message["key"], message["data"])
+        else:
+            self.jobs.put(message)
+
+    def end(self) -> None:
+        """Free everything."""
+        self.inbox.close()
+        self.kernels.close()
+        if store.others is self.kernels:
+            store.others = None
+        self.jobs.put(None)
+        for task in self.peers.values():
+            task.cancel()
+            if task.done() and not task.cancelled() and task.exception() is None:
+                task.result().close()
+
+    def reply(self, message: dict[str, Any]) -> None:
+        """Answer the client, from any thread."""
+        self.loop.call_soon_threadsafe(self.stream.send, message)
+
+    def send(
+        self, address: str, message: dict[str, Any], flushed: Callable[[], None] | None = None
+    ) -> None:
+        """Send to another worker of the client, from any thread."""
+        asyncio.run_coroutine_threadsafe(self._send(address, message, flushed), self.loop)
+
+    async def _send(self, address: str, message: dict[str, Any], flushed: Any) -> None:
+        task = self.peers.get(address)
+        if task is None or (task.done() and (task.exception() or task.result().closed)):
+            task = self.peers[address] = asyncio.ensure_future(self._connected(address))
+        try:
+            (await task).send(message, flushed=flushed)
+        except OSError as error:
+            self.inbox.abort([message["run"]], f"{address} cannot be reached: {error}")
+
+    async def _connected(self, address: str) -> Stream:
+        comm = await connect(address, **self.worker.connection_args)
+        own = self.worker.address
+        await comm.write(
+            {"op": "fnarray_peer", "token": self.token, "address": own, "reply": False}
+        )
+        return Stream(comm)
+
+    # ---- jobs, on the session's thread ----
+
+    def _work(self) -> None:
+        jobs: dict[str, Callable[..., dict[str, Any]]] = {
+            "put": self._put,
+            "make": self._make,
+            "adopt": self._adopt,
+            "get": self._get,
+            "run": self._run,
+            "move": self._move,
+            "free": self._free,
+            "program": self._program,
+            "group": self._group,
+            "save": self._save,
+        }
+        while (job := self.jobs.get()) is not None:
+            op, number = job.pop("op"), job.pop("id", None)
+            try:
+                self._check(job)
+                found = jobs[op](**job)
+            except MeetingLost as error:
+                found = {"lost": str(error)}
+            except _MissingInput as error:
+                found = {"missing": str(error)}
+            except BaseException as error:
+                found = {"error": packed_error(error)}
+            if number is not None and not self.inbox.closed:
+                self.reply({"id": number, **found})
+        self.store.clear()
+
+    def _check(self, job: dict[str, Any]) -> None:
+        if job.get("run") in self.inbox.aborted:
+            raise MeetingLost("stopped before it began")
+        if need := job.pop("need", 0):
+            self._check_room(need)
+
+    def _check_room(self, need: int) -> None:
+        """Raise `MemoryError` before a limit is passed: the worker would be killed."""
+        limit = self.worker.memory_manager.memory_limit
+        if not limit:
+            return
+        used = psutil.Process().memory_info().rss
+        if used + need > limit:
+            held = sum(x.nbytes for x in self.store.values())
+            raise MemoryError(
+                f"worker {self.worker.name} ({self.worker.address}) would need {need / 1e6:.1f} MB "
+                f"more than the {used / 1e6:.1f} MB it uses, of a limit of {limit / 1e6:.1f} MB; "
+                f"it holds {len(self.store)} arrays of {held / 1e6:.1f} MB. Use more workers, "
+                "smaller blocks, or a larger memory_limit."
+            )
+
+    def _array(self, what: Any) -> np.ndarray:
+        if isinstance(what, str):
+            try:
+                return self.store[what]
+            except KeyError:
+                raise _MissingInput(what) from None
+        return unpacked(what)
+
+    def _put(self, key: str, data: dict[str, Any]) -> dict[str, Any]:
+        self.store[key] = unpacked(data)
+        return {}
+
+    def _make(self, key: str, fun: bytes, shape: Sequence[int], dtype: str | None) -> Any:
+        made = np.asarray(cloudpickle.loads(fun)())
+        wanted = made.dtype if dtype is None else dtype_named(dtype)
+        if made.shape != tuple(shape):
+            raise ValueError(f"a part must have shape {tuple(shape)}, got {made.shape}")
+        self.store[key] = native(made, wanted)
+        return {"dtype": wanted.name}
+
+    def _adopt(self, key: str, future: Any) -> dict[str, Any]:
+        future = tuple(future) if isinstance(future, list) else future
+        made = np.asarray(self.worker.data[future])
+        self.store[key] = native(made, made.dtype)
+        return {}
+
+    def _get(self, key: str) -> dict[str, Any]:
+        return {"data": packed(self._array(key))}
+
+    def _free(self, keys: Sequence[str]) -> dict[str, Any]:
+        for key in keys:
+            self.store.pop(key, None)
+        return {}
+
+    def _program(self, digest: str, data: bytes) -> dict[str, Any]:
+        try:
+            self.programs[digest] = loaded(data)
+        except Exception as error:  # whatever is in a pickle: the first run of it tells
+            self.programs[digest] = error
+        return {}
+
+    def _group(self, name: str, addresses: Sequence[str]) -> dict[str, Any]:
+        self.groups[name] = addresses
+        return {}
+
+    def _save(self, key: str, write: bytes) -> dict[str, Any]:
+        cloudpickle.loads(write)(self._array(key))
+        return {}
+
+    def _run(
+        self,
+        run: str,
+        program: str,
+        name: str,
+        ins: Sequence[Any],
+        outs: Sequence[str | None],
+        group: str,
+        rank: int,
+        axes: Sequence[Sequence[Any]],
+    ) -> dict[str, Any]:
+        start = time.perf_counter()
+        graph = self.programs[program]
+        if isinstance(graph, Exception):
+            graph.add_note(
+                f"Reading {name} on worker {self.worker.name}: what it uses must be there, too."
+            )
+            raise graph
+        arrays = [self._array(x) for x in ins]
+        addresses = self.groups[group]
+        world = RemoteWorld(self, run, addresses, rank, [n for _, n in axes])
+        place = np.unravel_index(rank, [n for _, n in axes])
+        saved = here.world, here.place, here.sharing
+        here.world = world
+        here.place = tuple((a, int(i), n) for (a, n), i in zip(axes, place, strict=True))
+        # Kernels are serial, as on local devices: with more cores start more workers.
+        here.sharing = max(world.count, 1 << 16)
+        try:
+            results = hooks.compiled_call(graph, arrays)
+        except MeetingLost:
+            raise
+        except BaseException as error:
+            where = f"worker {self.worker.name} ({self.worker.address})"
+            error.add_note(f"Raised in shard {rank} of {name}, on {where}.")
+            raise
+        finally:
+            here.world, here.place, here.sharing = saved
+            self.inbox.forget(run)
+        for key, x in zip(outs, results, strict=True):
+            if key is not None:
+                self.store[key] = np.asarray(x)
+        return {"sent": list(world.sent.items()), "seconds": time.perf_counter() - start}
+
+    def _move(
+        self,
+        run: str,
+        group: str,
+        rank: int,
+        sends: Sequence[tuple[int, str, Sequence[Any]]],
+        makes: Sequence[tuple[str, Sequence[int], str, Sequence[tuple[int, Sequence[Any]]]]],
+    ) -> dict[str, Any]:
+        """Send parts of arrays to members of a group, and put arrays together of what comes."""
+        addresses = self.groups[group]
+        world = RemoteWorld(self, run, addresses, rank, [len(addresses)])
+        own: list[np.ndarray] = []
+        try:
+            for to, key, index in sends:
+                part = self._array(key)[tuple(slice(*s) for s in index)]
+                if to == rank:
+                    own.append(part)
+                else:
+                    world.post("move", to, encoded(np.ascontiguousarray(part)), "move")
+            given = iter(own)
+            for key, shape, dtype, parts in makes:
+                whole = np.empty(tuple(shape), dtype_named(dtype))
+                for source, index in parts:
+                    part = next(given) if source == rank else world.take("move", source, "move")
+                    whole[tuple(slice(*s) for s in index)] = part
+                self.store[key] = whole
+            world.flush()
+        finally:
+            self.inbox.forget(run)
+        return {"sent": list(world.sent.items())}
+
+
+class _MissingInput(Exception):
+    """An array that a job takes is not here: what should have made it failed."""

@@ -1,0 +1,327 @@
+"""What goes in and out of a cluster: checkpoints, Dask's arrays, sweeps, and bad input."""
+
+import json
+import os
+import subprocess
+import sys
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import fnarray as fa
+import fnarray.numpy as jnp
+from fnarray import NamedSharding, P, distributed, lax
+from fnarray.distributed import as_chunk, connecting, programs
+
+from .conftest import connected
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
+X = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers."""
+    with connected(2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def mesh(cluster):
+    return fa.make_mesh((2,), ("i",), devices=cluster.devices)
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_on_another_number_of_workers(cluster, mesh, tmp_path):
+    """What two workers wrote one reads, or the client, bit for bit, dtypes and all."""
+    state = {
+        "w": fa.device_put(X, NamedSharding(mesh, P("i"))),
+        "rows": fa.device_put(X, NamedSharding(mesh, P(None, "i"))),
+        "half": fa.device_put(jnp.asarray(X, jnp.bfloat16), NamedSharding(mesh, P("i"))),
+        "step": np.int32(7),
+    }
+    distributed.checkpoint(tmp_path / "c", state)
+    one = fa.make_mesh((1,), ("j",), devices=cluster.devices[1:])
+    to = NamedSharding(one, P("j"))
+    for like in (
+        {"w": to, "rows": to, "half": to, "step": None},
+        dict.fromkeys(state),
+        {"w": NamedSharding(mesh, P(None, "i")), "rows": state["w"], "half": None, "step": None},
+    ):
+        found = distributed.restore(tmp_path / "c", like)
+        for k, x in state.items():
+            assert np.asarray(found[k]).tobytes() == np.asarray(x).tobytes()
+            assert found[k].dtype == x.dtype
+            assert found[k].shape == np.shape(x)
+    parts = {p.name for p in (tmp_path / "c").iterdir()}
+    assert {"1.0.npy", "1.1.npy"} <= parts  # each worker its own
+
+
+def test_a_checkpoint_is_whole_or_the_one_before(mesh, tmp_path):
+    """A failure in the middle of writing leaves the checkpoint that was there, and nothing else."""
+    x = fa.device_put(X, NamedSharding(mesh, P("i")))
+    path = tmp_path / "c"
+    distributed.checkpoint(path, [x])
+
+    def bad(x):
+        raise OSError("disk full")
+
+    f = lambda x: fa.pure_callback(bad, fa.ShapeDtypeStruct(x.shape, x.dtype), x)  # noqa: E731
+    broken = fa.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(x)
+    with pytest.raises(Exception, match="disk full"):
+        distributed.checkpoint(path, [x + 1, broken])
+    np.testing.assert_array_equal(distributed.restore(path, [None])[0], X)
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+    distributed.checkpoint(path, [x + 1])
+    np.testing.assert_array_equal(distributed.restore(path, [None])[0], X + 1)
+    with pytest.raises(ValueError, match=r"has the leaves \['\[0\]'\], and `like` has"):
+        distributed.restore(path, {"a": None})
+    with pytest.raises(FileNotFoundError, match="no checkpoint at"):
+        distributed.restore(tmp_path / "none", [None])
+
+
+# ---- Dask's arrays -------------------------------------------------------------------------------
+
+
+def test_dask_arrays_to_and_fro(mesh, cluster):
+    """Dask arrays of any chunks become arrays on workers and back, without the client."""
+    source = da.from_array(X, chunks=(3, 2)) * 2
+    for spec in (P("i"), P(None, "i"), P()):
+        x = distributed.from_dask(source, NamedSharding(mesh, spec))
+        np.testing.assert_array_equal(x, X * 2)
+        back = distributed.to_dask(x + 1)
+        assert back.shape == X.shape
+        np.testing.assert_array_equal(cluster.client.compute(back).result(), X * 2 + 1)
+    assert distributed.to_dask(fa.device_put(X, NamedSharding(mesh, P("i")))).chunks[0] == (4, 4)
+    with pytest.raises(TypeError, match="array on workers is needed"):
+        distributed.to_dask(X)
+
+
+def test_arrays_as_chunks():
+    """Chunks of Dask arrays are arrays, on which NumPy's functions are ours."""
+    x = as_chunk(X)
+    for y in (
+        np.tanh(x), np.mean(x, axis=0), np.concatenate([x, x]), np.linalg.norm(x), x + 1, X * x,
+        x[0], x.T, x.sum(axis=1), np.zeros_like(x), np.arange(3, like=x), np.add.reduce(X, 0) + x,
+    ):  # fmt: skip
+        assert isinstance(y, type(x))
+    chunks = da.from_array(X, chunks=(4, 4)).map_blocks(as_chunk, dtype=X.dtype)
+    f = fa.jit(lambda x: jnp.tanh(x) * 2)
+    done = chunks.map_blocks(f, dtype=X.dtype).compute(scheduler="synchronous")
+    np.testing.assert_allclose(done, np.tanh(X) * 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        chunks.sum(axis=0).compute(scheduler="synchronous"), X.sum(0), rtol=1e-5
+    )
+
+
+def test_xarray_holds_arrays():
+    """xarray's operations keep arrays as they are."""
+    xr = pytest.importorskip("xarray")
+    v = xr.DataArray(as_chunk(X), dims=("a", "b"))
+    out = np.tanh(v).mean("a") + v.isel(a=0)
+    assert isinstance(out.data, fa.Array)
+    np.testing.assert_allclose(out.data, np.tanh(X).mean(0) + X[0], rtol=1e-5)
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
+
+
+def test_a_sweep(cluster):
+    """Results come in order, whatever the chunks."""
+    xs = {"a": np.arange(37.0, dtype=np.float32), "b": np.ones((37, 2), np.float32)}
+    f = lambda p: (jnp.sin(p["a"]) + p["b"].sum(), p["a"] ** 2)  # noqa: E731
+    for chunk in (None, 5):
+        s, q = distributed.map(f, xs, cluster=cluster, chunk=chunk, progress=False)
+        np.testing.assert_allclose(s, np.sin(xs["a"]) + 2, rtol=1e-5)
+        np.testing.assert_array_equal(q, xs["a"] ** 2)
+
+
+def test_points_that_fail(cluster):
+    """Failures are told by point; what the others gave is there."""
+
+    def check(x):
+        if (x == 3).any():
+            raise ArithmeticError("three")
+        return x
+
+    def f(x):
+        return (
+            fa.pure_callback(
+                check, fa.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="expand_dims"
+            )
+            * 2
+        )
+
+    with pytest.raises(distributed.SweepError, match=r"1 of 6 points failed.*number 3") as caught:
+        distributed.map(f, np.arange(6.0, dtype=np.float32), cluster=cluster, chunk=4)
+    assert list(caught.value.failures) == [3]
+    np.testing.assert_array_equal(caught.value.results, [0, 2, 4, 0, 8, 10])
+
+
+# ---- kernels -------------------------------------------------------------------------------------
+
+
+def test_each_kernel_is_compiled_once(cluster, mesh, tmp_path):
+    """Workers that share no disk compile what no other has: each kernel by one of them."""
+    root = str(tmp_path)
+
+    def alone(dask_worker):
+        os.makedirs(f"{root}/{dask_worker.name}", mode=0o700, exist_ok=True)  # noqa: PTH103
+        before = fa.config.cache_dir
+        fa.config.update("cache_dir", f"{root}/{dask_worker.name}")
+        return before
+
+    def counted():
+        from fnarray.compile.cpu import build
+
+        return build.stats["compiled"]
+
+    def shared(dask_worker, cache):
+        fa.config.update("cache_dir", cache)
+
+    cache = next(iter(cluster.client.run(alone).values()))
+    try:
+        before = sum(cluster.client.run(counted).values())
+        known = set(cluster.directory.compiled)
+        f = fa.shard_map(
+            lambda x: lax.psum(jnp.sinh(x) * 1.5 + 0.25, "i") ** 3 - x,
+            mesh=mesh, in_specs=P("i"), out_specs=P("i"),
+        )  # fmt: skip
+        f(X).block_until_ready()
+        compiled = {k: n for k, n in cluster.directory.compiled.items() if k not in known}
+        assert compiled
+        assert set(compiled.values()) == {1}
+        # Other object code is shared, too, and not counted as a kernel.
+        assert 0 < sum(cluster.client.run(counted).values()) - before <= len(compiled)
+    finally:
+        cluster.client.run(shared, cache=cache)
+
+
+def test_programs_are_data():
+    """A program without Python functions is written as data, and reading it runs nothing."""
+    graph = fa.make_jaxpr(lambda x: jnp.tanh(x) + 1)(X)
+    digest, data = programs.dumped(graph)
+    assert data[:1] == b"D"
+    assert programs.dumped(graph)[0] == digest
+    assert str(programs.loaded(data)) == str(graph)
+
+
+# ---- security ------------------------------------------------------------------------------------
+
+
+def test_tls(tmp_path):
+    """All comms of a cluster with TLS are encrypted, those between workers too."""
+    from distributed.security import Security
+
+    with connected(2, security=Security.temporary()) as secure:
+        assert all(link.address.startswith("tls://") for link in secure.links)
+        mesh = fa.make_mesh((2,), ("i",), devices=secure.devices)
+        f = fa.shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
+        np.testing.assert_array_equal(f(X), X[:4] + X[4:])
+        short = {"distributed.comm.timeouts.connect": "1s"}
+        with dask.config.set(short), pytest.raises((ConnectionError, TypeError)):
+            distributed.connect(address=secure.client.scheduler.address)
+
+
+def test_a_peer_without_the_token_is_turned_away(cluster):
+    """A worker takes from others only what comes with the session's secret."""
+    from distributed.comm import CommClosedError, connect
+
+    async def intrude():
+        comm = await connect(cluster.links[0].address, **cluster.client.connection_args)
+        await comm.write({"op": "fnarray_peer", "token": "guess", "address": "x", "reply": False})
+        await comm.write([{"run": "1.1", "tag": "t", "from": 0, "what": "w", "data": None}])
+        await comm.read()
+
+    with pytest.raises(CommClosedError):
+        cluster.client.sync(intrude)
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+def test_uneven_shards(mesh):
+    """An axis that workers cannot share evenly is named."""
+    with pytest.raises(ValueError, match=r"axis 0 is partitioned 2 times.*size is 3"):
+        fa.device_put(np.ones(3), NamedSharding(mesh, P("i")))
+
+
+def test_a_mesh_larger_than_the_cluster(cluster):
+    """How many there are and how many are needed."""
+    with pytest.raises(ValueError, match=r"Number of devices 2 must be >= .*3"):
+        fa.make_mesh((3,), ("i",), devices=cluster.devices)
+
+
+def test_a_function_that_cannot_be_pickled(cluster, mesh):
+    """What it holds is named, before anything has run."""
+    import threading
+
+    lock = threading.Lock()
+
+    def locked(x):
+        with lock:
+            return x
+
+    def body(x):
+        return fa.pure_callback(locked, fa.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(TypeError, match=r"cannot be sent to workers.*locked.*cannot be pickled"):
+        fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(X)
+    with pytest.raises(TypeError, match=r"cannot be sent to workers.*lock"):
+        fa.make_array_from_callback(
+            (8,), NamedSharding(mesh, P("i")), lambda index: locked(np.ones(8)[index])
+        )
+    with pytest.raises(TypeError, match=r"cannot be sent to workers.*lock"):
+        distributed.map(
+            lambda x: fa.pure_callback(
+                locked, fa.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="sequential"
+            ),
+            np.ones(4, np.float32),
+            cluster=cluster,
+        )
+
+
+def test_an_unreachable_address():
+    """The address, and what to check."""
+    short = {"distributed.comm.timeouts.connect": "1s"}
+    unreachable = r"no Dask scheduler answers at 'tcp://127.0.0.1:9'"
+    with dask.config.set(short), pytest.raises(ConnectionError, match=unreachable):
+        distributed.connect(address="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match="one of client, address and processes"):
+        distributed.connect(address="tcp://127.0.0.1:9", processes=1)
+
+
+def test_versions_that_differ(cluster, monkeypatch):
+    """Which version is where, and on which worker, before anything has run."""
+    monkeypatch.setattr(fa, "__version__", "9.9")
+    with pytest.raises(RuntimeError, match=r"fnarray is 9.9 here and .* on the worker at tcp"):
+        distributed.connect(client=cluster.client)
+    monkeypatch.undo()
+    assert connecting.versions()["fnarray"] == fa.__version__
+
+
+def test_devices_of_different_kinds(cluster, mesh):
+    """A mesh of workers and local devices is refused."""
+    mixed = fa.make_mesh((2,), ("i",), devices=[cluster.devices[0], fa.devices()[0]])
+    with pytest.raises(ValueError, match="devices of one cluster are needed"):
+        fa.device_put(X, NamedSharding(mixed, P("i")))
+
+
+def test_nothing_is_imported_without_it():
+    """fnarray itself imports no Dask, and says what to do for devices of one."""
+    code = (
+        "import sys, fnarray as fa, fnarray.numpy as jnp\n"
+        "fa.jit(lambda x: x + 1)(jnp.ones(3))\n"
+        "try: fa.devices('dask')\n"
+        "except RuntimeError as e: print(e)\n"
+        "import json; print(json.dumps([m for m in ('dask', 'distributed') if m in sys.modules]))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    said, modules = out.stdout.strip().splitlines()
+    assert "fnarray.distributed.connect() first" in said
+    assert json.loads(modules) == []

@@ -1,0 +1,112 @@
+"""What members of a group send each other: results, and how many messages it takes."""
+
+import math
+from collections import Counter, deque
+
+import numpy as np
+import pytest
+
+from fnarray.distributed import exchange
+from fnarray.distributed.exchange import Receive, Send
+from fnarray.threads.patterns import Fold, Route
+
+COUNTS = (1, 2, 3, 4, 7, 16)
+
+
+def simulate(members):
+    """Run generators against each other; return results, messages sent and received by member."""
+    boxes = {}
+    sent, received, results = Counter(), Counter(), {}
+    waiting = {k: (m, None) for k, m in enumerate(members)}
+    ready = deque((k, None) for k in waiting)
+    blocked = {}
+    while ready:
+        k, data = ready.popleft()
+        member = members[k]
+        try:
+            step = member.send(data)
+            while True:
+                if isinstance(step, Send):
+                    sent[k] += 1
+                    received[step.to] += 1
+                    boxes.setdefault((k, step.to), deque()).append(step.data)
+                    if blocked.get(step.to) == k:
+                        del blocked[step.to]
+                        ready.append((step.to, boxes[k, step.to].popleft()))
+                    step = member.send(None)
+                    continue
+                assert isinstance(step, Receive)
+                box = boxes.get((step.source, k))
+                if not box:
+                    blocked[k] = step.source
+                    break
+                step = member.send(box.popleft())
+        except StopIteration as done:
+            results[k] = done.value
+    assert not blocked
+    assert not any(boxes.values())
+    return [results[k] for k in range(len(members))], sent, received
+
+
+def values(count, shape, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(shape).astype(np.float32) for _ in range(count)]
+
+
+def share(x, source, target):
+    return x[target]
+
+
+PATTERNS = {
+    "sum": lambda n: Fold(np.add),
+    "gather": lambda n: Route(np.stack),
+    "exchange": lambda n: Route(np.stack, share),
+    "scatter": lambda n: Route(Fold(np.add).folded, share),
+    "permute": lambda n: Route(
+        lambda parts: next(p for p in parts if p is not None),
+        lambda v, s, t: v,
+        lambda s, t: t == (s + 1) % n,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("small", [True, False])
+def test_results_are_those_of_one_process(name, count, small, monkeypatch):
+    """However messages go, each member gets bit for bit what one process computes."""
+    if not small:
+        monkeypatch.setattr(exchange, "SMALL", -1)
+        monkeypatch.setattr(exchange, "PIECE", 12)
+    pattern, xs = PATTERNS[name](count), values(count, (count, 5))
+    found, _, _ = simulate([exchange.exchange(k, count, xs[k], pattern) for k in range(count)])
+    for one, expected in zip(found, pattern.combine(xs), strict=True):
+        np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.parametrize("count", [2, 10, 100, 1000])
+def test_messages_of_a_small_all_reduce(count):
+    """A small all-reduce is two messages a member on average, and a logarithm of them at most."""
+    xs = [np.float32(k).reshape(1) for k in range(count)]
+    found, sent, received = simulate(
+        [exchange.exchange(k, count, xs[k], Fold(np.add)) for k in range(count)]
+    )
+    assert all(x == sum(range(count)) for x in found)
+    assert sum(sent.values()) == 2 * (count - 1)
+    assert max(received.values()) <= math.ceil(math.log2(count))
+    assert max(sent.values()) <= math.ceil(math.log2(count))
+
+
+@pytest.mark.parametrize("count", [2, 10, 100, 1000])
+def test_messages_of_a_large_all_reduce(count, monkeypatch):
+    """Of a large all-reduce each link carries each piece twice at most."""
+    monkeypatch.setattr(exchange, "SMALL", -1)
+    monkeypatch.setattr(exchange, "PIECE", 8)
+    pieces = 3
+    xs = values(count, (6,))
+    _, sent, received = simulate(
+        [exchange.exchange(k, count, xs[k], Fold(np.add)) for k in range(count)]
+    )
+    assert sum(sent.values()) == 2 * (count - 1) * pieces
+    assert max(sent.values()) <= 2 * pieces
+    assert max(received.values()) <= 2 * pieces
