@@ -31,7 +31,6 @@ for _cls, _names in {
         "to_ct_aval": tangent_aval,
         "strip_weak_type": _strip_weak_type,
         "normalize": _itself,
-        "sharding": None,
     },
     Graph: {"debug_info": property(lambda self: self.debug_name), "replace": replace},
     ClosedGraph: {
