@@ -60,34 +60,19 @@ def _along(combine):
     return run
 
 
-#: Lanes whose totals are kept at a time: two rows of them stay in the fastest cache.
-_LANES = 512
-
-
 def _in_double(double):
     """Return the kernel of running sums of single precision, their totals in double."""
 
     @compiled
     def run(x, out, outer, n, inner, reverse):
         step = -inner if reverse else inner
-        total = np.empty(min(inner, _LANES), double)
         for o in range(outer):
-            for first in range(0, inner, _LANES):
-                at = o * n * inner + first + ((n - 1) * inner if reverse else 0)
-                lanes = min(inner - first, _LANES)
-                if lanes == 1:
-                    carry = double(0)
-                    for _ in range(n):
-                        carry += x[u(at)]
-                        out[u(at)] = carry
-                        at += step
-                    continue
-                for i in range(lanes):
-                    total[i] = double(0)
+            for i in range(inner):
+                at = o * n * inner + i + ((n - 1) * inner if reverse else 0)
+                carry = double(0)
                 for _ in range(n):
-                    for i in range(lanes):
-                        total[i] += x[u(at + i)]
-                        out[u(at + i)] = total[i]
+                    carry += x[u(at)]
+                    out[u(at)] = carry
                     at += step
 
     return run
@@ -105,35 +90,18 @@ def cumsum_double(x, out, outer, n, inner, reverse):
     As by Neumaier. The chain from element to element is as long as without: one addition.
     """
     step = -inner if reverse else inner
-    total = np.empty(min(inner, _LANES), x.dtype)
-    low = np.empty(min(inner, _LANES), x.dtype)
     for o in range(outer):
-        for first in range(0, inner, _LANES):
-            at = o * n * inner + first + ((n - 1) * inner if reverse else 0)
-            lanes = min(inner - first, _LANES)
-            if lanes == 1:
-                carry = x[u(at)] * 0
-                lost = carry
-                for _ in range(n):
-                    term = x[u(at)]
-                    new = carry + term
-                    moved = new - carry
-                    lost = lost + ((carry - (new - moved)) + (term - moved))
-                    carry = new
-                    out[u(at)] = new + lost if lost == lost else new
-                    at += step
-                continue
-            for i in range(lanes):
-                total[i] = 0
-                low[i] = 0
+        for i in range(inner):
+            at = o * n * inner + i + ((n - 1) * inner if reverse else 0)
+            carry = x[u(at)] * 0
+            lost = carry
             for _ in range(n):
-                for i in range(lanes):
-                    carry, term = total[i], x[u(at + i)]
-                    new = carry + term
-                    moved = new - carry
-                    lost = low[i] + ((carry - (new - moved)) + (term - moved))
-                    total[i], low[i] = new, lost
-                    out[u(at + i)] = new + lost if lost == lost else new
+                term = x[u(at)]
+                new = carry + term
+                moved = new - carry
+                lost = lost + ((carry - (new - moved)) + (term - moved))
+                carry = new
+                out[u(at)] = new + lost if lost == lost else new
                 at += step
 
 
