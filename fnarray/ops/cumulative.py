@@ -77,7 +77,8 @@ def _cumulative(
         # No library step: the kernel is 3 to 30 times faster than NumPy's accumulate.
         kernel, has = name, x.dtype not in HALVES
         if has and name == "cumsum" and kind(x.dtype) in INEXACT:
-            kernel = f"cumsum_{x.dtype.name if is_single(x.dtype) else 'double'}"
+            by = "" if sizes[2] == 1 else "rows_"
+            kernel = f"cumsum_{by}{x.dtype.name if is_single(x.dtype) else 'double'}"
         return Library(KernelRef("cumulative", kernel), (*sizes, reverse), x.size, kernel=has)
 
     return kernel_call(

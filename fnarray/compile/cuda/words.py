@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fnarray_kernels import grid
+from fnarray_kernels import cumulative, grid
 from fnarray_kernels import vmath as vm
 from fnarray_kernels._ir import LLVM
 
@@ -281,6 +281,9 @@ WORDS: dict[Any, Rule] = {
     grid.swap: _swap, grid.same: _same,
     block.from_warp: _from_warp, block.show: _show, block.shown: _shown,
     **{word: _text(function) for word, function in block.TEXTS.items()},
+    cumulative.cumsum_rows_float32: _text(cumulative.cumsum_float32),
+    cumulative.cumsum_rows_complex64: _text(cumulative.cumsum_complex64),
+    cumulative.cumsum_rows_double: _text(cumulative.cumsum_double),
     math.exp: _ours(vm.exp), math.log: _ours(vm.log), math.log1p: _ours(vm.log1p),
     math.expm1: _ours(vm.expm1), math.erf: _ours(vm.erf), math.erfc: _ours(vm.erfc),
     np.exp: _ours(vm.exp), np.log: _ours(vm.log), np.log1p: _ours(vm.log1p),
