@@ -202,12 +202,13 @@ class Jitted(Generic[P, R]):
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
         if (there := _platform(leaves)) and self._goes_to(there):
-            return self._elsewhere(leaves, signature, (there, token, number, *avals), there)
+            return self._elsewhere(leaves, signature, (there, token, number, *avals), there.caller)
         place = self._where(leaves)
         if place is None and self._place is not None:
             leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
         if place is not None:
-            return self._on_gpu(leaves, signature, token, number, place)
+            make = functools.partial(_on_gpu, place)
+            return self._elsewhere(leaves, signature, (place, token, number, *avals), make)
         key = (token, number, *avals)
         if any(isinstance(x, ArrayPlaced) for x in leaves):
             known = (getattr(x, "known_as", a) for x, a in zip(leaves, avals, strict=True))
@@ -236,41 +237,20 @@ class Jitted(Generic[P, R]):
             return None
         return devices.default_device() if default.find() is not None else None
 
-    def _on_gpu(
-        self,
-        leaves: Sequence[Any],
-        signature: Signature,
-        token: int,
-        number: int,
-        place: devices.Device,
+    def _elsewhere(
+        self, leaves: Sequence[Any], signature: Signature, key: Any, make: Callable[..., Any]
     ) -> Any:
-        """Call on a GPU."""
-        from ..runtime import gpu  # asked for by whoever has one
-
-        key = (place, token, number, *signature[1])
+        """Call where the host's memory is not: ``make`` returns what calls a program there."""
         run = self._calls.get(key)
         if run is None:
             t = self._traced(signature)
             if t.written_refs is not None:
                 raise NotImplementedError(
                     f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
-                    "memory, and is to run on a GPU. Pass their values, and return the new ones."
+                    f"memory, and is to run on {key[0]}. Pass their values, and return the new "
+                    "ones."
                 )
-            run = self._calls[key] = gpu.caller(t.closed, t.consts, t.out_spec, place)
-            self._programs.guards.update(t.guards)
-        return run(*leaves)
-
-    def _elsewhere(self, leaves: Sequence[Any], signature: Signature, key: Any, there: Any) -> Any:
-        """Call where arguments lie on devices of another platform."""
-        run = self._calls.get(key)
-        if run is None:
-            t = self._traced(signature)
-            if t.written_refs is not None:
-                raise NotImplementedError(
-                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
-                    "memory, and is to run elsewhere. Pass their values, and return the new ones."
-                )
-            run = self._calls[key] = there.caller(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = make(t.closed, t.consts, t.out_spec)
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
@@ -283,13 +263,10 @@ class Jitted(Generic[P, R]):
         if recorder is not None and (found := recorder.found()) is not None:
             return found
         t = self._traced(signature)
-        if there := _platform(t.consts):
-            return there.caller(t.closed, t.consts, t.out_spec), t.guards
         if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
-            from ..runtime import gpu  # asked for by whoever has one
-
-            place = captured[0].place
-            return gpu.caller(t.closed, t.consts, t.out_spec, place), t.guards
+            there = _platform(captured)
+            make = there.caller if there else functools.partial(_on_gpu, captured[0].place)
+            return make(t.closed, t.consts, t.out_spec), t.guards
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if on_mesh or says_places(t.closed.jaxpr):
@@ -568,6 +545,13 @@ def jit(
     placed = in_shardings is not None or out_shardings is not None
     kind = PlacedJitted if placed else Jitted
     return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
+
+
+def _on_gpu(place: devices.Device, graph: Any, consts: Any, out_spec: Any) -> Any:
+    """Return what calls a program on a GPU."""
+    from ..runtime import gpu  # asked for by whoever has one
+
+    return gpu.caller(graph, consts, out_spec, place)
 
 
 def _platform(leaves: Sequence[Any]) -> devices.Platform | None:
