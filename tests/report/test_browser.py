@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,21 +9,15 @@ import pytest
 import fnarray as fa
 import fnarray.numpy as jnp
 
+from ..browsing import MARKS, SHOTS, Page, browser  # noqa: F401 - a fixture
 from . import programs
-from .browser import CHROMIUM, Page
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; apt-get install chromium"),
-]
-SHOTS = os.environ.get("FNARRAY_SCREENSHOTS")
+pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    page = Page(tmp_path_factory.mktemp("profile"))
-    yield page
-    page.close()
+def page(browser):  # noqa: F811
+    return Page(browser)
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,17 @@
 """The documentation in a real browser: start page, reference, search, gallery.
 
-The site must have been built: ``python -m sphinx -W -n docs docs/_build``. With
-``FNARRAY_SCREENSHOTS`` naming a folder, what was seen is kept there.
+The site must have been built: ``python -m sphinx -W -n docs docs/_build``.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+from ..browsing import MARKS, SHOTS, browser  # noqa: F401 - a fixture
+
 SITE = Path(__file__).parents[2] / "docs/_build"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-SHOTS = os.environ.get("FNARRAY_SCREENSHOTS")
 VIEWS = [(400, "light"), (400, "dark"), (1600, "light"), (1600, "dark")]
 PAGES = {
     "start": "index.html",
@@ -26,22 +22,11 @@ PAGES = {
     "program": "gallery/made/mcmc.html",
 }
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; apt-get install chromium"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as p:
-        found = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
+pytestmark = MARKS
 
 
 @pytest.fixture
-def visit(browser):
+def visit(browser):  # noqa: F811
     """Return a function that opens a page; what it complains of and asks for fails the test."""
     contexts, faults = [], []
 
