@@ -18,7 +18,7 @@ from fnarray.compile.target import Target
 from fnarray.core.graph import ClosedGraph
 
 #: What sums in another order may differ by, in units of the last place of the largest element.
-SUMS = 128
+SUMS = 64
 
 
 @dataclass
