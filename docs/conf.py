@@ -12,7 +12,7 @@ project = "fnarray"
 author = "the fnarray maintainers"
 release = version = installed_version("fnarray")
 
-extensions = ["myst_parser", "reference", "gallery"]
+extensions = ["myst_parser", "reference", "gallery", "navigation"]
 default_role = "any-public"
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -23,6 +23,7 @@ from .core.lazy import surface as _surface
 if _typing.TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
     from . import (  # noqa: F401
+        ad,
         ad_checkpoint,
         api_util,
         checkpoint_policies,
@@ -38,8 +39,10 @@ if _typing.TYPE_CHECKING:
         extend,
         ffi,
         flatten_util,
+        image,
         interpreters,
         lax,
+        memory,
         nn,
         numpy,
         ops,
@@ -70,6 +73,7 @@ if _typing.TYPE_CHECKING:
         host_count,
         host_id,
         host_ids,
+        live_arrays,
         local_device_count,
         local_devices,
         process_count,
@@ -124,6 +128,8 @@ if _typing.TYPE_CHECKING:
         explain_cache_misses,
         legacy_prng_key,
         log_compiles,
+        make_user_context,
+        no_tracing,
         numpy_dtype_promotion,
         numpy_rank_promotion,
         threefry_partitionable,
@@ -144,6 +150,7 @@ if _typing.TYPE_CHECKING:
     from .core.array import Array as Array
     from .core.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from .core.dtypes import float0 as float0
+    from .core.places import ds as ds
     from .core.ref import Ref as Ref
     from .core.ref import empty_ref as empty_ref
     from .core.ref import free_ref as free_ref
@@ -164,7 +171,8 @@ _HOMES = {
     ".api.arrays": """
         block_until_ready clear_caches copy_to_host_async default_backend device_count device_get
         device_put device_put_replicated device_put_sharded effects_barrier host_count host_id
-        host_ids local_device_count local_devices process_count process_index process_indices
+        host_ids live_arrays local_device_count local_devices process_count process_index
+        process_indices
     """,
     ".api.batching": "vmap",
     ".api.derivatives": "jvp linear_transpose linearize vjp",
@@ -185,6 +193,7 @@ _HOMES = {
         check_determinism check_tracer_leaks checking_leaks debug_infs debug_nans default_device
         default_matmul_precision default_prng_impl disable_jit effects enable_checks
         enable_custom_prng enable_x64 explain_cache_misses legacy_prng_key log_compiles
+        make_user_context no_tracing
         numpy_dtype_promotion numpy_rank_promotion threefry_partitionable transfer_guard
         transfer_guard_device_to_device transfer_guard_device_to_host
         transfer_guard_host_to_device
@@ -198,6 +207,7 @@ _HOMES = {
     ".core.avals": "ShapeDtypeStruct",
     ".core.dtypes": "float0",
     ".core.ref": "Ref empty_ref free_ref freeze new_ref",
+    ".core.places": "ds",
     ".purity.live": "assume_pure",
     ".report.explain": "explain",
     ".runtime.device": "Device devices",
@@ -207,29 +217,23 @@ _HOMES = {
     ".runtime.spec": "NamedSharding P",
 }
 _MODULES = """
-    ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
-    dtypes errors example_libraries experimental export extend ffi flatten_util interpreters lax nn
-    numpy ops profiler purity random ref scipy sharding stages test_util testing tree tree_util
-    typing
+    ad ad_checkpoint api_util checkpoint_policies custom_batching custom_derivatives debug dlpack
+    dtypes errors example_libraries experimental export extend ffi flatten_util image interpreters
+    lax memory nn numpy ops profiler purity random ref scipy sharding stages test_util testing
+    tree tree_util typing
 """
 
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
     "it is about XLA's compiler or its runtime, which are not here": """
-        allow_f16_reductions array_garbage_collection_guard make_user_context no_execution
-        thread_guard
+        allow_f16_reductions array_garbage_collection_guard no_execution thread_guard
     """,
     "it converts programs to TensorFlow": "jax2tf_associative_scan_reductions",
     "it changes which programs types accept, not what they compute": """
         auto_pcast remove_size_one_mesh_axis_from_type
     """,
-    "arrays are freed when nobody refers to them, and are not listed": "live_arrays",
     "fnarray lint finds keys that are used twice": "debug_key_reuse",
-    "all memory is the host's": "memory",
-    "use jit, and check_tracer_leaks": "no_tracing",
     "softmax has one derivative": "softmax_custom_jvp",
-    "it is Pallas's; slice with lax.dynamic_slice": "ds",
-    "use fnarray.grad, fnarray.jvp and fnarray.vjp": "ad",
 }
 
 if not _typing.TYPE_CHECKING:  # for whom any name would be one of ours

@@ -6,6 +6,7 @@ Linting needs neither NumPy nor Numba, so everything else is imported by the com
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -70,8 +71,8 @@ def show(args: argparse.Namespace) -> int:
     """Print a function's graph, plan or emitted source."""
     from . import jit
 
-    fun = load_function(args.target)
-    lowered = (fun if hasattr(fun, "lower") else jit(fun)).lower(*map(parse_spec, args.arrays))
+    fun, specs = called(args, parse_spec)
+    lowered = (fun if hasattr(fun, "lower") else jit(fun)).lower(*specs)
     text = lowered.as_text(dialect=args.dialect)
     if args.dialect in ("numba", "cuda") and sys.stdout.isatty():
         from rich.console import Console
@@ -87,7 +88,8 @@ def explain(args: argparse.Namespace) -> int:
     """Print the report of a function, or write it as a page."""
     from . import explain as explained
 
-    report = explained(load_function(args.target))(*map(example, args.arrays))
+    fun, arrays = called(args, example)
+    report = explained(fun)(*arrays)
     if args.output is None:
         from rich.console import Console
 
@@ -95,6 +97,20 @@ def explain(args: argparse.Namespace) -> int:
     else:
         print(report.save(args.output))
     return int(report.facts.failure is not None)
+
+
+def called(args: argparse.Namespace, argument: Callable[[str], Any]) -> tuple[Any, list[Any]]:
+    """Return the function of a command, and its arguments, made of their descriptions."""
+    fun, given = load_function(args.target), [argument(text) for text in args.arrays]
+    if callable(fun):
+        try:
+            inspect.signature(fun).bind(*given)
+        except TypeError as error:
+            raise ValueError(
+                f"{args.target}: {error}. Describe each argument after it, as in: "
+                f"fnarray {args.run.__name__} {args.target} 'f32[3,4]' 'i32[]'."
+            ) from None
+    return fun, given
 
 
 def example(text: str) -> Any:
@@ -110,16 +126,9 @@ def example(text: str) -> Any:
 
 def lint(argv: Sequence[str]) -> int:
     """Find effects and tracing pitfalls in files."""
-    import gc
-
     from .purity.lint.cli import main
 
-    gc.disable()
-    try:
-        return main(argv)
-    finally:
-        # The process ends: to look for cycles among a million nodes takes as long as to parse them.
-        gc.freeze()
+    return main(argv)
 
 
 def rule(argv: Sequence[str]) -> int:
@@ -282,6 +291,10 @@ def _first_line(command: Callable[..., int]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status (2 for unusable arguments)."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and given[:1] == ["lint"]:
+        from .purity.lint.cli import last
+
+        last(given[1:])
     if given and given[0] in _OWN:
         return _OWN[given[0]](given[1:])
     args = parser().parse_args(given)

@@ -15,8 +15,8 @@ import difflib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ContextDecorator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ContextDecorator, ExitStack
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
@@ -42,6 +42,8 @@ __all__ = [
     "explain_cache_misses",
     "legacy_prng_key",
     "log_compiles",
+    "make_user_context",
+    "no_tracing",
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "threefry_partitionable",
@@ -168,6 +170,8 @@ class Config(threading.local):
     threefry_partitionable: bool = _row(
         True, "Draw threefry bits so that any slice of an array can be drawn alone.", traced=True
     )
+    no_tracing: bool = _row(False, "Refuse to trace functions that are to be compiled.")
+    user_contexts: object = _row((), "Values of what make_user_context made.", traced=True)
     transfer_guard: (
         Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"] | None
     ) = _row(None, "What to do where a GPU's program works on the host: None warns once.")
@@ -210,6 +214,11 @@ class Config(threading.local):
     )
     cuda_fma: bool = _row(
         True, "Whether kernels of a GPU round products and sums once together, where CPUs do twice."
+    )
+    gpu_deterministic_ops: bool = _row(
+        False,
+        "Whether updates that meet in one place of an array on a GPU are made in order.",
+        traced=True,
     )
     first_call: Literal["wait", "evaluate"] = _row(
         "wait", "What a first call does: wait for the compiler, or evaluate op by op meanwhile."
@@ -373,6 +382,14 @@ def scoped(name: str, value: Any) -> _Setting:
     return _Setting(name, value)
 
 
+def scoped_all(values: Iterable[tuple[str, Any]]) -> ExitStack:
+    """Give settings the values that another thread has: what `scoped_values` returned there."""
+    with ExitStack() as stack:
+        for name, value in values:
+            stack.enter_context(scoped(name, value))
+        return stack.pop_all()
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Values the environment sets, ``FNARRAY_`` before ``JAX_``; an empty one sets nothing."""
     values = {}
@@ -434,13 +451,48 @@ def check_determinism(value: bool = True) -> _Setting:
 
 
 def check_tracer_leaks(value: bool = True) -> _Setting:
-    """Raise where a trace ends and its tracers live on, in this thread and block."""
+    """Raise where `jit`'s trace ends and its tracers live on, in this thread and block."""
     return _Setting("check_tracer_leaks", value)
 
 
 def checking_leaks() -> _Setting:
-    """Raise where a trace ends and its tracers live on: `check_tracer_leaks` switched on."""
+    """Raise where `jit`'s trace ends and its tracers live on: `check_tracer_leaks` switched on."""
     return _Setting("check_tracer_leaks", True)
+
+
+def no_tracing(value: bool = True) -> _Setting:
+    """Refuse to trace functions for `jit` in this thread and block: what was traced may run."""
+    return _Setting("no_tracing", value)
+
+
+class UserContext:
+    """A value of the user's that compiled functions depend on: see `make_user_context`."""
+
+    def __init__(self, default_value: object):
+        self._default = default_value
+
+    @property
+    def value(self) -> object:
+        """What it is in this thread and block."""
+        return dict(cast("Any", config.user_contexts)).get(self, self._default)
+
+    def __call__(self, value: object) -> _Setting:
+        """Give it another value, hashable, in this thread and block."""
+        others = [pair for pair in cast("Any", config.user_contexts) if pair[0] is not self]
+        return _Setting("user_contexts", (*others, (self, value)))
+
+
+def make_user_context(default_value: object = None) -> UserContext:
+    """Make a context whose value compiled functions depend on.
+
+    ``with context(value): f(x)`` traces ``f`` once for each value; ``context.value`` reads it.
+
+    Parameters
+    ----------
+    default_value : object
+        Its value outside of such blocks.
+    """
+    return UserContext(default_value)
 
 
 def threefry_partitionable(value: bool = True) -> _Setting:

@@ -11,6 +11,7 @@ from .control.debugging import debug_breakpoint as breakpoint
 from .control.debugging import debug_callback as callback
 from .control.debugging import debug_log as log
 from .control.debugging import debug_print as print
+from .core.lazy import absent as _absent
 
 __all__ = [
     "breakpoint",
@@ -21,3 +22,8 @@ __all__ = [
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+
+_MISSING = {
+    'effects are words here: "debug" in jaxpr.effects': "DebugEffect OrderedDebugEffect",
+}
+__getattr__ = _absent(__name__, _MISSING)

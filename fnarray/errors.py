@@ -75,7 +75,32 @@ __all__ = [
 
 
 class FnarrayError(Exception):
-    """Base of every exception defined here."""
+    """Base of every exception defined here.
+
+    IPython shows the frames of the user's code, each with its lines and the one at fault marked;
+    ``%tb`` and debuggers have all frames.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        # Asked for where an error is shown, which is not worth an import at the start.
+        import linecache
+        import traceback
+
+        package = __file__.removesuffix("errors.py")
+        lines = ["Traceback of your code (most recent call last):"]
+        for frame in traceback.extract_tb(self.__traceback__):
+            if frame.filename.startswith((package, "<frozen ")) or "IPython" in frame.filename:
+                continue
+            at = frame.lineno or 1
+            lines.append(f"{frame.filename}:{at}, in {frame.name}")
+            around = range(max(at - 2, 1), at + 3)
+            texts = {n: linecache.getline(frame.filename, n).rstrip() for n in around}
+            lines += [
+                f"{'---->' if n == at else '     '} {n:4} {text}"
+                for n, text in texts.items()
+                if text
+            ]
+        return [*lines, *"".join(traceback.format_exception_only(self)).rstrip().split("\n")]
 
 
 class FnarrayTypeError(FnarrayError, TypeError):

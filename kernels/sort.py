@@ -144,19 +144,71 @@ def _above(a, b):
 
 
 @compiled
+def _sift(values, index, to, step, j, size):
+    """Let place ``j`` of a heap sink, whose root is the last of its ``size`` in order."""
+    value, place = values[u(to + j * step)], index[u(to + j * step)]
+    child = 2 * j + 1
+    while child < size:
+        at = to + child * step
+        if child + 1 < size and _precedes(values, index, at, at + step):
+            child, at = child + 1, at + step
+        other, where = values[u(at)], index[u(at)]
+        if _above(other, value) or (not _above(value, other) and where < place):
+            break
+        values[u(to + j * step)], index[u(to + j * step)] = other, where
+        j, child = child, 2 * child + 1
+    values[u(to + j * step)], index[u(to + j * step)] = value, place
+
+
+@compiled
+def _precedes(values, index, i, j):
+    """Whether place ``i`` comes before ``j``: the larger first, the earlier of equals."""
+    a, b = values[u(i)], values[u(j)]
+    return _above(a, b) or (not _above(b, a) and index[u(i)] < index[u(j)])
+
+
+@compiled
+def _may_be_above(new, least):
+    """Whether an element may precede another: quicker than `_above`, and never wrongly false."""
+    return (new > least) | (new != new) | ((least == 0) & (new == 0))
+
+
+@compiled
+def _some_above(x, at, step, count, least):
+    """Whether one of some elements may precede ``least``."""
+    found = 0
+    for r in range(count):
+        if _may_be_above(x[u(at + r * step)], least):
+            found += 1
+    return found > 0
+
+
+#: Elements that are compared with the least of those kept, in vectors, before one is looked at.
+_AT_ONCE = 32
+
+
+@compiled
 def top_k(x, values, index, outer, n, inner, k):
-    """Select the ``k`` largest, descending, the earlier of equals first, by insertion."""
+    """Select the ``k`` largest, descending, the earlier of equals first, by a heap of ``k``."""
     for o in range(outer if k > 0 else 0):
         for i in range(inner):
             at, to = o * n * inner + i, o * k * inner + i
-            for r in range(n):
-                new = x[u(at + r * inner)]
-                j = min(r, k)
-                while j > 0 and _above(new, values[u(to + (j - 1) * inner)]):
-                    if j < k:
-                        values[u(to + j * inner)] = values[u(to + (j - 1) * inner)]
-                        index[u(to + j * inner)] = index[u(to + (j - 1) * inner)]
-                    j -= 1
-                if j < k:
-                    values[u(to + j * inner)] = new
-                    index[u(to + j * inner)] = r
+            for r in range(k):
+                values[u(to + r * inner)], index[u(to + r * inner)] = x[u(at + r * inner)], r
+            for r in range(k // 2):
+                _sift(values, index, to, inner, k // 2 - 1 - r, k)
+            for start in range(k, n, _AT_ONCE):
+                count = min(_AT_ONCE, n - start)
+                if _some_above(x, at + start * inner, inner, count, values[u(to)]):
+                    for r in range(start, start + count):
+                        new = x[u(at + r * inner)]
+                        least = values[u(to)]
+                        if _may_be_above(new, least) and _above(new, least):
+                            values[u(to)], index[u(to)] = new, r
+                            _sift(values, index, to, inner, 0, k)
+            for r in range(k - 1):
+                last = to + (k - 1 - r) * inner
+                value, place = values[u(last)], index[u(last)]
+                values[u(last)], index[u(last)] = values[u(to)], index[u(to)]
+                values[u(to)], index[u(to)] = value, place
+                _sift(values, index, to, inner, 0, k - 1 - r)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-import llvmlite.binding as llvm
 from numba.core import codegen
 from numba.core import config as numba_config
 
 from fnarray.compile.cpu import jit
-from fnarray.compile.cpu.native import machine
+from fnarray.compile.cpu.native import compiler, machine
+from fnarray.compile.cpu.processor import Processor
 
 #: Whether registers are x86's, which all compilers for that architecture know by name.
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -38,9 +38,6 @@ def assembly_for(processor: str | None, text: str) -> str:
     """Return what the native compiler makes of LLVM text for an x86 processor; else the host's."""
     if not X86:
         return machine.assembly(text)
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    named = target.create_target_machine(cpu=processor, features="", opt=3, jit=True)
-    with mock.patch.object(machine, "_target", return_value=named):
+    named = Processor(processor or "", "", wide=False, note="")
+    with mock.patch.object(compiler, "processor", return_value=named):
         return machine.assembly(text)

@@ -1,5 +1,8 @@
 """Sphinx extension: a page of every public module, made of its docstrings when the site is built.
 
+Examples that are not in a docstring are in ``reference/examples``, a file for each module, and
+parameters that always mean the same in ``reference/parameters.txt``.
+
 Pages are written to ``reference/api``, which git ignores. A module of many names has a page for
 each of the modules that its names are written in, which are its chapters.
 """
@@ -9,10 +12,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import parameters
+import prompts
 import surfaces
 import tables
 from docutils import nodes
@@ -28,6 +32,12 @@ SEARCHED = (
     "fnarray", "fnarray.numpy", "fnarray.lax", "fnarray.errors", "fnarray.config",
     "fnarray.random", "fnarray.tree_util", "fnarray.nn", "fnarray.core",
 )  # fmt: skip
+_EXAMPLES = """
+Examples begin with these lines, and are run when this package is tested:
+
+.. code-block:: pycon
+
+"""
 _DIRECTIVES = {"class": "class", "exception": "exception", "function": "function", "data": "data"}
 _NAPOLEON = Config(napoleon_use_param=False, napoleon_use_rtype=False)
 
@@ -64,8 +74,9 @@ def every_page() -> Iterator[tuple[str, str]]:
 
 def _index() -> str:
     rows = "\n".join(
-        f"   * - :doc:`{module} <{module}>`\n     - {_prose(surfaces.lead(_doc(module)))}"
+        f"   * - :doc:`{module} <{module}>`\n     - {_prose(surfaces.lead(text))}"
         for module in surfaces.modules()
+        for text in [surfaces.docstring(module)]
     )
     listed = "".join(f"   {module}\n" for module in surfaces.modules() if module.count(".") < 2)
     return (
@@ -78,7 +89,9 @@ def _index() -> str:
 
 def _pages_of(module: str) -> Iterator[tuple[str, str]]:
     names = [name for name in surfaces.names(module) if name.kind != "module"]
-    head = f"{_title(module)}.. currentmodule:: {module}\n\n{_text(_doc(module))}\n\n"
+    head = f"{_title(module)}.. currentmodule:: {module}\n\n{_text(surfaces.docstring(module))}\n\n"
+    if prompts.blocks(module):
+        head += f"{_EXAMPLES}{_indented(prompts.assumed(module))}\n\n"
     below = [name.full for name in surfaces.names(module) if name.kind == "module"]
     below = [full for full in below if full in surfaces.modules()]
     if below:
@@ -122,16 +135,12 @@ def _chapters(names: list[Name]) -> list[tuple[str, list[Name]]]:
 
 
 def _chapter_title(home: str) -> str:
-    sentence = surfaces.lead(_doc(home)).replace("``", "").replace("`", "")
+    sentence = surfaces.lead(surfaces.docstring(home)).replace("``", "").replace("`", "")
     return re.split(r"[.;:]( |$)", sentence)[0] or home
 
 
 def _slug(rows: list[Name]) -> str:
     return rows[0].home.rsplit(".", 1)[-1].strip("_")
-
-
-def _doc(module: str) -> str:
-    return inspect.getdoc(import_module(module)) or ""
 
 
 # ---- names --------------------------------------------------------------------------------------
@@ -154,7 +163,9 @@ def _entry(name: Name) -> str:
     lines = [f".. py:{_DIRECTIVES[name.kind]}:: {name.name}{shown}", f"   :module: {name.module}"]
     if name.kind == "data":
         lines += _value(name.value)
-    body = _text(name.doc)
+    body = _text(parameters.described(name))
+    if example := prompts.found(name):
+        body += f"\n\n.. rubric:: Example\n\n{example[1]}"
     if name.kind == "class" and name.ours:
         body += "\n\n" + "\n".join(_members(name.value))
     body += f"\n\n{_elsewhere(name)}"

@@ -23,6 +23,10 @@ from fnarray.core.primitive import Primitive
 ROOT = Path(__file__).parents[2]
 #: Modules that hold one primitive a name: the table of operations has them all.
 TABLES = {"fnarray.extend.core.primitives"}
+#: Modules to begin from: the root does not lead to what needs an extra, or serves another tool.
+FIRST = ("fnarray", "fnarray.distributed", "fnarray.testing.asv")
+#: Modules that act where they are imported: the reference has their docstrings.
+ACTING = {"fnarray.as_jax"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,14 @@ def comment(module: str, name: str) -> str:
     return found or (comment(home, name) if home and home != module else "")
 
 
+def docstring(module: str) -> str:
+    """Return the docstring of a module, of one that acts without importing it."""
+    if module not in ACTING:
+        return inspect.getdoc(import_module(module)) or ""
+    path = ROOT / module.replace(".", "/") / "__init__.py"
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
 def _words(module: Any) -> list[str]:
     """Return the public names of a module, in order."""
     listed = getattr(module, "__all__", None)
@@ -140,6 +152,8 @@ def _imports(module: str) -> dict[str, str]:
 @cache
 def names(module: str) -> tuple[Name, ...]:
     """Return the public names of a module."""
+    if module in ACTING:
+        return ()
     space = import_module(module)
     return tuple(
         Name(module, name, value, _home(space, name, value))
@@ -151,8 +165,8 @@ def names(module: str) -> tuple[Name, ...]:
 @cache
 def modules() -> tuple[str, ...]:
     """Return the public modules, the root first."""
-    found = {"fnarray": None}
-    queue = ["fnarray"]
+    found = dict.fromkeys((*FIRST, *ACTING))
+    queue = list(FIRST)
     while queue:
         module = queue.pop(0)
         for name in names(module):

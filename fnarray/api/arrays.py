@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import tree
-from ..core.array import Array, ArrayImpl, asarray, default
+from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
 from ..core.keep import forget_all
-from ..runtime.device import Device, default_device, devices
+from ..runtime.device import Device, Space, default_device, devices
 
 
 def device_put(
@@ -26,7 +27,7 @@ def device_put(
     Parameters
     ----------
     x : pytree of array-likes
-    device : Device, Sharding or PartitionSpec, or a tree of them, optional
+    device : Device, Sharding, PartitionSpec or memory.Space, or a tree of the former, optional
         Where the arrays are to be; a tree is a prefix of ``x``. A `PartitionSpec` is one on the
         mesh about the program (`set_mesh`). By default what is nowhere yet goes to the default
         device. Devices of the processor share its memory: between them nothing moves.
@@ -41,6 +42,8 @@ def device_put(
         A sharding does not divide an array evenly.
     """
     leaves, spec = tree.flatten_spec(x)
+    if isinstance(device, Space):
+        device = None
     if device is None or isinstance(device, Device):
         where = [device] * len(leaves)
     else:
@@ -100,6 +103,18 @@ def _on_rows(leaves: Sequence[Any], devices: Sequence[Device]) -> Array:
     sharding = NamedSharding(Mesh(list(devices), ("_device_put",)), PartitionSpec("_device_put"))
     stacked = ArrayImpl(data, rows[0].aval.update(shape=data.shape, place=None))
     return moved(stacked, sharding, "device_put")
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """Return the arrays that exist, of all threads; a search through all of Python's objects.
+
+    Parameters
+    ----------
+    platform : str, optional
+        Those on devices of a platform, ``"cpu"`` or ``"gpu"``.
+    """
+    found = [x for x in gc.get_objects() if issubclass(type(x), ArrayImpl | ArrayElsewhere)]
+    return [x for x in found if not x.is_deleted() and platform in (None, x.platform())]
 
 
 def copy_to_host_async(x: Any) -> Any:

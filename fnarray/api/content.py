@@ -24,6 +24,7 @@ import numpy as np
 
 from ..core import lazy
 from ..core.array import ArrayImpl
+from ..core.callables import is_strange
 from ..core.source import PACKAGE
 from ..purity.guards import MISSING, Guards, state, static
 
@@ -128,6 +129,8 @@ class Content:
             It cannot be told by content.
         """
         kind = type(obj)
+        if is_strange(kind):  # its metaclass would be asked who it is
+            raise Unproven("an instance of a class whose metaclass answers for it")
         if kind in _PLAIN:
             self._say(kind.__name__, obj)
             return

@@ -24,6 +24,7 @@ from ..transforms.derivative import Linear
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.transpose import backward
+from .pullback import VJP
 
 # ---- flat functions ------------------------------------------------------------------------------
 
@@ -246,10 +247,10 @@ def vjp(
     Returns
     -------
     out : pytree
-    fun_vjp : Partial
+    fun_vjp : VJP
         A cotangent, of the structure, shapes and dtypes of ``out``, to the tuple of cotangents of
         the arguments; those of integers are of dtype ``float0``. A pytree, whose leaves are the
-        residuals. And ``aux``, where it has it.
+        residuals; ``fun_vjp.with_refs`` adds cotangents to Refs. And ``aux``, where it has it.
     """
     return _linearized("vjp", fun, primals, has_aux, _Pull)
 
@@ -263,7 +264,7 @@ def _linearized(
     flat = Flat(fun, spec, what, has_aux)
     outs, linear = linearize_flat(flat, leaves, f"{what}({fun_name(fun)})")
     out = flat.out_spec.unflatten([as_array(x) for x in outs])
-    derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear)
+    derivative = kind(fun, spec, flat.out_spec, leaves, linear).bound(linear, leaves)
     return (out, derivative, without_tracers(flat.aux)) if has_aux else (out, derivative)
 
 
@@ -287,7 +288,7 @@ class _Derivative:
         self.in_avals = tuple(x.aval for x in leaves)
         self.linear = replace(linear, closed=ClosedGraph(linear.closed.jaxpr))
 
-    def bound(self, linear: Linear) -> tree.Partial:
+    def bound(self, linear: Linear, primals: Sequence[Any]) -> tree.Partial:
         """Return the function with its residuals."""
         return tree.Partial(self, linear.closed.consts)
 
@@ -339,6 +340,10 @@ class _Push(_Derivative):
 
 class _Pull(_Derivative):
     what = "vjp function"
+
+    def bound(self, linear: Linear, primals: Sequence[Any]) -> VJP:
+        """Return the function with its residuals, some of which are the primals."""
+        return VJP.of(self, linear.closed.consts, primals)
 
     def __call__(self, residuals: Sequence[Any], *given: Any) -> Any:
         if len(given) != 1:

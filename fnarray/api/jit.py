@@ -112,7 +112,7 @@ class Jitted(Generic[P, R]):
         self,
         fun: Callable[P, R],
         statics: StaticSpec,
-        donated: tuple[int, ...],
+        donated: tuple[tuple[int, ...], tuple[str, ...]],
         inline: bool,
         effects: Effects | None,
         options: dict[str, Any],
@@ -346,11 +346,13 @@ class Jitted(Generic[P, R]):
 
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
+        from .staged_places import staged
         from .stages import TracedFunction
 
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
-        return TracedFunction(t, self._donated, self.__wrapped__)
+        where = staged(self, args, kwargs, len(t.signature.in_avals))
+        return TracedFunction(t, self._donated[0], self.__wrapped__, where)
 
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments, or stand-ins: the first half of compiling ahead."""
@@ -409,7 +411,7 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
 
 
 class PlacedJitted(Jitted):
-    """A compiled function whose arguments and results are somewhere."""
+    """A compiled function whose arguments and results are somewhere, or arguments given up."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function; see `Jitted`.
@@ -420,14 +422,18 @@ class PlacedJitted(Jitted):
             An argument is somewhere else than ``in_shardings`` say, or an array is no multiple of
             the devices that it is to be cut for.
         """
-        from .placed_jit import brought, sent  # programs without meshes never ask
+        from .placed_jit import brought, given_up, sent  # most programs never ask
 
         ins, outs = self._options.get("in_shardings"), self._options.get("out_shardings")
         if ins is not None:
             nums = self._statics.nums if self._statics else ()
             args = brought(self.__wrapped__, args, kwargs, nums, ins)
         out = super().__call__(*args, **kwargs)
-        return out if outs is None else sent(self.__wrapped__, out, outs)
+        if outs is not None:
+            out = sent(self.__wrapped__, out, outs)
+        if any(self._donated) and state.trace is None:
+            given_up(args, kwargs, *self._donated, out)
+        return out
 
 
 # ---- the decorator -------------------------------------------------------------------------------
@@ -490,7 +496,8 @@ def jit(
         Arguments that arrive as their Python values; each hashable value is compiled apart. The
         one is inferred from the other.
     donate_argnums, donate_argnames : int or str, or a sequence of them, optional
-        Arguments the caller will not use again, whose buffers may be reused.
+        Arguments the caller will not use again. They are deleted, as many as there are results of
+        their shape and dtype: whoever reads one afterwards gets a `RuntimeError`.
     keep_unused : bool
         Accepted: unused arguments cost nothing here.
     backend : {"cpu", "gpu", "cuda"}, optional
@@ -543,8 +550,8 @@ def jit(
             f"{sorted(both, key=str)} appear in both."
         )
     placed = in_shardings is not None or out_shardings is not None
-    kind = PlacedJitted if placed else Jitted
-    return kind(fun, StaticSpec(*static), donated[0], inline, effects, options)
+    kind = PlacedJitted if placed or any(donated) else Jitted
+    return kind(fun, StaticSpec(*static), donated, inline, effects, options)
 
 
 def _on_gpu(place: devices.Device, graph: Any, consts: Any, out_spec: Any) -> Any:

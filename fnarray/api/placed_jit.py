@@ -1,19 +1,21 @@
-"""Arguments and results of compiled functions, brought where ``jit`` is told they are."""
+"""Arguments and results of compiled functions: where `jit` is told they are, or given up."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..control.signature import argument_paths, fun_text
 from ..core import tree
+from ..core.array import ArrayImpl
 from ..core.source import user_source
 from ..core.trace import Tracer
 from ..ops.kit.canonical import as_array
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
-from .resharding import moved, shardings_for
+from .resharding import is_where, moved, shardings_for
 
-__all__ = ["brought", "sent"]
+__all__ = ["brought", "given_up", "sent"]
 
 
 def brought(
@@ -28,7 +30,7 @@ def brought(
         )
     free = [k for k in range(len(args)) if k not in nums and k - len(args) not in nums]
     dynamic = tuple(args[k] for k in free)
-    if isinstance(ins, tuple | list) and len(ins) != len(dynamic):
+    if isinstance(ins, tuple | list) and not is_where(ins) and len(ins) != len(dynamic):
         raise ValueError(
             f"jit: in_shardings must be a tree prefix of the positional arguments, one for each of "
             f"{len(dynamic)} arguments of {name}, got {len(ins)}, at {user_source()}."
@@ -84,3 +86,25 @@ def _there(x: Any, where: Any, path: str, fun: str) -> Any:
             f"{x.aval.str_short()}. Use fnarray.device_put, or leave in_shardings out."
         )
     return moved(x, where, what) if not isinstance(x, Tracer) or not any(x.aval.cuts) else x
+
+
+def given_up(
+    args: tuple, kwargs: dict[str, Any], nums: Sequence[int], names: Sequence[str], out: Any
+) -> None:
+    """Delete donated arguments: as many as there are results of their shape and dtype.
+
+    So does whoever computes a result where an argument lies, and it is what programs expect. Their
+    memory is not computed in: another array may look into it.
+    """
+    given = [args[k] for k in nums if -len(args) <= k < len(args)]
+    given += [kwargs[name] for name in names if name in kwargs]
+    results = tree.leaves(out)
+    kept = set(map(id, results))
+    room = Counter((x.shape, x.dtype) for x in results if isinstance(x, ArrayImpl))
+    for x in tree.leaves(given):
+        if not isinstance(x, ArrayImpl) or id(x) in kept or x.is_deleted():
+            continue
+        kind = x.shape, x.dtype
+        if room[kind]:
+            room[kind] -= 1
+            x.delete()

@@ -251,9 +251,9 @@ def evaluate(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> An
     data = [x._data for x in arrays]
     found = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     done = [
-        wrap(x, a.update(place=None), prim)
+        wrap(x, a.update(place=None), prim, data)
         if s is None
-        else PlacedArray(wrap(x, a.update(place=None), prim)._data, a, s)
+        else PlacedArray(wrap(x, a.update(place=None), prim, data)._data, a, s)
         for x, a, s in zip(found if prim.multiple_results else (found,), outs, where, strict=True)
     ]
     return done if prim.multiple_results else done[0]

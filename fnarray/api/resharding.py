@@ -18,6 +18,7 @@ from ..ops.kit.canonical import as_array
 from ..ops.placing import constrained, placed_as, reshard_p
 from ..runtime.ambient import AbstractMesh, get_abstract_mesh, use_abstract_mesh
 from ..runtime.device import Device
+from ..runtime.layout import Format, check_layout
 from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
 from ..runtime.placed import PlacedArray, put
 from ..runtime.spec import (
@@ -43,8 +44,9 @@ __all__ = [
 Where = Sharding | Device | None
 
 
-def _is_where(x: Any) -> bool:
-    return x is None or isinstance(x, PartitionSpec | Sharding | Device)
+def is_where(x: Any) -> bool:
+    """Whether a value says where one array is, and is no tree of such."""
+    return x is None or isinstance(x, PartitionSpec | Sharding | Device | Format)
 
 
 def named(what: str, where: Any, error: type[Exception] = ValueError) -> Any:
@@ -54,7 +56,12 @@ def named(what: str, where: Any, error: type[Exception] = ValueError) -> Any:
     ------
     Exception
         There is no mesh; of a type that differs between functions.
+    NotImplementedError
+        A format asks for a layout that arrays do not have.
     """
+    if isinstance(where, Format):
+        check_layout(what, where.layout)
+        where = where.sharding
     if not isinstance(where, PartitionSpec):
         return where
     types = get_abstract_mesh()
@@ -73,17 +80,17 @@ def shardings_for(
     what: str, where: Any, x: Any, error: type[Exception] = ValueError
 ) -> list[Where]:
     """Return a sharding for each leaf of a tree, of a tree of them that is a prefix."""
-    if _is_where(where):
+    if is_where(where):
         return [named(what, where, error)] * len(tree.leaves(x))
     try:
-        spread = tree.broadcast_prefix(where, x, is_leaf=_is_where)
+        spread = tree.broadcast_prefix(where, x, is_leaf=is_where)
     except (ValueError, TypeError) as problem:
         raise ValueError(
             f"{what}: shardings must be a tree prefix of the values, at {user_source()}. Got "
             f"{where!r} for {tree.structure(x)}. {problem}"
         ) from None
     for one in spread:
-        if not _is_where(one):
+        if not is_where(one):
             raise TypeError(
                 f"{what}: device must be a Device of fnarray.devices(), a Sharding, a "
                 f"PartitionSpec or None, got {one!r}."
@@ -96,8 +103,9 @@ def moved(x: Any, where: Any, what: str) -> Any:
     if not isinstance(x, Array):
         x = asarray(x)
     to = SingleDeviceSharding(where) if isinstance(where, Device) else where
-    if isinstance(to, Sharding) and (there := to.platform):
-        return x if isinstance(x, Tracer) else there.put(x, to)
+    there = to.platform if isinstance(to, Sharding) else None
+    if there is not None and not isinstance(x, Tracer):
+        return there.put(x, to)
     if isinstance(where, NamedSharding):
         block_shape(x.shape, where.mesh, where.spec, what)  # raises for one that does not divide
     if not isinstance(x, Tracer):
@@ -114,6 +122,8 @@ def moved(x: Any, where: Any, what: str) -> Any:
         return put(here, where)
     if not isinstance(where, NamedSharding):
         return x
+    if there is not None:
+        return constrained(x, where)
     at = place_of(where, x.ndim)
     if (at.cuts if at else ((),) * x.ndim) != x.aval.cuts:
         cuts = at.cuts if at is not None else ((),) * x.ndim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any, Protocol, overload, runtime_checkable
 
 from ..config import config
@@ -23,9 +24,12 @@ from ..runtime.dispatch import (
     executable,
     executable_on_gpu,
 )
+from .staged_places import StagedPlaces, formatted, spelled
 
 #: Options by their names; each must be one that this compiler knows.
 CompilerOptions = dict[str, str | bool]
+#: What a notebook shows of a program, and the dialect of each.
+_DIALECTS = {"graph": "jaxpr", "plan": "plan", "source": "numba"}
 
 
 @runtime_checkable
@@ -77,9 +81,16 @@ class MemoryStats:
 class _Stage:
     """What all stages tell of their signature."""
 
-    def __init__(self, traced: _Traced, donated: tuple[int, ...], fun: Callable[..., Any]):
+    def __init__(
+        self,
+        traced: _Traced,
+        donated: tuple[int, ...],
+        fun: Callable[..., Any],
+        where: StagedPlaces | None = None,
+    ):
         self._traced = traced
         self._fun = fun
+        self._where = where
         self._in_spec, self._avals, _ = traced.signature
         self._donated = donated
 
@@ -130,7 +141,23 @@ class _Stage:
         return self._traced.out_spec.unflatten(structs)
 
     def _as(self, stage: type) -> Any:
-        return stage(self._traced, self._donated, self._fun)
+        return stage(self._traced, self._donated, self._fun, self._where)
+
+    #: What it is, in a notebook, and the texts that are shown of it.
+    _stage = "traced"
+
+    def _texts(self) -> dict[str, str]:
+        return {"graph": str(self._traced.closed)}
+
+    def _repr_html_(self) -> str:
+        taken = ", ".join(a.str_short() for a in self._avals)
+        given = ", ".join(a.str_short() for a in self._traced.out_avals)
+        folds = "".join(
+            f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+            for name, text in self._texts().items()
+        )
+        title = escape(f"{self.fun_name}({taken}) -> {given}")
+        return f"<div><b><code>{title}</code></b>, {escape(self._stage)}{folds}</div>"
 
 
 class TracedFunction(_Stage):
@@ -148,6 +175,11 @@ class TracedFunction(_Stage):
 
 class Lowered(_Stage):
     """A function scheduled and emitted as source for one signature."""
+
+    _stage = "lowered"
+
+    def _texts(self) -> dict[str, str]:
+        return {name: self.as_text(dialect) for name, dialect in _DIALECTS.items()}
 
     @cached_property
     def _executable(self) -> Any:
@@ -237,8 +269,9 @@ class CompiledAhead(_Stage):
     """
 
     def __init__(self, lowered: Lowered, target: str):
-        super().__init__(lowered._traced, lowered._donated, lowered._fun)
+        super().__init__(lowered._traced, lowered._donated, lowered._fun, lowered._where)
         self.target = target
+        self._stage = f"compiled for {target}"
         self._lowered = lowered
         self.kernels = built_for(lowered._on_gpu, target)
 
@@ -264,6 +297,8 @@ class CompiledAhead(_Stage):
 
 class Compiled(Lowered):
     """A function compiled for one signature: a call never traces or compiles."""
+
+    _stage = "compiled"
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -305,6 +340,10 @@ class Compiled(Lowered):
                 "jitted function itself."
             )
         self._check(leaves)
+        where = self._where
+        if where is not None and (where.said or any(hasattr(x, "placement") for x in leaves)):
+            given, named = self._traced.signature.arguments(leaves)
+            return where.jitted(*given, **named)
         return self._run(*map(buffer_of, leaves, self._avals))
 
     call = __call__
@@ -324,6 +363,35 @@ class Compiled(Lowered):
                 f"Argument types of {self.fun_name} differ from those it was compiled for "
                 "(in (args, kwargs)):\n  " + "\n  ".join(bad)
             )
+
+    @property
+    def input_shardings(self) -> Any:
+        """Where each argument is to be, as ``(args, kwargs)``."""
+        return self._in_spec.unflatten(map(spelled, self._places()[0]))
+
+    @property
+    def output_shardings(self) -> Any:
+        """Where each result will be, in its structure."""
+        return self._traced.out_spec.unflatten(map(spelled, self._places()[1]))
+
+    @property
+    def input_formats(self) -> Any:
+        """Layout and sharding of each argument, as ``(args, kwargs)``."""
+        ranks = [a.ndim for a in self._avals]
+        return self._in_spec.unflatten(map(formatted, self._places()[0], ranks))
+
+    @property
+    def output_formats(self) -> Any:
+        """Layout and sharding of each result, in its structure."""
+        ranks = [a.ndim for a in self._traced.out_avals]
+        return self._traced.out_spec.unflatten(map(formatted, self._places()[1], ranks))
+
+    def _places(self) -> tuple[list[Any], list[Any]]:
+        """Return where arguments and results are; None of those that may be anywhere."""
+        t, where = self._traced, self._where
+        if where is None:
+            return [None] * len(self._avals), [None] * len(t.out_avals)
+        return where.of_arguments(t), where.of_results(t)
 
     def memory_analysis(self) -> MemoryStats:
         """Bytes of arguments, results and temporaries."""

@@ -130,6 +130,6 @@ def typeof(x: Any) -> ShapedArray | OverlayAval | AbstractRef:
     TypeError
         ``x`` is no array and no number.
     """
-    if type(x) is Ref:
+    if isinstance(x, Ref):
         return x.aval
     return x.kind if isinstance(x, Overlay) else aval_of(x)

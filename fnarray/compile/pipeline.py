@@ -10,6 +10,7 @@ Each stage hands the next a frozen value, with a check that runs in all tests an
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Generator, Sequence
@@ -31,9 +32,10 @@ from ..core.surgery import erased
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
+from .cpu.launch import threads
 from .cpu.processor import processor
 from .cpu.target import CPU
-from .emit.source import Source
+from .emit.source import KernelSource, Source
 from .ir import Block
 from .room import check_room
 from .schedule.check import check_plan
@@ -105,6 +107,10 @@ class Executable:
                 self.seconds["build"] = took.seconds
         return self.run
 
+    def unlocked(self) -> None:
+        """Forget, in a child, that another thread of its parent was loading."""
+        self._lock = threading.Lock()
+
     @contextmanager
     def _watched(self) -> Generator[None, None, None]:
         """Say how far the kernels are, should they take longer than `PATIENCE`."""
@@ -113,7 +119,7 @@ class Executable:
         def show() -> None:
             from .progress import show  # asked for by compilations that take long
 
-            count = len(self.source.kernels)
+            count = len({k for x in self.source.kernels for k in (x.source, *x.folds)})
             show(self.graph.jaxpr.debug_name, count, lambda: self._built, ended, since)
 
         # A thread waits, since LLVM does not come back before a kernel is done; to start it takes
@@ -130,14 +136,14 @@ class Executable:
 
     def _bind(self) -> Callable[..., tuple[np.ndarray, ...]]:
         target, source = self.target, self.source
-        longest = max((k.source.text.count("\n") for k in source.kernels), default=0)
-        check_room(self.plan.block, longest)
-        namespace = target.names(target.limits)
+        sources: dict[str, KernelSource] = {}
         for j, kernel in enumerate(source.kernels):
-            namespace[f"kernel{j}"] = target.build(kernel.source)
-            for k, fold in enumerate(kernel.folds):
-                namespace[f"fold{j}_{k}"] = target.build(fold)
-            self._built += 1
+            sources[f"kernel{j}"] = kernel.source
+            sources.update((f"fold{j}_{k}", fold) for k, fold in enumerate(kernel.folds))
+        check_room(self.plan.block, [x.text.count("\n") for x in sources.values()], threads())
+        namespace = target.names(target.limits)
+        built = target.build(tuple(sources.values()), partial(setattr, self, "_built"))
+        namespace.update(zip(sources, built, strict=True))
         for j, node in enumerate(source.steps):
             namespace[f"h{j}"] = target.step(node, target.limits, self._run_of)
         for j, value in enumerate(source.constants):
@@ -184,7 +190,7 @@ class Executable:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes of arguments, outputs and temporaries."""
+        """Bytes of arguments, outputs and temporaries, and of the last two at a time."""
         graph = self.graph.jaxpr
 
         def total(avals: Sequence[Any]) -> int:
@@ -195,6 +201,7 @@ class Executable:
             "argument_bytes": total(graph.in_avals),
             "output_bytes": out,
             "temp_bytes": max(self.source.allocated - out, 0),
+            "peak_bytes": max(report.peak_bytes(self.plan), out),
         }
 
 
@@ -214,6 +221,15 @@ def _labels(alive: Callable[[], Executable | None]) -> dict[str, str]:
 
 _executables: dict[Any, Executable] = {}
 forgotten(_executables.clear)
+
+
+def _unlocked() -> None:
+    for executable in _executables.values():
+        executable.unlocked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlocked)
 
 
 def compile_graph(
@@ -238,7 +254,7 @@ def compile_graph(
     closed = erased(closed)
     graph = closed.jaxpr
     try:
-        key = target, structure(graph), given
+        key = target, structure(graph), given, config.trace_token
         found = _executables.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None

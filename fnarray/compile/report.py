@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ..core.graph import Var
@@ -57,6 +58,29 @@ def label(body: Body) -> str:
 def bytes_of(values: Iterable[Var]) -> int:
     """Return how many bytes values take."""
     return sum(v.aval.size * v.aval.dtype.itemsize for v in values)
+
+
+def peak_bytes(plan: Plan) -> int:
+    """Return the most bytes of results and temporaries that are alive at a time.
+
+    What steps of the driver need inside is theirs.
+    """
+    home: dict[Var, Var] = {}
+    names: Counter[Var] = Counter()
+    alive = most = 0
+    for region in plan.regions:
+        made = region.step.outs if region.step is not None else region.outputs
+        for var in made:
+            donor = region.aliases.get(var)
+            home[var] = var if donor is None else home.get(donor, donor)
+            names[home[var]] += 1
+            alive += bytes_of([var]) if donor is None else 0
+        most = max(most, alive)
+        for var in region.released:
+            if (root := home.get(var)) is not None:
+                names[root] -= 1
+                alive -= 0 if names[root] or root not in home else bytes_of([root])
+    return most
 
 
 def nodes_of(region: Region) -> list[Node]:

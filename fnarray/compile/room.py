@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,20 +13,28 @@ from ..errors import ProgramSizeError
 from .ir import Block, Node
 
 #: Bytes that compiling a statement takes: 9,000 of arithmetic, 34,000 with a tanh in each fourth
-#: (bodies of 1,000 to 16,000 operations; LLVM 22). Kernels are compiled one after the other.
+#: (bodies of 1,000 to 16,000 operations; LLVM 22).
 STATEMENT: Final = 40_000
-#: Kernels of fewer statements are not worth asking the system.
+#: Fewer statements are not worth asking the system.
 SMALL: Final = 5_000
 
 
-def check_room(block: Block, statements: int) -> None:
-    """Raise unless a kernel of so many statements can be compiled in the memory there is.
+def check_room(block: Block, lengths: Sequence[int], abreast: int) -> None:
+    """Raise unless kernels can be compiled in the memory there is.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        How many statements each has.
+    abreast : int
+        How many are compiled at once.
 
     Raises
     ------
     ProgramSizeError
         It names the largest part of the program.
     """
+    statements = sum(sorted(lengths)[-abreast:])
     if statements <= SMALL:
         return
     need, free = statements * STATEMENT, available()

@@ -26,7 +26,7 @@ from ..purity.law import STAGED
 if TYPE_CHECKING:
     from ..purity.live import Statics, Verdict
 
-__all__ = ["admit", "collect", "collecting"]
+__all__ = ["admit", "collect", "collecting", "guard_rules"]
 
 
 class _Progress(threading.local):
@@ -168,6 +168,13 @@ def collect(guards: Guards) -> None:
     """Add guards to those of the trace in progress whose result is to be kept, if there is one."""
     if _progress.guards is not None:
         _progress.guards.update(guards)
+
+
+def guard_rules(holder: Any, names: tuple[str, ...]) -> None:
+    """Guard, in the trace in progress, the rules that an object was given."""
+    if _progress.guards is not None:
+        for name in names:
+            _progress.guards.add_attribute(holder, name, getattr(holder, name))
 
 
 @contextmanager

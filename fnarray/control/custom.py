@@ -21,7 +21,7 @@ from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import add_tangents, instantiate
-from .admission import admit
+from .admission import admit, guard_rules
 from .custom_args import Arguments, result
 from .custom_rules import JVPCall, JVPRule, VJPCall
 from .signature import abstract, fun_name, fun_text
@@ -53,6 +53,8 @@ class _Custom(Generic[P, R]):
     """What the two kinds of functions share."""
 
     kind = ""
+    #: Attributes that hold rules, which may be given anew.
+    rules: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -86,7 +88,10 @@ class _Custom(Generic[P, R]):
 
     def admitted(self, fun: Callable[..., Any]) -> Any:
         """Check the function or a rule; enter the result while it runs."""
-        return contextlib.nullcontext() if self.ours else admit(fun, self.kind)
+        if self.ours:
+            return contextlib.nullcontext()
+        guard_rules(self, self.rules)
+        return admit(fun, self.kind)
 
     def _eagerly(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call the function where nothing is traced: as it is."""
@@ -253,6 +258,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801, JAX's name
     """
 
     kind = "custom_jvp"
+    rules = ("jvp",)
 
     def __init__(
         self,
@@ -408,6 +414,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801, JAX's name
     """
 
     kind = "custom_vjp"
+    rules = ("fwd", "bwd")
 
     def __init__(
         self,

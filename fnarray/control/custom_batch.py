@@ -24,6 +24,7 @@ from ..transforms.derivative import jvp, lift
 from ..transforms.graphs import jvp_graph
 from . import scan
 from ._bodies import Holding, holding
+from .admission import admit, guard_rules
 from .call import jit_p
 from .signature import Signature, abstract, fun_text, parameters_of
 from .tracing import traced
@@ -57,7 +58,8 @@ class FlatRule:
                 "the value as an argument",
             )
         args = self.in_spec.unflatten(operands[n:])
-        found = self.rule(size, list(self.in_spec.unflatten(batched[n:])), *args)
+        with admit(self.rule, "custom_vmap"):
+            found = self.rule(size, list(self.in_spec.unflatten(batched[n:])), *args)
         if not (isinstance(found, tuple) and len(found) == 2):
             raise TypeError(
                 f"custom_vmap: the rule of {self.name} must return a pair, results and whether "
@@ -201,6 +203,7 @@ class custom_vmap:  # noqa: N801 - JAX's name
             raise AttributeError(
                 f"custom_vmap: {fun_text(fun)} has no rule for vmap. Give it by @f.def_vmap."
             )
+        guard_rules(self, ("vmap_rule",))
         if kwargs:
             args = _by_position(fun, args, kwargs)
         leaves, spec = tree.flatten_spec((args, {}))

@@ -85,6 +85,11 @@ class FlatCallback:
         self.out_tree = out_tree
         self.source = user_source()
 
+    @property
+    def runs(self) -> Callable[..., Any]:
+        """The user's function."""
+        return self.callback.value
+
     def _key(self) -> Any:
         return self.callback, self.in_tree, self.statics
 

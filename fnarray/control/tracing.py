@@ -11,7 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
@@ -206,6 +206,11 @@ def trace(
 
     The arguments are those of `traced`; ``known`` is the number of its traces, for the log.
     """
+    if config.no_tracing and user == "jit":
+        raise RuntimeError(
+            f"jit: {fun_text(fun)} would be traced, at {user_source()}, where no_tracing is set. "
+            "Call it with arguments of these types before."
+        )
     cells, guards = cells_of(fun), Guards()
     transform = user.partition(" ")[0]
     statics = (*signature.statics, *(() if call else refs_among(signature)))
@@ -221,6 +226,14 @@ def trace(
         signature, source, closed, graph.consts, written, out_spec, cells, guards,
         admission.verdict, admission.steady,
     )  # fmt: skip
+
+
+def _leaks_refused(fun: Callable[..., Any]) -> AbstractContextManager[None]:
+    if not config.check_tracer_leaks:
+        return nullcontext()
+    from .leaks import refused  # asked for by a setting
+
+    return refused(fun_text(fun))
 
 
 def _run(
@@ -248,7 +261,7 @@ def _run(
 
     name = fun_source(fun).function
     takes = user.partition(" ")[0] in TAKES_REFS
-    with span("trace", name):
+    with span("trace", name), _leaks_refused(fun):
         graph, written = trace_with_refs(flat, in_avals, name, origins, takes)
     if config.check_determinism:
         again, _ = trace_with_refs(flat, in_avals, name, origins, takes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -134,6 +134,9 @@ class ArrayImpl(Array):
     """
 
     __slots__ = ("_data", "aval")
+
+    #: The class of those that were deleted.
+    _deleted: ClassVar[type[Any]]
 
     def __init__(self, data: np.ndarray, aval: ShapedArray):
         self._data = data
@@ -267,11 +270,45 @@ class ArrayImpl(Array):
         return True
 
     def is_deleted(self) -> bool:
-        """Return False: buffers live as long as their arrays."""
+        """Whether the array was deleted, or donated to a compiled function: see `delete`."""
         return False
 
     def delete(self) -> None:
-        """Do nothing: the buffer is freed with its last array."""
+        """Let the memory go; whoever reads the array from then on gets a `RuntimeError`."""
+        self._data = np.empty(0, self._data.dtype)
+        self.__class__ = self._deleted
+
+
+class _Deleted:
+    """What deleted arrays have in place of elements: an error."""
+
+    __slots__ = ()
+
+    aval: ShapedArray
+
+    @property
+    def _data(self) -> np.ndarray:
+        raise RuntimeError(
+            f"Array has been deleted with shape={self.aval.str_short()}. It was donated to a "
+            "compiled function (donate_argnums), or its delete() was called. Use the function's "
+            "result in its place, or donate a copy: x.copy()."
+        )
+
+    def is_deleted(self) -> bool:
+        """Return True."""
+        return True
+
+    def delete(self) -> None:
+        """Do nothing: it is."""
+
+
+class DeletedArray(_Deleted, ArrayImpl):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """An array that was deleted: its shape and dtype are still known."""
+
+    __slots__ = ()
+
+
+ArrayImpl._deleted = DeletedArray  # pyright: ignore[reportPrivateUsage]
 
 
 #: What a compiled function knows an argument by: its type, and where it is said to be if it is.

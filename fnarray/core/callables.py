@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard, TypeVar
 
 T = TypeVar("T")
@@ -31,12 +31,56 @@ def class_of(obj: Any) -> type:
     return type(obj)  # pyright: ignore[reportUnknownVariableType]
 
 
+# A metaclass may answer for its classes: these ask nobody.
+_MRO: Any = vars(type)["__mro__"]
+_SPACE: Any = vars(type)["__dict__"]
+_MODULE: Any = vars(type)["__module__"]
+
+
+def mro_of(cls: type) -> tuple[type, ...]:
+    """Return a class and those that it inherits from, in the order of look-up."""
+    return _MRO.__get__(cls)
+
+
+def space_of(cls: type) -> Mapping[str, Any]:
+    """Return what a class itself binds."""
+    return _SPACE.__get__(cls)
+
+
+def module_of(cls: type) -> str:
+    """Return the name of a class's module; "" where it says something else."""
+    try:
+        found = _MODULE.__get__(cls)
+    except AttributeError:
+        return ""
+    return found if type(found) is str else ""
+
+
+def module_name(module: types.ModuleType) -> str:
+    """Return what a module is called; "" where it says something else."""
+    found = (instance_dict(module) or {}).get("__name__")
+    return found if type(found) is str else ""
+
+
+def is_strange(cls: type) -> bool:
+    """Say whether the metaclass of a class answers in Python for what any class can be asked."""
+    meta = type(cls)
+    if meta is type:
+        return False
+    asked = (space_of(c).get(name) for c in mro_of(meta) for name in _ASKED)
+    return any(is_a(found, types.FunctionType) for found in asked)
+
+
+_ASKED = ("__getattribute__", "__eq__", "__hash__", "__mro__")
+
+
 def instance_dict(obj: Any) -> dict[str, Any] | None:
     """Return the dictionary of an object's attributes, by no code of the user's."""
-    try:
-        return object.__getattribute__(obj, "__dict__")
-    except AttributeError:
-        return None
+    for cls in mro_of(class_of(obj)):
+        found = space_of(cls).get("__dict__")
+        if found is not None:
+            return found.__get__(obj) if is_a(found, _DESCRIPTORS) else None
+    return None
 
 
 def attribute_of(obj: Any, name: str, default: Any = None) -> Any:
@@ -44,17 +88,20 @@ def attribute_of(obj: Any, name: str, default: Any = None) -> Any:
     space = instance_dict(obj)
     if space is not None and name in space:
         return space[name]
-    for cls in type(obj).__mro__:
-        if name in vars(cls):
-            return vars(cls)[name]
+    for cls in mro_of(class_of(obj)):
+        own = space_of(cls)
+        if name in own:
+            return own[name]
     return default
 
 
 def answers_itself(cls: type) -> bool:
     """Say whether objects of a class answer in Python for attributes that they do not have."""
-    for c in cls.__mro__:
-        space = vars(c)
+    for c in mro_of(cls):
+        space = space_of(c)
         if "__getattr__" in space or is_a(space.get("__getattribute__"), types.FunctionType):
+            return True
+        if not is_a(space.get("__dict__"), (*_DESCRIPTORS, type(None))):
             return True
     return False
 

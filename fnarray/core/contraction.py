@@ -143,9 +143,29 @@ def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndar
     return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
 
 
+#: Terms that BLAS adds up one after another, and entries of a result that has many more of them.
+_TERMS, _THIN = 1 << 12, 1 << 10
+
+
 def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
     """Multiply stacks of matrices of one working dtype."""
-    return _integer_matmul(lhs, rhs) if lhs.dtype.kind in "iu" else product(lhs, rhs)
+    if lhs.dtype.kind in "iu":
+        return _integer_matmul(lhs, rhs)
+    if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= 4 * _TERMS:
+        (m, k), n = lhs.shape, rhs.shape[1]
+        if min(m, n) > 1 and m * n <= _THIN:
+            return _in_blocks(lhs, rhs, k - k % _TERMS, product)
+    return product(lhs, rhs)
+
+
+def _in_blocks(
+    lhs: np.ndarray, rhs: np.ndarray, whole: int, product: Callable[..., Any]
+) -> np.ndarray:
+    """Multiply by blocks of terms: the covariance of 100,000 rows had twice the error else."""
+    rows = lhs[:, :whole].reshape(lhs.shape[0], -1, _TERMS).swapaxes(0, 1)
+    columns = rhs[:whole].reshape(-1, _TERMS, rhs.shape[1])
+    total: np.ndarray[Any, Any] = np.add.reduce(product(rows, columns), axis=0)
+    return total + product(lhs[:, whole:], rhs[whole:])
 
 
 def narrow(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -230,7 +230,8 @@ def _learn(
     out = f(*args, **settings)
     if known is None:
         # A replay neither looks at each result nor warns.
-        if not config.debug_nans and config.numpy_rank_promotion != "warn":
+        looked_at = config.debug_nans or config.debug_infs
+        if not looked_at and config.numpy_rank_promotion != "warn":
             remember(key, _SEEN)
     else:
         remember(key, record(out) or _never)

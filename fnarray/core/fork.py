@@ -26,12 +26,20 @@ def settled_before_forks(wait: Callable[[], None]) -> None:
 def holding_through_forks(acquire: Callable[[], object], release: Callable[[], object]) -> None:
     """Hold a lock while the process forks, so that the child gets it free."""
 
+    held: list[bool] = []  # empty where this was called while a fork already settled
+
     def before() -> None:
         settle()
         acquire()
+        held.append(True)
+
+    def after() -> None:
+        if held:
+            held.pop()
+            release()
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=before, after_in_parent=release, after_in_child=release)
+        os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)
 
 
 if hasattr(os, "register_at_fork"):

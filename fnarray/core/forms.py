@@ -154,6 +154,8 @@ class Update:
         Number of the operand that holds the updates.
     combine : str or ClosedGraph
         Over ``{0}`` (old) and ``{1}`` (update).
+    apart : bool
+        Whether no two updates go to one place, so that their order does not matter.
     """
 
     extents: tuple[int, ...]
@@ -161,6 +163,7 @@ class Update:
     value: int
     combine: str | ClosedGraph = "{1}"
     valid: Callable[[Indices, Read], tuple[Bound, ...]] | None = None
+    apart: bool = False
 
 
 @frozen

@@ -157,6 +157,9 @@ class Installed:
     def flat(self) -> Iterator[Array]: ...
     def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
     @property
+    def format(self) -> Array:
+        """How the array lies in memory, the last axis fastest, and where it is."""
+    @property
     def global_shards(self) -> list[Any]: ...
     @property
     def imag(self) -> Array: ...
@@ -323,9 +326,9 @@ class Installed:
     def block_until_ready(self) -> Array:
         """Return the array itself; results are always ready."""
     def delete(self) -> None:
-        """Do nothing: the buffer is freed with its last array."""
+        """Let the memory go; whoever reads the array from then on gets a `RuntimeError`."""
     def is_deleted(self) -> bool:
-        """Return False: buffers live as long as their arrays."""
+        """Whether the array was deleted, or donated to a compiled function: see `delete`."""
     def is_ready(self) -> bool:
         """Return True: results are always ready."""
     def item(self, *index: int) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import threading
 
-_one = threading.Lock()
+from .fork import holding_through_forks
+
+_one = threading.RLock()
+holding_through_forks(_one.acquire, _one.release)
 
 
 def parse(text: str, filename: str = "<unknown>") -> ast.Module:

@@ -19,10 +19,10 @@ from ..errors import UnexpectedTracerError
 from .array import Array, ArrayImpl, asarray, aval_of
 from .avals import ShapedArray
 from .graph import Literal
+from .places import check_shape, is_whole, place, updated
+from .quiet import quietly
 from .source import Source, user_source
 from .trace import JitTracer, Trace, state
-
-_BASIC = (int, np.integer, slice, type(...), type(None))
 
 
 class AbstractRef:
@@ -152,35 +152,78 @@ class Ref:
 
     def __getitem__(self, index: Any) -> Array:
         value = value_of(self)
-        if _is_whole(index):
+        if is_whole(index):
             self._shared |= self.home is state.trace
             return value
-        _checked(self, index)
-        part = value[index]
+        part = value[place(self.aval, self.shape, index).index]
         if type(part) is ArrayImpl and np.may_share_memory(part._data, value._data):  # type: ignore[attr-defined]
             part = ArrayImpl(part._data.copy(), part.aval)
         return part
 
     def __setitem__(self, index: Any, x: Any) -> None:
-        x = _fitting(self, x, "set")
-        whole = _is_whole(index)
-        wanted = self.shape if whole else _checked(self, index)
-        if wanted is not None and wanted != x.shape:
-            raise ValueError(
-                f"Invalid shape for `swap`: the part of {self.aval} that is written has the shape "
-                f"{wanted}, the value has {x.shape}. Broadcast it first: "
-                "fnarray.numpy.broadcast_to(value, shape)."
-            )
-        if whole:
-            store(self, x)
-        elif wanted is not None and state.trace is None and self.home is None:
-            self.taken()[index] = asarray(x)._data
-        else:
-            store(self, value_of(self).at[index].set(x))
+        self._write((index,), "set", x)
+
+    def get(self, idx: Any = ()) -> Array:
+        """Return what lies at an index."""
+        return self[idx]
+
+    def set(self, value: Any, idx: Any = ()) -> None:
+        """Replace what lies at an index."""
+        self[idx] = value
+
+    def swap(self, value: Any, idx: Any = ()) -> Array:
+        """Replace what lies at an index, and return what was there before."""
+        before = self[idx]
+        self[idx] = value
+        return before
 
     def addupdate(self, x: Any, idx: Any = ()) -> None:
-        """Add to what lies at an index."""
-        addupdate(self, idx, x)
+        """Add to what lies at an index: as often as a place is named in it."""
+        self._write((idx,), "add", x)
+
+    def _write(self, path: tuple[Any, ...], name: str, x: Any) -> None:
+        """Set, or add to, what lies at a path of indices."""
+        x = _fitting(self, x, "set" if name == "set" else "addupdate")
+        if state.trace is None and self.home is None and len(path) == 1:
+            at = place(self.aval, self.shape, () if is_whole(path[0]) else path[0])
+            if at.static and not (name == "set" and is_whole(path[0])):
+                check_shape(self.aval, at.shape, x, name)
+                data, new = self.taken(), asarray(x)._data
+                data[at.index] = new if name == "set" else quietly(np.add, data[at.index], new)
+                return
+        store(self, updated(self.aval, value_of(self), path, name, x))
+
+    def _end(self) -> Array:
+        """Return the last value, and be none from then on."""
+        if self.home is not state.trace and self.home is None:
+            raise ValueError(
+                f"freeze: {self.aval} was {described(self)}, outside of the function that is "
+                f"traced at {user_source()}. Freeze it where it was made; here, read it: ref[...]."
+            )
+        value = value_of(self)
+        self._value = None
+        return value
+
+    # ---- what is asked of the array that lies there ----
+
+    @property
+    def sharding(self) -> Any:
+        """Where the value lies."""
+        return value_of(self).sharding
+
+    @property
+    def format(self) -> Any:
+        """How the value is laid out, and where it lies."""
+        return value_of(self).format
+
+    @property
+    def committed(self) -> bool:
+        """Whether the Ref stays where it is: True."""
+        return True
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Address of the memory, which changes as soon as the Ref is written elsewhere."""
+        return value_of(self).unsafe_buffer_pointer()
 
     # ---- memory: of a Ref that belongs to no trace ----
 
@@ -255,17 +298,17 @@ class TransformedRef:
     def __getitem__(self, index: Any) -> Array:
         x: Any = self._ref[self._path[0]]
         for inner in (*self._path[1:], index):
-            x = x[inner]
+            x = x if is_whole(inner) else x[place(self._ref.aval, x.shape, inner).index]
         return x
 
     def __setitem__(self, index: Any, x: Any) -> None:
-        path = [i for i in (*self._path, index) if not _is_whole(i)] or [...]
-        places = [self._ref[path[0]]]
-        for inner in path[1:-1]:
-            places.append(places[-1][inner])
-        for place, inner in zip(reversed(places[: len(path) - 1]), reversed(path), strict=False):
-            x = place.at[inner].set(x)
-        self._ref[path[0]] = x
+        self._ref._write((*self._path, index), "set", x)
+
+    def addupdate(self, x: Any, idx: Any = ()) -> None:
+        """Add to what lies at an index of the part."""
+        self._ref._write((*self._path, idx), "add", x)
+
+    get, set, swap = Ref.get, Ref.set, Ref.swap
 
 
 # ---- values in the trace in progress -------------------------------------------------------------
@@ -343,14 +386,6 @@ def check_distinct(name: str, where: str, operands: Sequence[Any], captured: int
         )
 
 
-def _is_whole(index: Any) -> bool:
-    """Whether an index selects all there is."""
-    if type(index) is not tuple:
-        return index is ...
-    parts = cast("tuple[Any, ...]", index)
-    return not parts or (len(parts) == 1 and parts[0] is ...)
-
-
 def _fitting(ref: Ref, x: Any, name: str) -> Array:
     """Return what is to be written, as an array; raise `ValueError` for another dtype."""
     if type(x) is Ref:
@@ -365,19 +400,6 @@ def _fitting(ref: Ref, x: Any, name: str) -> Array:
     return x.astype(want.dtype) if x.aval.weak_type else x
 
 
-def _checked(ref: Ref, index: Any) -> tuple[int, ...] | None:
-    """Return the shape that a static index selects, None of another; raise where it is outside."""
-    parts = cast("tuple[Any, ...]", index) if isinstance(index, tuple) else (index,)
-    if not all(isinstance(i, _BASIC) and not isinstance(i, bool) for i in parts):
-        return None
-    if any(isinstance(b, Array) for i in parts if type(i) is slice for b in (i.start, i.stop)):
-        return None
-    try:
-        return np.broadcast_to(np.False_, ref.shape)[index].shape
-    except IndexError as error:
-        raise ValueError(f"Out of bound indexer {index!r} of {ref.aval}: {error}.") from None
-
-
 # ---- the interface -------------------------------------------------------------------------------
 
 
@@ -387,7 +409,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     Parameters
     ----------
     init_val : Array
-        An array or a number.
+        An array, random keys, or a number.
     memory_space : None
         Accepted for compatibility: there is one memory.
     kind : {None, "no_grad_no_remat"}
@@ -404,6 +426,9 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     """
     if isinstance(init_val, Ref | TransformedRef):
         raise TypeError("new_ref: a Ref cannot hold another Ref. Pass its value: ref[...].")
+    made: Any = getattr(cast("type[Any]", type(init_val)), "ref_of", None)
+    if made is not None:
+        return made(init_val)
     try:
         aval_of(init_val)
     except TypeError:
@@ -434,14 +459,7 @@ def freeze(ref: Ref) -> Array:
     ValueError
         The Ref was made outside of the function that is traced.
     """
-    if ref.home is not state.trace and ref.home is None:
-        raise ValueError(
-            f"freeze: {ref.aval} was {described(ref)}, outside of the function that is traced at "
-            f"{user_source()}. Freeze it where it was made; here, read it: ref[...]."
-        )
-    value = value_of(ref)
-    ref._value = None
-    return value
+    return ref._end()
 
 
 def free_ref(ref: Ref) -> None:
@@ -449,23 +467,46 @@ def free_ref(ref: Ref) -> None:
     freeze(ref)
 
 
-def get(ref: Ref, idx: Any = None) -> Array:
+def get(ref: Any, idx: Any = None) -> Any:
     """Return ``ref[idx]``; all of it for None."""
-    return ref[... if idx is None else idx]
+    return _ref("get", ref)[... if idx is None else idx]
 
 
-def set(ref: Ref, idx: Any, value: Any) -> None:
+def set(ref: Any, idx: Any, value: Any) -> None:
     """Do ``ref[idx] = value``."""
-    ref[idx] = value
+    _ref("set", ref)[... if idx is None else idx] = value
 
 
-def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> Array:
+def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
     """Do ``ref[idx] = value``, and return what was there before."""
-    before = ref[idx]
-    ref[idx] = value
-    return before
+    return _ref("swap", ref).swap(value, ... if idx is None else idx)
 
 
-def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Do ``ref[idx] += x``."""
-    ref[idx] = ref[idx] + _fitting(ref, x, "addupdate")
+def addupdate(ref: Any, idx: Any, x: Any) -> None:
+    """Add to what lies at an index: as often as a place is named in it.
+
+    ``ref[idx] += x`` reads, adds and writes, so that of a place that is named twice one sum stays.
+
+    Parameters
+    ----------
+    ref : Ref
+    idx : index
+        None for all of it.
+    x : Array
+        Of the shape that the index selects, and the Ref's dtype.
+
+    Raises
+    ------
+    ValueError
+        The shape or the dtype is another one, or a static index is out of range.
+    """
+    _ref("addupdate", ref).addupdate(x, ... if idx is None else idx)
+
+
+def _ref(name: str, ref: Any) -> Any:
+    if not isinstance(ref, Ref | TransformedRef):
+        raise ValueError(
+            f"Can only call `{name}` on a `Ref`, got {ref!r} of type {type(ref).__name__}. "
+            "Make one of an array: fnarray.new_ref(x)."
+        )
+    return ref

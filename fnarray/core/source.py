@@ -79,8 +79,8 @@ def is_told() -> bool:
     return _told.source is not None
 
 
-#: Files and folders whose lines are no user's.
-_excluded: tuple[str, ...] = (PACKAGE,)
+#: Files and folders whose lines are no user's; the interpreter's own run ``python -m``.
+_excluded: tuple[str, ...] = (PACKAGE, "<frozen ")
 
 
 def exclude(path: str) -> None:

@@ -122,24 +122,25 @@ def says_places(graph: Graph) -> bool:
     )
 
 
-def erased(closed: ClosedGraph) -> ClosedGraph:
+def erased(closed: ClosedGraph, kept: frozenset[Primitive] = frozenset()) -> ClosedGraph:
     """Return a closed graph that does not say where arrays are; itself, if it does not.
 
-    All devices share the host's memory: to what is compiled it makes no difference.
+    All devices share the host's memory: to what is compiled it makes no difference. Words of the
+    primitives that are ``kept`` stay.
     """
-    return _erased(closed) if says_places(closed.jaxpr) else closed
+    return _erased(closed, kept) if says_places(closed.jaxpr) else closed
 
 
 @remembered(4096)
-def _erased(closed: ClosedGraph) -> ClosedGraph:
-    return ClosedGraph(_without(closed.jaxpr), closed.consts)
+def _erased(closed: ClosedGraph, kept: frozenset[Primitive]) -> ClosedGraph:
+    return ClosedGraph(_without(closed.jaxpr, kept), closed.consts)
 
 
 def _plain(aval: Any) -> Any:
     return aval.update(place=None) if isinstance(aval, ShapedArray) else aval
 
 
-def _without(graph: Graph) -> Graph:
+def _without(graph: Graph, kept: frozenset[Primitive]) -> Graph:
     new: dict[Var, Atom] = {}
 
     def made(var: Var) -> Var:
@@ -151,9 +152,9 @@ def _without(graph: Graph) -> Graph:
 
     def param(value: Any) -> Any:
         if isinstance(value, ClosedGraph):
-            return erased(value)
+            return erased(value, kept)
         if isinstance(value, Graph):
-            return _without(value)
+            return _without(value, kept)
         if isinstance(value, ShapedArray):
             return _plain(value)
         if type(value) is tuple:
@@ -164,7 +165,7 @@ def _without(graph: Graph) -> Graph:
     eqns: list[Eqn] = []
     for eqn in graph.eqns:
         ins = tuple(map(read, eqn.invars))
-        if eqn.primitive.word:
+        if eqn.primitive.word and eqn.primitive not in kept:
             new.update(zip(eqn.outvars, ins, strict=False))
             continue
         params = {k: param(v) for k, v in eqn.params.items()}

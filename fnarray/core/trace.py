@@ -536,8 +536,8 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
     data = [a._data for a in arrays]  # pyright: ignore[reportPrivateUsage]
     outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
     if prim.multiple_results:
-        return [wrap(o, a, prim) for o, a in zip(outs, avals, strict=True)]
-    return wrap(outs, avals, prim)
+        return [wrap(o, a, prim, data) for o, a in zip(outs, avals, strict=True)]
+    return wrap(outs, avals, prim, data)
 
 
 def as_array(x: Any) -> Array:
@@ -568,12 +568,28 @@ def _operand(prim: Primitive, position: int, x: Any) -> ArrayImpl:
         raise type(error)(f"lax.{prim}: operand {position}: {error}") from None
 
 
-def wrap(data: Any, aval: ShapedArray, prim: Primitive) -> ArrayImpl:
+def wrap(
+    data: Any, aval: ShapedArray, prim: Primitive, operands: Sequence[np.ndarray] = ()
+) -> ArrayImpl:
     """Make an array of an evaluator's result, in the dtype that the aval rule promised."""
     out = stored(data, aval)
     data = out._data  # pyright: ignore[reportPrivateUsage]
     if data.shape != aval.shape:
         raise AssertionError(f"{prim}: evaluation gave {data.shape}, its rule says {aval.shape}")
-    if config.debug_nans and is_inexact(data.dtype) and np.isnan(data).any():
-        raise FloatingPointError(f"invalid value (nan) encountered in {prim} at {user_source()}")
+    if (config.debug_nans or config.debug_infs) and (what := offence(data, operands)):
+        raise FloatingPointError(f"invalid value ({what}) encountered in {prim} at {user_source()}")
     return out if aval.place is None else hooks.placed_result(out)
+
+
+def offence(x: np.ndarray, operands: Sequence[np.ndarray] = ()) -> str:
+    """What is wrong with a result under the current settings: ``"nan"``, ``"inf"`` or nothing.
+
+    An infinity that an operand has is no offence: maxima begin with one, and masks fill with it.
+    """
+    if not is_inexact(x.dtype):
+        return ""
+    if config.debug_nans and np.isnan(x).any():
+        return "nan"
+    made = config.debug_infs and np.isinf(x).any()
+    given = made and any(is_inexact(y.dtype) and np.isinf(y).any() for y in operands)
+    return "inf" if made and not given else ""

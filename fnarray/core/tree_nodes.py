@@ -181,6 +181,15 @@ def register_pytree_node(
         _with_keys[nodetype] = flatten_with_keys_func
 
 
+def node_functions(cls: type) -> tuple[Callable[..., Any], ...]:
+    """Return the functions by which instances of a registered class are taken apart, and made."""
+    if not any(cls is one for one in _registered):
+        return ()
+    look_up: Any = optree.register_pytree_node.get  # type: ignore[attr-defined]
+    entry = look_up(cls, namespace=NAMESPACE)
+    return entry.flatten_func, entry.unflatten_func
+
+
 def register_pytree_node_class(cls: C) -> C:
     """Register a class by its ``tree_flatten`` and class method ``tree_unflatten``."""
     node: Any = cls

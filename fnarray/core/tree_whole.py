@@ -2,6 +2,7 @@
 
 Random keys are such (``docs/decisions/0005-random-keys-are-pytrees.md``): `jit` and loops carry
 their words, while a library that maps over leaves finds the keys, which it may split and pass on.
+So are Refs of keys.
 """
 
 from __future__ import annotations
@@ -13,22 +14,23 @@ from typing import Any, TypeVar, cast
 
 from . import tree
 from .array import Array
+from .ref import Ref
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, Array)
+    return isinstance(x, Array | Ref)
 
 
 def _array_at(path: Any, x: Any) -> bool:
-    return isinstance(x, Array)
+    return isinstance(x, Array | Ref)
 
 
 def _or_array(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[..., bool]:
     if is_leaf is None:
         return _array_at if takes_path else _is_array
-    return lambda *args: isinstance(args[-1], Array) or is_leaf(*args)
+    return lambda *args: isinstance(args[-1], Array | Ref) or is_leaf(*args)
 
 
 def _whole(fun: F) -> F:

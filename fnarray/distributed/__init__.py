@@ -17,5 +17,18 @@ from .cluster import Cluster as Cluster
 from .collections import from_dask as from_dask
 from .collections import to_dask as to_dask
 from .connecting import connect as connect
+from .mpiexec import mpi as mpi
 from .sweeps import SweepError as SweepError
 from .sweeps import map as map
+
+__all__ = [
+    "Cluster",
+    "SweepError",
+    "as_chunk",
+    "checkpoint",
+    "connect",
+    "from_dask",
+    "map",
+    "restore",
+    "to_dask",
+]

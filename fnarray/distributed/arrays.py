@@ -205,6 +205,26 @@ def moved(x: WorkerArray, sharding: Sharding) -> WorkerArray:
         for d, i in targets.items()
     ):
         return WorkerArray(Handle(node, k), x.aval, sharding, [rank_of[d] for d in targets])
+    return sliced(x, [(0, n, 1) for n in x.shape], sharding)
+
+
+def sliced(
+    x: WorkerArray, bounds: Sequence[tuple[int, int, int]], sharding: Sharding
+) -> WorkerArray:
+    """Return a slice of an array: each worker gets its part of it from those that have it.
+
+    Parameters
+    ----------
+    x : WorkerArray
+    bounds : sequence of (start, limit, stride)
+        Along each axis.
+    sharding : Sharding
+        Of the slice, on workers of the same cluster.
+    """
+    shape = tuple(len(range(*b)) for b in bounds)
+    sources = x.placement.devices_indices_map(x.shape)
+    targets = sharding.devices_indices_map(shape)
+    node, k = x.handle.node, x.handle.k
     devices = sorted({d.id for d in (*sources, *targets)})
     rank = {d: r for r, d in enumerate(devices)}
     owners: dict[Box, list[Any]] = {}
@@ -214,21 +234,31 @@ def moved(x: WorkerArray, sharding: Sharding) -> WorkerArray:
     makes: list[list[Any]] = [[] for _ in devices]
     dtype = x.dtype.name
     for t, (device, index) in enumerate(targets.items()):
-        box = box_of(index, x.shape)
+        box = box_of(index, shape)
         parts = []
         for origin, have in owners.items():
-            cut = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, origin, strict=True)]
-            if any(a >= b for a, b in cut):
+            found = [_common(*each) for each in zip(box, origin, bounds, strict=True)]
+            if any(here[0] >= here[1] for here, _ in found):
                 continue
             source = device if device in have else have[t % len(have)]
-            there = [(a - c, b - c) for (a, b), (c, _) in zip(cut, origin, strict=True)]
-            here = [(a - c, b - c) for (a, b), (c, _) in zip(cut, box, strict=True)]
+            there = [there for _, there in found]
             sends[rank[source.id]].append((rank[device.id], 0, there))
-            parts.append((rank[source.id], here))
-        shape = tuple(b - a for a, b in box)
-        makes[rank[device.id]].append((0, shape, dtype, parts))
+            parts.append((rank[source.id], [here for here, _ in found]))
+        makes[rank[device.id]].append((0, tuple(b - a for a, b in box), dtype, parts))
     recipe = Move([node.key(k)], sends, makes, [(node, k)])
-    made = Node(cluster, devices, recipe, [(tuple(sharding.shard_shape(x.shape)), dtype)])
+    block = tuple(sharding.shard_shape(shape))
+    made = Node(node.cluster, devices, recipe, [(block, dtype)])
     handle = Handle(made, 0)
-    cluster.start(made)
-    return WorkerArray(handle, x.aval, sharding, [rank[d.id] for d in targets])
+    node.cluster.start(made)
+    aval = x.aval.update(shape=shape)
+    return WorkerArray(handle, aval, sharding, [rank[d.id] for d in targets])
+
+
+def _common(
+    target: tuple[int, int], origin: tuple[int, int], bound: tuple[int, int, int]
+) -> tuple[tuple[int, int], tuple[int, int, int]]:
+    """Return where a part of a slice and a block meet along an axis: in the part, in the block."""
+    (a, b), (c, d), (start, _, stride) = target, origin, bound
+    first, last = max(a, -((start - c) // stride)), min(b, -((start - d) // stride))
+    there = start + first * stride - c
+    return (first - a, last - a), (there, there + (last - first - 1) * stride + 1, stride)

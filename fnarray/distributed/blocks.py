@@ -17,11 +17,13 @@ from ..core.axes import Axes, collective_axes
 from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Eqn, Graph, Literal, eval_graph, subgraphs
 from ..core.primitive import Primitive
+from ..core.surgery import erased
 from ..core.trace import bind
 from ..lax import dynamic_slice_in_dim
 from ..ops.collective import axis_index_p
-from ..ops.exchange import all_gather_p
+from ..ops.exchange import all_gather_p, all_to_all_p
 from ..ops.kit.calls import add, mul, reshape
+from ..ops.placing import constraint_p
 from ..transforms.graphs import Derived, recorded
 
 Spec = tuple[tuple[Hashable, ...], ...]
@@ -69,15 +71,24 @@ class Mapped:
 
     def to(self, value: Value, spec: Spec) -> Any:
         """Return the block of a value that is cut otherwise."""
-        x = value.x
-        for d, (have, want) in enumerate(zip(value.spec, spec, strict=True)):
+        x, now = value.x, list(value.spec)
+        for d, names in enumerate(value.spec):
+            if names and not spec[d] and names in spec and not now[e := spec.index(names)]:
+                if x.shape[e] % self.parts(names):
+                    continue
+                x = bind(
+                    all_to_all_p, x, split_axis=e, concat_axis=d, axis_name=names,
+                    axis_index_groups=None, axis_size=self.parts(names), tiled=True,
+                )  # fmt: skip
+                now[d], now[e] = (), names
+        for d, (have, want) in enumerate(zip(now, spec, strict=True)):
             if have and have != want:
                 for name in reversed(have):
                     x = bind(
                         all_gather_p, x, all_gather_dimension=d, axis_name=(name,),
                         axis_index_groups=None, axis_size=self.sizes[name], tiled=True,
                     )  # fmt: skip
-        for d, (have, want) in enumerate(zip(value.spec, spec, strict=True)):
+        for d, (have, want) in enumerate(zip(now, spec, strict=True)):
             if want and have != want:
                 n = x.shape[d] // self.parts(want)
                 x = dynamic_slice_in_dim(x, mul(self.index(want), n), n, d)
@@ -113,6 +124,8 @@ class Mapped:
         rule = self._rules.get(prim.name)
         if prim.name == "shard_map":
             return self._inside(values, params)
+        if prim is constraint_p:
+            return [self._constrained(values[0], params["sharding"])]
         if cut or any(map(_spreads, subgraphs(params))):
             form = _form(prim, values, self, params)
             if isinstance(form, Inline):
@@ -124,6 +137,18 @@ class Mapped:
             if cut and rule is not None and (found := rule(self, prim, values, params)):
                 return found
         return whole_results(prim, [self.whole(v) for v in values], params)
+
+    def _constrained(self, value: Value, sharding: Any) -> Value:
+        """Cut a value as the program says."""
+        if dict(sharding.mesh.shape) != self.sizes:
+            raise ValueError(
+                f"with_sharding_constraint: {sharding.spec} is of the mesh "
+                f"{dict(sharding.mesh.shape)}, and the program's arguments lie on {self.sizes}. "
+                "Use one mesh for both, or device_put outside of jit."
+            )
+        names = sharding.spec.names()
+        spec = (*names, *((),) * (len(value.spec) - len(names)))
+        return Value(self.to(value, spec), spec)
 
     def shape(self, value: Value) -> tuple[int, ...]:
         """Return the shape of the whole."""
@@ -163,6 +188,7 @@ class Mapped:
     def _inside(self, values: list[Value], params: dict[str, Any]) -> list[Value]:
         """Run what is written for each device as it is written."""
         closed, in_names, out_names = params["jaxpr"], params["in_names"], params["out_names"]
+        closed = erased(closed)  # a word about whole arrays says nothing of blocks
         blocks = []
         for v, names in zip(values, in_names, strict=True):
             spec = (*((n,) for n in names), *((),) * (len(v.spec) - len(names)))
@@ -226,9 +252,10 @@ def _form(prim: Primitive, values: Sequence[Value], mapped: Mapped, params: dict
 
 
 def _spreads(graph: Graph) -> bool:
-    """Whether a graph has programs for each device in it."""
+    """Whether a graph has programs for each device in it, or says how arrays are cut."""
     return any(
-        eqn.primitive.name == "shard_map" or any(map(_spreads, subgraphs(eqn.params)))
+        eqn.primitive.name in ("shard_map", "sharding_constraint")
+        or any(map(_spreads, subgraphs(eqn.params)))
         for eqn in graph.eqns
     )
 

@@ -1,7 +1,8 @@
 """Pytrees of arrays on disk: each worker writes, and reads, its own part.
 
 A checkpoint is a folder: a ``.npy`` file for each part of each array, of its bytes whatever the
-dtype, and ``fnarray.json``, which says what there is. It is written under another name and renamed
+dtype, or a Zarr array for each array, whose chunks are the parts; and ``fnarray.json``, which says
+what there is. It is written under another name and renamed
 when all is there, so a folder of the given name is whole.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, cast
 
 import cloudpickle
@@ -37,6 +39,37 @@ class _Write:
             np.save(cast("Any", file), data.reshape(-1).view(np.uint8))
 
 
+class _WriteChunk:
+    """Writes one part into a Zarr array, of which it is a chunk; runs on a worker."""
+
+    def __init__(self, path: str, box: Any, options: dict[str, Any]):
+        self.path, self.box, self.options = path, box, options
+
+    def __call__(self, data: np.ndarray) -> None:
+        where = tuple(slice(*b) for b in self.box)
+        _zarr(self.path, self.options, "r+")[where] = data.view(_stored(data.dtype))
+
+
+def _zarr(path: str, options: dict[str, Any], mode: Any, **more: Any) -> Any:
+    """Open, or create, a Zarr array; the file system's options are of remote ones alone."""
+    try:
+        zarr: Any = import_module("zarr")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a checkpoint in Zarr's format needs zarr, here and on the workers: pip install zarr",
+            name=error.name,
+        ) from error
+    given = {"storage_options": options} if "://" in path else {}
+    if more:
+        return zarr.create_array(path, **more, **given)
+    return zarr.open_array(path, mode=mode, **given)
+
+
+def _stored(dtype: np.dtype) -> np.dtype:
+    """Return the dtype that Zarr has for one of its own, or words of its size."""
+    return dtype if dtype.kind in "biufc" else np.dtype(f"u{dtype.itemsize}")
+
+
 class _Read:
     """Reads part of an array from the parts it was written in; runs where the part is wanted."""
 
@@ -46,6 +79,10 @@ class _Read:
     def __call__(self, index: Any) -> np.ndarray:
         shape, dtype = self.entry["shape"], dtype_named(self.entry["dtype"])
         box = box_of(index, shape)
+        if name := self.entry.get("zarr"):
+            found = _zarr(f"{self.root}/{name}", self.options, "r")
+            where = tuple(slice(*b) for b in box)
+            return np.asarray(found[where]).view(dtype).reshape([b - a for a, b in box])
         out = np.empty([b - a for a, b in box], dtype)
         for name, origin in self.entry["parts"]:
             cut = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, origin, strict=True)]
@@ -59,7 +96,7 @@ class _Read:
         return out
 
 
-def checkpoint(path: Any, state: Any, **options: Any) -> None:
+def checkpoint(path: Any, state: Any, *, format: str = "npy", **options: Any) -> None:
     """Write a pytree of arrays; returns when all of it is there.
 
     Parameters
@@ -69,6 +106,10 @@ def checkpoint(path: Any, state: Any, **options: Any) -> None:
         knows (``"s3://bucket/run/7"``). One that exists is replaced when the new one is whole.
     state : pytree of arrays
         On workers or here.
+    format : "npy" or "zarr"
+        Files of parts, or a Zarr array for each array, named by its number among the leaves, which
+        other programs can read: its chunks are the parts. Dtypes that Zarr has not, such as
+        bfloat16, are words of their size there.
     **options
         Of the file system (`fsspec.open`).
 
@@ -76,7 +117,13 @@ def checkpoint(path: Any, state: Any, **options: Any) -> None:
     ------
     OSError
         A part cannot be written; what was at ``path`` before is intact.
+    ValueError
+        There is no such format.
+    ModuleNotFoundError
+        Zarr is asked for, and not installed.
     """
+    if format not in ("npy", "zarr"):
+        raise ValueError(f"checkpoint: format must be 'npy' or 'zarr', got {format!r}.")
     fs, root = fsspec.url_to_fs(str(path), **options)
     temporary = f"{root}.{secrets.token_hex(6)}.part"
     prefix = str(path)[: len(str(path)) - len(root)] if "://" in str(path) else ""
@@ -84,7 +131,7 @@ def checkpoint(path: Any, state: Any, **options: Any) -> None:
     fs.makedirs(temporary, exist_ok=True)
     try:
         entries = [
-            _written(f"{prefix}{temporary}", k, tree.keystr(where), leaf, options)
+            _written(f"{prefix}{temporary}", k, tree.keystr(where), leaf, options, format)
             for k, (where, leaf) in enumerate(leaves)
         ]
         with fs.open(f"{temporary}/{_INDEX}", "w") as file:
@@ -101,8 +148,23 @@ def checkpoint(path: Any, state: Any, **options: Any) -> None:
         raise
 
 
-def _written(root: str, k: int, where: str, leaf: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _written(
+    root: str, k: int, where: str, leaf: Any, options: dict[str, Any], format: str
+) -> dict[str, Any]:
     x = leaf if isinstance(leaf, WorkerArray) else asarray(leaf)
+    entry = {"path": where, "shape": x.shape, "dtype": x.dtype.name, "weak": x.weak_type}
+    if format == "zarr":
+        part = x.placement.shard_shape(x.shape) if isinstance(x, WorkerArray) else x.shape
+        chunks = tuple(max(n, 1) for n in part)
+        stored = _stored(x.dtype)
+        _zarr(f"{root}/{k}", options, "w", shape=x.shape, dtype=stored, chunks=chunks)
+        entry["zarr"] = str(k)
+
+    def writer(name: str, box: Any) -> Any:
+        if format == "zarr":
+            return _WriteChunk(f"{root}/{k}", box, options)
+        return _Write(f"{root}/{name}", options)
+
     parts: list[Any] = []
     if isinstance(x, WorkerArray):
         x.block_until_ready()
@@ -115,17 +177,15 @@ def _written(root: str, k: int, where: str, leaf: Any, options: dict[str, Any]) 
                 continue
             seen.add(box)
             name = f"{k}.{len(parts)}.npy"
-            write = cloudpickle.dumps(_Write(f"{root}/{name}", options))
+            write = cloudpickle.dumps(writer(name, box))
             message = {"op": "save", "key": node.key(x.handle.k), "write": write}
             cluster.do(node, x.handle.k, rank, message)
             parts.append((name, box))
     else:
-        name = f"{k}.0.npy"
-        _Write(f"{root}/{name}", options)(np.asarray(x))
-        parts.append((name, [(0, n) for n in x.shape]))
-    return {
-        "path": where, "shape": x.shape, "dtype": x.dtype.name, "weak": x.weak_type, "parts": parts
-    }  # fmt: skip
+        box = [(0, n) for n in x.shape]
+        writer(name := f"{k}.0.npy", box)(np.asarray(x))
+        parts.append((name, box))
+    return entry if format == "zarr" else {**entry, "parts": parts}
 
 
 def restore(path: Any, like: Any, **options: Any) -> Any:

@@ -7,6 +7,7 @@ what arrays still refer to is computed again from what it came from, step by ste
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections import deque
@@ -26,8 +27,13 @@ from .programs import Directory
 
 #: Steps that may be under way: what is queued holds its arguments.
 IN_FLIGHT = 64
+#: Seconds after which it is logged who is waited for; and again each time that has doubled.
+SLOW = 30.0
 #: How often a step is run again because a worker was lost on it.
 ATTEMPTS = 5
+
+
+_log = logging.getLogger("fnarray.distributed")
 
 
 class Cluster:
@@ -155,6 +161,7 @@ class Cluster:
         launch.waiting.discard(rank)
         if "error" in message:
             error = cloudpickle.loads(message["error"])
+            self.directory.failed(self.links[launch.devices[rank]])
             self._end(launch, FAILED, error)
         elif "lost" in message or "missing" in message:
             self._end(launch, LOST, why=message.get("lost") or f"no {message['missing']}")
@@ -194,19 +201,34 @@ class Cluster:
 
     def _await(self, launch: Launch) -> None:
         """Wait until a launch is over, however it ends."""
-        until = None if self.timeout is None else time.monotonic() + self.timeout
+        begun, told = time.monotonic(), SLOW
         try:
-            while not launch.over.wait(0.5):
+            while not launch.over.wait(min(0.5, told)):
                 self._check_open()
-                if until is not None and time.monotonic() > until:
-                    names = [self.links[launch.devices[r]].name for r in sorted(launch.waiting)]
+                waited = time.monotonic() - begun
+                if self.timeout is not None and waited > self.timeout:
                     raise TimeoutError(
-                        f"fnarray.distributed: no answer of workers {names} for {self.timeout} s "
-                        f"(step {launch.run}). It may take longer: connect(timeout=...)."
+                        f"fnarray.distributed: no answer of {self._waiting(launch)} for "
+                        f"{self.timeout:g} s (step {launch.run}). A step that takes longer needs "
+                        "connect(timeout=...); what workers do is in their logs, and on the "
+                        f"dashboard: {self.dashboard_link}"
                     )
+                if waited > told:
+                    _log.warning(
+                        "step %s: waiting for %s since %.0f s; %d others have answered",
+                        launch.run, self._waiting(launch), waited, len(launch.replies),
+                    )  # fmt: skip
+                    told *= 2
         except BaseException:  # the user's interrupt too
             self.loop.call_soon_threadsafe(self._end, launch, LOST, None, "interrupted")
             raise
+
+    def _waiting(self, launch: Launch) -> str:
+        """Return who has not answered, and what he holds."""
+        links = [self.links[launch.devices[r]] for r in sorted(launch.waiting)]
+        return ", ".join(
+            f"worker {k.name} ({k.address}, {sum(k.held.values()) / 1e6:.1f} MB)" for k in links
+        )
 
     def wait(self, node: Node) -> None:
         """Wait until a step is done, run again as often as workers are lost.

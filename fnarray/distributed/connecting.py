@@ -25,7 +25,8 @@ def connect(
     address: str | None = None,
     processes: int | None = None,
     *,
-    timeout: float | None = None,
+    workers: int = 1,
+    timeout: float | None = 3600.0,
     patience: float = 60.0,
     lineage: int = 64,
     **options: Any,
@@ -43,8 +44,11 @@ def connect(
         Of a scheduler.
     processes : int, optional
         How many workers to start here.
+    workers : int
+        How many to wait for, of a cluster that is starting.
     timeout : float, optional
-        Seconds after which a wait for a result is an error; by default there is no limit.
+        Seconds after which a wait for a result is an error, which names who did not answer; None
+        for no limit. Whoever is waited for longer than 30 s is logged (``fnarray.distributed``).
     patience : float
         Seconds to wait for a worker in the place of one that was lost.
     lineage : int
@@ -72,7 +76,7 @@ def connect(
     if client is None:
         client = _client(address, processes, options, own)
     try:
-        return _connected(client, own, timeout, patience, lineage)
+        return _connected(client, own, timeout, patience, lineage, workers)
     except BaseException:
         for thing in own:
             thing.close()
@@ -109,9 +113,9 @@ def _client(
 
 
 def _connected(
-    client: Any, own: list[Any], timeout: float | None, patience: float, lineage: int
+    client: Any, own: list[Any], timeout: float | None, patience: float, lineage: int, count: int
 ) -> Cluster:
-    found = _checked_versions(client)
+    found = _checked_versions(client, count)
     client.register_plugin(Runtime())
     workers = client.sync(client.scheduler.identity)["workers"]
     names = [workers[a]["name"] for a in sorted(found, key=lambda a: _order(workers[a]["name"]))]
@@ -127,17 +131,19 @@ def _connected(
             f"{error} Programs go to workers directly: run this process where their addresses can "
             "be reached (on the cluster's network)."
         ) from error
-    _current[:] = [cluster]
+    _current.append(cluster)
     platforms["dask"] = Platform(_devices)
     return cluster
 
 
 def _devices() -> list[Device]:
-    if not _current or _current[0].closed:
+    while _current and _current[-1].closed:  # then the one before it counts
+        _current.pop()
+    if not _current:
         raise RuntimeError(
             "devices('dask'): no cluster is connected. Call fnarray.distributed.connect() first."
         )
-    return list(_current[0].devices)
+    return list(_current[-1].devices)
 
 
 def _order(name: Any) -> tuple[Any, ...]:
@@ -155,7 +161,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _checked_versions(client: Any) -> dict[str, dict[str, str]]:
+def _checked_versions(client: Any, workers: int) -> dict[str, dict[str, str]]:
     """Return versions by worker.
 
     Raises
@@ -164,7 +170,14 @@ def _checked_versions(client: Any) -> dict[str, dict[str, str]]:
         There are no workers, or their versions are others.
     """
     here = versions()
-    client.wait_for_workers(1, timeout=60)
+    try:
+        client.wait_for_workers(workers, timeout=60)
+    except TimeoutError as error:
+        there = len(client.sync(client.scheduler.identity)["workers"])
+        raise RuntimeError(
+            f"connect: the cluster at {client.scheduler.address} has {there} workers after 60 s, "
+            f"and {workers} are needed. Start workers (dask worker {client.scheduler.address})."
+        ) from error
     try:
         found = client.run(versions)
     except ModuleNotFoundError as error:

@@ -18,7 +18,7 @@ from ..threads.patterns import Fold, Pattern, Route
 #: Up to this many bytes of all members together, values meet at one member.
 SMALL = 256 * 1024
 #: Bytes of a piece that is passed along the ring.
-PIECE = 2 * 1024 * 1024
+PIECE = 1024 * 1024
 
 
 class Send(NamedTuple):
@@ -29,9 +29,13 @@ class Send(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """Wait for the next data of a member."""
+    """Wait for the next data of a member.
+
+    What is not ``lasting`` is there until the next step is asked for, and then written over.
+    """
 
     source: int
+    lasting: bool = True
 
 
 Exchange = Generator[Any, Any, Any]
@@ -103,21 +107,21 @@ def ring(me: int, count: int, value: np.ndarray, pattern: Fold) -> Exchange:
     step = max(1, PIECE // flat.itemsize)
     pieces = [slice(k, k + step) for k in range(0, flat.size, step)]
     last = count - 1
-    for piece in pieces:
-        part = flat[piece]
-        if me:
-            before = yield Receive(me - 1)
-            part = pattern.ufunc(before, part)
-        if me < last:
-            yield Send(me + 1, part)
-        else:
-            total[piece] = part
-            yield Send(0, part)
-    if me < last:
-        for piece in pieces:
-            total[piece] = part = yield Receive(me - 1 if me else last)
+    # A total comes when its piece has been around: by then others are on their way.
+    late = 2 * count
+    for k in range(len(pieces) + late):
+        if k < len(pieces):
+            part = flat[pieces[k]]
+            if me:
+                before = yield Receive(me - 1, lasting=False)
+                out = total[pieces[k]] if me == last else None
+                part = pattern.ufunc(before, part, out=out)
+            yield Send((me + 1) % count, part)
+        if me < last and k >= late:
+            piece = pieces[k - late]
+            total[piece] = yield Receive(me - 1 if me else last, lasting=False)
             if me < last - 1:
-                yield Send(me + 1, part)
+                yield Send(me + 1, total[piece])
     return total.reshape(value.shape)
 
 

@@ -123,16 +123,12 @@ class Run(Recipe):
         ``(node, number)`` or a small array of the client's, which all devices get.
     axes : sequence of (name, size)
         Of the mesh.
-    need : int
-        Bytes of one device's results.
     """
 
-    def __init__(
-        self, digest: str, data: bytes, name: str, ins: Sequence[Any], axes: Any, need: int
-    ):
+    def __init__(self, digest: str, data: bytes, name: str, ins: Sequence[Any], axes: Any):
         super().__init__()
         self.programs = {digest: data}
-        self.digest, self.name, self.ins, self.axes, self.need = digest, name, ins, axes, need
+        self.digest, self.name, self.ins, self.axes = digest, name, ins, axes
         self.inputs = tuple(x for x in ins if type(x) is tuple)
 
     def message(self, node: Node, rank: int) -> dict[str, Any]:
@@ -141,7 +137,7 @@ class Run(Recipe):
         outs = [node.key(k) if k in node.kept else None for k in range(node.count)]
         return {
             "op": "run", "program": self.digest, "name": self.name, "ins": ins, "outs": outs,
-            "rank": rank, "axes": self.axes, "need": self.need,
+            "rank": rank, "axes": self.axes,
         }  # fmt: skip
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Seconds that a device waits for a worker of its own name before it takes a spare one.
 GRACE = 5.0
+#: Seconds that a worker has to answer when a session is opened.
+ANSWER = 20.0
 
 
 def check_scheduler(client: Any) -> None:
@@ -173,9 +175,17 @@ class Link:
         self.address, self._stream = address, stream
         self._reader = asyncio.ensure_future(stream.read(self._receive))
         try:
-            await asyncio.wait_for(self._hello.wait(), 20)
+            await asyncio.wait_for(self._hello.wait(), ANSWER)
         except TimeoutError:
             stream.close()
-            raise OSError(
-                f"the worker at {address} does not answer: is fnarray installed there?"
-            ) from None
+            raise OSError(self._silent(address)) from None
+
+    def _silent(self, address: str) -> str:
+        """Return what may keep a worker from answering."""
+        why = "is fnarray installed there?"
+        if self.times_lost:
+            why = (
+                f"it came in the place of one that was lost with {self.held_when_lost / 1e6:.1f} "
+                "MB. Its log says more: a worker that takes more than memory_limit is killed."
+            )
+        return f"the worker at {address} does not answer for {ANSWER:.0f} s: {why}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -17,7 +17,12 @@ import numpy as np
 from ..threads.patterns import Pattern
 from ..threads.shards import World, here, shown
 from .exchange import Send, exchange
+from .queues import Queue, lasting
+from .rings import Bell
 from .wire import COPIED, decoded, encoded
+
+#: Seconds between looks at queues that ring no bell.
+POLL = 0.0002
 
 
 class MeetingLost(Exception):
@@ -25,15 +30,32 @@ class MeetingLost(Exception):
 
 
 class Inbox:
-    """Messages that have come from other workers, by run, meeting and sender."""
+    """Messages that have come from other workers, by run, meeting and sender.
+
+    Those of the network are `put` here; those of shared memory are read by whoever waits.
+    """
 
     def __init__(self) -> None:
         self.closed = False
         self.aborted: dict[str, str] = {}
+        self.bell = Bell()
         self._arrived = threading.Condition()
         self._boxes: dict[str, dict[tuple[str, int], deque[dict[str, Any]]]] = defaultdict(dict)
         self._received: dict[str, Counter[int]] = defaultdict(Counter)
         self._sent: dict[str, dict[int, int]] = defaultdict(dict)
+        self._queues: list[Queue] = []
+        self._reading = False
+
+    def add(self, queue: Queue) -> None:
+        """Read a queue from now on."""
+        with self._arrived:
+            self._queues.append(queue)
+            self._wake()
+
+    def remove(self, queue: Queue) -> None:
+        """Read a queue no more: its writer is gone."""
+        with self._arrived:
+            self._queues = [q for q in self._queues if q is not queue]
 
     def put(self, message: dict[str, Any]) -> None:
         """Take a message of another worker."""
@@ -43,30 +65,84 @@ class Inbox:
                 return
             self._boxes[run].setdefault((message["tag"], source), deque()).append(message)
             self._received[run][source] += 1
-            self._arrived.notify_all()
+            self._wake()
+
+    def _wake(self) -> None:
+        self._arrived.notify_all()
+        self.bell.ring()
 
     def take(self, run: str, tag: str, source: int, what: str) -> dict[str, Any]:
         """Wait for the next message of a member for one meeting."""
-        with self._arrived:
-            while True:
+
+        def ready() -> dict[str, Any] | None:
+            if box := self._boxes[run].get((tag, source)):
+                return box.popleft()
+            if self._received[run][source] == self._sent[run].get(source, -1):
+                raise RuntimeError(
+                    f"pmap: some shards wait in a collective that the others never reach "
+                    f"({what}: shard {source} has ended). Collectives inside cond or "
+                    "while_loop must be reached by all shards: let their predicates be the "
+                    "same on all, by psum or pmax."
+                )
+            return None
+
+        return self.wait(run, ready, (run, tag, source))
+
+    def wait(self, run: str, ready: Callable[[], Any], wanted: Any = None) -> Any:
+        """Return what ``ready`` does, once that is not None; or the message that is wanted.
+
+        Meanwhile what others send is read: who waits for room may be what they wait for.
+        """
+        self.release()
+        while True:
+            with self._arrived:
                 if self.closed or run in self.aborted:
                     raise MeetingLost(self.aborted.get(run, "the client has gone"))
-                if box := self._boxes[run].get((tag, source)):
-                    return box.popleft()
-                if self._received[run][source] == self._sent[run].get(source, -1):
-                    raise RuntimeError(
-                        f"pmap: some shards wait in a collective that the others never reach "
-                        f"({what}: shard {source} has ended). Collectives inside cond or "
-                        "while_loop must be reached by all shards: let their predicates be the "
-                        "same on all, by psum or pmax."
-                    )
-                self._arrived.wait()
+                if (found := ready()) is not None:
+                    return found
+                if self._reading:
+                    self._arrived.wait(0.05)
+                    continue
+                self._reading = True
+                queues = list(self._queues)
+            try:
+                found, more = self._read(queues, wanted)
+                if not more:
+                    self.bell.wait(POLL if any(q.polled for q in queues) else 1.0)
+            finally:
+                with self._arrived:
+                    self._reading = False
+                    self._arrived.notify_all()
+            if found is not None:
+                return found
+
+    def _read(self, queues: Iterable[Queue], wanted: Any) -> tuple[dict[str, Any] | None, bool]:
+        """Read what has come; return the message that is wanted, and whether there was any."""
+        more, me = False, threading.get_ident()
+        for queue in queues:
+            while queue.user in (None, me) and (message := queue.next()) is not None:
+                more = True
+                run, source = message["run"], message["from"]
+                if (run, message["tag"], source) == wanted:
+                    with self._arrived:
+                        self._received[run][source] += 1
+                    queue.user = me
+                    return message, True
+                lasting(message)
+                self.put(message)
+        return None, more
+
+    def release(self) -> None:
+        """Give back the memory of what this thread got last."""
+        for queue in self._queues:
+            if queue.user == threading.get_ident():
+                queue.release()
 
     def finished(self, run: str, sent: dict[int, int]) -> None:
         """Note how many messages members that have ended sent here, by member."""
         with self._arrived:
             self._sent[run].update(sent)
-            self._arrived.notify_all()
+            self._wake()
 
     def abort(self, runs: Iterable[str], why: str = "stopped by the client") -> None:
         """Release whoever waits for messages of these runs."""
@@ -76,7 +152,7 @@ class Inbox:
                 self._drop(run)
             while len(self.aborted) > 10_000:
                 del self.aborted[next(iter(self.aborted))]
-            self._arrived.notify_all()
+            self._wake()
 
     def forget(self, run: str) -> None:
         """Free what is left of a run that is over."""
@@ -92,7 +168,8 @@ class Inbox:
         with self._arrived:
             self.closed = True
             self._boxes.clear()
-            self._arrived.notify_all()
+            self._queues.clear()
+            self._wake()
 
 
 class RemoteWorld(World):
@@ -138,15 +215,14 @@ class RemoteWorld(World):
         ranks = self._ranks(names, members)
         steps = exchange(members.index(index), len(members), np.asarray(value), pattern)
         seen, got = shown(what), None
-        held = np.asarray(value).nbytes > COPIED
         try:
             while True:
                 step = steps.send(got)
                 if type(step) is Send:
-                    self.post(tag, ranks[step.to], encoded(step.data), seen, held)
+                    self.post(tag, ranks[step.to], step.data, seen)
                     got = None
                 else:
-                    got = self.take(tag, ranks[step.source], seen)
+                    got = self.take(tag, ranks[step.source], seen, step.lasting)
         except StopIteration as done:
             self.flush()
             return done.value
@@ -169,28 +245,39 @@ class RemoteWorld(World):
             ranks.append(int(np.ravel_multi_index(at, self._sizes)))
         return ranks
 
-    def post(self, tag: str, to: int, data: Any, what: str, held: bool = True) -> None:
-        """Send data to a member; ``held`` where the queue has views of it (see `flush`)."""
-        message = {"run": self.run, "tag": tag, "from": self.rank, "what": what, "data": data}
+    def post(self, tag: str, to: int, data: Any, what: str) -> None:
+        """Send an array, or a dict of small ones, to a member."""
+        message = {"run": self.run, "tag": tag, "from": self.rank, "what": what}
         self.sent[to] += 1
+        address = self.addresses[to]
+        if (queue := self.session.queue_to(address)) is not None:
+            inbox = self.session.inbox
+            with queue.lock:
+                queue.write(message, data, lambda ready: inbox.wait(self.run, ready))
+            return
+        held = isinstance(data, np.ndarray) and data.nbytes > COPIED  # see `flush`
         if held:
             with self._flushed:
                 self._pending += 1
-        self.session.send(self.addresses[to], message, self._one_flushed if held else None)
+        message["data"] = encoded(data)
+        self.session.send(address, message, self._one_flushed if held else None)
 
-    def take(self, tag: str, source: int, what: str) -> Any:
-        """Wait for data of a member."""
+    def take(self, tag: str, source: int, what: str, keep: bool = True) -> Any:
+        """Wait for data of a member; what is not kept is there until the next step."""
         message = self.session.inbox.take(self.run, tag, source, what)
         if message["what"] != what:
             raise RuntimeError(
                 f"pmap: shards met for different collectives: {message['what']} and {what}. All "
                 "must reach the same ones in the same order."
             )
+        if keep:
+            lasting(message)
         return decoded(message["data"])
 
     def flush(self) -> None:
         """Wait until what was sent has left: the memory may be used again."""
         inbox = self.session.inbox
+        inbox.release()
         with self._flushed:
             while self._pending and not inbox.closed and self.run not in inbox.aborted:
                 self._flushed.wait(1.0)  # an end that nobody tells of is looked for

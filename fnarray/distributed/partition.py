@@ -9,6 +9,7 @@ from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from .blocks import Mapped, Spec
 from .flow import FLOW
+from .reads import READS
 from .rules import RULES
 
 
@@ -27,5 +28,5 @@ def partition(
     axes : tuple of (name, size)
         Of the mesh.
     """
-    derived, found = Mapped(axes, RULES, FLOW).graph(closed, specs, closed.in_avals)
+    derived, found = Mapped(axes, RULES | READS, FLOW).graph(closed, specs, closed.in_avals)
     return derived.graph, derived.consts, tuple(found)

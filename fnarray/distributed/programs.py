@@ -11,7 +11,9 @@ import json
 import threading
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
+from queue import Empty, SimpleQueue
 from typing import Any, cast
 
 import cloudpickle
@@ -24,6 +26,9 @@ from ..core.graph import ClosedGraph, Eqn, Graph, Literal, Var
 from ..core.primitive import Primitive
 from ..ops.kit.registry import registry
 
+#: Seconds that a worker waits for a kernel of another before it compiles it, too: no kernel is
+#: worth a program that stands still because the one that was to compile it does something else.
+PATIENCE = 5.0
 _DATA, _PICKLE = b"D", b"P"
 
 
@@ -99,32 +104,57 @@ class Kernels:
 
     def __init__(self, send: Callable[[dict[str, Any]], None]):
         self._send = send
-        self._answers: dict[str, bytes | None] = {}
-        self._come = threading.Condition()
+        self._waiting: dict[str, list[SimpleQueue[bytes | None]]] = {}
+        self._promised: set[str] = set()
+        self._lock = threading.Lock()
         self._closed = False
 
     def get(self, key: str) -> bytes | None:
         """Return a kernel that another process has compiled; None asks this one to."""
-        with self._come:
-            self._send({"op": "kernel", "key": key})
-            self._come.wait_for(lambda: key in self._answers or self._closed)
-            return self._answers.pop(key, None)
+        answer: SimpleQueue[bytes | None] = SimpleQueue()  # one each: two may ask for one kernel
+        with self._lock:
+            if self._closed:
+                return None
+            self._waiting.setdefault(key, []).append(answer)
+        self._send({"op": "kernel", "key": key})
+        try:
+            data = answer.get(timeout=PATIENCE)
+        except Empty:
+            data = None
+            with self._lock, suppress(ValueError):
+                self._waiting[key].remove(answer)
+        if data is None:
+            self._promised.add(key)
+        return data
 
-    def put(self, key: str, payload: bytes) -> None:
-        """Let others have a kernel."""
+    def put(self, key: str, payload: bytes | None) -> None:
+        """Let others have a kernel; None tells that they will not get it from here."""
+        self._promised.discard(key)
         self._send({"op": "compiled", "key": key, "data": payload})
 
+    def found(self, key: str, payload: bytes) -> None:
+        """Hand on what was to be compiled here, and came to the disk by another process."""
+        if key in self._promised:
+            self.put(key, payload)
+
+    def settle(self) -> None:
+        """Release those who wait for what was not compiled after all."""
+        for key in list(self._promised):
+            self.put(key, None)
+
     def answer(self, key: str, data: bytes | None) -> None:
-        """Take the client's answer."""
-        with self._come:
-            self._answers[key] = data
-            self._come.notify_all()
+        """Take the client's answer to the oldest request for a kernel."""
+        with self._lock:
+            if waiting := self._waiting.get(key):
+                waiting.pop(0).put(data)
 
     def close(self) -> None:
         """Answer nobody any more."""
-        with self._come:
+        with self._lock:
             self._closed = True
-            self._come.notify_all()
+            for answer in (a for waiting in self._waiting.values() for a in waiting):
+                answer.put(None)
+            self._waiting.clear()
 
 
 class Directory:
@@ -140,14 +170,28 @@ class Directory:
         data = self._known.get(key) or store.get(key)
         if data is not None:
             link.send({"op": "kernel", "key": key, "data": data})
-        elif key in self._waiting:
+        elif key in self._waiting and not self._waits(self._waiting[key][0], link):
             self._waiting[key][1].append(link)
-        else:
-            self._waiting[key] = link, []
+        else:  # a worker that would wait for itself, through others or not, compiles it as well
+            self._waiting.setdefault(key, (link, []))
             link.send({"op": "kernel", "key": key, "data": None})
 
-    def given(self, key: str, data: bytes) -> None:
-        """Hand a new kernel to those that wait for it."""
+    def _waits(self, link: Any, other: Any) -> bool:
+        """Whether a worker is another one, or waits for it, through others or not."""
+        reached: list[Any] = [link]
+        for one in reached:
+            if one is other:
+                return True
+            owners = [owner for owner, waiting in self._waiting.values() if one in waiting]
+            reached += [owner for owner in owners if owner not in reached]
+        return False
+
+    def given(self, key: str, data: bytes | None) -> None:
+        """Hand a new kernel to those that wait for it; None lets the next compile it."""
+        if data is None:
+            for other in self._waiting.pop(key, (None, []))[1]:
+                self.asked(key, other)
+            return
         self._known[key] = data
         self.compiled[key] = self.compiled.get(key, 0) + 1
         _, others = self._waiting.pop(key, (None, []))
@@ -155,10 +199,14 @@ class Directory:
             link.send({"op": "kernel", "key": key, "data": data})
 
     def gone(self, link: Any) -> None:
-        """Let the next in turn compile what a lost worker was to compile."""
+        """Forget a worker that was lost."""
+        for key, (owner, others) in self._waiting.items():
+            self._waiting[key] = owner, [other for other in others if other is not link]
+        self.failed(link)
+
+    def failed(self, link: Any) -> None:
+        """Let the next in turn compile what a worker was to compile."""
         for key, (owner, others) in list(self._waiting.items()):
-            if link in others:
-                others.remove(link)
             if owner is link:
                 del self._waiting[key]
                 for other in others:

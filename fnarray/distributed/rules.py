@@ -14,6 +14,7 @@ import numpy as np
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from ..ops.collective import pmax_p, pmin_p, psum_p
+from ..ops.kit.calls import convert
 from .blocks import Mapped, Rule, Spec, Value
 
 Params = dict[str, Any]
@@ -23,13 +24,15 @@ def _reduction(across: Primitive) -> Rule:
     """Reduce blocks, and over the mesh where an axis that is reduced is cut."""
 
     def rule(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
-        if len(values) != 1 or values[0].x.dtype == np.bool_:
+        if len(values) != 1:
             return None
         (v,) = values
         out = bind(prim, v.x, **params)
         names = tuple(n for d in params["axes"] for n in v.spec[d])
         if names:
-            out = bind(across, out, axis_name=names, axis_index_groups=None)
+            kind = out.dtype
+            out = convert(out, np.uint8) if kind == np.bool_ else out
+            out = convert(bind(across, out, axis_name=names, axis_index_groups=None), kind)
         spec = tuple(s for d, s in enumerate(v.spec) if d not in params["axes"])
         return [Value(out, spec)]
 
@@ -118,8 +121,14 @@ def _reshape(m: Mapped, prim: Primitive, values: list[Value], params: Params) ->
             if single and new[wide_new[0]] % m.parts(names) == 0:
                 spec[wide_new[0]] = names
                 continue
+        lead = wide_old[0] if len(cut) == 1 else None
         for d in cut:
             have[d] = ()
+        if lead is not None and wide_new:
+            # The axis that leads is cut in its place: each device hands on as much as it gets.
+            names = v.spec[cut[0]]
+            if not (old[lead] % m.parts(names) or new[wide_new[0]] % m.parts(names)):
+                have[lead] = spec[wide_new[0]] = names
     for olds, news in _groups(old, new):
         if _split(m, olds, news, old, new, v.spec, spec):
             for d in olds:
@@ -171,21 +180,6 @@ def _groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int],
     return out
 
 
-def _slice(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
-    """Axes that stay whole stay cut."""
-    (v,) = values
-    whole = m.shape(v)
-    starts, limits, strides = (
-        params["start_indices"], params["limit_indices"], params["strides"] or (1,) * len(whole)
-    )  # fmt: skip
-    spec = tuple(
-        names if (a, b, s) == (0, n, 1) else ()
-        for n, a, b, s, names in zip(whole, starts, limits, strides, v.spec, strict=True)
-    )
-    stop = tuple(b // m.parts(names) for b, names in zip(limits, spec, strict=True))
-    return [Value(bind(prim, m.to(v, spec), **{**params, "limit_indices": stop}), spec)]
-
-
 def _concatenate(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
     """Axes other than the one that is joined stay cut, as those of the first operand are."""
     d = params["dimension"]
@@ -208,11 +202,12 @@ RULES: dict[str, Rule] = {
     "reduce_sum": _reduction(psum_p),
     "reduce_max": _reduction(pmax_p),
     "reduce_min": _reduction(pmin_p),
+    "reduce_or": _reduction(pmax_p),
+    "reduce_and": _reduction(pmin_p),
     "dot_general": _product,
     "transpose": _transpose,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
-    "slice": _slice,
     "concatenate": _concatenate,
     "squeeze": _squeeze,
 }

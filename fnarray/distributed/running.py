@@ -20,6 +20,8 @@ from ..core.primitive import Primitive
 from ..core.surgery import erased
 from ..core.trace import bind, trace_graph
 from ..ops.kit.calls import reshape
+from ..ops.placing import constraint_p
+from ..ops.slicing import slice_p
 from ..runtime.device import Device
 from ..runtime.dispatch import watchers
 from ..runtime.mesh import Mesh
@@ -34,6 +36,7 @@ from .programs import dumped
 
 #: Arrays of the client up to this many bytes go with the program; larger ones are put first.
 _SMALL = 64 * 1024
+_CONSTRAINTS = frozenset([constraint_p])
 Spec = tuple[tuple[Any, ...], ...]
 
 
@@ -87,8 +90,7 @@ def _started(
          v.dtype.name)
         for v, spec in zip(avals, out_specs, strict=True)
     ]  # fmt: skip
-    need = sum(prod(shape) * v.dtype.itemsize for (shape, _), v in zip(blocks, avals, strict=True))
-    recipe = Run(digest, data, name, [*map(np.asarray, held), *ins], axes, need)
+    recipe = Run(digest, data, name, [*map(np.asarray, held), *ins], axes)
     node = Node(cluster, [d.id for d in devices], recipe, blocks)
     handles = [Handle(node, k) for k in range(node.count)]
     cluster.start(node)
@@ -200,7 +202,7 @@ def _partitioned(
     closed: ClosedGraph, leaves: Sequence[Any], mesh: Mesh, name: str
 ) -> list[WorkerArray]:
     """Run a program of whole arrays on blocks."""
-    closed = erased(closed)
+    closed = erased(closed, _CONSTRAINTS)
     axes: Axes = tuple(mesh.shape.items())
     placed, specs = [], []
     for x in leaves:
@@ -290,6 +292,23 @@ def _one(prim: Primitive, params: tuple[tuple[str, Any], ...], avals: Any) -> Cl
     return trace_graph(one, list(avals), prim.name)
 
 
+def _sliced(x: WorkerArray, start_indices: Any, limit_indices: Any, strides: Any) -> WorkerArray:
+    """Return a slice, moved and not computed: cut as the array is where it is as large as blocks.
+
+    A program for it would be another one for each place.
+    """
+    strides = strides or (1,) * x.ndim
+    bounds = list(zip(start_indices, limit_indices, strides, strict=True))
+    where = x.placement
+    if not isinstance(where, NamedSharding):
+        return arrays.sliced(x, bounds, where)
+    spec = []
+    for bound, n, names in zip(bounds, x.shape, _spec_of(where, x.ndim), strict=True):
+        parts, size = prod(where.mesh.shape[a] for a in names), len(range(*bound))
+        spec.append(names if size % parts == 0 and size * parts >= n else ())
+    return arrays.sliced(x, bounds, _sharding(where.mesh, tuple(spec)))
+
+
 class Platform:
     """What brings arrays and programs to workers: see `runtime.device.Platform`."""
 
@@ -305,6 +324,8 @@ class Platform:
     def evaluate(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run one operation on workers."""
         leaves = [_leaf(x.array() if type(x) is Literal else x) for x in args]
+        if prim is slice_p and isinstance(leaves[0], WorkerArray):
+            return _sliced(leaves[0], **params)
         graph = _one(prim, tuple(params.items()), tuple(x.aval for x in leaves))
         mesh = _mesh_of(graph.jaxpr, leaves, f"lax.{prim}")
         outs = _partitioned(graph, leaves, mesh, str(prim))

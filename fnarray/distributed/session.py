@@ -7,15 +7,18 @@ come in the same order to all workers, so that those that wait for each other ru
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from math import prod
 from queue import SimpleQueue
 from typing import Any
 
 import cloudpickle
 import numpy as np
 import psutil
+from dask.config import get as configured
 from distributed import WorkerPlugin
 from distributed.comm.core import connect
 
@@ -23,10 +26,14 @@ from ..compile.cache import store
 from ..core import hooks
 from ..core.array import native
 from ..core.graph import ClosedGraph
+from ..runtime.dispatch import executable
 from ..threads.shards import here
+from . import ranks
 from .meeting import Inbox, MeetingLost, RemoteWorld
 from .programs import Kernels, loaded
-from .wire import Stream, dtype_named, encoded, packed, packed_error, unpacked
+from .queues import Queue
+from .rings import SHARED, Offer, Ring
+from .wire import Stream, dtype_named, packed, packed_error, unpacked
 
 
 class Runtime(WorkerPlugin):
@@ -59,17 +66,34 @@ class Runtime(WorkerPlugin):
             self.sessions.pop(token, None)
         return _NO_REPLY
 
-    async def peer(self, comm: Any, token: str, address: str) -> str:
+    async def peer(self, comm: Any, token: str, offer: Sequence[Any] | None) -> str:
         """Take what another worker sends to a session, which must know its secret token."""
         session = self.sessions.get(token)
         if session is None:
             comm.abort()
             return _NO_REPLY
-        await Stream(comm).read(session.inbox.put)
+        queue, answer = None, None
+        if ranks.world is not None and offer and len(offer) == 1:
+            queue = Queue(ranks.Records(offer[0], token), polled=True)
+            answer = (ranks.world.Get_rank(),)
+        elif offer and len(offer) > 1 and (ring := Ring.opened(Offer(*offer))):
+            queue, answer = Queue(ring), (os.getpid(), session.inbox.bell.descriptor)
+        if queue is None:
+            await comm.write(answer)
+            await Stream(comm).read(session.inbox.put)
+            return _NO_REPLY
+        session.inbox.add(queue)
+        try:
+            await comm.write(answer)
+            await Stream(comm).read(session.inbox.put)
+        finally:
+            session.inbox.remove(queue)
         return _NO_REPLY
 
 
 _NO_REPLY: Any = "dont-reply"
+#: Bytes that nobody counts: messages under way, compilers.
+SPARE = 32_000_000
 
 
 class Session:
@@ -85,9 +109,13 @@ class Session:
         self.groups: dict[str, Sequence[str]] = {}
         self.inbox = Inbox()
         self.kernels = Kernels(self.reply)
-        if worker.nanny:  # in the client's own process they are in memory
+        if (
+            worker.nanny or ranks.world is not None
+        ):  # in the client's own process they are in memory
             store.others = self.kernels
         self.peers: dict[str, asyncio.Task[Stream]] = {}
+        self.queues: dict[str, Queue | None] = {}
+        self.readers: dict[str, asyncio.Task[None]] = {}
         self.jobs: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         threading.Thread(target=self._work, name="fnarray-session", daemon=True).start()
 
@@ -127,22 +155,54 @@ class Session:
         """Send to another worker of the client, from any thread."""
         asyncio.run_coroutine_threadsafe(self._send(address, message, flushed), self.loop)
 
+    def queue_to(self, address: str) -> Queue | None:
+        """Return the queue to a worker on this machine, None to others; from any thread.
+
+        Raises
+        ------
+        MeetingLost
+            It cannot be reached.
+        """
+        if address not in self.queues:
+            try:
+                asyncio.run_coroutine_threadsafe(self._stream_to(address), self.loop).result()
+            except (OSError, asyncio.CancelledError) as error:
+                raise MeetingLost(f"{address} cannot be reached: {error}") from error
+        return self.queues.get(address)
+
     async def _send(self, address: str, message: dict[str, Any], flushed: Any) -> None:
-        task = self.peers.get(address)
-        if task is None or (task.done() and (task.exception() or task.result().closed)):
-            task = self.peers[address] = asyncio.ensure_future(self._connected(address))
         try:
-            (await task).send(message, flushed=flushed)
+            (await self._stream_to(address)).send(message, flushed=flushed)
         except OSError as error:
             self.inbox.abort([message["run"]], f"{address} cannot be reached: {error}")
 
+    async def _stream_to(self, address: str) -> Stream:
+        task = self.peers.get(address)
+        if task is None or (task.done() and (task.exception() or task.result().closed)):
+            task = self.peers[address] = asyncio.ensure_future(self._connected(address))
+        return await task
+
     async def _connected(self, address: str) -> Stream:
         comm = await connect(address, **self.worker.connection_args)
-        own = self.worker.address
+        ring, offer = None, None
+        if ranks.world is not None:
+            offer = (ranks.world.Get_rank(),)
+        elif SHARED:
+            ring, secret = Ring.made()
+            offer = Offer(os.getpid(), ring.memory, self.inbox.bell.descriptor, secret)
         await comm.write(
-            {"op": "fnarray_peer", "token": self.token, "address": own, "reply": False}
+            {"op": "fnarray_peer", "token": self.token, "offer": offer, "reply": False}
         )
-        return Stream(comm)
+        answer, queue = await comm.read(), None
+        if answer is not None and ring is not None:
+            ring.answer(*answer)
+            queue = Queue(ring)
+        elif answer is not None:
+            queue = Queue(ranks.Records(answer[0], self.token))
+        self.queues[address] = queue
+        stream = Stream(comm, lambda: self.queues.pop(address, None))
+        self.readers[address] = asyncio.ensure_future(stream.read(self.inbox.put))
+        return stream
 
     # ---- jobs, on the session's thread ----
 
@@ -177,22 +237,22 @@ class Session:
     def _check(self, job: dict[str, Any]) -> None:
         if job.get("run") in self.inbox.aborted:
             raise MeetingLost("stopped before it began")
-        if need := job.pop("need", 0):
-            self._check_room(need)
 
     def _check_room(self, need: int) -> None:
-        """Raise `MemoryError` before a limit is passed: the worker would be killed."""
-        limit = self.worker.memory_manager.memory_limit
-        if not limit:
+        """Raise `MemoryError` before a limit is passed at which the worker's nanny kills it."""
+        most = self.worker.memory_manager.memory_limit
+        killed_at = int((most or 0) * (configured("distributed.worker.memory.terminate") or 1))
+        if not killed_at or not need:
             return
         used = psutil.Process().memory_info().rss
-        if used + need > limit:
+        if used + need + SPARE > killed_at:
             held = sum(x.nbytes for x in self.store.values())
             raise MemoryError(
                 f"worker {self.worker.name} ({self.worker.address}) would need {need / 1e6:.1f} MB "
-                f"more than the {used / 1e6:.1f} MB it uses, of a limit of {limit / 1e6:.1f} MB; "
-                f"it holds {len(self.store)} arrays of {held / 1e6:.1f} MB. Use more workers, "
-                "smaller blocks, or a larger memory_limit."
+                f"more than the {used / 1e6:.1f} MB it uses, and would be killed at "
+                f"{killed_at / 1e6:.1f} MB; it holds {len(self.store)} arrays of "
+                f"{held / 1e6:.1f} MB. Use jit, which makes no arrays between operations, more "
+                "workers, smaller blocks, or a larger memory_limit."
             )
 
     def _array(self, what: Any) -> np.ndarray:
@@ -208,6 +268,10 @@ class Session:
         return {}
 
     def _make(self, key: str, fun: bytes, shape: Sequence[int], dtype: str | None) -> Any:
+        if (known := self.store.get(key)) is not None:  # it was lost elsewhere, and is the same
+            return {"dtype": known.dtype.name}
+        if dtype is not None:
+            self._check_room(prod(shape) * dtype_named(dtype).itemsize)
         made = np.asarray(cloudpickle.loads(fun)())
         wanted = made.dtype if dtype is None else dtype_named(dtype)
         if made.shape != tuple(shape):
@@ -262,7 +326,9 @@ class Session:
                 f"Reading {name} on worker {self.worker.name}: what it uses must be there, too."
             )
             raise graph
+        self._free([key for key in outs if key is not None])  # what was lost elsewhere
         arrays = [self._array(x) for x in ins]
+        self._check_room(executable(graph).memory["peak_bytes"])
         addresses = self.groups[group]
         world = RemoteWorld(self, run, addresses, rank, [n for _, n in axes])
         place = np.unravel_index(rank, [n for _, n in axes])
@@ -282,6 +348,7 @@ class Session:
         finally:
             here.world, here.place, here.sharing = saved
             self.inbox.forget(run)
+            self.kernels.settle()
         for key, x in zip(outs, results, strict=True):
             if key is not None:
                 self.store[key] = np.asarray(x)
@@ -298,6 +365,8 @@ class Session:
         """Send parts of arrays to members of a group, and put arrays together of what comes."""
         addresses = self.groups[group]
         world = RemoteWorld(self, run, addresses, rank, [len(addresses)])
+        self._free([key for key, *_ in makes])
+        self._check_room(sum(prod(s) * dtype_named(d).itemsize for _, s, d, _ in makes))
         own: list[np.ndarray] = []
         try:
             for to, key, index in sends:
@@ -305,7 +374,7 @@ class Session:
                 if to == rank:
                     own.append(part)
                 else:
-                    world.post("move", to, encoded(np.ascontiguousarray(part)), "move")
+                    world.post("move", to, np.ascontiguousarray(part), "move")
             given = iter(own)
             for key, shape, dtype, parts in makes:
                 whole = np.empty(tuple(shape), dtype_named(dtype))

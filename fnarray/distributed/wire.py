@@ -26,11 +26,14 @@ def dtype_named(name: str) -> np.dtype:
     return cast("np.dtype", as_dtype(name))
 
 
-def packed(x: np.ndarray) -> dict[str, Any]:
-    """Return an array as what comms carry: its bytes, whatever the dtype, and what they are."""
+def packed(x: np.ndarray, inline: bool = False) -> dict[str, Any]:
+    """Return an array as what comms carry: its bytes, whatever the dtype, and what they are.
+
+    They are part of the message where they are few, or ``inline`` says so.
+    """
     x = np.ascontiguousarray(x) if x.ndim else np.asarray(x)
     flat = x.reshape(-1).view(np.uint8)
-    data = flat.tobytes() if flat.nbytes <= INLINE else to_serialize(flat)
+    data = flat.tobytes() if inline or flat.nbytes <= INLINE else to_serialize(flat)
     return {"array": x.dtype.name, "shape": x.shape, "data": data}
 
 
@@ -42,13 +45,13 @@ def unpacked(message: dict[str, Any]) -> np.ndarray:
     return native(flat.view(dtype).reshape(tuple(message["shape"])), dtype)
 
 
-def encoded(x: Any) -> Any:
+def encoded(x: Any, inline: bool = False) -> Any:
     """Return arrays, and dicts and lists of them by number, as what comms carry."""
     if isinstance(x, np.ndarray | np.generic):
         x = np.asarray(x)
-        return packed(x.copy() if x.nbytes <= COPIED else x)
+        return packed(x.copy() if x.nbytes <= COPIED and not inline else x, inline)
     if isinstance(x, dict):
-        return {"by": [[k, encoded(v)] for k, v in x.items()]}
+        return {"by": [[k, encoded(v, inline)] for k, v in x.items()]}
     return x
 
 
@@ -85,7 +88,7 @@ class Stream:
         Called on the event loop, once, when the comm is closed.
     """
 
-    def __init__(self, comm: Any, lost: Callable[[], None] | None = None):
+    def __init__(self, comm: Any, lost: Callable[[], object] | None = None):
         self.comm = comm
         self.lost = lost
         self.closed = False

@@ -237,14 +237,13 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
         return tuple(n if k == axis else 1 for k, n in enumerate(x.shape))
 
     def init(x: Any) -> Any:
-        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape]
+        sums = [jnp.zeros(n, x.dtype) for n in x.shape] or [jnp.zeros((), x.dtype)]
+        return x, jnp.zeros_like(x), sums
 
     def update(i: Any, g: Any, state: Any) -> Any:
         x, mean, sums = state
-        total = functools.reduce(
-            jnp.minimum, [s.reshape(along(x, k)) for k, s in enumerate(sums)]
-        ) if sums else jnp.zeros_like(x)  # fmt: skip
-        total = total + jnp.square(g)
+        spread = (s.reshape(along(x, k)) for k, s in enumerate(sums))
+        total = functools.reduce(jnp.minimum, spread) + jnp.square(g)
         root = jnp.where(total > 0, 1 / jnp.sqrt(jnp.where(total > 0, total, 1)), 0.0)
         mean = (1 - momentum) * (g * root) + momentum * mean
         sums = [total.max(tuple(j for j in range(x.ndim) if j != k)) for k in range(len(sums))]

@@ -64,6 +64,9 @@ __all__ = [
 Shape = tuple[int, ...]
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
+#: Older names.
+glorot, randn, logsoftmax = glorot_normal, normal, log_softmax
+
 
 # ---- layers --------------------------------------------------------------------------------------
 

@@ -1,82 +1,15 @@
-"""How arrays lie in memory. All of ours are dense, the last axis fastest."""
+"""How arrays lie in memory, and what is asked of it."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import tree_util
+from ..runtime.layout import Format as Format
+from ..runtime.layout import Layout as Layout
+from ..runtime.layout import check_layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
-
-
-class _Automatic:
-    """The compiler's choice."""
-
-    def __repr__(self) -> str:
-        return "AUTO"
-
-
-class Layout:
-    """An order of axes in memory, from the slowest to the fastest.
-
-    Parameters
-    ----------
-    major_to_minor : tuple of int
-    tiling : None or empty
-        Arrays have no tiles.
-    sub_byte_element_size_in_bits : int
-
-    Raises
-    ------
-    NotImplementedError
-        For an order that arrays do not have.
-    """
-
-    AUTO = _Automatic()
-
-    def __init__(
-        self,
-        major_to_minor: tuple[int, ...],
-        tiling: tuple[tuple[int, ...], ...] | None = None,
-        sub_byte_element_size_in_bits: int = 0,
-    ):
-        self.major_to_minor = tuple(major_to_minor)
-        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
-        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
-
-    def _key(self) -> Any:
-        return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __repr__(self) -> str:
-        return (
-            f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling}, "
-            f"sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
-        )
-
-    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Raise `ValueError` unless the order has the axes of a shape."""
-        if sorted(self.major_to_minor) != list(range(len(aval_shape))):
-            raise ValueError(
-                f"Layout: {self.major_to_minor} is no order of the axes of shape {aval_shape}."
-            )
-
-
-class Format(NamedTuple):
-    """A layout and a sharding."""
-
-    layout: Any = None
-    sharding: Any = None
-
-
-def row_major(rank: int) -> Layout:
-    """Return the layout that every array has."""
-    return Layout(tuple(range(rank)), ())
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
@@ -90,11 +23,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     def check(leaf: Any, layout: Any) -> Any:
         layout.check_compatible_aval(leaf.shape)
-        if layout.major_to_minor != tuple(range(leaf.ndim)) or layout.tiling:
-            raise NotImplementedError(
-                f"with_layout_constraint: arrays lie in memory with the last axis fastest, got "
-                f"{layout}. Transpose the array instead."
-            )
+        check_layout("with_layout_constraint", layout)
         return leaf
 
     return tree_util.tree_map(check, x, layouts)

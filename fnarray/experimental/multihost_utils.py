@@ -5,6 +5,8 @@ Each function does what it would do among processes of which there is one; nothi
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -56,9 +58,10 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     return False
 
 
-def live_devices(devices: list[Any]) -> list[Any]:
-    """Return the devices whose processes are alive."""
-    return list(devices)
+@contextmanager
+def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
+    """Give a block the devices whose processes are alive: all, as there is one process."""
+    yield list(devices)
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:

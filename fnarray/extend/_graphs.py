@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -72,8 +73,12 @@ def new_jaxpr_eqn(
     return Eqn(primitive, tuple(invars), tuple(outvars), params, source_info or UNKNOWN)
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedGraph, *args: Any) -> list[Any]:
-    """Run a closed graph on arguments; to be used by ``functools.partial``."""
+def jaxpr_as_fun(closed_jaxpr: ClosedGraph, *args: Any) -> Callable[..., list[Any]]:
+    """Return the function on arrays that a closed graph is; ``args`` are the first of them."""
+    return functools.partial(_run, closed_jaxpr, *args)
+
+
+def _run(closed_jaxpr: ClosedGraph, *args: Any) -> list[Any]:
     return eval_graph(closed_jaxpr.jaxpr, closed_jaxpr.consts, args, bind)
 
 

@@ -113,9 +113,10 @@ class Primitive(_Primitive):
 
     def bind(self, /, *args: Any, **params: Any) -> Any:
         """Apply it: as its author says, or as the trace in progress does."""
-        if state.trace is None:
-            return self.impl(*args, **params)
-        return bind(self, *args, **params)
+        if state.trace is not None:
+            return bind(self, *args, **params)
+        outs = self.impl(*args, **params)
+        return list(map(_array, outs)) if self.multiple_results else _array(outs)
 
     def _aval(self, /, *avals: ShapedArray, **params: Any) -> Any:
         outs = self.abstract_eval(*avals, **params)
@@ -146,6 +147,11 @@ class Primitive(_Primitive):
                     self.name,
                 )
             )
+
+
+def _array(x: Any) -> Any:
+    """Return what an implementation gives as an array, where NumPy computed it."""
+    return asarray(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def _refusing(text: str) -> Rule:

@@ -39,6 +39,15 @@ class Store:
     def __init__(self) -> None:
         self.value: Any = _EMPTY
 
+    def store(self, value: Any) -> None:
+        """Hold a value, in place of what was held."""
+        self.value = value
+
+    @property
+    def val(self) -> Any:
+        """What is held."""
+        return self()
+
     def __call__(self) -> Any:
         """Return what is held."""
         if self.value is _EMPTY:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.array import Array, ArrayImpl
 from ..core.frozen import frozen
+from ..core.places import Slice
 from ..core.trace import Tracer, state
 from ..errors import NonConcreteBooleanIndexError
 from ..ops.kit.canonical import Shape
@@ -19,10 +20,13 @@ from ..ops.slicing import concatenate
 # Kinds of parsed indices.
 INT = "int"  # static
 SLICE = "slice"
+WINDOW = "window"  # a `Slice`, whose start may be traced
 NONE = "newaxis"
 ELLIPSIS = "ellipsis"
 ARRAY = "array"  # of integers; of rank 0 too, where the value may be traced
 BOOL = "bool"  # scalar
+#: Those that take an axis of the array.
+AXIS = (INT, SLICE, WINDOW, ARRAY)
 
 
 class Entry(NamedTuple):
@@ -94,7 +98,7 @@ def parse(idx: Any, shape: Shape) -> Parsed:
             places.extend(range(place, place + len(more)))
             place += len(more) - 1
         else:
-            more = [Entry(kind, value, axis if kind in (INT, SLICE, ARRAY) else -1)]
+            more = [Entry(kind, value, axis if kind in AXIS else -1)]
             if kind in (INT, ARRAY, BOOL):
                 places.append(place)
         axis += sum(e.axis >= 0 for e in more)
@@ -126,9 +130,12 @@ def _classify(i: Any) -> tuple[str, Any]:
         if any(isinstance(bound, Tracer) for bound in (i.start, i.stop, i.step)):
             raise IndexError(
                 f"Slice entries must be static integers. Got {i}. For a traced start and a "
-                "static size use fnarray.lax.dynamic_slice; else mark the argument static."
+                "static size use x[fnarray.ds(start, size)] (lax.dynamic_slice); else "
+                "mark the argument static."
             )
         return SLICE, i
+    if isinstance(i, Slice):
+        return WINDOW, i
     if isinstance(i, bool | np.bool_):
         return BOOL, bool(i)
     if isinstance(i, int | np.integer):
@@ -183,7 +190,7 @@ def _array_of(items: Sequence[Any]) -> Any:
 def _consumes(kind: str, value: Any) -> int:
     if kind == "mask":
         return value.ndim
-    return 1 if kind in (INT, SLICE, ARRAY) else 0
+    return 1 if kind in AXIS else 0
 
 
 def _expand_mask(mask: np.ndarray, shape: Shape, axis: int, position: int) -> list[Entry]:

@@ -27,7 +27,7 @@ from ..ops.kit.moves import moving
 from ..ops.shape import broadcast_in_dim, broadcast_shapes, expand_dims, iota, squeeze
 from ..ops.slicing import concatenate, rev
 from ..ops.slicing import slice as lax_slice
-from ._index_parse import ARRAY, BOOL, INT, NONE, SLICE, Entry, Parsed, parse
+from ._index_parse import ARRAY, BOOL, INT, NONE, SLICE, WINDOW, Entry, Parsed, parse
 
 __all__ = ["getitem"]
 
@@ -53,7 +53,7 @@ def getitem(x: Array, idx: Any) -> Array:
     Parameters
     ----------
     x : Array
-    idx : int, slice, None, Ellipsis, integer or boolean array, or tuple of these
+    idx : int, slice, `ds`, None, Ellipsis, integer or boolean array, or tuple of these
         Integers may be traced; masks must be concrete.
 
     Notes
@@ -77,7 +77,10 @@ def getitem(x: Array, idx: Any) -> Array:
     elif _follows(idx):
         return _read(x, idx)
     else:
-        part = np.asarray(data[_numpy_index(parse(idx, data.shape), True)])
+        parsed = parse(idx, data.shape)
+        if any(e.kind is WINDOW for e in parsed.entries):
+            return take(x, idx)
+        part = np.asarray(data[_numpy_index(parsed, True)])
     return _share(part, x.aval)
 
 
@@ -249,6 +252,8 @@ def _rest(x: Array, parsed: Parsed) -> Array:
             kept += 1
             if e.value.step is not None and int(e.value.step) < 0:
                 reverse.append(e.axis)
+        elif e.kind is WINDOW:
+            kept += 1
         else:
             drop.append(e.axis)
     if reverse:
@@ -283,6 +288,7 @@ def _fits_dynamic_slice(parsed: Parsed) -> bool:
     return all(
         e.kind in (INT, NONE)
         or (e.kind is SLICE and e.value.step in (None, 1, -1))
+        or (e.kind is WINDOW and e.value.stride == 1)
         or (e.kind is ARRAY and not np.shape(e.value) and parsed.shape[e.axis])
         for e in parsed.entries
     )
@@ -298,6 +304,9 @@ def _dynamic_slice(x: Array, parsed: Parsed, wrap: bool) -> Array:
         if e.kind is SLICE:
             start, limit, _ = _bounds(e.value, n)
             sizes.append(limit - start)
+        elif e.kind is WINDOW:
+            start = e.value.start
+            sizes.append(e.value.size)
         else:
             _nonempty(parsed.shape, e)
             start = as_index(e.value, x.shape) if e.kind is INT else e.value
@@ -406,7 +415,7 @@ def _advanced_columns(
 def _window(parsed: Parsed, collapsed: list[int]) -> tuple[int, ...]:
     """Return the shape of what each index gathers."""
     return tuple(
-        1 if e.axis in collapsed else len(range(parsed.shape[e.axis])[e.value])
+        1 if e.axis in collapsed else _extent(e, parsed.shape)[1]
         for e in parsed.entries
         if e.axis >= 0
     )
@@ -434,14 +443,12 @@ def make_plan(parsed: Parsed, wrap: bool) -> Plan:
         if e.kind is NONE:
             new.append(len(out))
             out.append(1)
-        elif e.kind is SLICE:
-            n = shape[e.axis]
-            start, limit, step = _bounds(e.value, n)
-            size = -(-(limit - start) // step)
-            if e.value.step is not None and int(e.value.step) < 0:
+        elif e.kind in (SLICE, WINDOW):
+            start, size, step = _extent(e, shape)
+            if e.kind is SLICE and e.value.step is not None and int(e.value.step) < 0:
                 reverse.append(taken)
             if step == 1:
-                if size != n:
+                if e.kind is WINDOW or size != shape[e.axis]:
                     columns.append((as_index(start, shape), len(batch), e.axis))
                 offset.append(taken)
             else:
@@ -471,10 +478,18 @@ def make_plan(parsed: Parsed, wrap: bool) -> Plan:
     )
 
 
-def _stride(start: int, step: int, size: int, shape: Shape) -> Array:
+def _extent(e: Entry, shape: Shape) -> tuple[Any, int, int]:
+    """Return start, size and positive step of the elements that a slice takes, rising."""
+    if e.kind is WINDOW:
+        return e.value.start, e.value.size, e.value.stride
+    start, limit, step = _bounds(e.value, shape[e.axis])
+    return start, -(-(limit - start) // step), step
+
+
+def _stride(start: Any, step: int, size: int, shape: Shape) -> Array:
     """Return the indices that a slice with a step takes, in rising order."""
     dtype = _index_dtype(shape)
-    return add(dtype.type(start), mul(dtype.type(step), iota(dtype, size)))
+    return add(as_index(start, shape), mul(dtype.type(step), iota(dtype, size)))
 
 
 def _index_vectors(columns: list[tuple[Any, int, int]], batch: Shape, shape: Shape) -> Array:

@@ -256,6 +256,13 @@ def _of_places(name: str) -> Callable[[Any], Any]:
 sharding_of = _of_places("sharding_of")
 
 
+def _format(x: Array) -> Any:
+    """How the array lies in memory, the last axis fastest, and where it is."""
+    from ..runtime.layout import format_of
+
+    return format_of(x)
+
+
 def _device(x: Array) -> Any:
     """The device the array is on; of several, the sharding."""
     where = sharding_of(x)
@@ -272,6 +279,7 @@ def _properties() -> dict[str, property]:
         "flat": property(lambda x: iter(_found("ravel")(x))),
         "device": property(_device),
         "sharding": property(sharding_of),
+        "format": property(_format),
         "addressable_shards": property(_of_places("shards_of")),
         "global_shards": property(_of_places("shards_of")),
         "committed": property(_of_places("is_committed")),

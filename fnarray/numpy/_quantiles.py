@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import lax
@@ -60,12 +60,13 @@ quantile = _declared(
         What to read between two neighbours.
     keepdims : bool
     weights : array_like, optional
-        Of the shape of ``a``; for ``"inverted_cdf"`` only.
+        Of the shape of ``a``, or of its ``axis``; for ``"inverted_cdf"`` only.
 
     Raises
     ------
     ValueError
-        For complex numbers, another method, or weights with a method that has none.
+        For complex numbers, another method, or weights with a method that has none, or of another
+        shape.
     """,
 )
 nanquantile = _declared(
@@ -128,7 +129,8 @@ def _quantile(
         raise ValueError(f"numpy.{name}: no elements along axis {axis} of shape {a.shape}.")
     fractions = lax.reshape(q, (1, q.size))
     if weights is not None:
-        table = _as_rows(convert(as_operand(name, weights), a.dtype), axes)[0]
+        given = convert(as_operand(name, weights), a.dtype)
+        table = _as_rows(_spread(name, given, a.shape, axis), axes)[0]
         if skip_nan:
             table = choose_where(lax.ne(rows, rows), convert(0, table.dtype), table)
         found = _by_weights(rows if skip_nan else _spoilt(rows), table, fractions)
@@ -136,6 +138,22 @@ def _quantile(
         found = _by_rank(rows if skip_nan else _spoilt(rows), fractions, method, skip_nan)
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)
     return lax.reshape(lax.transpose(found, (1, 0)), (*q.shape, *shape))
+
+
+def _spread(name: str, weights: Array, shape: tuple[int, ...], axis: Axis) -> Array:
+    """Return weights of the elements along some axes, in the order given, as those of all."""
+    if weights.shape == shape:
+        return weights
+    along = () if axis is None else axis if isinstance(axis, Iterable) else (axis,)
+    order = [range(len(shape))[i] for i in along]
+    want = shape if axis is None else tuple(shape[i] for i in order)
+    if weights.shape != want:
+        raise ValueError(
+            f"numpy.{name}: weights must have the shape of a, {shape}, or of the axes that are "
+            f"reduced, {want}, got {weights.shape}."
+        )
+    ranked = sorted(range(len(order)), key=order.__getitem__)
+    return lax.broadcast_in_dim(lax.transpose(weights, ranked), shape, sorted(order))
 
 
 def _as_rows(a: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:

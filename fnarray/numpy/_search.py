@@ -12,6 +12,7 @@ from ..core.array import Array, ArrayImpl, asarray
 from ..core.dtypes import bool_
 from ..core.eager import replayed
 from ..core.trace import Tracer
+from ..ops.convert import picked
 from ..ops.gather import wrap_negative
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
@@ -132,9 +133,9 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def _select_alike(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any:
-    """Return NumPy's choice, which is ours where nothing is promoted."""
+    """Return the choice among buffers, which is ours where nothing is promoted."""
     alike = type(condition) is type(x) is type(y) is ArrayImpl and x.dtype is y.dtype
-    return np.where if alike and condition.dtype == bool_ else None
+    return picked if alike and condition.dtype == bool_ else None
 
 
 @overload

@@ -346,12 +346,19 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         y = moveaxis(y, axis, -1)
         dx = _steps(x if x.ndim == 1 else moveaxis(x, axis, -1), -1 % x.ndim)
-    n = y.shape[-1]
+    n, half = y.shape[-1], convert(0.5, y.dtype, True)
+
+    def total(values: Array) -> Array:
+        return lax.reduce_sum(values, (values.ndim - 1,))
+
+    if n > 1 and not dx.ndim:
+        # Only the ends are rounded before the sum, where every pair would be.
+        ends = total(lax.slice_in_dim(y, 0, n, n - 1, axis=-1))
+        return dx * (total(lax.slice_in_dim(y, 1, n - 1, axis=-1)) + half * ends)
     pairs = lax.slice_in_dim(y, min(n, 1), n, axis=-1) + lax.slice_in_dim(
         y, 0, max(n - 1, 0), axis=-1
     )
-    areas = dx * pairs
-    return lax.reduce_sum(areas, (areas.ndim - 1,)) * convert(0.5, areas.dtype, True)
+    return total(dx * pairs) * half
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:

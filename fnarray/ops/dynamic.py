@@ -300,7 +300,7 @@ def _update_eval(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.n
 
 def _update_form(ins: Any, outs: Any) -> Update:
     shape, extents = ins[0].shape, ins[1].shape
-    return Update(extents, lambda u, read: _moved(u, shape, extents, read, 2), value=1)
+    return Update(extents, lambda u, read: _moved(u, shape, extents, read, 2), value=1, apart=True)
 
 
 def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:

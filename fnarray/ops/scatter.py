@@ -89,23 +89,19 @@ def _aval(
 
 
 def _scatter_form(
-    ins: Any, combine: str | ClosedGraph, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+    ins: Any, combine: str | ClosedGraph, mode: GatherScatterMode, **params: Any
 ) -> Update:
     x, indices, updates = ins
-    windows = _windows(x.shape, indices.shape, updates.shape, numbers)
-    if mode is GatherScatterMode.CLIP:
-        return Update(
-            updates.shape,
-            lambda u, read: windows.index(u, read, clip=True),
-            value=2,
-            combine=combine,
-        )
+    windows = _windows(x.shape, indices.shape, updates.shape, params["dimension_numbers"])
+    clip = mode is GatherScatterMode.CLIP
+    params["unique_indices"] &= not clip  # places that differ may be clipped to one
     return Update(
         updates.shape,
-        lambda u, read: windows.index(u, read, clip=False),
+        lambda u, read: windows.index(u, read, clip=clip),
         value=2,
         combine=combine,
-        valid=windows.bounds,
+        valid=None if clip else windows.bounds,
+        apart=_apart(*ins, **params),
     )
 
 
@@ -169,10 +165,10 @@ def _variant(
             x, indices, updates, windows=windows, mode=mode, ufunc=ufunc, unique=unique
         )
 
-    def form(ins: Any, outs: Any, *, dimension_numbers: Any, mode: Any, **params: Any) -> Update:
+    def form(ins: Any, outs: Any, *, mode: Any, **params: Any) -> Update:
         scalar = ShapedArray((), ins[0].dtype)
         how = face.primitive.rule("form")((scalar, scalar), (scalar,))
-        return _scatter_form(ins, how.template, dimension_numbers, mode)
+        return _scatter_form(ins, how.template, mode, **params)
 
     return register(
         Primitive(
@@ -298,13 +294,12 @@ def _form(
     ins: Any,
     outs: Any,
     *,
-    dimension_numbers: ScatterDimensionNumbers,
     mode: GatherScatterMode,
     update_jaxpr: ClosedGraph | None,
     **params: Any,
 ) -> Update:
     combine = "{1}" if update_jaxpr is None else update_jaxpr
-    return _scatter_form(ins, combine, dimension_numbers, mode)
+    return _scatter_form(ins, combine, mode, **params)
 
 
 def _set_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:

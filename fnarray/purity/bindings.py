@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cached_property
 from typing import Any
 
 from .nodes import children, walk
@@ -30,23 +31,55 @@ _READERS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"
 
 
 class Tree:
-    """Where the nodes of one syntax tree stand; made once, and kept on the tree."""
+    """Where the nodes of one syntax tree stand; made once, and kept on the tree.
+
+    A statement of the module is looked into when something in it is asked for.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
-        self.parents: dict[ast.AST, ast.AST] = {}
-        self.functions: dict[tuple[int, int], Any] = {}
-        #: Names that a function, or a ``del``, reaches out for.
-        self.reached: set[str] = set()
-        nodes: list[ast.AST] = [tree]
+        self._tree = tree
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._functions: dict[tuple[int, int], Any] = {}
+        self._waiting = list(tree.body)
+
+    @property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """What each node is a part of."""
+        self._take(self._waiting)
+        return self._parents
+
+    @property
+    def functions(self) -> dict[tuple[int, int], Any]:
+        """All functions, by line and column."""
+        self._take(self._waiting)
+        return self._functions
+
+    @cached_property
+    def bound(self) -> Counter[str]:
+        """How often the module binds each name."""
+        return bindings(self._tree.body)
+
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """Names that a function reaches out for."""
+        outward = (n for n in walk(self._tree) if isinstance(n, (ast.Global, ast.Nonlocal)))
+        return frozenset(name for n in outward for name in n.names)
+
+    def function(self, line: int, column: int) -> tuple[Any, dict[ast.AST, ast.AST]]:
+        """Return the function at a place, or None, and what the nodes around it are parts of."""
+        self._take([s for s in self._waiting if first_line(s) <= line <= (s.end_lineno or 0)])
+        return self._functions.get((line, column)), self._parents
+
+    def _take(self, statements: list[ast.stmt]) -> None:
+        self._waiting = [s for s in self._waiting if s not in statements]
+        self._parents.update(dict.fromkeys(statements, self._tree))
+        nodes: list[ast.AST] = [*statements]
         for node in nodes:  # it grows on the way
             below = children(node)
-            self.parents.update(dict.fromkeys(below, node))
+            self._parents.update(dict.fromkeys(below, node))
             nodes += below
             if isinstance(node, FUNCTIONS):
-                self.functions[node.lineno, node.col_offset] = node
-            elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                self.reached.update(node.names)
-        self.bound = bindings(tree.body)
+                self._functions[node.lineno, node.col_offset] = node
 
     @staticmethod
     def of(tree: Any) -> Tree:
@@ -55,6 +88,11 @@ class Tree:
         if kept is None:
             kept = tree._places = Tree(tree)
         return kept
+
+
+def first_line(node: ast.stmt) -> int:
+    """Return the line that a definition begins at: that of its first decorator."""
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
 
 
 def bindings(body: list[ast.stmt]) -> Counter[str]:
@@ -104,26 +142,31 @@ def bound_once(tree: ast.Module, name: str) -> bool:
 
 def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, Any] | None:
     """Return the function around a place that binds a name, and what in it leads to the place."""
-    places = Tree.of(tree)
-    inner = places.functions.get((line, column))
-    around = places.parents.get(inner) if inner is not None else None
+    inner, parents = Tree.of(tree).function(line, column)
+    around = parents.get(inner) if inner is not None else None
     while around is not None:
         if isinstance(around, FUNCTIONS):
             if name in parameters(around) or _bindings_in(around)[name]:
                 return around, inner
             inner = around
-        around = places.parents.get(around)
+        around = parents.get(around)
     return None
 
 
-def bound_once_around(tree: ast.Module, line: int, column: int, name: str) -> bool:
-    """Say whether the function around a place binds a name once: a parameter, or one assignment."""
+def bound_before(tree: ast.Module, line: int, column: int, name: str) -> bool:
+    """Say whether the function around a place binds a name for good before it comes there.
+
+    A parameter, one assignment, or several of which none is in a loop and none comes later.
+    """
     found = binder(tree, line, column, name)
-    if found is None:
+    if found is None or name in Tree.of(tree).reached:
         return False
-    around = found[0]
-    times = _bindings_in(around)[name] + (name in parameters(around))
-    return times == 1 and name not in Tree.of(tree).reached
+    around, closure = found
+    times = _bindings_in(around)[name]
+    if times + (name in parameters(around)) == 1:
+        return True
+    places = [n for n in _occurrences(around, name) if isinstance(n.ctx, ast.Store)]
+    return len(places) == times and all((n.end_lineno or 0) < closure.lineno for n in places)
 
 
 def belongs(tree: ast.Module, line: int, column: int, name: str) -> bool:
@@ -135,10 +178,11 @@ def belongs(tree: ast.Module, line: int, column: int, name: str) -> bool:
     if found is None or isinstance(found[0], ast.Lambda):
         return False
     around, closure = found
+    _, parents = Tree.of(tree).function(line, column)
     if name in Tree.of(tree).reached or not _is_made_by(around, name):
         return False
     return all(
-        _is_harmless(node, around, closure, line, column, Tree.of(tree).parents)
+        _is_harmless(node, around, closure, line, column, parents)
         for node in _occurrences(around, name)
     )
 

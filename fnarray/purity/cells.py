@@ -20,7 +20,7 @@ def rebound(tree: ast.Module, line: int, column: int, name: str) -> str:
     it does when it is kept in a container, returned, or used after the loop.
     """
     places = Tree.of(tree)
-    parents, inner = places.parents, places.functions.get((line, column))
+    inner, parents = places.function(line, column)
     if inner is None:
         return ""
     around = parents.get(inner)

@@ -21,7 +21,17 @@ from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
-from .objects import class_of, instance_dict, is_a
+from .objects import (
+    class_of,
+    instance_dict,
+    is_a,
+    is_array,
+    is_strange,
+    module_of,
+    mro_of,
+    plain,
+    space_of,
+)
 
 Check = Callable[[], bool]
 _C_DATA: Any = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union)  # pyright: ignore[reportPrivateUsage]
@@ -39,6 +49,9 @@ _KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 _LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
 _ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
+_MEMBERS: Callable[[Any], Iterator[Any]] = frozenset.__iter__  # pyright: ignore
+_OF_SET: Callable[[Any], Iterator[Any]] = set.__iter__  # pyright: ignore
+_SIZE: Callable[[Any], int] = set.__len__  # pyright: ignore
 
 
 class Contents:
@@ -87,14 +100,22 @@ def memory_of(obj: Any) -> Check | None:
 
     None for an array that is larger than ``config.captured_array_limit``, or holds objects.
     """
-    if obj.nbytes > config.captured_array_limit or obj.dtype.hasobject:
+    own = plain(obj)
+    if own.nbytes > config.captured_array_limit or own.dtype.hasobject:
         return None
-    shape, dtype, kept = obj.shape, obj.dtype, bytearray(obj.tobytes())
+    shape, dtype, kept = own.shape, own.dtype, bytearray(own.tobytes())
     # Compares memory with memory, and copies nothing: 0.02 us a kilobyte.
     equals = kept.__eq__
-    if obj.flags.c_contiguous:
+
+    def same(now: Any) -> bool:
+        seen = now if now.flags.c_contiguous else now.tobytes()
+        return equals(seen) is True and now.shape == shape and now.dtype is dtype
+
+    if own is not obj:  # of a subclass: looked at anew each time
+        return lambda: same(plain(obj))
+    if own.flags.c_contiguous:
         return lambda: equals(obj) is True and obj.shape == shape and obj.dtype is dtype
-    return lambda: equals(obj.tobytes()) is True and obj.shape == shape and obj.dtype is dtype
+    return lambda: same(obj)
 
 
 def _taken(root: Any) -> Contents:
@@ -104,6 +125,8 @@ def _taken(root: Any) -> Contents:
     stack = [root]
     while stack:
         one = stack.pop()
+        if is_strange(class_of(one)):
+            raise Unseen
         if type(one) in _FIXED or id(one) in seen:
             continue
         if len(seen) == MOST:
@@ -120,7 +143,7 @@ def _taken(root: Any) -> Contents:
 def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     """Add the checks of one object; return what it holds."""
     if is_a(one, (tuple, frozenset)):
-        inner: list[Any] = [*_ITEMS(one)] if is_a(one, tuple) else [*one]
+        inner: list[Any] = [*_ITEMS(one)] if is_a(one, tuple) else [*_MEMBERS(one)]
     elif is_a(one, dict):
         inner = _mapping(one, checks)
     elif is_a(one, types.MappingProxyType):
@@ -128,9 +151,9 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     elif is_a(one, _SEQUENCES):
         inner = _sequence(one, checks)
     elif is_a(one, set):
-        were = frozenset(map(id, one))
-        checks.append(lambda: len(one) == len(were) and were.issuperset(map(id, one)))
-        inner = list(one)
+        were = frozenset(map(id, _OF_SET(one)))
+        checks.append(lambda: _SIZE(one) == len(were) and were.issuperset(map(id, _OF_SET(one))))
+        inner = list(_OF_SET(one))
     elif is_a(one, functools.partial):
         checks.append(parts_of(one))
         inner = [one.func, *one.args, *one.keywords.values()]
@@ -140,6 +163,8 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
         inner = [one.__self__, one.__func__]
     elif is_a(one, type):
         return []
+    elif is_array(one) and plain(one).dtype == object:
+        inner = _objects(one, checks)
     elif (memory := _memory(one)) is not None:
         checks.append(memory)
         inner = []
@@ -151,8 +176,11 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     return [*inner, *_state(one, checks)]
 
 
-def parts_of(one: functools.partial[Any]) -> Check:
-    """Return a comparison of a ``partial`` with what it is now: ``keywords`` can be written."""
+def parts_of(one: Any) -> Check:
+    """Return a comparison of a ``partial``, or ``partialmethod``, with what it is now.
+
+    Its ``keywords`` can be written.
+    """
     func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
     return lambda: one.func is func and one.args is args and one.keywords is named and same()
 
@@ -189,6 +217,21 @@ def _sequence(one: Any, checks: list[Check]) -> list[Any]:
     return [*items]
 
 
+def _objects(one: Any, checks: list[Check]) -> list[Any]:
+    """Add the check of an array of objects; return them."""
+    own = plain(one)
+    if own.size > MOST:
+        raise Unseen
+    shape, items = own.shape, own.ravel().tolist()
+
+    def same() -> bool:
+        now = plain(one)
+        return now.shape == shape and all(map(is_, now.ravel().tolist(), items))
+
+    checks.append(same)
+    return items
+
+
 def _function(one: types.FunctionType, checks: list[Check]) -> list[Any]:
     code, defaults, named = one.__code__, one.__defaults__, one.__kwdefaults__
     checks.append(
@@ -216,9 +259,8 @@ def _state(one: Any, checks: list[Check]) -> list[Any]:
     inner: list[Any] = []
     space = instance_dict(one)
     if space is not None:
-        read = object.__getattribute__
         # Of another dictionary, too: ``obj.__dict__ = {...}``.
-        checks.append(lambda: read(one, "__dict__") is space)
+        checks.append(lambda: instance_dict(one) is space)
         inner += _mapping(space, checks)
     for slot in _slots(class_of(one)):
         try:
@@ -233,10 +275,10 @@ def _state(one: Any, checks: list[Check]) -> list[Any]:
 def _slots(cls: type) -> list[Any]:
     return [
         slot
-        for c in cls.__mro__
-        for name, slot in vars(c).items()
-        if isinstance(slot, types.MemberDescriptorType) and name != "__weakref__"
-        and "__slots__" in vars(c)
+        for c in mro_of(cls)
+        for name, slot in space_of(c).items()
+        if type(slot) is types.MemberDescriptorType and name != "__weakref__"
+        and "__slots__" in space_of(c)
     ]  # fmt: skip
 
 
@@ -251,7 +293,7 @@ def slots_of(obj: Any) -> list[tuple[str, Any]]:
 
 def is_immutable(cls: type) -> bool:
     """Say whether a class of this package promises objects that never change: arrays, treedefs."""
-    return cls.__module__.partition(".")[0] in ("fnarray", "optree")
+    return module_of(cls).partition(".")[0] in ("fnarray", "optree")
 
 
 def _memory(one: Any) -> Check | None:

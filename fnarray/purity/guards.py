@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from ..core.callables import class_of
+from ..core.callables import class_of, instance_dict, mro_of, space_of
 
 
 class _Missing:
@@ -60,8 +60,10 @@ class Guards:
             self.holds = self._looked_up
 
     def add_name(self, namespace: dict[str, Any], name: str) -> None:
-        """Guard a name of a namespace, or its absence from it."""
-        self._add("name", namespace, name, namespace.get(name, MISSING))
+        """Guard a name of a namespace, or its absence from it: the builtin that it then is."""
+        value = namespace.get(name, MISSING)
+        built = value is MISSING and "__builtins__" in namespace and name in vars(builtins)
+        self._add("name", namespace, name, getattr(builtins, name) if built else value)
 
     def add_cell(self, cell: types.CellType, name: str) -> None:
         """Guard a variable of an enclosing function."""
@@ -81,6 +83,10 @@ class Guards:
     def add_state(self, obj: Any, name: str, value: Any) -> None:
         """Guard an entry of an instance's dictionary, or its absence; and the instance's class."""
         self._add("state", _alive(obj), name, value)
+        self.add_class(obj)
+
+    def add_class(self, obj: Any) -> None:
+        """Guard which class an instance is of."""
         self._add("class", _alive(obj), "__class__", type(obj))
 
     def add_contents(
@@ -142,7 +148,7 @@ class Guards:
         parts: dict[int, _Check] = {}
         rest: list[tuple[str, Any, str, Any]] = []
         for (kind, number, name), (holder, value) in self._entries.items():
-            if kind == "name" and _is_plain(holder, name, value):
+            if kind == "name" and _is_plain(name, value):
                 parts.setdefault(number, _Check(holder)).add(kind, holder, name, value)
             else:
                 rest.append((kind, holder, name, value))
@@ -182,8 +188,8 @@ def _alive(holder: Any) -> Any:
 
 def static(cls: type, name: str) -> Any:
     """Return what a class, or one it inherits from, binds a name to."""
-    for c in type.__getattribute__(cls, "__mro__"):
-        space = type.__getattribute__(c, "__dict__")
+    for c in mro_of(cls):
+        space = space_of(c)
         if name in space:
             return space[name]
     return MISSING
@@ -194,7 +200,7 @@ def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
     kind = class_of(found)
     plain = type(cls).__getattribute__ is type.__getattribute__ and found is not MISSING
     if plain and static(type(cls), name) is MISSING:
-        if kind in (types.FunctionType, property) or not hasattr(kind, "__get__"):
+        if kind is types.FunctionType or kind is property or static(kind, "__get__") is MISSING:
             return "attribute", found
         if type(found) is staticmethod:
             return "attribute", found.__func__
@@ -209,7 +215,9 @@ def _now(kind: str, holder: Any, name: str, value: Any) -> Any:
         case "contents" | "trusted":
             return value if value() else MISSING
         case "name":
-            return holder.get(name, MISSING)
+            found = holder.get(name, MISSING)
+            asked = found is MISSING and value is not MISSING
+            return getattr(builtins, name, MISSING) if asked else found
         case "static":
             return static(holder, name)
         case "class":
@@ -230,17 +238,14 @@ _NOTHING: dict[str, Any] = {}
 
 def state(obj: Any) -> dict[str, Any]:
     """Return an object's dictionary of attributes, empty where it has none."""
-    try:
-        return object.__getattribute__(obj, "__dict__")
-    except AttributeError:
-        return _NOTHING
+    found = instance_dict(obj)
+    return _NOTHING if found is None else found
 
 
-def _is_plain(space: dict[str, Any], name: str, value: Any) -> bool:
-    """Say whether a function in the namespace can read a name as its own global."""
-    found = value is not MISSING or ("__builtins__" in space and hasattr(builtins, name))
+def _is_plain(name: str, value: Any) -> bool:
+    """Say whether a function in a namespace can read a name as its own global."""
     own = name.startswith(_OWN) or keyword.iskeyword(name)
-    return found and name.isidentifier() and not own
+    return value is not MISSING and name.isidentifier() and not own
 
 
 class _Check:
@@ -257,9 +262,8 @@ class _Check:
         return f"{_OWN}{len(self.held) - 1}"
 
     def add(self, kind: str, holder: Any, name: str, value: Any) -> None:
-        if kind == "name" and holder is self.space and _is_plain(holder, name, value):
+        if kind == "name" and holder is self.space and _is_plain(name, value):
             text = name
-            value = getattr(builtins, name) if value is MISSING else value
         elif kind == "name":
             text = f"{self._hold(holder.get)}({name!r}, {self._hold(MISSING)})"
         elif kind == "cell":

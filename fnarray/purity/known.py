@@ -200,6 +200,12 @@ ARRAY_MUTATORS: Final = frozenset(
     {"fill", "sort", "partition", "put", "resize", "itemset", "setfield", "setflags", "byteswap",
      "__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__"}
 )  # fmt: skip
+#: Functions and methods that give a view of a NumPy array: what is written into it, the array has.
+VIEWS: Final = frozenset(
+    {"reshape", "view", "ravel", "transpose", "swapaxes", "squeeze", "diagonal", "asarray",
+     "asanyarray", "atleast_1d", "atleast_2d", "atleast_3d", "moveaxis", "rollaxis", "expand_dims",
+     "ascontiguousarray", "split", "hsplit", "vsplit", "flip", "rot90"}
+)  # fmt: skip
 #: Functions that change one argument: its position, and what to call it.
 MUTATING_FUNCTIONS: Final[dict[str, int]] = {
     **dict.fromkeys(("operator.setitem", "operator.delitem", "operator.iadd", "operator.ior"), 0),
@@ -221,10 +227,11 @@ MUTATING_FUNCTIONS: Final[dict[str, int]] = {
         if hasattr(getattr(builtins, kind), method)
     },
     **dict.fromkeys(("collections.deque.append", "collections.deque.appendleft"), 0),
+    **{f"numpy.ndarray.{method}": 0 for method in ARRAY_MUTATORS},
 }  # fmt: skip
 MUTATING_FUNCTIONS_ATTR: Final = frozenset(
     {"builtins.setattr", "builtins.delattr", "builtins.object.__setattr__",
-     "builtins.object.__delattr__"}
+     "builtins.object.__delattr__", "builtins.type.__setattr__", "builtins.type.__delattr__"}
 )  # fmt: skip
 #: Where functions of NumPy take ``out`` by position.
 OUT_AT: Final[dict[str, int]] = {

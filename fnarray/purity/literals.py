@@ -47,8 +47,16 @@ def is_named_text(node: ast.AST, frame: Frame) -> bool:
 def is_text(node: ast.AST, value: Value) -> bool:
     """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
     arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    if isinstance(arg, ast.Constant):
-        return isinstance(arg.value, _TEXT)
-    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name):
-        return arg.func.id in ("str", "repr", "format")
-    return isinstance(arg, ast.JoinedStr) or isinstance(value.obj, _TEXT)
+    return _spells_text(arg) or isinstance(value.obj, _TEXT)
+
+
+def _spells_text(node: ast.expr | None) -> bool:
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, _TEXT)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("str", "repr", "format")
+        case ast.Tuple(elts=parts):
+            return any(map(_spells_text, parts))
+        case _:
+            return isinstance(node, ast.JoinedStr)

@@ -6,21 +6,27 @@ absence, and the descriptor in the class, never what a descriptor makes, which i
 
 from __future__ import annotations
 
+import abc
 import functools
 import re
 import types
 from typing import Any, Protocol
 
-from ..core.callables import answers_itself, class_of
+from ..core.callables import answers_itself, class_of, module_name
+from .contents import parts_of
 from .guards import MISSING, Guards, static
 from .objects import (
     attribute_of,
     canonical,
     instance_dict,
     is_a,
+    is_strange,
     is_user_file,
     is_user_module,
     kind_of,
+    module_of,
+    mro_of,
+    space_of,
 )
 from .values import OUTSIDE, Value
 
@@ -29,6 +35,8 @@ _FINAL = re.compile(r"\bFinal\b")
 #: Descriptors in C, which look at the object alone.
 _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PROPERTIES = (property, functools.cached_property)
+#: What ``isinstance`` and ``issubclass`` ask of an abstract class: the answer is of a registry.
+_CHECKED = frozenset({"__instancecheck__", "__subclasscheck__"})
 #: Of other kinds it does not matter how often they are bound.
 FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 #: Kinds whose attributes no assignment can change.
@@ -82,13 +90,19 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
     """Return the attribute of an object; None where nobody knows it."""
     spelled = f"{value.name}.{name}" if value.name else name
     if name == "__class__":
-        return resolver.describe(type(obj), type(obj).__name__, "attribute", True)
+        if is_user_module(module_of(class_of(obj))) and not is_a(obj, type):
+            resolver.guards.add_class(obj)
+        return resolver.describe(
+            type(obj), vars(type)["__name__"].__get__(type(obj)), "attribute", True
+        )
     if is_a(obj, types.ModuleType):
         return _of_module(resolver, obj, name, spelled)
     if name.startswith("__") and not name.endswith("__"):
         owner = obj if is_a(obj, type) else class_of(obj)
-        private = [f"_{c.__name__.lstrip('_')}{name}" for c in owner.__mro__]
+        private = [f"_{c.__name__.lstrip('_')}{name}" for c in mro_of(owner)]
         name = next((p for p in private if attribute_of(obj, p, MISSING) is not MISSING), name)
+    if is_strange(obj if is_a(obj, type) else class_of(obj)):
+        return _opaque(spelled)
     if is_a(obj, type):
         return _of_class(resolver, obj, name, spelled, value)
     return _of_instance(resolver, obj, name, spelled, value)
@@ -97,8 +111,8 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
 def _of_module(
     resolver: Describer, module: types.ModuleType, name: str, spelled: str
 ) -> Value | None:
-    space = vars(module)
-    user = is_user_module(module.__name__)
+    space = instance_dict(module) or {}
+    user = is_user_module(module_name(module))
     if name not in space and ("__getattr__" not in space or user):
         resolver.guards.add_name(space, name)
         return None
@@ -117,23 +131,30 @@ def _of_module(
         found.constant = resolver.is_final(space, name)
     found = resolver.settled(found)
     if not user and found.kind != "module":
-        found.ref = canonical(f"{module.__name__}.{name}")
+        found.ref = canonical(f"{module_name(module)}.{name}")
     return found
 
 
 def _of_class(
     resolver: Describer, cls: type, name: str, spelled: str, value: Value
 ) -> Value | None:
-    found = static(cls, name)
-    user = is_user_module(cls.__module__)
+    found, meta = static(cls, name), type(cls)
+    user = is_user_module(module_of(cls))
     if user:
         resolver.guards.add_static(cls, name, found)
-    if found is MISSING or static(type(cls), "__getattribute__") is not _LOOK_UP:
-        above = static(type(cls), name)
-        if type(cls) is not type and above is not MISSING:
-            return _bound(resolver, above, type(cls), spelled, value)
+    own = meta is not type and is_user_module(module_of(meta))
+    if own and (found is MISSING or is_a(static(meta, name), property)):
+        return _of_metaclass(resolver, cls, name, spelled, value)
+    if found is MISSING or static(meta, "__getattribute__") is not _LOOK_UP:
+        above = static(meta, name)
+        if meta is not type and above is not MISSING:
+            if name in _CHECKED and issubclass(meta, abc.ABCMeta):
+                token = abc.get_cache_token()
+                resolver.guards.add_contents(cls, name, lambda: abc.get_cache_token() == token)
+            return _bound(resolver, above, meta, spelled, value)
     if found is MISSING:
-        return _opaque(spelled) if answers_itself(type(cls)) else None
+        told = answers_itself(meta) or name == "__subclasses__"  # of what anybody may add
+        return _opaque(spelled) if told else None
     if is_a(found, classmethod):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
     if is_a(found, (staticmethod, types.FunctionType, property)) or _binds(found):
@@ -141,8 +162,8 @@ def _of_class(
         return resolver.describe(found, spelled, holder, True)
     if is_a(found, types.MemberDescriptorType) or name in (_declared(cls, "_fields") or ()):
         return None  # a slot or a named tuple's field: what it reads is in the instance
-    if hasattr(class_of(found), "__get__"):
-        mine = is_user_module(class_of(found).__module__) and not _is_harmless(class_of(found))
+    if static(class_of(found), "__get__") is not MISSING:
+        mine = is_user_module(module_of(class_of(found))) and not _is_harmless(class_of(found))
         return _opaque(spelled) if mine else None
     try:
         obj = found if user else getattr(cls, name)
@@ -155,17 +176,37 @@ def _of_class(
     )
     made = resolver.settled(resolver.describe(obj, spelled, "attribute", constant))
     if not user:
-        made.ref = canonical(f"{cls.__module__}.{cls.__qualname__}.{name}")
+        made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
     return made
+
+
+def _of_metaclass(
+    resolver: Describer, cls: type, name: str, spelled: str, value: Value
+) -> Value | None:
+    """Return what a metaclass of the user's has by a name, bound to the class."""
+    meta = type(cls)
+    found = static(meta, name)
+    resolver.guards.add_static(meta, name, found)
+    if found is MISSING:
+        return _opaque(spelled) if answers_itself(meta) else None
+    made = _bound(resolver, found, meta, spelled, value)
+    if made is not None:
+        return made
+    if static(class_of(found), "__get__") is not MISSING:
+        return _opaque(spelled) if is_user_module(module_of(class_of(found))) else None
+    constant = is_constant(name, _declared(meta, "__annotations__"))
+    return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 
 
 def _of_instance(
     resolver: Describer, obj: Any, name: str, spelled: str, value: Value
 ) -> Value | None:
     cls = class_of(obj)
+    if name == "__closure__" and is_a(obj, types.FunctionType):
+        return _opaque(spelled)  # of cells, which anybody may set
     guards = resolver.guards
     space = instance_dict(obj)
-    user = is_user_module(cls.__module__)
+    user = is_user_module(module_of(cls))
     found = static(cls, name)
     if space is not None and name in space and not is_a(found, property):
         return _own(resolver, obj, name, space[name], spelled, value)
@@ -185,9 +226,9 @@ def _of_instance(
         return _opaque(spelled)
     if is_a(found, _PLAIN):
         return _slot(resolver, obj, found, spelled, value)
-    if hasattr(class_of(found), "__get__"):
+    if static(class_of(found), "__get__") is not MISSING:
         if not _is_harmless(class_of(found)) and (
-            user or is_user_module(class_of(found).__module__)
+            user or is_user_module(module_of(class_of(found)))
         ):
             return _opaque(spelled)  # a descriptor of the user's, or that calls what is
         try:
@@ -208,6 +249,7 @@ def _bound(resolver: Describer, found: Any, cls: type, spelled: str, value: Valu
     if is_a(found, types.FunctionType) or _binds(found):
         return resolver.describe(found, spelled, "attribute", True, bound=value)
     if is_a(found, functools.partialmethod):
+        resolver.guards.add_contents(found, spelled, parts_of(found))
         bound = resolver.describe(found.func, spelled, "attribute", True, bound=value)
         fields: dict[Any, Value] = {
             ("item", i): resolver.describe(a, spelled, "", True) for i, a in enumerate(found.args)
@@ -226,26 +268,28 @@ def inherited(resolver: Describer, owner: type, value: Value, name: str) -> Valu
     """Return what the classes after one, in the order of an object's class, have by a name."""
     made_by: Any = value.bound.obj if value.level != OUTSIDE and value.bound is not None else None
     cls = made_by or (value.obj if is_a(value.obj, type) else class_of(value.obj))
-    if not is_a(cls, type) or owner not in cls.__mro__:
+    if not is_a(cls, type) or not any(c is owner for c in mro_of(cls)):
         return None
 
     def after() -> tuple[Any, Any]:
-        mro = cls.__mro__
+        mro = mro_of(cls)
         for c in mro[mro.index(owner) + 1 :]:
-            if name in vars(c):
-                return c, vars(c)[name]
+            if name in space_of(c):
+                return c, space_of(c)[name]
         return None, MISSING
 
     home, found = after()
+    above = mro_of(cls)[mro_of(cls).index(owner) + 1 :]
+    between = above if found is MISSING else above[: above.index(home) + 1]
+    if any(is_user_module(module_of(c)) for c in between):
+        resolver.guards.add_contents(cls, f"super().{name}", lambda: after()[1] is found)
     if found is MISSING:
         return None
-    if is_user_module(home.__module__):
-        resolver.guards.add_contents(cls, f"super().{name}", lambda: after()[1] is found)
     spelled = f"super().{name}"
     made = _bound(resolver, found, cls, spelled, value)
     if made is not None:
         return made
-    if hasattr(class_of(found), "__get__"):
+    if static(class_of(found), "__get__") is not MISSING:
         return None
     constant = is_constant(name, _declared(home, "__annotations__"))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
@@ -271,7 +315,7 @@ def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) 
     made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
     if made.kind in ("function", "class", "module", "partial") or (
         made.constant and is_a(slot, types.MemberDescriptorType)
-        and is_user_module(type(obj).__module__)
+        and is_user_module(module_of(class_of(obj)))
     ):  # fmt: skip
         kept = inner
         resolver.guards.add_contents(obj, spelled, lambda: slot.__get__(obj, type(obj)) is kept)
@@ -301,4 +345,4 @@ def _is_harmless(descriptor: type) -> bool:
 
 def _binds(found: Any) -> bool:
     """Say whether what a class holds wraps a function, and binds as a method does."""
-    return wrapped_by(found) is not None and hasattr(class_of(found), "__get__")
+    return wrapped_by(found) is not None and static(class_of(found), "__get__") is not MISSING

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import array
 import collections
 import collections.abc
 import contextvars
 import datetime
-import decimal
 import enum
-import fractions
 import functools
 import io
 import logging
@@ -19,13 +16,12 @@ import numbers
 import os
 import pathlib
 import queue
-import random
 import re
 import sys
-import sysconfig
 import threading
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,7 +29,11 @@ from ..core.callables import attribute_of as attribute_of
 from ..core.callables import class_of as class_of
 from ..core.callables import instance_dict as instance_dict
 from ..core.callables import is_a as _is_a
-from .guards import MISSING, static
+from ..core.callables import is_strange as is_strange
+from ..core.callables import module_of as module_of
+from ..core.callables import mro_of as mro_of
+from ..core.callables import space_of as space_of
+from .guards import static
 
 #: It narrows nothing here: of a user's object all that is known is what was asked.
 is_a: Callable[[Any, type | tuple[type, ...]], bool] = _is_a
@@ -43,19 +43,18 @@ _ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None))
 _FROZEN = (
     frozenset, types.MappingProxyType, enum.Enum, range, slice, type(...), type(NotImplemented),
-    fractions.Fraction, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta,
-    datetime.tzinfo, pathlib.PurePath, re.Pattern, numbers.Number, types.GenericAlias,
-    types.UnionType, typing.TypeVar, types.CodeType, property,
+    datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, pathlib.PurePath,
+    re.Pattern, numbers.Number, types.GenericAlias, types.UnionType, typing.TypeVar,
+    types.CodeType, property,
 )  # fmt: skip
-_HOLDERS = (types.SimpleNamespace, argparse.Namespace, threading.local)
+_HOLDERS = (types.SimpleNamespace, threading.local)
 _FUNCTIONS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
 )  # fmt: skip
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # noqa: PTH100,PTH120 - as core.source
-_PATHS = sysconfig.get_paths()
-_STANDARD = tuple({_PATHS["stdlib"] + os.sep, _PATHS["platstdlib"] + os.sep})
+_STANDARD = os.path.dirname(os.__file__) + os.sep  # noqa: PTH120 - as above
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 #: Modules in C, and private ones, whose functions have a public home.
 _HOMES = {
@@ -101,14 +100,20 @@ def is_user_module(name: str) -> bool:
     if root in trusted_packages or root in sys.stdlib_module_names or root == "fnarray":
         return False
     module = sys.modules.get(name)
-    file = getattr(module, "__file__", None)
     if module is None:
         return True
-    return is_user_file(file) if isinstance(file, str) else not _is_builtin(module)
+    space = instance_dict(module) or {}
+    file = space.get("__file__")
+    origin: Any = getattr(space.get("__spec__"), "origin", None)
+    return is_user_file(file) if type(file) is str else origin != "built-in"
 
 
-def _is_builtin(module: Any) -> bool:
-    return getattr(getattr(module, "__spec__", None), "origin", None) == "built-in"
+#: What Cython calls its functions, whose class is of a module that is in no file.
+_COMPILED = ("cython_function_or_method", "fused_cython_function")
+
+
+#: Whose classes are Refs.
+_REFS = ("fnarray.core.ref", "fnarray.random._key_refs")
 
 
 def kind_of(obj: Any) -> str:
@@ -117,6 +122,8 @@ def kind_of(obj: Any) -> str:
     ``"foreign"`` is an object of an installed class, of which only its contents tell.
     """
     t = class_of(obj)
+    if is_strange(t):
+        return "instance"
     if t in _NUMBERS:
         return "scalar"
     if t in _KINDS:
@@ -125,11 +132,14 @@ def kind_of(obj: Any) -> str:
         return "class"
     if issubclass(t, types.ModuleType):
         return "module"
-    if issubclass(t, _FUNCTIONS):
+    if issubclass(t, _FUNCTIONS) or t.__name__ in _COMPILED:
         return "function"
     if issubclass(t, functools.partial):
         return "partial"
-    if t.__module__ == "fnarray.core.ref" or (t.__name__ == "Ref" and "jax" in t.__module__):
+    home = module_of(class_of(obj))
+    if home in ("fnarray.core.ref", "fnarray.random._key_refs") or (
+        t.__name__ == "Ref" and "jax" in home
+    ):
         return "ref"
     if issubclass(t, tuple):
         return "scalar" if all(kind_of(x) == "scalar" for x in _ITEMS(obj)) else "tuple"
@@ -138,9 +148,11 @@ def kind_of(obj: Any) -> str:
     for base, kind in _BASES:
         if issubclass(t, base):
             return kind
+    if issubclass(t, _loaded("random", "Random")):
+        return "rng"
     if issubclass(t, _FROZEN) or is_frozen(class_of(obj)):
         return "frozen"
-    user = is_user_module(t.__module__)
+    user = is_user_module(home)
     if callable(obj) and attribute_of(obj, "__fnarray_pure__") is True:
         return "function"  # its writer says so, and it is called, not read
     if callable(obj) and not user:
@@ -148,10 +160,16 @@ def kind_of(obj: Any) -> str:
         named = isinstance(getattr(obj, "__qualname__", None), str)
         if attribute_of(obj, "__wrapped__") is not None or named:
             return "function"
-    if user or issubclass(t, _HOLDERS):
+    if user or issubclass(t, (*_HOLDERS, *_loaded("argparse", "Namespace"))):
         return "instance"
-    own = t.__module__.partition(".")[0] in ("fnarray", "optree") or _is_part_of_library(obj)
+    own = home.partition(".")[0] in ("fnarray", "optree") or _is_part_of_library(obj)
     return "frozen" if own else "foreign"
+
+
+def _loaded(module: str, name: str) -> tuple[type, ...]:
+    """Return a class if its module is loaded, without which it has no objects: 13 ms for three."""
+    found = attribute_of(sys.modules.get(module), name)
+    return (found,) if isinstance(found, type) else ()
 
 
 def _is_part_of_library(obj: Any) -> bool:
@@ -159,7 +177,7 @@ def _is_part_of_library(obj: Any) -> bool:
 
     Such an object, ``scipy.stats.norm`` for one, is as much the library's own as its functions.
     """
-    module = sys.modules.get(type(obj).__module__)
+    module = sys.modules.get(module_of(class_of(obj)))
     return any(x is obj for x in vars(module).values()) if module is not None else False
 
 
@@ -175,9 +193,11 @@ _BASES: tuple[tuple[Any, str], ...] = (
     ((set, collections.abc.MutableSet), "set"),
     ((io.StringIO, io.BytesIO, array.array, memoryview), "container"),
     ((contextvars.ContextVar, queue.Queue, queue.SimpleQueue), "container"),
+    ((type(threading.Lock()), type(threading.RLock())), "container"),
+    # Windows on what somebody else may change: ``d.values()``, a proxy.
+    ((collections.abc.MappingView, *weakref.ProxyTypes), "container"),
     (io.IOBase, "file"),
     ((logging.Logger, logging.LoggerAdapter), "logger"),
-    (random.Random, "rng"),
     (collections.abc.Iterator, "iterator"),
 )
 
@@ -192,10 +212,11 @@ def _array_kind(obj: Any) -> str | None:
         if is_a(obj, (numpy.random.Generator, numpy.random.RandomState)):
             return "rng"
         if is_a(obj, numpy.ufunc):
-            return "function"
-    for base in type(obj).__mro__:
+            # Of ``frompyfunc``: the function that it calls is out of sight.
+            return "instance" if obj.__name__.endswith("(vectorized)") else "function"
+    for base in mro_of(class_of(obj)):
         named = base.__name__ in ("Array", "ArrayImpl", "Tracer")
-        if named and base.__module__.partition(".")[0] in ("fnarray", "jax", "jaxlib"):
+        if named and module_of(base).partition(".")[0] in ("fnarray", "jax", "jaxlib"):
             return "array"
     return None
 
@@ -207,7 +228,7 @@ _MEMORY = (bytearray, memoryview, array.array, mmap.mmap)
 def is_writable(array: Any) -> bool:
     """Say whether an array can be written: itself, or as another view of its memory."""
     while not flags_of(array).writeable:
-        base = array.base
+        base = base_of(array)
         if is_a(base, _MEMORY):
             return True
         # An array that nobody but its view knows, such as one that was reshaped, is out of reach:
@@ -229,10 +250,21 @@ def flags_of(array: Any) -> Any:
     return sys.modules["numpy"].ndarray.flags.__get__(array)
 
 
+def base_of(array: Any) -> Any:
+    """Return whose memory an array looks into, whatever its class calls by that name."""
+    return sys.modules["numpy"].ndarray.base.__get__(array)
+
+
+def plain(array: Any) -> Any:
+    """Return an array as NumPy's own class has it: no method of a subclass runs."""
+    own = sys.modules["numpy"].ndarray
+    return array if type(array) is own else own.view(array, own)
+
+
 def is_frozen(cls: type) -> bool:
     """Say whether instances of a class cannot be assigned to."""
     params = static(cls, "__dataclass_params__")
-    if params is not MISSING:
+    if module_of(class_of(params)) == "dataclasses":
         return bool(params.frozen)
     assign: Any = static(cls, "__setattr__")
     if issubclass(cls, (tuple, str, bytes, int, float, frozenset)):
@@ -240,14 +272,15 @@ def is_frozen(cls: type) -> bool:
     if assign is object.__setattr__:
         # A class in the user's code with no slots and no dictionary has nothing to assign.
         return False
-    name = getattr(assign, "__name__", "")
-    return "frozen" in name
+    return is_a(assign, types.FunctionType) and "frozen" in assign.__name__
 
 
 def name_of(obj: Any) -> str:
     """Return the qualified name of a function, class or module; "" where it has none."""
     if is_a(obj, types.ModuleType):
         return canonical(obj.__name__)
+    if is_strange(obj if is_a(obj, type) else class_of(obj)):
+        return ""
     receiver = None if is_a(obj, type) else getattr(obj, "__self__", None)
     short = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", "")
     if not isinstance(short, str) or (not isinstance(obj, (*_FUNCTIONS, type)) and not short):

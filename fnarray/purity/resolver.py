@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import dataclasses
 import enum
 import functools
 import gc
@@ -13,25 +14,29 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.callables import class_of, said_of
+from ..core.callables import class_of, module_name, said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
-from .bindings import belongs, bound_once, bound_once_around
+from ..core.tree_nodes import node_functions
+from .bindings import belongs, bound_before, bound_once
 from .cells import rebound
 from .contents import Contents, contents_of, items_of, mapping_of, parts_of, slots_of
 from .guards import Guards, static
 from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
 from .objects import (
     attribute_of,
+    base_of,
     flags_of,
     instance_dict,
     is_a,
     is_array,
     is_own_file,
+    is_strange,
     is_trusted,
     is_user_file,
     is_user_module,
     kind_of,
+    module_of,
     name_of,
     trusted_packages,
 )
@@ -90,7 +95,7 @@ class LiveResolver:
             if not constant and value.kind in FINAL_KINDS:
                 value.constant = self.is_final(namespace, name)
             return self.settled(value)
-        if hasattr(builtins, name):
+        if name in vars(builtins):
             return self.describe(getattr(builtins, name), name, "global", True)
         return None
 
@@ -111,7 +116,7 @@ class LiveResolver:
         at = tree, node.lineno, node.col_offset, name
         value.rebound = rebound(*at)
         if value.kind in ("ndarray", "tuple"):
-            value.constant = bound_once_around(*at)
+            value.constant = bound_before(*at)
         elif value.kind in CONTAINERS and not value.rebound and belongs(*at):
             value.guarded = self.hold(obj, name)
         return self.settled(value)
@@ -169,7 +174,7 @@ class LiveResolver:
     def is_custom(self, value: Value) -> bool:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         cls = class_of(value.obj)
-        return _is_present(value.obj) and cls is not type and is_user_module(cls.__module__)
+        return _is_present(value.obj) and cls is not type and is_user_module(module_of(cls))
 
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
@@ -178,6 +183,11 @@ class LiveResolver:
         found = static(cls, name)
         if is_a(found, property) and found.fset is not None:
             return self.describe(found.fset, name, "attribute", True, bound=value)
+        put = static(class_of(found), "__set__")
+        if is_a(put, types.FunctionType) and is_user_file(put.__code__.co_filename):
+            held = self.describe(found, name, "attribute")
+            method = self.describe(put, name, "attribute", True, bound=held)
+            return Value("partial", name=name, bound=method, fields={("item", 0): value})
         return None
 
     def is_open(self, value: Value) -> bool:
@@ -186,7 +196,9 @@ class LiveResolver:
         if is_a(obj, types.FunctionType):
             return is_user_file(obj.__code__.co_filename)
         if is_a(obj, (type, types.ModuleType)):
-            return is_user_module(obj.__name__ if is_a(obj, types.ModuleType) else obj.__module__)
+            return is_user_module(
+                module_name(obj) if is_a(obj, types.ModuleType) else module_of(obj)
+            )
         return False
 
     def parts(self, value: Value) -> Iterator[Value] | None:
@@ -205,11 +217,9 @@ class LiveResolver:
         parts = behind(value.obj)
         if is_a(parts, dict):
             parts = tuple(_VALUES(parts))
-        if not is_a(parts, (tuple, frozenset)) and not (
-            value.guarded and class_of(parts) in _PLAIN
-        ):
+        if not is_a(parts, (tuple, frozenset)) and not (value.guarded and _is_plain(parts)):
             return None
-        return (self._element(x, value) for x in parts)
+        return (self._element(x, value) for x in _iterated(parts))
 
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container holds now at a constant index; no code of the user's runs."""
@@ -218,7 +228,7 @@ class LiveResolver:
             spelled = f"{value.name}[{index!r}]"
             return None if member is None else self.describe(member, spelled, "attribute", True)
         parts = behind(value.obj)
-        if type(parts) in _PLAIN:
+        if _is_plain(parts):
             try:
                 return self._element(parts[index], value)
             except (LookupError, TypeError):
@@ -231,7 +241,7 @@ class LiveResolver:
         The container itself is no constant: which functions they are, the verdict depends on.
         """
         parts = value.obj
-        if type(parts) not in _PLAIN:
+        if not _is_plain(parts):
             return []
         if index is not None:
             known = self.item(value, index)
@@ -264,7 +274,7 @@ class LiveResolver:
         """Return the value of a live object."""
         if is_a(obj, (staticmethod, classmethod)):
             obj = obj.__func__
-        if type(obj) in _REFERENCES and (target := obj()) is not None:
+        if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:
             held = self.describe(target, f"{name}()", "attribute")
             return Value("weak", OUTSIDE, name=name, obj=obj, holder=holder, constant=True,
                          bound=held)  # fmt: skip
@@ -279,8 +289,8 @@ class LiveResolver:
             fields = self._held_functions(obj)
         elif is_a(obj, types.MappingProxyType):
             kind = "frozen" if self.hold(obj, name) else "dict"
-        elif kind == "frozen" and is_array(obj):
-            self._hold_still(obj, name)
+        elif kind == "frozen" and is_array(obj) and not self._hold_still(obj, name):
+            kind = "ndarray"
         ref = name_of(obj) if kind in ("function", "class", "module") else ""
         if kind == "function" and not ref and is_a(obj, _BOUND):
             # A method of a list, say, kept under a name of its own: ``push = log.append``.
@@ -291,6 +301,8 @@ class LiveResolver:
                       bound=bound, fields=fields, keeps=keeps)  # fmt: skip
         if kind == "partial":
             self._fill_partial(value, obj)
+        elif kind == "class":
+            value.fields = self._called_for(obj)
         elif kind == "property":
             getter: Any = getattr(obj, "fget", None) or getattr(obj, "func", None)
             if is_a(getter, types.FunctionType) and is_user_file(getter.__code__.co_filename):
@@ -301,15 +313,38 @@ class LiveResolver:
                 self._add_implementations(value, registry)
         return value
 
-    def _hold_still(self, array: Any, name: str) -> None:
+    def _hold_still(self, array: Any, name: str) -> bool:
         """Guard a read-only array: by its contents, or, of a large one, by its being read-only."""
         if self.hold(array, name):
-            return
+            return True
+        if array.dtype.hasobject:  # what they hold may change
+            return False
         chain = [array]
-        while is_a(chain[-1].base, class_of(array)) and not flags_of(chain[-1].base).writeable:
-            chain.append(chain[-1].base)
+        while is_a(over := base_of(chain[-1]), class_of(array)) and not flags_of(over).writeable:
+            chain.append(over)
         still = lambda: not any(flags_of(one).writeable for one in chain)  # noqa: E731
         self.guards.add_contents(array, name, still)
+        return True
+
+    def _called_for(self, cls: type) -> dict[Any, Value] | None:
+        """Return the functions that others call for a class's instances.
+
+        They make the defaults of a dataclass's fields; they take a node of a tree apart.
+        """
+        fields = static(cls, "__dataclass_fields__")
+        made: list[Any] = [
+            *node_functions(cls),
+            static(cls, "tree_flatten"),
+            static(cls, "tree_unflatten"),
+        ]
+        if is_a(fields, dict):
+            made += [f.default_factory for f in fields.values() if is_a(f, dataclasses.Field)]
+        found = [
+            self.describe(one, one.__name__, "attribute", True)
+            for one in map(_plain_function, made)
+            if is_a(one, types.FunctionType) and is_user_file(one.__code__.co_filename)
+        ]
+        return {("called", i): v for i, v in enumerate(found)} or None
 
     def _fill_partial(self, value: Value, held: Any) -> None:
         self.guards.add_contents(held, value.name, parts_of(held))
@@ -386,7 +421,13 @@ class LiveResolver:
                 return self._call_of(class_of(obj), value)
         return None
 
-    def _constructor(self, cls: type) -> tuple[Function, None] | None:
+    def _constructor(self, cls: type) -> tuple[Function, Value | None] | None:
+        if is_strange(cls):
+            return None
+        made: Any = static(type(cls), "__call__") if type(cls) is not type else None
+        if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
+            self.guards.add_static(type(cls), "__call__", made)
+            return self.function(made), self.describe(cls, cls.__name__, "receiver")
         for name in ("__init__", "__post_init__", "__new__"):
             found = static(cls, name)
             if is_a(found, staticmethod):
@@ -394,7 +435,7 @@ class LiveResolver:
             if not is_a(found, types.FunctionType):
                 continue
             file = found.__code__.co_filename
-            if is_user_module(cls.__module__):
+            if is_user_module(module_of(cls)):
                 self.guards.add_static(cls, name, static(cls, name))
             if file == "<string>":  # made by dataclass: no source, but defaults
                 self._guard_function(found)
@@ -413,13 +454,30 @@ class LiveResolver:
 
 
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
-_PLAIN: frozenset[type] = frozenset(
-    {list, dict, tuple, set, collections.OrderedDict, collections.deque}
-)
+_PLAIN = (list, dict, tuple, set, collections.OrderedDict, collections.deque)
 _CACHE = type(functools.lru_cache(lambda: None))
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def _plain_function(obj: Any) -> Any:
+    """Return the function of a class method, and any other object itself."""
+    return obj.__func__ if is_a(obj, classmethod) else obj
+
+
+def _is_plain(obj: Any) -> bool:
+    """Say whether an object is a container of Python's own; asks no metaclass."""
+    return any(type(obj) is one for one in _PLAIN)
+
+
+def _iterated(parts: Any) -> Iterator[Any]:
+    """Return the items of a container as its built-in class gives them."""
+    bases: tuple[Any, ...] = (tuple, frozenset, list, set)
+    for base in bases:
+        if is_a(parts, base):
+            return base.__iter__(parts)
+    return iter(parts)
 
 
 def behind(obj: Any) -> Any:

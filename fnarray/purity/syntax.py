@@ -11,7 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from ..core.parse import parse
-from .bindings import Tree
+from .bindings import Tree, first_line
 from .scopes import Facts, FunctionNode
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
@@ -108,7 +108,7 @@ def _definition(code: CodeType, lines: list[str]) -> FunctionNode | None:
     if tree is None:
         return None
     for node in _functions(tree):
-        if _first_line(node) == first and getattr(node, "name", "") == code.co_name:
+        if first_line(node) == first and getattr(node, "name", "") == code.co_name:
             if not _OUTWARD.search("".join(block)):
                 node._facts = Facts.of_code(code)
             return node
@@ -146,10 +146,6 @@ def _functions(tree: ast.AST) -> Iterator[Any]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node
-
-
-def _first_line(node: Any) -> int:
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def _instructions(code: CodeType) -> Iterator[dis.Instruction]:

@@ -180,19 +180,23 @@ class Value:
         """Return all possibilities."""
         return (self.but(others=()), *self.others) if self.others else (self,)
 
+    def identity(self) -> tuple[Any, ...]:
+        """Return what two values have in common that stand for one object, as far as is known."""
+        return (
+            self.kind,
+            self.level,
+            self.argument,
+            id(self.obj),
+            id(self.function),
+            id(self.fields),
+            self.name,
+            self.ref,
+            id(self.bound),
+        )
+
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
-        return self is other or (
-            self.kind == other.kind
-            and self.level == other.level
-            and self.argument == other.argument
-            and self.obj is other.obj
-            and self.function is other.function
-            and self.fields is other.fields
-            and self.name == other.name
-            and self.ref == other.ref
-            and self.bound is other.bound
-        )
+        return self is other or self.identity() == other.identity()
 
     def __repr__(self) -> str:
         shown = ((s, getattr(self, s)) for s in ("kind", "level", "name", "ref", "argument"))
@@ -204,11 +208,12 @@ def join(values: Iterable[Value | None]) -> Value | None:
     known = [value for value in values if value is not None]
     if len(known) == 1:
         return known[0]
-    kept: list[Value] = []
+    # By hash: a captured tuple of 2,000 steps has as many parts.
+    unlike: dict[Any, Value] = {}
     for value in known:
         for one in value.each():
-            if not any(one.same(k) for k in kept):
-                kept.append(one)
+            unlike.setdefault(one.identity(), one)
+    kept = [*unlike.values()]
     if not kept:
         return None
     if len(kept) == 1:

@@ -5,6 +5,7 @@ The same key gives the same numbers, whatever runs them. Split keys; never use o
 
 from __future__ import annotations
 
+from . import _key_refs as _key_refs
 from ._counts import binomial as binomial
 from ._counts import multinomial as multinomial
 from ._counts import poisson as poisson

@@ -82,9 +82,12 @@ def _where(facts: Facts, n: int) -> str:
 
 
 def _kernels(facts: Facts) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("", "computes", "operations", "bytes", "vectors", "time", "roofline", "code"):
-        table.add_column(head, overflow="fold")
+    table = Table(box=None, pad_edge=False, header_style="dim", collapse_padding=True)
+    table.add_column("")
+    table.add_column("computes", overflow="fold", min_width=12)
+    for head in ("operations", "bytes", "vectors", "time", "roofline"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("code", overflow="fold", min_width=8)
     for k in facts.kernels:
         cells = (k.label, k.summary, number(k.flops), size(k.moved), vectors(k), seconds(k.seconds))
         table.add_row(*map(escape, (*cells, roofline(k), made(k))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform as machine
+from enum import Enum, auto
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +14,19 @@ from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
 from ..threads.cores import available_cores
+
+
+class Space(Enum):
+    """Where `device_put` is to put an array: a word only, where there is one memory."""
+
+    Device = auto()
+    Host = auto()
+    Any = auto()
+
+    def __repr__(self) -> str:
+        return f"MemorySpace.{self.name}"
+
+    __str__ = __repr__
 
 
 @frozen

@@ -19,6 +19,7 @@ from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.ref import Ref, check_distinct
 from ..core.source import Source
+from ..core.trace import offence
 
 if TYPE_CHECKING:
     from ..compile.pipeline import Executable
@@ -195,20 +196,11 @@ def returning(
 
 def check_finite(graph: ClosedGraph, args: Buffers, outs: Buffers) -> None:
     """Raise `FloatingPointError` naming the first operation that made a NaN or an infinity."""
-    if not any(map(_offence, outs)):
+    if not any(map(offence, outs)):
         return
     source, prim, what = _first_offender(graph, args) or (None, None, "nan")
     where = f"in {prim} at {source}" if prim else "in the compiled form, not op by op"
     raise FloatingPointError(f"invalid value ({what}) encountered {where}")
-
-
-def _offence(x: np.ndarray) -> str:
-    """What is wrong with a result under the current settings: ``"nan"``, ``"inf"`` or nothing."""
-    if x.dtype.kind not in "fcV":
-        return ""
-    if config.debug_nans and np.isnan(x).any():
-        return "nan"
-    return "inf" if config.debug_infs and np.isinf(x).any() else ""
 
 
 def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str] | None:
@@ -222,6 +214,6 @@ def _first_offender(graph: ClosedGraph, args: Buffers) -> tuple[Source, Any, str
     with np.errstate(all="ignore"):
         for eqn, outs in stepwise(graph, args):
             for out in outs:
-                if what := _offence(out):
+                if what := offence(out):
                     return eqn.source, eqn.primitive, what
     return None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from ..config import scoped, scoped_values
+from ..config import scoped_all, scoped_values
 from ..core.fork import settled_before_forks
 from ..core.graph import ClosedGraph, Graph
 from ..core.quiet import quietly
@@ -75,9 +74,7 @@ class Meanwhile:
 
     def _compile(self, settings: list[tuple[str, Any]]) -> None:
         try:
-            with ExitStack() as stack:
-                for name, value in settings:
-                    stack.enter_context(scoped(name, value))
+            with scoped_all(settings):
                 self.run = self._load()
         except BaseException as error:  # the caller is elsewhere: the next call raises it
             self.run = self._failed(error)

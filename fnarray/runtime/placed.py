@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, default
+from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, _Deleted, default
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
 from ..errors import UnsupportedOnTarget
@@ -36,6 +36,14 @@ class PlacedArray(ArrayPlaced):
     def __iter__(self):
         yield from ArrayImpl(self._data, self.aval.update(place=None))
 
+
+class DeletedPlaced(_Deleted, PlacedArray):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """An array that was deleted: its shape, its dtype and where it was are still known."""
+
+    __slots__ = ()
+
+
+PlacedArray._deleted = DeletedPlaced  # pyright: ignore[reportPrivateUsage]
 
 #: One object for each type and place: compared, and hashed, faster than they are.
 _known: dict[tuple[ShapedArray, Sharding], object] = {}

@@ -16,7 +16,7 @@ from ..core.frozen import frozen
 class Fold:
     """All get ``ufunc`` of all values, element by element, taken in the order of the shards."""
 
-    ufunc: Callable[[Any, Any], Any]
+    ufunc: Callable[..., Any]
 
     def combine(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return the results by shard."""

@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import ExitStack
 from itertools import product
 from math import prod
 from queue import SimpleQueue
 from typing import Any
 
-from ..config import scoped, scoped_values
+from ..config import scoped_all, scoped_values
 from ..core.axes import Axes
 from .patterns import Pattern
 
@@ -268,9 +267,7 @@ class _Run:
 
         def task() -> None:
             try:
-                with ExitStack() as settings:
-                    for name, value in self.settings:
-                        settings.enter_context(scoped(name, value))
+                with scoped_all(self.settings):
                     self.shard(index, at)
             except BaseException as error:  # whatever it is, nobody may wait for this shard
                 with self.world.lock:

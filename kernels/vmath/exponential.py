@@ -5,6 +5,8 @@ the Elementary Functions*, 1980), a polynomial in r, and n added to the exponent
 ``x = 2**e (1 + f)`` and a series in ``s = f / (2 + f)`` (Tang, ACM TOMS 16, 1990, without tables).
 """
 
+# pyright: reportOperatorIssue=false, reportArgumentType=false
+# Operands are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 import numpy as np
@@ -53,12 +55,17 @@ def _tail(r):
     return r * r * horner(r, c.EXP_64 if r.dtype == f64 else c.EXP_32)
 
 
-def exp_scaled(x, shift=0, low=None):
-    """Return ``exp(x + low) * 2**shift``: `low` below an ULP of `x`, `shift` a small integer."""
+def exp_scaled(x, shift=0, low=None, times=None):
+    """Return ``exp(x + low) * 2**shift``: `low` below an ULP of `x`, `shift` a small integer.
+
+    With `times` it is multiplied by that sum of two floats, and no more is rounded for it.
+    """
     r, n = _reduce(clip(x, *_EXP_RANGE[x.dtype]))
     tail = _tail(r)
     if low is not None:
         tail = tail + fma(r + tail, low, low)
+    if times is not None:
+        return scale(times[0] + fma(times[0], r + tail, times[1]), n + shift)
     return scale(1.0 + (r + tail), n + shift)
 
 

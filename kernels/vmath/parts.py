@@ -1,5 +1,7 @@
 """What the vector math functions share: polynomials, powers of two, exact sums and products."""
 
+# pyright: reportOperatorIssue=false
+# Operands are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 import functools
@@ -92,6 +94,12 @@ def two_product(a, b):
     """Return ``a * b`` and its rounding error."""
     product = a * b
     return product, fma(a, b, -product)
+
+
+def two_parts(number, like):
+    """Return a constant as the sum of two floats like `like`."""
+    high = float(like.dtype.type(number))
+    return const(high, like), const(number - high, like)
 
 
 def double_product(a, b):

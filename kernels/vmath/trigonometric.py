@@ -6,6 +6,8 @@ matter at their size (Payne and Hanek, SIGNUM Newsletter 18, 1983). There is no 
 are looked up, or for float32 selected, so loops keep their vector width for arguments of any size.
 """
 
+# pyright: reportOperatorIssue=false
+# Operands are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 import numpy as np
@@ -138,7 +140,7 @@ def cos(x):
 
 @scalar
 def tan(x):
-    """Tangent, within 2.25 ULP for arguments of any size; NaN at infinities."""
+    """Tangent, within 2.5 ULP for arguments of any size; NaN at infinities."""
     sine, cosine, n = _sin_cos(x)
     even = (n & 1) == 0
     return keep_zero(x, convert(select(even, sine, -cosine) / select(even, cosine, sine), x.dtype))
@@ -199,7 +201,7 @@ def _arc(top, bottom):
 
 @in_double
 def atan(x):
-    """Arctangent, within 1.75 ULP."""
+    """Arctangent, within 2 ULP."""
     return keep_zero(x, copysign(_arc(fabs(x), const(1.0, x)), x))
 
 

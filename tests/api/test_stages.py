@@ -43,11 +43,13 @@ def test_stages_tell_their_signature(arg, jax):
 
 
 def test_donated_arguments_are_told():
-    """Donation is accepted, and shown; the argument stays usable, as nothing is overwritten."""
+    """Donation is shown, and the argument is gone; the others stay."""
     x = asarray(X)
     jitted = fnarray.jit(lambda x, y: lax.add(x, y), donate_argnums=1)
     assert jitted.lower(x, x).donate_argnums == (1,)
-    jitted(x, x)
+    y = x.copy()
+    jitted(x, y)
+    assert (x.is_deleted(), y.is_deleted()) == (False, True)
     np.testing.assert_array_equal(np.asarray(x), X)
 
 

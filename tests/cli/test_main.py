@@ -61,6 +61,7 @@ def test_show_takes_functions_that_are_not_jitted(file: Path, capsys) -> None:
         (["show", "{file}:absent"], "has no 'absent'"),
         (["show", "{file}:plain", "float[3]"], "dtype[shape]"),
         (["show", "{file}:plain", "f99[3]"], "dtype[shape]"),
+        (["explain", "{file}:scaled", "f32[3]"], "missing a required argument: 'y'. Describe"),
     ],
 )
 def test_unusable_arguments_are_explained(arguments, said, file: Path, capsys) -> None:

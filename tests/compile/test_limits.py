@@ -191,6 +191,15 @@ def kernel(n: int) -> Case:
     return f, want, (numbers(3),)
 
 
+def siblings(n: int) -> Case:
+    """A program of n results, which one loop may hold."""
+
+    def f(x):
+        return [lax.add(x, f32(k)) for k in range(n)]
+
+    return f, lambda x: [x + k for k in range(n)], (numbers(3),)
+
+
 def spelled(n: int) -> Case:
     """Arrays of n elements, and a shift by a constant of n."""
 
@@ -335,7 +344,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
     "turn": turn, "shared": shared, "split": product_in_loop,
-    "kernel": kernel,
+    "kernel": kernel, "loop": siblings,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
@@ -346,7 +355,8 @@ EXTREMES = {
     "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
     "parallel": (0, 1 << 60), "turns": (1, 10**6), "turn": (0, 1 << 60),
-    "kernel": (0, 10**6), "grain": (1, 10**6), "chunks": (1, 64), "serial": (0, 1 << 60),
+    "kernel": (0, 10**6), "loop": (1, 10**6), "grain": (1, 10**6), "chunks": (1, 64),
+    "serial": (0, 1 << 60),
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),

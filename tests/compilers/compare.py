@@ -21,6 +21,7 @@ from fnarray.compile.cpu.namespace import spell
 from fnarray.compile.cpu.native import kernel as native
 from fnarray.compile.cpu.native.load import rebuild
 from fnarray.compile.cpu.native.types import Fallback
+from fnarray.compile.target import one_by_one
 
 # The corpus takes in the benchmarks, a package beside this one.
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
@@ -125,7 +126,7 @@ def compare(every: int = 1, report: Report | None = None) -> Report:
         return loaded[src]
 
     def binding(executable: pipeline.Executable) -> Any:
-        executable.target = replace(executable.target, build=load)
+        executable.target = replace(executable.target, build=one_by_one(load))
         return bind(executable)
 
     count = iter(range(1 << 30))

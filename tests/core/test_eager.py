@@ -110,16 +110,28 @@ def test_replays_are_quiet():
                 f(x)
 
 
-def test_debug_nans_is_asked_at_each_call():
-    """A function replayed before is checked once debug_nans is on, and free of it afterwards."""
-    x = asarray(np.array([-1.0], np.float32))
+@pytest.mark.parametrize(("setting", "bad"), [("debug_nans", -1.0), ("debug_infs", 0.0)])
+def test_debug_nans_and_infs_are_asked_at_each_call(setting, bad):
+    """A function replayed before is checked once the setting is on, and free of it afterwards."""
+    x = asarray(np.array([bad], np.float32))
     for _ in range(3):
-        assert np.isnan(jnp.log(x)).all()
-    with fnarray.debug_nans(True):
+        assert not np.isfinite(jnp.log(x)).any()
+    with getattr(fnarray, setting)(True):
         for _ in range(3):
-            with pytest.raises(FloatingPointError):
+            with pytest.raises(FloatingPointError, match=rf"{setting[6:9]}.*in log"):
                 jnp.log(x)
-    assert np.isnan(jnp.log(x)).all()
+    assert not np.isfinite(jnp.log(x)).any()
+
+
+def test_debug_infs_asks_who_made_the_infinity():
+    """Functions that fill with infinities, and results of what has one, are let pass."""
+    x = asarray(np.array([1.0, np.nan, np.inf], np.float32))
+    with fnarray.debug_infs(True):
+        assert np.isinf(np.asarray(2 * x)).sum() == 1
+        assert jnp.nanmax(x[:2]) == jnp.nanmin(x[:2]) == 1
+        assert jnp.hypot(x[:1], x[:1]).shape == (1,)
+        with pytest.raises(FloatingPointError, match=r"inf.* in div"):
+            x[:1] / 0
 
 
 def test_results_alias_no_writable_array():

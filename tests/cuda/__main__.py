@@ -1,7 +1,8 @@
-"""``python -m tests.cuda [--every N] [--lanes N]``: do kernels for a GPU compute what the CPU's do?
+"""``python -m tests.cuda [--every N] [--lanes N | --launch]``: kernels for a GPU beside the CPU's.
 
 Every program of the corpus of `tests.replay` runs by the processor's target, and by the kernels for
 a GPU as the processor reads them, with one lane or several. Exit status 1 where results differ.
+With ``--launch``: the host's time for a launch, against a driver that does nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fnarray.compile.cuda.processor import ONE_THREAD, simulated
 from fnarray.config import config, scoped
 
 from .compare import Report, both
+from .machine import launch_time, loaded
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
@@ -60,7 +62,13 @@ def main() -> int:
     parser.add_argument("--lanes", type=int, default=1, help="threads of a block")
     parser.add_argument("--show", type=int, default=3, help="differences to print in full")
     parser.add_argument("--only", default="", help="a part of the corpus")
+    parser.add_argument("--launch", action="store_true", help="print the host's time for a launch")
     args = parser.parse_args()
+    if args.launch:
+        with tempfile.TemporaryDirectory() as folder:
+            loaded(Path(folder))
+            print(f"a launch takes {launch_time() * 1e6:.2f} us of the host's time")
+        return 0
     with tempfile.TemporaryDirectory() as cache:
         config.update("cache_dir", cache)
         report = compare(args.every, args.lanes, args.only)

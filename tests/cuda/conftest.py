@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from fnarray.compile.cuda import vendor
@@ -13,6 +15,15 @@ from .machine import loaded
 def without_cupy(monkeypatch):
     """Programs have the same text whether CuPy is installed or not; tests of it say so."""
     monkeypatch.setattr(vendor, "installed", lambda: False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect():
+    """Let collections look at what this module makes: all of a worker's takes a second."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from fnarray.compile.cuda.lower import lower
 from fnarray.compile.cuda.processor import ONE_THREAD
 from fnarray.compile.cuda.words import WORDS
 from fnarray.compile.emit.source import KernelSource
+from fnarray.compile.target import one_by_one
 from fnarray.config import config
 from fnarray_kernels import grid
 
@@ -72,9 +73,10 @@ def _built(source: KernelSource, fma: bool) -> tuple[Any, Any]:
     )
     with mock.patch.dict(WORDS, alone):
         text = host_text(lower("k", source, fma=fma))
+    code = machine.compiled(text)
     with machine.lock:
-        module = machine._optimised(text)
-        engine = llvm.create_mcjit_compiler(module, machine._machine())
+        engine = machine._engine.__wrapped__()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address("k")
         here = engine.get_global_value_address("here") if "@here" in text else 0
@@ -105,6 +107,6 @@ def _launch(kernel: Callable[..., None], blocks: int, lanes: int, *args: Any) ->
 HOST = replace(
     ONE_THREAD,
     name="cuda, lowered for the processor",
-    build=host_kernel,
+    build=one_by_one(host_kernel),
     names=lambda limits: {"empty": np.empty, "launch": _launch, **CODES},
 )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import shutil
 import struct
 import subprocess
+import timeit
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 import fnarray
 from fnarray.compile.cuda import build, device, libcuda
+from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.emit.source import KernelSource
+from fnarray.compile.pipeline import compile_graph
 from fnarray.config import config
 from fnarray.runtime import device as devices
 
@@ -43,6 +48,24 @@ def forget() -> None:
     libcuda.libcuda.cache_clear()
     device.gpu.cache_clear()
     devices._gpus.cache_clear()
+
+
+def on_gpu(fun: Any, *args: Any) -> tuple[Any, list[Any]]:
+    """Return a program for the device, and its arguments there."""
+    lowered = fnarray.jit(lambda *xs: fun(*xs)).lower(*args)
+    executable = compile_graph(lowered._traced.closed, CUDA)
+    arrays = [device.gpu().put(np.asarray(c)) for c in lowered._traced.consts]
+    return executable, [*arrays, *(device.gpu().put(np.asarray(a)) for a in args)]
+
+
+def launch_time() -> float:
+    """Return the host's seconds for a launch: packing, entering, a stub that does nothing."""
+    executable, args = on_gpu(lambda x: x + 1, np.zeros(64, np.float32))
+    out = device.gpu().empty(64, np.float32)
+    kernel = executable.source.kernels[0]
+    run = device.gpu().kernel(kernel.source)
+    launch = functools.partial(run, 1, 256, args[0], out, *kernel.scalars)
+    return min(timeit.repeat(launch, number=100, repeat=50)) / 100
 
 
 _RUN = ctypes.CFUNCTYPE(

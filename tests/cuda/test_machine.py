@@ -247,6 +247,7 @@ def test_a_graph_gives_its_memory_back(machine) -> None:
 def cupy(machine, monkeypatch):
     """The same machine with CuPy."""
     monkeypatch.setattr(vendor, "installed", lambda: True)
+    monkeypatch.setattr(vendor, "PRODUCT", 1 << 14)
     monkeypatch.setattr(vendor, "module", cupy_standin.MODULES.__getitem__)
     fnarray.clear_caches()
     for noted in cupy_standin.asked.values():
@@ -261,6 +262,14 @@ def positive(n):
 
 
 LIBRARY = {
+    "product": (
+        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
+        (floats(2, 30, 40), floats(2, 35, 40)),
+    ),
+    "half product": (
+        lambda a, b: a @ b,
+        (floats(30, 40).astype(np.float16), floats(40, 30).astype(np.float16)),
+    ),
     "cholesky": (jnp.linalg.cholesky, (positive(30),)),
     "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
     "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
@@ -297,6 +306,14 @@ def test_library_steps_are_cupys(cupy, name) -> None:
     for g, w in zip(got, want, strict=True):
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+def test_gradients_of_library_steps(cupy) -> None:
+    """Derivatives are programs of the same steps, products among them."""
+    f = fnarray.jit(fnarray.grad(lambda a: jnp.sum(jnp.linalg.cholesky(a) ** 3)))
+    a = positive(30)
+    got = f(fnarray.device_put(a, gpus()[0]))
+    np.testing.assert_allclose(np.asarray(got), f(a), rtol=1e-3, atol=1e-3)
 
 
 def test_memory_of_library_steps_is_counted(cupy) -> None:

@@ -1,4 +1,4 @@
-"""Clusters of processes on loopback, one for a file."""
+"""Clusters of processes on loopback: one for all tests that lose no worker."""
 
 import warnings
 
@@ -26,8 +26,10 @@ def connected(count, **options):
     return distributed.connect(processes=count, timeout=TIMEOUT, **options)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster():
     """Four workers."""
-    with connected(4) as found:
-        yield found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with connected(4) as found:
+            yield found

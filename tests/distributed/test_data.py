@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import dask
 import dask.array as da
@@ -23,30 +25,27 @@ X = np.random.default_rng(0).standard_normal((8, 4)).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """Two workers."""
-    with connected(2) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def mesh(cluster):
+    """Two of the workers."""
     return fa.make_mesh((2,), ("i",), devices=cluster.devices)
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
-def test_a_checkpoint_on_another_number_of_workers(cluster, mesh, tmp_path):
+@pytest.mark.parametrize("format", ["npy", "zarr"])
+def test_a_checkpoint_on_another_number_of_workers(cluster, mesh, tmp_path, format):
     """What two workers wrote one reads, or the client, bit for bit, dtypes and all."""
+    if format == "zarr":
+        zarr = pytest.importorskip("zarr")
     state = {
         "w": fa.device_put(X, NamedSharding(mesh, P("i"))),
         "rows": fa.device_put(X, NamedSharding(mesh, P(None, "i"))),
         "half": fa.device_put(jnp.asarray(X, jnp.bfloat16), NamedSharding(mesh, P("i"))),
         "step": np.int32(7),
     }
-    distributed.checkpoint(tmp_path / "c", state)
-    one = fa.make_mesh((1,), ("j",), devices=cluster.devices[1:])
+    distributed.checkpoint(tmp_path / "c", state, format=format)
+    one = fa.make_mesh((1,), ("j",), devices=cluster.devices[1:2])
     to = NamedSharding(one, P("j"))
     for like in (
         {"w": to, "rows": to, "half": to, "step": None},
@@ -59,7 +58,14 @@ def test_a_checkpoint_on_another_number_of_workers(cluster, mesh, tmp_path):
             assert found[k].dtype == x.dtype
             assert found[k].shape == np.shape(x)
     parts = {p.name for p in (tmp_path / "c").iterdir()}
-    assert {"1.0.npy", "1.1.npy"} <= parts  # each worker its own
+    if format == "npy":
+        assert {"1.0.npy", "1.1.npy"} <= parts  # each worker its own
+    else:
+        rows = zarr.open_array(str(tmp_path / "c/1"))  # as others read it
+        assert rows.chunks == (8, 2)
+        np.testing.assert_array_equal(rows[:], X)
+    with pytest.raises(ValueError, match="must be 'npy' or 'zarr', got 'hdf5'"):
+        distributed.checkpoint(tmp_path / "c", state, format="hdf5")
 
 
 def test_a_checkpoint_is_whole_or_the_one_before(mesh, tmp_path):
@@ -202,6 +208,88 @@ def test_each_kernel_is_compiled_once(cluster, mesh, tmp_path):
         cluster.client.run(shared, cache=cache)
 
 
+def test_two_requests_for_one_kernel_get_an_answer_each():
+    """Threads of one worker that want the same kernel each get an answer, in order."""
+    asked = SimpleQueue()
+    kernels = programs.Kernels(asked.put)
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(kernels.get, "k_1") for _ in range(2)]
+        for data in (None, b"code"):
+            assert asked.get()["key"] == "k_1"
+            kernels.answer("k_1", data)
+        assert {f.result() for f in found} == {None, b"code"}
+        waiting = pool.submit(kernels.get, "k_2")
+        asked.get()
+        kernels.close()
+        kernels.answer("k_2", b"late")
+        assert waiting.result() is None
+
+
+def test_a_kernel_that_another_process_has_written(monkeypatch):
+    """What a worker was to compile, and then finds on disk, or not at all, keeps nobody waiting."""
+    from fnarray.compile.cache import store
+
+    sent = []
+    kernels = programs.Kernels(lambda m: (sent.append(m), kernels.answer(m["key"], None)))
+    monkeypatch.setattr(store, "others", kernels)
+    assert store.get("k_disk") is None
+    store.store.put("k_disk", b"code", store._mark())  # as another process does
+    assert store.get("k_disk") == b"code"
+    assert store.get("k_never") is None
+    kernels.settle()
+    assert [m for m in sent if m["op"] == "compiled"] == [
+        {"op": "compiled", "key": "k_disk", "data": b"code"},
+        {"op": "compiled", "key": "k_never", "data": None},
+    ]
+
+
+class Link:
+    """A worker, as the directory sees it; ``sent`` is what it was told."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, message):
+        self.sent.append((message["key"], message["data"]))
+
+
+def test_no_worker_waits_for_itself():
+    """One that asks again for what it compiles, or for what waits for it, compiles that too."""
+    directory, a, b, c = programs.Directory(), Link(), Link(), Link()
+    for key, link in (("1", a), ("1", a), ("2", b), ("3", c), ("2", a), ("3", b)):
+        directory.asked(key, link)
+    assert (a.sent, b.sent, c.sent) == ([("1", None)] * 2, [("2", None)], [("3", None)])
+    directory.asked("1", c)  # which would wait for a, that waits for b, that waits for c
+    assert c.sent[1:] == [("1", None)]
+    for key in "321":
+        directory.given(key, key.encode())
+    assert (a.sent[2:], b.sent[1:]) == ([("2", b"2")], [("3", b"3")])
+
+
+def test_a_kernel_whose_compiler_fails_is_compiled_by_the_next():
+    """Who waits for a kernel of a worker that failed, or was lost, is asked in its place.
+
+    The one that compiles never waits for itself, however often it asks.
+    """
+
+    def told(link):
+        return [data for _, data in link.sent]
+
+    directory, links = programs.Directory(), [Link() for _ in range(4)]
+    for link in (*links, links[0]):
+        directory.asked("k_none", link)
+    assert [told(link) for link in links] == [[None, None], [], [], []]
+    directory.failed(links[0])
+    assert [told(link) for link in links] == [[None, None], [None], [], []]
+    directory.gone(links[1])
+    assert told(links[2]) == [None]
+    directory.asked("k_none", links[1])
+    directory.given("k_none", None)
+    assert told(links[3]) == [None]
+    directory.given("k_none", b"code")
+    assert [told(link) for link in links[1:]] == [[None, b"code"], [None], [None]]
+
+
 def test_programs_are_data():
     """A program without Python functions is written as data, and reading it runs nothing."""
     graph = fa.make_jaxpr(lambda x: jnp.tanh(x) + 1)(X)
@@ -234,7 +322,7 @@ def test_a_peer_without_the_token_is_turned_away(cluster):
 
     async def intrude():
         comm = await connect(cluster.links[0].address, **cluster.client.connection_args)
-        await comm.write({"op": "fnarray_peer", "token": "guess", "address": "x", "reply": False})
+        await comm.write({"op": "fnarray_peer", "token": "guess", "offer": None, "reply": False})
         await comm.write([{"run": "1.1", "tag": "t", "from": 0, "what": "w", "data": None}])
         await comm.read()
 
@@ -253,8 +341,8 @@ def test_uneven_shards(mesh):
 
 def test_a_mesh_larger_than_the_cluster(cluster):
     """How many there are and how many are needed."""
-    with pytest.raises(ValueError, match=r"Number of devices 2 must be >= .*3"):
-        fa.make_mesh((3,), ("i",), devices=cluster.devices)
+    with pytest.raises(ValueError, match=r"Number of devices 4 must be >= .*5"):
+        fa.make_mesh((5,), ("i",), devices=cluster.devices)
 
 
 def test_a_function_that_cannot_be_pickled(cluster, mesh):

@@ -84,6 +84,36 @@ def test_results_are_those_of_one_process(name, count, small, monkeypatch):
         np.testing.assert_array_equal(one, expected)
 
 
+@pytest.mark.parametrize("count", COUNTS)
+def test_what_does_not_last_is_not_kept(count, monkeypatch):
+    """Memory of a message that is used once may be written over as soon as the next step begins."""
+    monkeypatch.setattr(exchange, "SMALL", -1)
+    monkeypatch.setattr(exchange, "PIECE", 8)
+
+    def spoiled(member):
+        got = borrowed = None
+        try:
+            while True:
+                step = member.send(got)
+                if borrowed is not None:
+                    borrowed[...] = np.nan
+                if isinstance(step, Send):
+                    step = Send(step.to, np.array(step.data))
+                got = yield step
+                borrowed = None
+                if isinstance(step, Receive) and not step.lasting:
+                    got = borrowed = np.array(got)
+        except StopIteration as done:
+            return done.value
+
+    xs = values(count, (29,))
+    expected = Fold(np.add).folded(xs)
+    members = [exchange.exchange(k, count, xs[k], Fold(np.add)) for k in range(count)]
+    found, _, _ = simulate([spoiled(m) for m in members])
+    for one in found:
+        np.testing.assert_array_equal(one, expected)
+
+
 @pytest.mark.parametrize("count", [2, 10, 100, 1000])
 def test_messages_of_a_small_all_reduce(count):
     """A small all-reduce is two messages a member on average, and a logarithm of them at most."""

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import threading
 import time
@@ -12,6 +13,7 @@ import pytest
 import fnarray as fa
 import fnarray.numpy as jnp
 from fnarray import NamedSharding, P, lax
+from fnarray.distributed import cluster as distributed_cluster
 from fnarray.errors import WorkerLost
 
 from .conftest import connected
@@ -189,17 +191,49 @@ def test_an_interrupted_wait(cluster, mesh):
     np.testing.assert_array_equal(y, X[:32] + X[32:])
 
 
-def test_a_worker_out_of_memory():
-    """A worker that would pass its limit says so, and what it held, and is not killed."""
-    with connected(1, memory_limit="700MB") as small:
-        mesh = fa.make_mesh((1,), ("i",), devices=small.devices)
-        f = fa.shard_map(
-            lambda x: jnp.ones((1 << 28,)) * x[0], mesh=mesh, in_specs=P("i"), out_specs=P("i")
+def test_who_is_waited_for(cluster, mesh, monkeypatch, caplog):
+    """A worker that is slow is logged, and named by the error where there is a limit."""
+
+    def slow(x):
+        time.sleep(1.5 if x[0] > 0 else 0)
+        return x
+
+    def body(x):
+        return fa.pure_callback(slow, fa.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    monkeypatch.setattr(distributed_cluster, "SLOW", 0.3)
+    f = fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    with caplog.at_level("WARNING", "fnarray.distributed"):
+        f(np.array([0.0, 1.0], np.float32)).block_until_ready()
+    told = [r.getMessage() for r in caplog.records if r.name == "fnarray.distributed"]
+    assert any(re.search(r"waiting for worker 1 \(.*\) since .*; 1 others have", t) for t in told)
+    monkeypatch.setattr(cluster, "timeout", 0.2)
+    with pytest.raises(TimeoutError, match=r"no answer of worker 1 \(tcp.*MB\) for 0.2 s"):
+        f(np.array([0.0, 1.0], np.float32)).block_until_ready()
+
+
+def test_workers_almost_full():
+    """Of an array that fills the workers parts are read; what would kill one is refused by name."""
+    with connected(2, memory_limit="700MB") as small:
+        mesh = fa.make_mesh((2,), ("i",), devices=small.devices)
+        x = fa.make_array_from_callback(
+            (2, 80_000_000),
+            NamedSharding(mesh, P("i")),
+            lambda index: np.full((1, 80_000_000), index[0].start, np.float32),
+            dtype=np.float32,
         )
-        x = fa.device_put(np.ones(4, np.float32), NamedSharding(mesh, P("i")))
-        with pytest.raises(MemoryError, match=r"worker 0 .* 1073.7 MB more .*holds 1 arrays"):
-            f(x).block_until_ready()
-        np.testing.assert_array_equal(x, np.ones(4))
+        assert float(x[1, -1]) == 1.0
+        np.testing.assert_array_equal(x[:, 10:70_000_000:30_000_000], [[0.0] * 3, [1.0] * 3])
+        np.testing.assert_array_equal(jnp.max(x, axis=1), [0.0, 1.0])
+        assert float(fa.jit(jnp.std)(x)) == 0.5
+        np.testing.assert_array_equal(fa.jit(lambda x: x[jnp.array([1]), 5])(x), [1.0])
+        more = (
+            r"worker [01] .* need 1280.0 MB more .* killed at 665.0 MB; it holds 1 arrays of 320.0"
+        )
+        with pytest.raises(MemoryError, match=more):
+            fa.jit(lambda x: jnp.sort(x, axis=0)[0, 0])(x).block_until_ready()
+        assert float(x[1, 3]) == 1.0
+        assert not any(link.times_lost for link in small.links)
 
 
 def test_a_worker_that_does_not_come_back():

@@ -196,6 +196,66 @@ def test_jit_with_control_flow_over_sharded_arrays(meshes):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
+def test_a_program_says_how_arrays_are_cut(meshes):
+    """with_sharding_constraint is honoured in jit, loops, vmap and under grad."""
+    there, _ = meshes
+    rows, columns = NamedSharding(there, P("i")), NamedSharding(there, P(None, "i"))
+    x = fa.device_put(X, rows)
+
+    @fa.jit
+    def f(x):
+        turned = lax.scan(
+            lambda c, _: (lax.with_sharding_constraint(c + 1, columns), None), x, None, length=2
+        )[0]
+        made = lax.with_sharding_constraint(jnp.ones((4, 8)) * x[0, 0], rows)
+        all_of_it = lax.with_sharding_constraint(x * 2, NamedSharding(there, P()))
+        return lax.with_sharding_constraint(x + turned, columns), made, all_of_it
+
+    found = f(x)
+    assert [y.sharding.spec for y in found] == [P(None, "i"), P("i"), P()]
+    for y, expected in zip(found, (2 * X + 2, np.full((4, 8), X[0, 0]), X * 2), strict=True):
+        np.testing.assert_allclose(y, expected, rtol=1e-6)
+    lanes = fa.jit(fa.vmap(lambda r: lax.with_sharding_constraint(r, NamedSharding(there, P("i")))))
+    assert lanes(x).sharding.spec == P(None, "i")
+    slope = fa.grad(lambda x: jnp.sum(lax.with_sharding_constraint(x**2, columns)))
+    np.testing.assert_array_equal(fa.jit(slope)(x), 2 * X)
+    with fa.set_mesh(there):
+        named = fa.jit(lambda x: lax.with_sharding_constraint(x, P(None, "i")))
+        assert named(x).sharding.spec == P(None, "i")
+    other = fa.make_mesh((1,), ("k",), devices=list(there.devices.flat)[:1])
+    wrong = fa.jit(lambda x: lax.with_sharding_constraint(x, NamedSharding(other, P("k"))))
+    with pytest.raises(ValueError, match=r"of the mesh {'k': 1}, and the program's arguments lie"):
+        wrong(x)
+
+
+def test_programs_in_programs(grids):
+    """A shard_map along one axis of a mesh in one along the other, eagerly and compiled."""
+
+    def both(mesh):
+        def body(x):
+            inner = fa.shard_map(
+                lambda y: lax.psum(y, "b") * (1 + lax.axis_index("a")),
+                in_specs=P("b"), out_specs=P(), axis_names={"b"},
+            )  # fmt: skip
+            return inner(x)
+
+        return fa.shard_map(body, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})
+
+    there, here = grids
+    x = fa.device_put(X, NamedSharding(there, P("a")))
+    expected = both(here)(X)
+    for found in (both(there)(X), both(there)(x), fa.jit(both(there))(x)):
+        equal(found, expected)
+
+
+def test_minus_zero_is_read_as_it_is(meshes):
+    """What one worker has is not changed by what others bring to it."""
+    there, _ = meshes
+    x = fa.device_put(np.full((8, 4), -0.0, np.float32), NamedSharding(there, P("i")))
+    for y in fa.jit(lambda x: (x[5], x[jnp.array([1, 6])], x[2:7]))(x):
+        assert np.signbit(y).all()
+
+
 def test_operations_one_by_one(meshes):
     """Operations outside jit run where their operands are."""
     there, _ = meshes

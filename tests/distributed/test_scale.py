@@ -62,7 +62,7 @@ def step(cluster, program, before, k=0):
     n = len(cluster.links)
     ins = [(before.node, before.k)]
     node = Node(
-        cluster, range(n), Run(digest, data, "f", ins, (("i", n),), 4), [((4,), "float32")] * 2
+        cluster, range(n), Run(digest, data, "f", ins, (("i", n),)), [((4,), "float32")] * 2
     )
     handles = [Handle(node, j) for j in range(2)]
     cluster.start(node)

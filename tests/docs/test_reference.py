@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import inspect
 import re
 import sys
 from pathlib import Path
@@ -12,10 +10,11 @@ import pytest
 
 import fnarray
 from fnarray import errors
-from fnarray.config import SETTINGS, effects
+from fnarray.config import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs/_ext"))
+import parameters  # noqa: E402
 import reference  # noqa: E402
 import surfaces  # noqa: E402
 import tables  # noqa: E402
@@ -38,6 +37,23 @@ def test_every_public_name_is_on_a_page(pages):
     written = [f"{m[2]}.{m[1]}" for text in pages.values() for m in entry.finditer(text)]
     assert sorted(written) == sorted(name.full for name in surfaces.every_name())
     assert "Source: ``fnarray/numpy/_reductions.py``" in pages["fnarray.numpy.reductions"]
+
+
+def test_functions_say_what_their_parameters_are():
+    """All but a few of those with parameters; what a docstring leaves out is in the table."""
+    asked = [n for n in surfaces.every_name() if n.kind == "function" and n.ours]
+    asked = [n for n in asked if parameters.names(n)]
+    told = [n for n in asked if parameters.has(n) or parameters.section(n)]
+    assert len(told) > 0.95 * len(asked)
+    median = next(n for n in told if n.full == "fnarray.numpy.median")
+    assert "\nParameters\n----------\na : array_like\n" in parameters.described(median)
+
+
+def test_the_table_of_parameters_has_what_is_used():
+    """No entry is of a parameter that no function of its scope has, undescribed."""
+    used = {key for n in surfaces.every_name() for key in parameters.sources(n)}
+    table = parameters._table()
+    assert {(scope, key) for scope, rows in table.items() for key in rows} == used
 
 
 def test_pages_link_to_the_same_name_elsewhere(pages):
@@ -88,20 +104,3 @@ def test_every_setting_and_operation_is_in_its_table():
     assert [line.strip(" -") for line in row.splitlines()[1:7]] == [
         "Map", "yes", "yes", "kernel", "kernel", "1",
     ]  # fmt: skip
-
-
-DOCUMENTED = [name for name in surfaces.every_name() if ">>>" in name.doc]
-
-
-@pytest.mark.parametrize("name", DOCUMENTED, ids=lambda name: name.full)
-def test_examples_in_docstrings_run(name):
-    """Every ``>>>`` of a public docstring gives what it says."""
-    space = {
-        "fnarray": fnarray, "fa": fnarray, "jnp": fnarray.numpy, "lax": fnarray.lax,
-        "random": fnarray.random, "tree": fnarray.tree, name.name: name.value,
-    }  # fmt: skip
-    text = inspect.cleandoc(name.doc)
-    test = doctest.DocTestParser().get_doctest(text, space, name.full, None, 0)
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    with effects("error"):
-        assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0

@@ -30,12 +30,16 @@ def root(f):
     return lambda z: f(mp.sqrt(z))
 
 
-def erfcx_mapped(t):
-    """Return (1 + 2 x) erfc(x) exp(x**2) at x = 4 (1 + t) / (1 - t)."""
-    if t > 1 - mp.mpf(10) ** -30:
-        return 2 / mp.sqrt(mp.pi)
-    x = 4 * (1 + t) / (1 - t)
-    return (1 + 2 * x) * mp.erfc(x) * mp.exp(x * x)
+def erfcx_mapped(middle):
+    """Return t -> (1 + 2 x) erfc(x) exp(x**2) at x = middle (1 + t) / (1 - t)."""
+
+    def f(t):
+        if t > 1 - mp.mpf(10) ** -30:
+            return 2 / mp.sqrt(mp.pi)
+        x = middle * (1 + t) / (1 - t)
+        return (1 + 2 * x) * mp.erfc(x) * mp.exp(x * x)
+
+    return f
 
 
 def erf_inv_of(w):
@@ -97,7 +101,9 @@ ASIN = near_zero(root(lambda r: (mp.asin(r) / r - 1) / r**2), mp.mpf(1) / 6)
 TANH = near_zero(root(lambda r: (mp.tanh(r) / r - 1) / r**2), -mp.mpf(1) / 3)
 ERF = near_zero(root(lambda r: mp.erf(r) / r - 1), 2 / mp.sqrt(mp.pi) - 1)
 HALVES, ROOT = mp.mpf("1.5"), mp.findroot(mp.digamma, mp.mpf("1.4616"))
-ERFC_LOG = lambda x: -mp.log(mp.erfc(x)) / x  # noqa: E731
+ERFC_LOG2 = lambda x: -mp.log(mp.erfc(x), 2) / x  # noqa: E731
+ERF_INV_CENTRAL = lambda v: erf_inv_of(v + mp.mpf("2.5"))  # noqa: E731
+ERF_INV_TAIL = lambda v: erf_inv_of((v + 3) ** 2)  # noqa: E731
 
 # name: (function, low, high, number of coefficients)
 TABLE = {
@@ -116,11 +122,14 @@ TABLE = {
     "ASIN_64": (ASIN, 0, "0.2501", 13),
     "TANH_32": (TANH, 0, "1.0001", 8),
     "ERF_64": (ERF, 0, "0.5626", 11),
-    "ERF_32": (ERF, 0, "1.0001", 7),
-    "ERFC_LOG_32": (ERFC_LOG, 1, 4, 9),
-    "ERFC_64": (erfcx_mapped, "-0.82", 1, 24),
-    "ERF_INV_NEAR": (lambda v: erf_inv_of(v + mp.mpf("2.5")), "-2.5", "2.501", 22),
-    "ERF_INV_MIDDLE": (lambda v: erf_inv_of((v + 3) ** 2), "-0.766", "0.7", 22),
+    "ERF_32": (ERF, 0, "0.7657", 6),
+    "ERFC_LOG2_32": (ERFC_LOG2, "0.875", "3.93", 7),
+    "ERFC_64": (erfcx_mapped(4), "-0.82", 1, 24),
+    "ERFC_32": (erfcx_mapped(2), "-0.4546", "0.6695", 9),
+    "ERF_INV_NEAR": (ERF_INV_CENTRAL, "-2.5", "2.501", 22),
+    "ERF_INV_NEAR_32": (erf_inv_of, 0, "5", 11),
+    "ERF_INV_MIDDLE": (ERF_INV_TAIL, "-0.766", "0.7", 22),
+    "ERF_INV_FAR_32": (lambda v: erf_inv_of((v + mp.mpf("2.75")) ** 2), "-0.5159", "1.33", 11),
     "ERF_INV_FAR": (lambda v: erf_inv_of((v + 5) ** 2), "-1.3", "1.12", 22),
     "LGAMMA": (near_zero(lambda t: mp.loggamma(2 + t) / t, 1 - mp.euler), "-0.501", "0.501", 20),
     "DIGAMMA": (lambda t: mp.digamma(t + HALVES) / (t + HALVES - ROOT), "-0.501", "0.501", 22),

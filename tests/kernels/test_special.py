@@ -10,9 +10,9 @@ import pytest
 from jax import lax
 from scipy import special
 
-from fnarray.compile.cache import KernelSource
-from fnarray.compile.cpu import build
 from fnarray_kernels import special as sp
+
+from .loops import special_loop
 
 POSITIVE = np.concatenate([np.logspace(-8, 2.5, 160), np.linspace(0.01, 12, 240)])
 SIGNED = np.concatenate([POSITIVE, -np.linspace(0.013, 20.7, 300)])
@@ -23,19 +23,8 @@ SHAPES = (1e-3, 0.3, 1.0, 2.5, 11.9, 12.1, 80.0, 1e3, 1e6)
 
 def loop(fn, arity):
     """Return `fn` mapped over arrays by a kernel, as the emitter would call it."""
-    names = ["x", "y", "z"][:arity]
     (name,) = (n for n, value in vars(sp).items() if value is fn)
-    call = f"fk.special.{name}({', '.join(f'{n}[i]' for n in names)})"
-    text = f"def kernel({', '.join(names)}, out):\n    for i in range(out.shape[0]):\n"
-
-    def run(*arrays):
-        code = {"float32": "f32[1]", "float64": "f64[1]"}
-        source = KernelSource(
-            f"{text}        out[i] = {call}\n", tuple(code[a.dtype.name] for a in arrays)
-        )
-        build.load(source)(*map(np.ascontiguousarray, arrays[:-1]), arrays[-1])
-
-    return run
+    return special_loop(name, arity)
 
 
 def lgamma_near_1(x):

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray import lax
 from fnarray.core.contraction import contracted, working_dtype
 from fnarray.core.forms import Contract
@@ -83,3 +84,16 @@ def test_kernel_multiplies_stacks(dtype, sizes):
     out = np.empty(batch * m * n, dtype)
     gemm.batched(a.reshape(-1), b.reshape(-1), out, batch, m, k, n)
     np.testing.assert_array_equal(out.reshape(batch, m, n), a @ b)
+
+
+@pytest.mark.parametrize("n", [16_384, 20_001, 300_000])
+def test_products_of_many_terms_are_accurate(n):
+    """A long sum of equal terms does not drift, compiled or eager, odd lengths included."""
+    x = np.full((n, 3), 0.1, np.float32) * np.arange(1, 4, dtype=np.float32)
+    want = x.astype(np.float64).T @ x.astype(np.float64)
+
+    def f(x):
+        return lax.dot(lax.transpose(x, (1, 0)), x)
+
+    for product in (f, fnarray.jit(f)):
+        np.testing.assert_allclose(product(x), want, rtol=3e-5)

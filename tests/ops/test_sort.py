@@ -61,6 +61,24 @@ def test_kernel_selects_the_largest(dtype, k):
     same(index.reshape(2, k, 3), np.asarray(want[1]))
 
 
+@pytest.mark.parametrize("order", ["random", "rising", "falling", "special"])
+@pytest.mark.parametrize("k", [1, 7, 90])
+def test_compiled_selection(order, k):
+    """Compiled, the largest are those of a stable sort: ties, zeros of either sign, NaN first."""
+    x = np.random.default_rng(k).integers(-40, 40, (20, 1000)).astype("float32")
+    if order == "special":
+        x = np.where(x > 30, np.float32(np.nan), np.where(x < 0, np.float32(-0.0), x * 0))
+    elif order != "random":
+        x = np.sort(x, axis=1)[:, :: 1 if order == "rising" else -1]
+    x = np.ascontiguousarray(x)
+    # Zeros of negative sign come after those of positive, NaN before all.
+    keys = np.where(np.isnan(x), np.inf, np.where((x == 0) & np.signbit(x), np.float32(-0.5), x))
+    want = np.argsort(-keys, axis=1, kind="stable")[:, :k]
+    values, index = fnarray.jit(lambda x: lax.top_k(x, k))(x)
+    np.testing.assert_array_equal(index, want)
+    same(np.asarray(values), np.take_along_axis(x, want, 1))
+
+
 def test_sorts_inside_a_loop():
     """A compiled loop sorts natively, to the same result."""
     x = draw((6, 30), "float32")

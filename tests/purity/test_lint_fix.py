@@ -58,7 +58,8 @@ import numpy as np
 
 def make():
     w = np.ones(2)
-    w = w + 1
+    for _ in range(1):
+        w = w + 1
 
     @fnarray.jit
     def f(x):
@@ -68,7 +69,7 @@ def make():
 
 result = make()(2.0).tolist()
 """,
-        "    w = jnp.asarray(np.ones(2))\n    w = w + 1\n",
+        "    w = jnp.asarray(np.ones(2))\n    for _",
         lambda got: got["result"] == [4.0, 4.0],
     ),
     "constants": (
@@ -234,3 +235,13 @@ def test_the_repairs_of_the_rules_own_examples(file):
         file.write_text(RULES[code].bad)
         assert main(["program.py", "--no-cache", "-q", "--fix"]) == (code == "FNA203")
         assert parse("program.py", file.read_text()).tree is not None
+
+
+def test_the_module_of_the_library_that_traces_is_named(file):
+    """Beside JAX, whose arrays another transform would capture."""
+    file.write_text(
+        "import jax.numpy as jnp\nimport fnarray, fnarray.numpy as fnp\nimport numpy as np\n"
+        "w = np.zeros(3)\nw = np.ones(3)\n@fnarray.jit\ndef f(x): return x * w\n"
+    )
+    assert main(["program.py", "--no-cache", "-q", "--fix"]) == 0
+    assert "w = fnp.asarray(np.ones(3))" in file.read_text()

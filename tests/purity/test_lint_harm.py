@@ -19,8 +19,61 @@ class Box:
     def run(self, x):
         return x * self.scale * self.limits[0]
 """
+_THREAD = """
+import threading
+class Context({base}):
+    def __init__(self):
+        self.scale = 2.0
+context = Context()
+def change(scale): context.scale = scale
+@jax.jit
+def f(x): return x * context.scale
+"""
+_LATE = """
+class Rule:
+    def __init__(self):
+        self.forward = None
+    def define(self, forward):
+        self.forward = forward
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x):
+        return self.forward(x)
+"""
+_FORCED = """
+class Box: pass
+box = Box()
+@jax.jit
+def f(x):
+    object.__setattr__(box, 'last', {value})
+    return x
+"""
+_COUNTED = """
+class Name:
+    def __init__(self, number): self.number = number
+class Counter:
+    def __init__(self): self.count = 0
+counter = Counter()
+@jax.jit
+def f(x):
+    counter.count += 1
+    return {result}
+"""
 #: What is harmless, and the same with one change that makes it wrong: the codes found there.
 LAWS = {
+    "what a thread keeps for itself": (
+        _THREAD.format(base="threading.local"), _THREAD.format(base="object"), ["FNA204"],
+    ),
+    "a rule that is given later": (
+        _LATE, _LATE + "def swap(rule, forward): rule.forward = forward\n", ["FNA204"],
+    ),
+    "a write that goes around its class": (
+        _FORCED.format(value="'f'"), _FORCED.format(value="jnp.sum(x)"), ["FNA105"],
+    ),
+    "a counter that makes names": (
+        _COUNTED.format(result="x, Name(counter.count)"),
+        _COUNTED.format(result="x * counter.count"),
+        ["FNA105", "FNA204"],
+    ),
     "a field that constructors alone bind": (
         BOX,
         BOX + "\n    def grow(self): self.scale = 2.0\n",

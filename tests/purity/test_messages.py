@@ -14,13 +14,17 @@ from fnarray.purity.lint.source import read
 SOURCE = """
 import contextvars
 import fnarray
+import numpy as np
 class Box: ...
+matrix = np.ones((2, 2))
 box, table = Box(), dict(a=1.0, b=2.0)
 current = contextvars.ContextVar("current")
 @fnarray.jit
 def f(x):
     {line}
     return x
+def first(items=[1.0]):
+    return items[0]
 def again(x, n):
     table["n"] = n
     return x if not n else again(x, n - 1)
@@ -37,6 +41,10 @@ SAID = {
     'box.__dict__["w"] = x': ["sets 'box.w'"],
     'x = table["a"] * x + table["b"] * table["a"]': ["reads 'table'"],
     'x = table["a"] * x + current.get()': ["reads 'table'", "reads 'current'"],
+    "matrix.T[0] = 1": ["writes into 'matrix'"],
+    "matrix.reshape(4)[0] = 1": ["writes into 'matrix'"],
+    'x = x * len(open("table").name)': ["open reads"],
+    "x = x * first()": ["reads 'items'"],
     'table["c"] = table["a"] + table["b"]': ["changes 'table'"],
 }
 

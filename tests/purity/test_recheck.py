@@ -212,3 +212,20 @@ def test_a_function_is_rechecked_as_it_was_checked():
         ahead = program.lower(X).compile()
         for _ in range(3):
             assert ahead(X) == 3.0
+
+
+@pytest.mark.cpu
+def test_another_callback_is_told():
+    """A host function that a name no longer stands for is part of the program."""
+    host = [lambda x: x * np.float32(2.0)]
+
+    def f(x):
+        return fnarray.pure_callback(host[0], fnarray.ShapeDtypeStruct((), np.float32), x)
+
+    with effects("off"), scoped("recheck", "always"):
+        program = fnarray.jit(f)
+        for _ in range(3):
+            assert program(jnp.float32(1.5)) == 3.0
+        host[0] = lambda x: x * np.float32(3.0)
+        with pytest.raises(ReadEffectError, match="pure_callback"):
+            program(jnp.float32(1.5))

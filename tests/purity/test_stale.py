@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
+import functools
+import itertools
 import json
+import math
+import operator
 import subprocess
 import sys
 import types
@@ -14,11 +19,11 @@ import fnarray
 import fnarray.numpy as jnp
 from fnarray.errors import EffectError
 
-from .stale import Row, arrays, containers, names, objects, paths
+from .stale import Row, arrays, classes, containers, names, objects, paths
 
 ROWS: dict[str, Row] = {
     f"{module.__name__.rpartition('.')[2]}: {name}": row
-    for module in (arrays, containers, names, objects, paths)
+    for module in (arrays, classes, containers, names, objects, paths)
     for name, row in module.ROWS.items()
 }
 X = jnp.float32(1.5)
@@ -33,6 +38,18 @@ def module_of(row: Row, folder, number: int) -> types.ModuleType:
     sys.modules[path.stem] = made
     exec(compile(path.read_text(), path, "exec"), made.__dict__)
     return made
+
+
+@pytest.fixture(autouse=True)
+def modules_as_they_were():
+    """Take back what a row does to modules that the whole process uses."""
+    used = (builtins, math, operator, functools, itertools, json, np, jnp)
+    before = [dict(vars(module)) for module in used]
+    yield
+    for module, values in zip(used, before, strict=True):
+        for name, value in values.items():
+            if vars(module).get(name) is not value:
+                setattr(module, name, value)
 
 
 @pytest.fixture(scope="module")

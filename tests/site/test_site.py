@@ -104,4 +104,6 @@ def test_the_gallery_leads_to_programs(visit):
     page = visit("gallery/made/index.html")
     assert page.locator(".gallery figure img").count() >= 12
     page.locator(".gallery figure a.image-reference").nth(3).click()
-    assert page.locator("article .highlight-python").count() == 1
+    program = page.locator("article .highlight-python")
+    program.first.wait_for()
+    assert program.count() == 1

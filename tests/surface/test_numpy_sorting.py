@@ -241,3 +241,17 @@ def test_binary_search_counts_smaller_elements(keys, values, side):
     np.testing.assert_array_equal(keys, np.sort(keys))
     below = keys[None] < values[:, None] if side == "left" else keys[None] <= values[:, None]
     np.testing.assert_array_equal(fnp.searchsorted(keys, values, side), below.sum(1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "complex64"])
+def test_where_of_many(dtype):
+    """Many elements are chosen as NumPy chooses them, NaN, strides and broadcasting included."""
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(-3, 3, (70, 90)).astype(dtype) for _ in range(2))
+    if np.dtype(dtype).kind == "f":
+        x[::3] = np.nan
+    which = rng.random((90, 70)) < 0.5
+    for args in ((which.T, x, y), (which.T, x, y[:1]), (which[:1].T, x, y), (which, x.T, y.T)):
+        got = fnp.where(*args)
+        np.testing.assert_array_equal(got, np.where(*args))
+        assert got.dtype == dtype

@@ -217,6 +217,8 @@ def test_trapezoid():
     np.testing.assert_allclose(integrate.trapezoid(IMAGE, x), np.trapezoid(IMAGE, x), rtol=1e-5)
     want = np.trapezoid(IMAGE, dx=0.5, axis=0)
     np.testing.assert_allclose(integrate.trapezoid(IMAGE, dx=0.5, axis=0), want, rtol=1e-5)
+    for y in ([], [3.0], [3.0, 4.0], [3.0, np.inf, 1.0], [np.inf, 3.0, 1.0]):
+        np.testing.assert_allclose(integrate.trapezoid(np.float32(y)), np.trapezoid(y))
 
 
 def test_dlpack():

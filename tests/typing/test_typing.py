@@ -10,6 +10,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray import errors
 from fnarray.core.array import Array
 from fnarray.random import key
 
@@ -72,3 +73,33 @@ def test_notebooks_show_arrays_and_graphs() -> None:
     assert "x &lt; 1" in shown
     assert "<1" not in shown
     assert "test_typing.py" in shown
+
+
+def test_notebooks_show_stages() -> None:
+    """Each says what it is, with its signature, and folds away graph, plan and source."""
+    traced = fnarray.jit(lambda x: jnp.where(x < 1, x, 0)).trace(jnp.ones(3))
+    lowered = traced.lower()
+    for stage, said in ((traced, "traced"), (lowered, "lowered"), (lowered.compile(), "compiled")):
+        shown = stage._repr_html_()
+        assert f"(float32[3]) -&gt; float32[3]</code></b>, {said}<details>" in shown
+        assert "<summary>graph</summary>" in shown
+        assert ("<summary>source</summary>" in shown) == (said != "traced")
+        assert "<1" not in shown.replace(" ", "")
+
+
+def test_ipython_shows_errors_by_the_users_lines() -> None:
+    """Frames of the user's alone, with the line at fault marked, and the whole message."""
+
+    def f(x):
+        if x > 0:
+            return x
+        return -x
+
+    with pytest.raises(errors.TracerBoolConversionError) as caught:
+        fnarray.jit(f)(1.0)
+    shown = caught.value._render_traceback_()
+    marked = [line.split(maxsplit=2)[2] for line in shown if line.startswith("---->")]
+    assert marked[0] == "fnarray.jit(f)(1.0)"
+    assert marked[-1] == "if x > 0:"
+    assert len(marked) == 2
+    assert "lax.cond" in shown[-1]

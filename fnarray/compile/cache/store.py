@@ -12,8 +12,8 @@ from ...core.store import info as info
 from ...core.store import put_source as put_source
 from .key import versions
 
-#: Where entries are asked for that are not on disk, and told of: ``get`` and ``put`` of kernels'
-#: names. Workers of a cluster set it, so that each kernel is compiled by one of them.
+#: Where entries are asked for that are not on disk, and told of: ``get``, ``put`` and ``found`` of
+#: kernels' names. Workers of a cluster set it, so that each kernel is compiled by one of them.
 others: Any = None
 
 __all__ = ["Info", "clear", "directory", "get", "info", "put", "put_source"]
@@ -22,9 +22,10 @@ __all__ = ["Info", "clear", "directory", "get", "info", "put", "put_source"]
 def get(key: str) -> bytes | None:
     """Return what was put under `key`, or None where there is no intact entry."""
     found = store.get(key, _mark())
-    if found is None and others is not None and key.startswith("k_"):
-        found = others.get(key)
+    if others is not None and key.startswith("k_"):
         if found is not None:
+            others.found(key, found)
+        elif (found := others.get(key)) is not None:
             store.put(key, found, _mark())
     return found
 

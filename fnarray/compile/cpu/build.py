@@ -7,10 +7,12 @@ import logging
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...config import config
+from ...core.fork import holding_through_forks
 from ...core.hooks import span
 from ..cache import store
 from ..cache.key import KernelSource
@@ -42,6 +44,7 @@ fallbacks: Final[Counter[str]] = Counter()
 OBJECT: Final = b"\x7fELF"
 _log: Final = logging.getLogger("fnarray.compile")
 _kernels: Final[dict[tuple[str, bool], Kernel]] = {}
+_counting: Final = threading.RLock()
 _turns: Final[dict[tuple[str, bool], threading.Lock]] = {}
 
 
@@ -70,7 +73,7 @@ def load(src: KernelSource) -> Kernel:
             if kernel is None:
                 kernel = _kernels[slot] = _make(slot[0], src)
                 return kernel
-    stats["memory"] += 1
+    _count("memory")
     return kernel
 
 
@@ -85,12 +88,46 @@ def find(name: str, signature: tuple[str, ...]) -> Kernel:
     slot = name, disabled()
     kernel = _kernels.get(slot)
     if kernel is not None:
-        stats["memory"] += 1
+        _count("memory")
         return kernel
     kernel = None if slot[1] else _stored(name, signature)
     if kernel is None:
         raise LookupError(f"compile.cpu.build: kernel {name} is not on disk")
     return _kernels.setdefault(slot, kernel)
+
+
+def load_all(sources: Sequence[KernelSource], tell: Callable[[int], None]) -> list[Kernel]:
+    """Return kernels ready to call, in order; those that nobody has compiled are, at once.
+
+    Parameters
+    ----------
+    tell : callable
+        Told how many are there, whenever one has come.
+
+    Raises
+    ------
+    Exception
+        The first that `load` raised; no other kernel is begun after that.
+    """
+    kernels: dict[KernelSource, Kernel] = {}
+    for src in dict.fromkeys(sources):
+        with suppress(LookupError):
+            kernels[src] = find(kernel_name(src), src.signature)
+
+    def make(src: KernelSource) -> None:
+        kernels[src] = load(src)
+        tell(len(kernels))
+
+    # The longest first, so that no thread begins one when the others have ended.
+    wanted = sorted({*sources} - {*kernels}, key=lambda src: (-len(src.text), src.text))
+    if len(wanted) > 1:
+        from .together import share
+
+        share(make, wanted)
+    else:
+        for src in wanted:
+            make(src)
+    return [kernels[src] for src in sources]
 
 
 def source(src: KernelSource) -> str:
@@ -102,6 +139,11 @@ def forget() -> None:
     """Drop all kernels from memory, so that the next `load` asks the disk."""
     _kernels.clear()
     _turns.clear()
+
+
+def _count(what: str, more: float = 1) -> None:
+    with _counting:  # threads compile at once
+        stats[what] += more
 
 
 def _make(name: str, src: KernelSource) -> Kernel:
@@ -122,7 +164,7 @@ def _stored(name: str, signature: tuple[str, ...]) -> Kernel | None:
     except Exception as error:  # whatever is wrong with an entry, it can be made again
         _log.warning("cached kernel %s cannot be used and is compiled again: %r", name, error)
         return None
-    stats["disk"] += 1
+    _count("disk")
     made[name] = Making("disk", took.seconds)
     _report("loaded %s in %.1f ms", name, 1e3 * took.seconds)
     return kernel
@@ -161,8 +203,8 @@ def _compile(name: str, src: KernelSource, text: str) -> Kernel:
         raise
     if payload is not None:
         store.put(name, payload)
-    stats["compiled"] += 1
-    stats["compile_seconds"] += took.seconds
+    _count("compiled")
+    _count("compile_seconds", took.seconds)
     made[name] = Making("native" if compiled else "numba", took.seconds)
     _report("compiled %s in %.1f ms", name, 1e3 * took.seconds)
     return kernel
@@ -212,6 +254,7 @@ def _report(message: str, *args: object) -> None:
     _log.log(logging.WARNING if config.log_compiles else logging.DEBUG, message, *args)
 
 
+holding_through_forks(_counting.acquire, _counting.release)
 if hasattr(os, "register_at_fork"):
     # A child forked while another thread compiles would wait forever for that thread.
     os.register_at_fork(after_in_child=_turns.clear)

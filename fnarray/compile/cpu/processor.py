@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+
+from .native import llvm
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,13 @@ class Processor:
 @functools.cache
 def processor() -> Processor:
     """Return this machine's processor; the architecture's baseline where LLVM does not know it."""
-    import llvmlite.binding as llvm
-
-    features: Any = {}
-    name, note = llvm.get_host_cpu_name(), ""
-    try:
-        features = llvm.get_host_cpu_features()
-    except RuntimeError as error:
-        name, note = "generic", f"LLVM cannot tell the processor's features ({error})"
+    name, features, note = llvm.host_name(), llvm.host_features(), ""
+    if not features:
+        note = "LLVM cannot tell the processor's features"
+        name = "generic"
     if name in ("", "generic"):
         note = note or "LLVM does not know this processor's model"
-        name = "x86-64" if llvm.get_process_triple().startswith("x86_64") else "generic"
+        name = "x86-64" if llvm.triple().startswith("x86_64") else "generic"
         note += f"; code is for {name}" + (" and the features it reports" if features else "")
-    text = features.flatten() if features else ""
-    wide = bool(features.get("avx512vl") and features.get("avx512vbmi"))
-    return Processor(name, text, wide, note)
+    has = set(features.split(","))
+    return Processor(name, features, {"+avx512vl", "+avx512vbmi"} <= has, note)

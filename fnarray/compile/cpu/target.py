@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtypes import is_half
 from ...core.forms import Contract, Reduce
 from ...threads.onethread import one_thread
 from ..emit.driver import emit
 from ..ir import Node
-from ..schedule.nests import plain_order
+from ..schedule.nests import folds_in_memory, plain_order
 from ..target import Limits, LoopAxis, Target
 from . import build
 from .kernel import emit_kernel
@@ -26,10 +25,8 @@ from .workspace import taken
 def loop_order(node: Node, fold: Reduce | None) -> Sequence[LoopAxis]:
     """Let the innermost loop run along memory, which is what vector units read fastest."""
     plain = plain_order(node, fold)
-    if fold is None or not isinstance(fold.combine, tuple) or len(fold.combine) != 1:
-        return plain
     shape = node.out.aval.shape
-    if is_half(node.out.aval.dtype) or fold.dtypes is not None or not shape or shape[-1] < 2:
+    if fold is None or not folds_in_memory(node, fold) or not shape or shape[-1] < 2:
         return plain
     last = len(shape) - 1
     if fold.axes is not None:
@@ -68,7 +65,7 @@ CPU = Target(
     loop_order=loop_order,
     is_step=is_step,
     emit=partial(emit, emit_kernel),
-    build=build.load,
+    build=build.load_all,
     step=step_of,
     key=key,
     names=names,

@@ -19,8 +19,11 @@ from .lanes import LaneFlow, lane_shape
 from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
 from .product import Product
 from .running import Running
-from .steps import GridSteps, fills, one_by_one
+from .steps import GridSteps, fills, in_order, one_by_one
 from .values import NARROW, GridValues
+
+#: Blocks of a grid whose threads each go through all updates: one for each of 132 multiprocessors.
+OWNERS = 132
 
 
 def emit_launches(region: Region, plan: Plan) -> tuple[Launch, ...]:
@@ -145,4 +148,6 @@ def _grid(body: Body, values: GridValues, loops: GridLoops) -> Grid:
     if isinstance(form, Scan) and not form.num_carry:
         values.owners.update(dict.fromkeys(values.scratch, "thread"))
         return grid_of(form.length, LANES, BLOCKS)
-    return grid_of(values.total, LANES, GRID) if values.spread else ONE
+    if values.spread:
+        return grid_of(values.total, LANES, GRID)
+    return grid_of(step.node.out.aval.size, LANES, OWNERS) if in_order(step.node) else ONE

@@ -16,7 +16,7 @@ from ..cpu.halves import words
 from ..cpu.library import step_of
 from ..cpu.namespace import CODES, python_function, spell
 from ..emit.source import KernelSource
-from ..target import Limits, Target
+from ..target import Limits, Target, one_by_one
 from .build import key
 from .device import DeviceArray, Gpu
 from .driver import emit
@@ -132,7 +132,7 @@ ONE_THREAD = Target(
     loop_order=loop_order,
     is_step=is_step,
     emit=emit,
-    build=python_kernel,
+    build=one_by_one(python_kernel),
     step=step_of,
     key=key,
     names=lambda limits: {"empty": np.empty, "launch": partial(_launch, 1), **CODES},

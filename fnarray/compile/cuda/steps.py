@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from ...config import config
 from ...core.forms import Pieces, Update
 from ...core.graph import Atom
 from ..emit.steps import Steps
@@ -28,7 +27,11 @@ class GridSteps(Steps):
         before anything else is written there, hence by a kernel of its own: stage 0.
     top : bool
         Whether the step is the region's own.
+    own : tuple of str or None
+        The elements of the result that a thread updates, all others being other threads'.
     """
+
+    own: tuple[str, str] | None = None
 
     def __init__(self, values: GridValues, stage: int, *, top: bool):
         super().__init__(values)
@@ -56,11 +59,27 @@ class GridSteps(Steps):
         if self.top and filled and not self.stage:
             self.fill(node.ins[0], self.values.storage[node.out])
             return
+        if self.top and in_order(node):
+            size = self.values.number(node.out.aval.size)
+            share = self.writer.assign(f"({size} + threads() - 1) // threads()", None, "share")
+            low = self.writer.assign(f"thread() * {share}", None, "low")
+            self.own = low, self.writer.assign(f"{low} + {share}", None, "high")
         super()._update(node, form, filled=filled and not self.top)
+        self.own = None
 
     def _merge(self, node: Node, form: Update, store: Storage, offset: Any, new: str) -> None:
+        if self.own is None:
+            self._exchange(node, form, store, offset, new)
+            return
+        low, high = self.own
+        at = self.writer.assign(f"i64({self.values.index(offset)})", None, "at")
+        with self.writer.block(f"if {low} <= {at} and {at} < {high}:", barrier=True):
+            super()._merge(node, form, store, offset, new)
+
+    def _exchange(self, node: Node, form: Update, store: Storage, offset: Any, new: str) -> None:
+        """Combine an element with an update that other threads may combine with theirs."""
         dtype = node.out.aval.dtype
-        if not (self.top and self.values.spread) or form.combine == "{1}":
+        if not (self.top and self.values.spread) or form.apart or form.combine == "{1}":
             super()._merge(node, form, store, offset, new)
             return
         at = self.values.index(offset)
@@ -84,15 +103,27 @@ def _is_sum(node: Node, form: Update) -> bool:
     return names == ["add"]
 
 
-def one_by_one(node: Node) -> bool:
-    """Whether a step must be run by one thread: nothing exchanges such elements at once."""
+def in_order(node: Node) -> bool:
+    """Whether each thread goes through all updates, in order, and makes those of its elements.
+
+    Where updates meet they are exchanges of whole elements else, which four and eight bytes have,
+    in the order in which threads come: sums of floats then differ from run to run, and which of
+    two values stays is chance. The indices are read by all threads at once, so that a run through
+    them is bound by their number, not by how many threads there are.
+    """
     form = node.form
-    if not isinstance(form, Update):
-        return not isinstance(form, Pieces)
-    if form.combine == "{1}":
+    if not isinstance(form, Update) or form.apart:
         return False
+    if config.gpu_deterministic_ops:
+        return True
     dtype = node.out.aval.dtype
-    return dtype.itemsize not in (4, 8) or dtype.kind == "c" or np.dtype(bool) == dtype
+    whole = dtype.itemsize in (4, 8) and dtype.kind != "c"
+    return form.combine != "{1}" and not whole
+
+
+def one_by_one(node: Node) -> bool:
+    """Whether no loop of a step is shared by threads."""
+    return not isinstance(node.form, Update | Pieces) or in_order(node)
 
 
 def fills(node: Node, *, filled: bool) -> bool:

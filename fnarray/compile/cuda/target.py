@@ -19,7 +19,7 @@ from ..emit.source import KernelSource
 from ..ir import Node
 from ..schedule.nests import plain_order
 from ..schedule.select import CONTROL
-from ..target import Limits, LoopAxis, Target
+from ..target import Limits, LoopAxis, Target, one_by_one
 from . import vendor
 from .build import key
 from .device import DeviceArray, Gpu, NotRecorded, gpu, recording
@@ -135,7 +135,7 @@ def cuda(number: int = 0) -> Target:
         loop_order=loop_order,
         is_step=is_step,
         emit=emit,
-        build=build,
+        build=one_by_one(build),
         step=functools.partial(_step, where=where),
         key=key,
         names=functools.partial(_names, where=where),

@@ -1,4 +1,4 @@
-"""Library steps on the device: factorisations, transforms and sorts by CuPy.
+"""Library steps on the device: products, factorisations, transforms and sorts by CuPy.
 
 CuPy is found where it is installed, and imported when a program that wants it is bound. It works
 on our arrays where they lie, on our stream, and takes memory from our pool.
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.contraction import free_axes, working_dtype
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
@@ -24,6 +25,9 @@ from .values import NARROW
 
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
 LARGE: Final = 1 << 16
+#: Products of at least so many multiplications are cuBLAS's; smaller ones are tiles of our own,
+#: which take part in CUDA graphs. By judgement: 256 x 256 by 256 x 256 takes some 5 us either way.
+PRODUCT: Final = 1 << 24
 
 Run = Callable[..., Sequence[Any]]
 #: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
@@ -48,7 +52,7 @@ def covers(node: Node) -> bool:
     if not all(a.aval.size for a in (*node.ins, *node.outs)):
         return False
     if isinstance(node.form, Contract):
-        return False  # a tile at a time, by a kernel of our own
+        return node.out.aval.dtype.kind in "fc" and _multiplications(node) >= PRODUCT
     known = _CALLS.get((node.form.op.module, node.form.op.function))
     return known is not None and known[1](node)
 
@@ -61,7 +65,7 @@ def is_better(node: Node) -> bool:
 def step_of(node: Node, where: Gpu) -> Run:
     """Return what computes a step, on arrays of a device."""
     library = module("cupy")
-    call = _call_of(node)
+    call = _product if isinstance(node.form, Contract) else _call_of(node)
     avals = [v.aval for v in node.outs]
 
     def step(*arrays: Any) -> tuple[DeviceArray, ...]:
@@ -107,6 +111,33 @@ def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
     if x.data.ptr % 16:  # kernels load four elements at once
         x = x.copy()
     return DeviceArray(where, aval.shape, aval.dtype, x, x.data.ptr)
+
+
+# ---- products ----------------------------------------------------------------------------------
+
+
+def _multiplications(node: Node) -> int:
+    lhs = node.ins[0].aval.shape
+    return node.out.aval.size * prod(lhs[a] for a in node.form.lhs_contract)
+
+
+def _product(cp: Any, node: Node, where: Gpu, x: Any, y: Any) -> Any:
+    form: Contract = node.form
+    out = node.out.aval
+    rows = free_axes(x.ndim, form.lhs_contract, form.lhs_batch)
+    columns = free_axes(y.ndim, form.rhs_contract, form.rhs_batch)
+    # Halves are multiplied as they are, and added up in float32 by the library.
+    half = x.dtype == y.dtype == out.dtype == np.float16
+    wide = x.dtype if half else working_dtype(x.dtype, y.dtype, out.dtype)
+
+    def matrices(z: Any, *groups: tuple[int, ...]) -> Any:
+        sizes = [prod(z.shape[a] for a in axes) for axes in groups]
+        axes = tuple(a for group in groups for a in group)
+        return z.transpose(axes).reshape(sizes).astype(wide, copy=False)
+
+    lhs = matrices(x, form.lhs_batch, rows, form.lhs_contract)
+    rhs = matrices(y, form.rhs_batch, form.rhs_contract, columns)
+    return cp.matmul(lhs, rhs).reshape(out.shape)
 
 
 # ---- matrices ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -33,6 +34,12 @@ CODES = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "complex64": "c64", "complex128": "c128",
 }  # fmt: skip
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """Return a dtype's name, which NumPy puts together anew each time: 5 us."""
+    return dtype.name
 
 
 @frozen
@@ -137,13 +144,13 @@ class Values:
         UnsupportedOnTarget
             The target's kernels have no such elements.
         """
-        held = self.narrow.get(dtype.name)
-        if held is None and dtype.name not in CODES:
+        held = self.narrow.get(name_of(dtype))
+        if held is None and name_of(dtype) not in CODES:
             raise UnsupportedOnTarget(
                 f"arrays of {dtype.name}: kernels of this target hold no such elements. Convert "
                 "them to float32, or compile for the cpu."
             )
-        return held.code if held else CODES[dtype.name]
+        return held.code if held else CODES[name_of(dtype)]
 
     # -- constants ---------------------------------------------------------------------------
 
@@ -175,7 +182,7 @@ class Values:
 
     def literal(self, value: Any, dtype: np.dtype) -> str:
         """Return a name or literal for a constant in the register type of ``dtype``."""
-        code = "f32" if dtype.name in self.narrow else CODES[dtype.name]
+        code = "f32" if name_of(dtype) in self.narrow else CODES[name_of(dtype)]
         if code == "b1":
             return str(bool(value))
         if code in ("c64", "c128"):
@@ -269,18 +276,18 @@ class Values:
     def fetch(self, array: str, offset: Any, dtype: np.dtype) -> str:
         """Return the expression of an element in its register type."""
         element = f"{array}[{self.index(offset)}]"
-        held = self.narrow.get(dtype.name)
+        held = self.narrow.get(name_of(dtype))
         return held.load.format(element) if held else element
 
     def put(self, array: str, offset: Any, name: str, dtype: np.dtype) -> None:
         """Store a register's value."""
-        held = self.narrow.get(dtype.name)
+        held = self.narrow.get(name_of(dtype))
         element = held.store.format(name) if held else name
         self.writer.line(f"{array}[{self.index(offset)}] = {element}")
 
     def round(self, expression: str, dtype: np.dtype) -> str:
         """Return an expression rounded to its dtype, as each operation's result is."""
-        held = self.narrow.get(dtype.name)
+        held = self.narrow.get(name_of(dtype))
         return held.load.format(held.store.format(expression)) if held else expression
 
     def compute(self, node: Node, idx: Indices) -> str:
@@ -301,7 +308,7 @@ class Values:
         elif isinstance(form, Iota):
             ix = idx[form.dimension]
             dtype = out.aval.dtype
-            cast = CODES[dtype.name] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
+            cast = CODES[name_of(dtype)] if dtype.kind == "c" else f"sc.to_{register_name(dtype)}"
             depth = self.depth_of_index(ix)
             name = self.writer.assign(self.round(f"{cast}({text(ix, self.number)})", dtype), depth)
         else:

@@ -17,6 +17,8 @@ def broadcast_index(shape: tuple[int, ...], idx: Indices) -> Indices:
     """Return the index of an elementwise operand: rank 0 and axes of size 1 stretch."""
     if not shape:
         return ()
+    if 1 not in shape and len(shape) == len(idx):
+        return idx
     return tuple(0 if n == 1 else i for n, i in zip(shape, idx, strict=True))
 
 

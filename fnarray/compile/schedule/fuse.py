@@ -46,12 +46,14 @@ class _Group:
     extent: int
     members: list[Nest] = field(default_factory=list[Nest])
     streams: set[Var] = field(default_factory=set[Var])
+    written: set[Var] = field(default_factory=set[Var])
     folds: bool = False
 
     def add(self, nest: Nest) -> None:
         self.members.append(nest)
         self.folds |= nest.fold is not None
         self.streams.update(nest.reads)
+        self.written.update(nest.node.outs)
 
 
 class _Fusion:
@@ -80,7 +82,7 @@ class _Fusion:
                 if not why and isinstance(item, _Group):
                     item.add(nest)
                     break
-                if any(self._depends(nest, m) for m in _members(item)):
+                if self._depends(nest, item):
                     if k == 0 and why:
                         self.note(Reason("fuse", nest.node, "begins a loop of its own", why))
                     items.append(self._group(nest, k))
@@ -98,9 +100,12 @@ class _Fusion:
         children = tuple(self.merge(group.members, k + 1))
         return Tree(k, k, (group.extent,), tuple(group.members), children)
 
-    def _depends(self, nest: Nest, earlier: Nest) -> bool:
-        written = any(v in nest.reads for v in earlier.node.outs)
-        return written or self.over.get(nest) in earlier.reads
+    def _depends(self, nest: Nest, earlier: _Group | Nest) -> bool:
+        if isinstance(earlier, Nest):
+            written, reads = earlier.node.outs, earlier.reads.keys()
+        else:
+            written, reads = earlier.written, earlier.streams
+        return not nest.reads.keys().isdisjoint(written) or self.over.get(nest) in reads
 
     def _serialises(self, nest: Nest, other: Nest, k: int) -> bool:
         """Whether a nest adds to memory in each turn of a loop that is the other's only long one.
@@ -139,6 +144,8 @@ class _Fusion:
             return f"it runs {nest.loops[k].extent} times, what it reads {item.extent} times"
         if len(item.streams.union(nest.reads)) > self.limits.streams:
             return f"one loop touches {self.limits.streams} arrays at most"
+        if len(item.members) >= self.limits.loop:
+            return f"one loop holds {self.limits.loop} statements at most"
         over = self.over.get(nest)
         if nest.fold is None and not item.folds and self._hinders(nest, item, k):
             return "the loops inside of the one that it would share are short, and not the same"
@@ -162,10 +169,6 @@ class _Fusion:
 def _inside(nest: Nest, k: int) -> tuple[int, ...]:
     """Return the extents of the loops inside of loop ``k``."""
     return tuple(loop.extent for loop in nest.loops[k + 1 :])
-
-
-def _members(item: _Group | Nest) -> Iterable[Nest]:
-    return [item] if isinstance(item, Nest) else item.members
 
 
 def _aligned(indices: set[Indices], writer: Nest, k: int) -> bool:

@@ -221,11 +221,9 @@ def _along_memory(nest: Nest) -> int | None:
     A sum over a transposed operand is one: what is read may be known only here.
     """
     fold, loops = nest.fold, nest.loops
-    if fold is None or fold.dtypes is not None or nest.abreast is not None or not loops:
+    if nest.abreast is not None or not loops or not folds_in_memory(nest.node, fold):
         return None
-    if is_half(nest.node.out.aval.dtype):
-        return None
-    if not isinstance(fold.combine, tuple) or len(fold.combine) != 1 or fold.valid is not None:
+    if fold is None or fold.valid is not None:
         return None
     if not loops[-1].reduced or loops[-1].extent < _LONG or not jumps(nest, len(loops) - 1):
         return None
@@ -233,6 +231,13 @@ def _along_memory(nest: Nest) -> int | None:
         if loops[k].extent >= _LONG and not jumps(nest, k):
             return k
     return None
+
+
+def folds_in_memory(node: Node, fold: Reduce | None) -> bool:
+    """Whether accumulators may be elements of the result: one for each, of no wider dtype."""
+    if fold is None or not isinstance(fold.combine, tuple) or len(fold.combine) != 1:
+        return False
+    return fold.dtypes is None and not is_half(node.out.aval.dtype)
 
 
 def jumps(nest: Nest, k: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from math import prod
+from typing import cast
 
 from ...core.forms import (
     Branch,
@@ -18,7 +19,7 @@ from ...core.forms import (
     Update,
     While,
 )
-from ...core.graph import Literal, Var
+from ...core.graph import Atom, Literal, Var
 from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, users_of
 from ..target import Limits, Target
@@ -61,10 +62,13 @@ def select(block: Block, target: Target, note: Note, *, in_loop: bool) -> Select
     roots = _roots(block, target.limits, note, in_loop=in_loop)
     inlined = {n.out: n for n in block.nodes if n not in roots}
     kept = set(block.inputs).difference(block.owned)
-    for node in block.nodes:
+    writer = {n.out: n for n in block.nodes if isinstance(n.form, Update | Overlay)}
+    for node in writer.values():
+        below = _beneath(node, writer).difference(() if in_loop else kept)
         if isinstance(node.form, Update):
-            _settle_operands(node, inlined, note)
-        elif isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in kept):
+            below.add(node.ins[0])
+        _settle_operands(node, below, inlined, note)
+        if isinstance(node.form, Overlay) and (in_loop or node.ins[0] not in kept):
             _settle_value(node, inlined, note)
     statements: list[Statement] = []
     for node in block.nodes:
@@ -157,10 +161,19 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     return roots
 
 
-def _settle_operands(update: Node, inlined: dict[Var, Node], note: Note) -> None:
-    """Compute an update's operands beforehand where they read what it is about to overwrite."""
+def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:
+    """Return what an update's operand was made of by other updates: all may lie in one place."""
+    found: set[Atom] = set()
+    while (below := writer.get(cast("Var", update.ins[0]))) is not None:
+        update = below
+        found.add(update.ins[0])
+    return found
+
+
+def _settle_operands(update: Node, over: Set[Atom], inlined: dict[Var, Node], note: Note) -> None:
+    """Compute an update's operands beforehand where they read what is, or was, overwritten."""
     for atom in update.ins[1:]:
-        if atom in inlined and update.ins[0] in _reads(atom, inlined):
+        if atom in inlined and not _reads(atom, inlined).keys().isdisjoint(over):
             node = inlined.pop(atom)
             note(Reason("select", node, "computed beforehand", "it reads what is overwritten"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from math import prod
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from ...core import tree
 from ...core.array import Array
@@ -48,6 +48,8 @@ class Overlay(Array):
     __slots__ = ("_base",)
 
     _base: Any
+    #: Makes a Ref of such an array, where there are Refs of its kind.
+    ref_of: ClassVar[Callable[[Any], Any] | None] = None
 
     @property
     def words(self) -> int:

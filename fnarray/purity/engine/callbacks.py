@@ -44,7 +44,7 @@ def call_back(
     """Call a function that somebody else calls, with arguments only partly known."""
     found: list[Value] = []
     for one in value.each():
-        if one.kind in ("class", "property"):
+        if one.kind == "property" or (one.kind == "class" and not given):
             continue
         args = given
         if one.kind == "member":

@@ -15,6 +15,7 @@ from ..known import (
     RESULTS,
     SEEDED,
     SHALLOW,
+    VIEWS,
     WRAPPING,
     effect_of,
 )
@@ -28,11 +29,15 @@ from .callbacks import call_back, callbacks, excuse, is_callable
 from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
-from .ownership import keep, mutate, use, use_all
+from .ownership import keep, mutate, use, use_all, use_whole
 from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
 from .standard import HANDLERS, Call
 
+#: What users call a builtin that names another home.
+_SHOWN = {"io.open": "open"}
+#: Functions whose first argument is called with the others' elements.
+_APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
 #: Functions that add, compare or test what they draw.
 _COMPARING = frozenset(
     {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
@@ -92,6 +97,8 @@ def call(
         new = take_attribute(engine, callee, "__new__", frame, node)
         if body_of(engine, new) is not None:
             engine.call(new.but(bound=None), [callee, *(args or [])], keywords, frame, node)
+    if callee.kind == "class" and callee.fields and callee.level == OUTSIDE:
+        callbacks(engine, list(callee.fields.values()), frame, node)  # a dataclass's factories
     if callee.kind == "class" and callee.level != OUTSIDE:
         return construct(
             engine, callee, (callee.fields or {}).get("__init__"), args, keywords, frame, node
@@ -100,7 +107,7 @@ def call(
     if target is None:
         return call_unknown(engine, callee, args or [], keywords, frame, node)
     function, receiver = target
-    if callee.kind == "class":
+    if callee.kind == "class" and receiver is None:
         maker = Value("function", OUTSIDE, name=callee.name, function=function)
         return construct(engine, callee, maker, args, keywords, frame, node)
     if is_trusted_by_mark(function):
@@ -137,7 +144,8 @@ def call_known(
         use_all(engine, args[1:], frame, node)
         return engine.unknown(frame.level)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
-        mutate(engine, args[0], frame, node, text_of(node, 1) or "<computed>", attribute=True)
+        name = text_of(node, 1) or "<computed>"
+        mutate(engine, args[0], frame, node, name, args[2:], attribute=True)
         return engine.unknown(frame.level)
     if ref == "warnings.catch_warnings":
         return Value("catching", frame.level)
@@ -146,7 +154,7 @@ def call_known(
         code = ""
     if code and not (code == "FNA311" and _to_local(keywords.get("file"))):
         if code not in ("FNA314", "FNA315") or ref in ("os.getenv", "os.getpid"):
-            shown = ref.removeprefix("builtins.")
+            shown = _SHOWN.get(ref) or ref.removeprefix("builtins.")
             engine.report(RULES[code], frame, node, shown, given=args)
         use_all(engine, args, frame, node)
         return engine.unknown(frame.level)
@@ -177,9 +185,13 @@ def call_builtin(
     if ref in WRAPPING or ref in DRAWING:
         return gather(engine, ref, args, keywords, frame, node)
     kind = RESULTS.get(ref)
+    if ref.startswith("numpy.") and ref[6:] in VIEWS and args and _is_outer_array(args[0]):
+        use_all(engine, [*args, *keywords.values()], frame, node)
+        return args[0]
     if kind is None:
         return None
-    use_all(engine, [*args, *keywords.values()], frame, node)
+    for value in (*args, *keywords.values()):
+        use_whole(engine, value, frame, node)
     callbacks(engine, [*args, *keywords.values()], frame, node)
     if ref.startswith("numpy.") and "out" in keywords:
         mutate(engine, keywords["out"], frame, node, "out=")
@@ -196,6 +208,8 @@ def gather(
     """Call a function that iterates over its arguments, now or later."""
     parts: list[Value] = []
     calls = [a for a in args if is_callable(a)]
+    if ref in _APPLYING and args and args[0] not in calls:
+        calls.append(args[0])
     for i, value in enumerate(args):
         if any(value is c for c in calls):
             continue
@@ -220,8 +234,10 @@ def gather(
     if ref in _COMPARING:
         for part in parts:
             use(engine, part, frame, node)
+            protocols.ask(engine, part, protocols.COMPARED, frame, node)
     if ref in ("builtins.min", "builtins.max"):
-        return join([engine.unknown(frame.level), *parts]) or inner
+        others = [v for k, v in keywords.items() if k == "default"]
+        return join([engine.unknown(frame.level), *parts, *others]) or inner
     if ref == "builtins.sum":
         return engine.unknown(frame.level)
     source = args[0] if kind in CONTAINERS and len(args) == 1 else None
@@ -264,7 +280,8 @@ def call_unknown(
         use(engine, callee.bound, frame, node)  # a method that nobody enters
     if callee.fields and callee.level == OUTSIDE and callee.kind in ("frozen", "function"):
         callbacks(engine, list(callee.fields.values()), frame, node)
-    use_all(engine, everything, frame, node)
+    for value in everything:
+        use_whole(engine, value, frame, node)
     protocols.asked_by(engine, callee.ref, everything, frame, node)
     if callee.ref.partition(".")[0] not in ("fnarray", "jax") or "tree" in callee.ref:
         for value in everything:
@@ -275,6 +292,10 @@ def call_unknown(
         return construct(engine, callee, None, args, keywords, frame, node)
     kind = "array" if ".numpy." in callee.ref else ""
     return Value(kind, frame.level) if kind else engine.unknown(frame.level)
+
+
+def _is_outer_array(value: Value) -> bool:
+    return any(v.kind == "ndarray" and v.level == OUTSIDE for v in value.each())
 
 
 def _pack(values: list[Value]) -> Value:

@@ -37,6 +37,8 @@ def _name(engine: Engine, node: ast.Name, frame: Frame) -> Value:
     if value is not None:
         if not value.name and not value.others and value.kind in ("iterator", "generator"):
             value = frame.env[name] = value.but(name=name)
+        if value.holder == "default" and value.origin is None and not value.others:
+            return value.but(origin=(frame, node))
         return value
     if name in frame.facts.bound:
         return engine.unknown(frame.level)
@@ -156,6 +158,8 @@ def _list(engine: Engine, node: ast.List | ast.Tuple | ast.Set, frame: Frame) ->
         starred = starred or isinstance(part, ast.Starred)
         value = engine.expr(part, frame)
         hold(engine, value, frame, part)
+        if kind == "set":
+            protocols.ask(engine, value, protocols.HASH, frame, part)
         key = None if starred or kind == "set" else ("item", i)
         fields[key] = join([fields.get(key), value]) or value
     return Value(kind, frame.level, fields=fields)
@@ -169,7 +173,7 @@ def _dict(engine: Engine, node: ast.Dict, frame: Frame) -> Value:
             use(engine, value, frame, part)
             value = take_element(engine, value, frame)
         else:
-            read(engine, key, frame)
+            protocols.ask(engine, read(engine, key, frame), protocols.HASH, frame, key)
             hold(engine, value, frame, part)
         mark = ("item", key.value) if isinstance(key, ast.Constant) else None
         fields[mark] = join([fields.get(mark), value]) or value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..findings import Finding, Place
@@ -113,9 +113,12 @@ class Engine:
 
     def report(
         self, rule: type[LintRule], frame: Frame, node: ast.AST, name: str = "", what: str = "",
-        *, value: Value | None = None, given: Sequence[Value] = (),
+        *, value: Value | None = None, given: Sequence[Value] = (), repair: str = "",
     ) -> None:  # fmt: skip
-        """Add a finding at a node, on an object; the same one twice is one."""
+        """Add a finding at a node, on an object; the same one twice is one.
+
+        A `repair` stands in place of the rule's, where that would not help.
+        """
         file = frame.function.file
         at: Any = node
         line: int = at.lineno
@@ -128,6 +131,7 @@ class Engine:
         end = at.end_lineno or line
         place = Place(file, line, column + 1, end, (at.end_col_offset or column) + 1)
         finding = rule.at(place, name=name, what=what, source=source, path=frame.path)
+        finding = replace(finding, repair=repair) if repair else finding
         self.found[key] = finding
         self.evidence[finding] = Evidence(value, frame, node, given)
 

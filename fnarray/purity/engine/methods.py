@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .. import rules
-from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN
+from ..known import ARRAY_MUTATORS, MUTATORS, QUIET_ON_UNKNOWN, VIEWS
 from ..scopes import Frame
 from ..values import CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join, numbered
 from .callbacks import callbacks
@@ -20,6 +20,8 @@ _LOGGERS = frozenset(
     {"debug", "info", "warning", "warn", "error", "critical", "exception", "log", "fatal"}
 )
 _IMMUTABLE = frozenset({"scalar", "frozen", "tuple", "array", "module", "class", "function"})
+#: Methods of paths, whatever gives the path.
+_FILES = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
 #: Methods that draw all that their argument has.
 _TAKES_ALL = frozenset({"extend", "extendleft", "update"})
 
@@ -60,6 +62,14 @@ def call_method(
         use(engine, base, frame, node)
     if "out" in keywords:
         mutate(engine, keywords["out"], frame, node, "out=")
+    if name == "join":
+        for value in args:
+            draw(engine, value, frame, node)
+    elif name == "shuffle" and base.kind == "rng":
+        for value in args:
+            mutate(engine, value, frame, node, name)
+    elif name in _FILES and base.level != OUTSIDE and not base.fields:
+        engine.report(rules.FileAccess, frame, node, member.name)
     if base.fields is not None and base.level != OUTSIDE and name in MUTATORS:
         for value in (*args, *keywords.values()):
             inner = take_element(engine, value, frame) if name in ("extend", "update") else value
@@ -94,7 +104,9 @@ def changes(
 def result_of_method(
     engine: Engine, base: Value, name: str, args: list[Value], frame: Frame
 ) -> Value:
-    """Return what a container's method gives."""
+    """Return what a container's method gives, or an array's."""
+    if base.kind == "ndarray" and name in VIEWS and base.level == OUTSIDE:
+        return base
     if name in ("get", "pop", "setdefault", "popleft", "popitem"):
         part = take_element(engine, base, frame)
         return join([part, *args[1:2]]) or part

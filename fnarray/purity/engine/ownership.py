@@ -7,7 +7,7 @@ callback that is traced on its own (a loop body, a branch) owns only what it mak
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .. import rules
 from ..scopes import Frame
@@ -16,6 +16,7 @@ from .machine import Engine
 
 #: Immutable, but what they hold need not be.
 _HOLDING = frozenset({"tuple", "frozen"})
+_WHOLE = CONTAINERS | {"tuple"}
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -39,8 +40,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             use(engine, one.bound.but(origin=one.bound.origin or (where, at)), frame, node)
         elif one.rebound and one.kind not in ("function", "class", "module"):
             engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
-        elif one.kind in CONTAINERS:
-            what = "container" if one.kind == "container" else one.kind
+        elif one.kind in CONTAINERS or one.kind == "logger":
+            what = one.kind
             engine.report(rules.MutableRead, where, at, one.name, what, value=one)
         elif one.kind == "ndarray":
             engine.report(rules.MutableArray, where, at, one.name, value=one)
@@ -60,10 +61,19 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
                     use(engine, part.but(name=one.name, origin=(where, at)), frame, node)
 
 
-def use_all(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
+def use_all(engine: Engine, values: Iterable[Value], frame: Frame, node: ast.AST) -> None:
     """Read all arguments; functions among them are not read but called."""
     for value in values:
         use(engine, value, frame, node)
+
+
+def use_whole(engine: Engine, value: Value, frame: Frame, node: ast.AST, deep: int = 4) -> None:
+    """Read an argument with all that it holds, as a function does that nobody enters."""
+    use(engine, value, frame, node)
+    for one in value.each():
+        if one.level != OUTSIDE and one.kind in _WHOLE and one.fields and deep:
+            for part in tuple(one.fields.values()):
+                use_whole(engine, part, frame, node, deep - 1)
 
 
 def mutate(
@@ -87,8 +97,8 @@ def mutate(
             engine.report(rules.ArgumentMutation, frame, node, name, what, value=one)
         elif one.level != OUTSIDE:
             continue
-        elif one.kind == "ndarray" or (one.kind == "element" and _base(one).kind == "ndarray"):
-            engine.report(rules.ArrayWrite, frame, node, name, what)
+        elif _base(one).kind == "ndarray":
+            engine.report(rules.ArrayWrite, frame, node, _base(one).name or name, what)
         elif one.name == "globals()":
             engine.report(rules.GlobalWrite, frame, node, name, what)
         elif attribute:
@@ -128,7 +138,8 @@ def keep(engine: Engine, callee: Value, values: list[Value], frame: Frame, node:
         if v.level != OUTSIDE
     )  # fmt: skip
     if traced and owner.level == OUTSIDE:
-        engine.report(rules.CapturedMutation, frame, node, callee.name, "keeps a traced value")
+        engine.report(rules.CapturedMutation, frame, node, callee.name, "keeps a traced value",
+                      repair="Call it outside and pass the result, or drop the cache.")  # fmt: skip
 
 
 def _base(value: Value) -> Value:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .. import rules
 from ..known import EFFECT_OBJECTS, effect_of
 from ..rules import RULES
 from ..scopes import Frame, parameters
-from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Fields, Value, join
+from ..values import CHANGING, CONTAINERS, DRAWN, OUTSIDE, Fields, Function, Value, join
 from .machine import Engine
 from .ownership import use
 
@@ -16,6 +17,10 @@ from .ownership import use
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
+
+
+#: Attributes by which a frame of the stack shows its variables.
+_FRAME = frozenset({"f_globals", "f_locals", "f_builtins"})
 
 
 def from_outside(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> Value:
@@ -155,37 +160,57 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
 def _local_attribute(
     engine: Engine, one: Value, attr: str, name: str, frame: Frame, node: ast.AST
 ) -> Value:
-    if one.fields is not None and attr in one.fields:
-        value = one.fields[attr]
-        return value if one.kind != "class" else value.but(bound=None)
-    if one.kind == "instance" and one.bound is not None:
-        maker = one.bound
-        value = _of_local_class(maker, attr) if maker.level != OUTSIDE else None
-        if maker.level == OUTSIDE:
-            value = engine.resolver.attribute(maker, attr)
+    if one.kind == "class" and one.fields is not None:
+        value = _of_class(engine, one, attr)
         if value is not None:
-            if value.kind == "property":
-                return engine.call(value.but(kind="function", bound=one), [], {}, frame, node)
-            if value.kind == "function" and value.holder != "static":
-                value = value.but(bound=one)
-            if value.level == OUTSIDE and value.kind != "function":
-                return from_outside(engine, value, frame, node)
-            return value
+            return value if value.kind != "function" else value.but(bound=None)
+    elif one.fields is not None and attr in one.fields:
+        return one.fields[attr]
+    if one.kind == "instance" and one.bound is not None:
+        value = _of_class(engine, one.bound, attr)
+        if value is not None:
+            return _bound_to(engine, one, value, frame, node)
+        special = attr.startswith("__")  # Python asks the class for those, and nobody else
+        answer = None if special else _of_class(engine, one.bound, "__getattr__")
+        if answer is not None and answer.kind == "function":
+            given = [engine.unknown(frame.level)]
+            return engine.call(answer.but(bound=one), given, {}, frame, node)
     if attr in _PLAIN and not one.kind:
         return Value("", frame.level)
+    if attr in _FRAME and not one.kind:
+        engine.report(rules.Environment, frame, node, attr)
     if attr == "at":
         return Value("array", frame.level)
     return Value("member", one.level, argument=one.argument, name=name, bound=one)
 
 
-def _of_local_class(cls: Value, attr: str) -> Value | None:
-    """Return what a class made in the trace, or one that it inherits from, has by a name."""
+def _bound_to(engine: Engine, one: Value, value: Value, frame: Frame, node: ast.AST) -> Value:
+    """Return what the class of an object made in the trace has, as the object's own."""
+    if value.kind == "property":
+        return engine.call(value.but(kind="function", bound=one), [], {}, frame, node)
+    if value.kind == "function" and value.holder != "static":
+        value = value.but(bound=one)
+    if value.level == OUTSIDE and value.kind != "function":
+        return from_outside(engine, value, frame, node)
+    return value
+
+
+def _of_class(engine: Engine, cls: Value, attr: str) -> Value | None:
+    """Return what a class, or one that it inherits from, has by a name."""
+    if cls.level == OUTSIDE:
+        return engine.resolver.attribute(cls, attr)
     fields = cls.fields or {}
-    if attr in fields:
-        return fields[attr]
-    bases = [v for k, v in fields.items() if isinstance(k, tuple) and k[0] == "base"]
-    found = (_of_local_class(b, attr) for b in bases if b.kind == "class" and b.level != OUTSIDE)
-    return next((f for f in found if f is not None), None)
+    return fields[attr] if attr in fields else _of_bases(engine, cls, attr)
+
+
+def _of_bases(engine: Engine, cls: Value, attr: str) -> Value | None:
+    """Return what the classes that one made in the trace inherits from have by a name."""
+    for key, base in (cls.fields or {}).items():
+        if isinstance(key, tuple) and key[0] == "base" and base.kind == "class":
+            found = _of_class(engine, base, attr)
+            if found is not None:
+                return found
+    return None
 
 
 # ---- super ---------------------------------------------------------------------------------------
@@ -204,7 +229,19 @@ def super_of(engine: Engine, args: list[Value], frame: Frame) -> Value:
     receiver = home.env.get(names[0]) if names else None
     owner = engine.resolver.lookup(home.function, "__class__")
     fields = {"class": owner} if owner is not None and owner.kind == "class" else {}
+    if not fields and receiver is not None and receiver.bound is not None:
+        found = _class_with(receiver.bound, home.function)
+        fields = {"class": found} if found is not None else {}
     return Value("super", frame.level, bound=receiver, fields=fields)
+
+
+def _class_with(cls: Value, method: Function) -> Value | None:
+    """Return which of a class made in the trace, and its bases, a method was written in."""
+    fields = cls.fields or {}
+    if cls.level == OUTSIDE or any(v.function is method for v in fields.values()):
+        return cls if cls.level != OUTSIDE else None
+    found = (_class_with(v, method) for k, v in fields.items() if k and k[0] == "base")
+    return next((f for f in found if f is not None), None)
 
 
 def frame_self(frame: Frame) -> bool:
@@ -218,8 +255,11 @@ def super_attribute(
 ) -> Value | None:
     """Return what the classes after one have by a name, bound to the object."""
     owner, receiver = (one.fields or {}).get("class"), one.bound
-    if owner is None or receiver is None or owner.level != OUTSIDE:
+    if owner is None or receiver is None:
         return None
+    if owner.level != OUTSIDE:
+        found = _of_bases(engine, owner, attr)
+        return None if found is None else _bound_to(engine, receiver, found, frame, node)
     found = engine.resolver.inherited(owner, receiver, attr)
     if found is None:
         return None

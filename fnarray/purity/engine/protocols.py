@@ -28,6 +28,8 @@ TRUTH = ("__bool__", "__len__")
 TEXT = ("__format__", "__str__", "__repr__")
 ITERATED = ("__iter__", "__next__", "__getitem__")
 INDEX = ("__index__",)
+HASH = ("__hash__",)
+COMPARED = ("__lt__", "__gt__", "__eq__", "__add__", "__radd__", "__bool__", "__len__")
 _NUMBER = ("__float__", "__index__", "__int__", "__complex__", "__round__", "__abs__", "__trunc__")
 _ARRAY = (
     "__array__", "__array_ufunc__", "__array_function__", "__jax_array__", "__fnarray_array__",
@@ -93,6 +95,10 @@ def binary(
     """Run what ``left + right`` calls."""
     if not isinstance(op, ast.Mod) or left.kind == "identity":  # else it may be text
         compute(engine, (left, right))
+    elif right.kind == "tuple" and right.level != OUTSIDE:  # ``"%s %s" % (a, b)``
+        for part in (right.fields or {}).values():
+            use(engine, part, frame, node)
+            ask(engine, part, TEXT, frame, node)
     short = _BINARY[type(op).__name__]
     first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
     parts = [

@@ -10,8 +10,9 @@ from typing import Any, Final
 from .. import rules
 from ..literals import is_named_text, is_text, text_of
 from ..scopes import Frame
-from ..values import CONTAINERS, OUTSIDE, Value, numbered
+from ..values import CONTAINERS, OUTSIDE, Value, join, numbered
 from . import protocols
+from .entry import body_of
 from .machine import Engine
 from .ownership import use, use_all
 from .parts import super_of, take_attribute, take_element
@@ -38,6 +39,14 @@ Handler = Callable[[Engine, Call], Value | None]
 
 
 def _type(engine: Engine, call: Call) -> Value | None:
+    if len(call.args) == 3:
+        name, bases, space = call.args
+        fields: dict[Any, Value] = {
+            k[1] if isinstance(k, tuple) else k: v for k, v in (space.fields or {}).items()
+        }
+        over = (bases.fields or {}).values() if bases.level != OUTSIDE else ()
+        fields |= {("base", i): base for i, base in enumerate(over)}
+        return Value("class", call.level, name=name.name, fields=fields)
     if len(call.args) != 1:
         return None
     return take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
@@ -45,10 +54,33 @@ def _type(engine: Engine, call: Call) -> Value | None:
 
 def _isinstance(engine: Engine, call: Call) -> Value | None:
     """``isinstance(x, Tracer)`` is true of what is traced."""
-    if len(call.args) != 2 or not call.args[1].ref.endswith(".Tracer"):
+    if len(call.args) != 2:
+        return None
+    _check_class(engine, call, "__instancecheck__")
+    if call.args[0].level == OUTSIDE and engine.resolver.is_custom(call.args[0]):
+        take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
+    if not call.args[1].ref.endswith(".Tracer"):
         return None
     traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
     return Value("scalar", call.level, obj=True) if traced else None
+
+
+def _issubclass(engine: Engine, call: Call) -> Value | None:
+    if len(call.args) == 2:
+        _check_class(engine, call, "__subclasscheck__")
+    return None
+
+
+def _check_class(engine: Engine, call: Call, method: str) -> None:
+    """Ask the classes of a test what they have to say."""
+    classes = call.args[1]
+    known = classes.kind == "tuple" and classes.level != OUTSIDE
+    for value in (classes.fields or {}).values() if known else (classes,):
+        for one in value.each():
+            if one.kind == "class" and one.level == OUTSIDE:
+                asked = take_attribute(engine, one, method, call.frame, call.node)
+                if body_of(engine, asked) is not None:
+                    engine.call(asked, [call.args[0]], {}, call.frame, call.node)
 
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:
@@ -71,7 +103,7 @@ def _next(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
     draw(engine, call.args[0], call.frame, call.node, explicit=True)
-    return take_element(engine, call.args[0], call.frame)
+    return join([take_element(engine, call.args[0], call.frame), *call.args[1:]])
 
 
 def _globals(engine: Engine, call: Call) -> Value:
@@ -87,17 +119,44 @@ def _vars(engine: Engine, call: Call) -> Value:
 def _getattr(engine: Engine, call: Call) -> Value | None:
     if len(call.args) < 2:
         return None
-    frame, node, (base, key, *_) = call.frame, call.node, call.args
-    written = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
-    name = written.value if isinstance(written, ast.Constant) else key.obj
-    if type(name) is str:  # written there, or held by a name that is guarded
+    frame, node, (base, key, *others) = call.frame, call.node, call.args
+    name = _named(call)
+    if name:
         use(engine, key, frame, node)
-        return take_attribute(engine, base, name, frame, node)
-    for one in base.each():
-        if one.level == OUTSIDE and not one.argument and engine.resolver.is_open(one):
-            engine.report(rules.MutableAttribute, frame, node, f"{one.name}.<computed>")
-    use_all(engine, call.args, frame, node)
+        found = take_attribute(engine, base, name, frame, node)
+        return join([found, *others])
+    _search(engine, call)
     return take_element(engine, base, frame) if base.argument else engine.unknown(call.level)
+
+
+def _named(call: Call) -> str:
+    """Return the name of an attribute: written there, or held by a name that is guarded."""
+    node = call.node
+    written = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    name = written.value if isinstance(written, ast.Constant) else call.args[1].obj
+    return name if type(name) is str else ""
+
+
+def _search(engine: Engine, call: Call) -> Value:
+    """Look among the attributes of an object for whichever it has."""
+    for one in call.args[0].each() if call.args else ():
+        if one.level == OUTSIDE and not one.argument and engine.resolver.is_open(one):
+            name = f"{one.name}.<computed>"
+            engine.report(rules.MutableAttribute, call.frame, call.node, name)
+    use_all(engine, call.args, call.frame, call.node)
+    return engine.unknown(call.level)
+
+
+def _hasattr(engine: Engine, call: Call) -> Value | None:
+    if len(call.args) != 2:
+        return None
+    name = _named(call)
+    if not name:
+        return _search(engine, call)
+    for one in call.args[0].each():
+        if one.level == OUTSIDE and engine.resolver.is_open(one):
+            take_attribute(engine, one, name, call.frame, call.node)
+    return None
 
 
 def _id(engine: Engine, call: Call) -> Value:
@@ -147,6 +206,10 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.vars": _vars,
     "builtins.locals": _vars,
     "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.dir": _search,
+    "builtins.issubclass": _issubclass,
+    "inspect.getmembers": _search,
     "builtins.hash": _hash,
     "builtins.id": _id,
     "builtins.super": _super,

@@ -250,8 +250,39 @@ def _function_def(engine: Engine, node: Any, frame: Frame) -> None:
 
 
 def _class_def(engine: Engine, node: ast.ClassDef, frame: Frame) -> None:
-    bases = [engine.expr(base, frame) for base in node.bases]
+    bases = [read(engine, base, frame) for base in node.bases]
     fields: dict[Any, Value] = {("base", i): base for i, base in enumerate(bases)}
+    named = {k.arg: engine.expr(k.value, frame) for k in node.keywords}
+    _class_body(engine, node, fields, frame)
+    value = Value("class", frame.level, name=node.name, fields=fields)
+    unknown = engine.unknown(frame.level)
+    meta = named.pop("metaclass", None)
+    if meta is not None:
+        made = [unknown, unknown, Value("dict", frame.level, fields={})]
+        for name, first in (("__prepare__", meta), ("__new__", meta), ("__init__", value)):
+            given = made[:2] if name == "__prepare__" else made
+            _run_hook(engine, meta, name, [first, *given], frame, node)
+    for part in tuple(fields.values()):
+        protocols.ask(engine, part, ("__set_name__",), frame, node, [value, unknown])
+    for base in bases:
+        _run_hook(engine, base, "__init_subclass__", [value], frame, node)
+    for decorator in reversed(node.decorator_list):
+        value = decorate(engine, decorator, value, frame)
+    bind(engine, node.name, value, frame, node)
+
+
+def _run_hook(
+    engine: Engine, owner: Value, name: str, args: list[Value], frame: Frame, node: ast.AST
+) -> None:
+    """Call what a class has for the making of others."""
+    for one in owner.each():
+        hook = take_attribute(engine, one, name, frame, node)
+        if body_of(engine, hook) is not None:
+            engine.call(hook.but(bound=None), args, {}, frame, node)
+
+
+def _class_body(engine: Engine, node: ast.ClassDef, fields: dict[Any, Value], frame: Frame) -> None:
+    """Run the body of a class; put what it binds among its fields."""
     for part in node.body:
         if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
             value = define(engine, part, frame)
@@ -276,15 +307,6 @@ def _class_def(engine: Engine, node: ast.ClassDef, frame: Frame) -> None:
             before = dict(frame.env)
             engine.block([part], frame)
             frame.env = before
-    value = Value("class", frame.level, name=node.name, fields=fields)
-    for base in bases:
-        for one in base.each():
-            hook = take_attribute(engine, one, "__init_subclass__", frame, node)
-            if body_of(engine, hook) is not None:
-                engine.call(hook.but(bound=None), [value], {}, frame, node)
-    for decorator in reversed(node.decorator_list):
-        value = decorate(engine, decorator, value, frame)
-    bind(engine, node.name, value, frame, node)
 
 
 def _import(engine: Engine, node: ast.Import, frame: Frame) -> None:

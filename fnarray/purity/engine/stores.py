@@ -10,8 +10,10 @@ from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
 from .machine import Engine
-from .ownership import mutate, read
+from .ownership import mutate, read, use
 from .parts import take_item
+
+_UNPACKED = frozenset({"iterator", "generator", "file", "instance"})
 
 
 def is_outer_name(name: str, frame: Frame) -> bool:
@@ -45,13 +47,14 @@ def store(
     elif isinstance(target, ast.Starred):
         store(engine, target.value, Value("list", frame.level, fields={None: value}), frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
-        if any(one.kind in ("iterator", "generator", "file") for one in value.each()):
+        if any(one.kind in _UNPACKED for one in value.each()):
             protocols.draw(engine, value, frame, target)
         for i, part in enumerate(target.elts):
             store(engine, part, take_item(engine, value, frame, i), frame)
     elif isinstance(target, ast.Attribute):
         base = engine.expr(target.value, frame)
         put(engine, base, target.attr, value)
+        _lose(engine, base, value, frame, target)
         protocols.assign(engine, base, target.attr, value, frame, target)
         mutate(engine, base, frame, target, target.attr, [value], attribute=True)
     elif isinstance(target, ast.Subscript):
@@ -87,6 +90,12 @@ def _write_item(
         mutate(engine, one.but(name=owner), frame, node, text, attribute=True)
     else:
         mutate(engine, one, frame, node, what, [value])
+
+
+def _lose(engine: Engine, base: Value, value: Value, frame: Frame, node: ast.AST) -> None:
+    """Read what an object keeps of which nothing is known: whoever reads it there is not seen."""
+    if any(one.level != OUTSIDE and not one.kind and not one.argument for one in base.each()):
+        use(engine, value, frame, node)
 
 
 def put(engine: Engine, base: Value, key: Any, value: Value) -> None:

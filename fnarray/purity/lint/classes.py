@@ -55,6 +55,14 @@ def is_enum(project: Project, owner: Scope) -> bool:
     return any(isinstance(b, External) and b.name.startswith("enum.") for b in bases)
 
 
+def is_thread_local(project: Project, owner: Scope) -> bool:
+    """Say whether each thread has contents of its own in the objects of a class."""
+    bases = project.bases(owner)
+    return any(isinstance(b, External) and b.name == "threading.local" for b in bases) or any(
+        is_thread_local(project, base) for base in above(project, owner)
+    )
+
+
 def instance_kind(project: Project, owner: Scope) -> str:
     """Say whether the instances of a class can change: ``"frozen"`` or ``"instance"``."""
     node = owner.node

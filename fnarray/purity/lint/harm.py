@@ -18,7 +18,7 @@ from ..findings import Finding
 from ..nodes import walk
 from ..values import CONTAINERS, OUTSIDE, Value
 from .changes import Condition, Site, spelled
-from .classes import attributes
+from .classes import assigned, attributes, is_thread_local
 from .index import FUNCTIONS, Module, Scope
 from .statics import StaticResolver
 from .taint import STATIC_FUNCTIONS
@@ -104,6 +104,10 @@ def _read(case: Case) -> Verdict:
         )  # a part of what is frozen, and made with it
     if not isinstance(home, Scope):
         return True
+    if home.is_class and is_thread_local(case.resolver.project, home):
+        return False  # a context, which whoever calls has set
+    if home.is_class and _is_defined_late(case, home, name):
+        return Condition("", (name,), True, home.module.package)
     grows = value.kind not in CONTAINERS or not _is_looked_up(case)
     if home.is_class:
         return Condition(home.name, (name,), grows, home.module.package)
@@ -112,6 +116,17 @@ def _read(case: Case) -> Verdict:
     if home.is_function and value.kind in CONTAINERS:
         return _is_written_later(case, home, name)
     return True
+
+
+def _is_defined_late(case: Case, home: Scope, name: str) -> bool:
+    """Say whether a field is called that a constructor leaves empty: a rule that is given later.
+
+    Who calls it can do so only once a method has bound it; whoever else binds it is the doubt.
+    """
+    node = case.evidence.node
+    called = isinstance(node, ast.Call) and spelled(node.func).rpartition(".")[2] == name
+    values = [one.value for one in assigned(case.resolver.project, home, name)]
+    return called and any(isinstance(v, ast.Constant) and v.value is None for v in values)
 
 
 def _is_written_later(case: Case, home: Scope, name: str) -> bool:
@@ -160,9 +175,14 @@ _BY_KEY = frozenset({"get", "setdefault", "pop"})
 
 def _write(case: Case) -> Verdict:
     """A write leaves nothing behind if it is undone, or fills a cache with what is not traced."""
+    given = case.evidence.given
+    if not any(map(_is_traced, given)) and (_is_forced(case) or _is_context(case)):
+        return False
     site = _site(case)
     if site is None:
         return True
+    if _is_name_counter(case, site):
+        return False
     if site.node in case.resolver.project.changes(case.module).undone:
         return False
     told = site.node.args if isinstance(site.node, ast.Call) else [site.value]
@@ -172,7 +192,6 @@ def _write(case: Case) -> Verdict:
         return False  # a shape, a dtype: the same whenever this runs
     if told and all(_is_narrowed(case, n) for n in told):
         return False
-    given = case.evidence.given
     if site.how not in ("key", "setdefault"):
         return True
     if any(_is_traced(value) for value in given):
@@ -180,6 +199,43 @@ def _write(case: Case) -> Verdict:
     if all(map(_is_untraced, given)):
         return False
     return not _was_looked_for(case, site)
+
+
+def _is_forced(case: Case) -> bool:
+    """Say whether a write goes around the ``__setattr__`` of its own class: it is meant."""
+    node = case.evidence.node
+    return isinstance(node, ast.Call) and spelled(node.func) == "object.__setattr__"
+
+
+def _is_context(case: Case) -> bool:
+    """Say whether what is written belongs to a thread: a context, which its owner sets."""
+    value = case.evidence.value
+    made = case.resolver.class_of(value) if value is not None else None
+    return made is not None and is_thread_local(case.resolver.project, made)
+
+
+def _is_name_counter(case: Case, site: Site) -> bool:
+    """Say whether ``self.count += 1`` makes names: read for text, or an object."""
+    text = spelled(site.target)
+    counted = any(
+        isinstance(n, ast.AugAssign) and n.target is site.target
+        and isinstance(n.value, ast.Constant) for n in walk(case.scope.node)
+    )  # fmt: skip
+    if not counted:
+        return False
+    reads = {
+        n for n in walk(case.scope.node)
+        if spelled(n) == text and isinstance(getattr(n, "ctx", None), ast.Load)
+    }  # fmt: skip
+    naming: set[ast.AST] = set()
+    for n in walk(case.scope.node):
+        if isinstance(n, ast.FormattedValue):
+            naming.add(n.value)
+        elif isinstance(n, ast.Call):
+            made = case.resolver.project.resolve(n.func, case.scope)
+            if isinstance(made, Scope) and made.is_class:
+                naming.update(n.args)
+    return bool(reads) and reads <= naming
 
 
 def _is_narrowed(case: Case, told: ast.expr | None) -> bool:
@@ -313,6 +369,11 @@ def _printed(case: Case) -> Verdict:
     return not told or not all(is_static(a, case.scope) for a in told)
 
 
+def _shown(case: Case) -> Verdict:
+    """A frame's variables are looked at to say where something went wrong."""
+    return not case.finding.message.startswith("f_")
+
+
 _PLAIN = frozenset(
     {"shape", "dtype", "ndim", "size", "weak_type", "__name__", "__class__", "sharding"}
 )
@@ -372,6 +433,7 @@ _LAWS: dict[str, Callable[[Case], Verdict]] = {
     "FNA401": _drawn,
     "FNA104": _handed_in,
     "FNA311": _printed,
+    "FNA315": _shown,
 }
 
 

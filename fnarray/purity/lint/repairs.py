@@ -23,7 +23,6 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _REPEATED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BRANCHES = (ast.If, ast.Try, ast.Match)
 _IN_PLACE = words("sort fill resize put itemset partition setflags byteswap setfield")
-_ARRAYS = ("jax.numpy", "fnarray.numpy")
 
 
 @dataclass(frozen=True, order=True)
@@ -270,12 +269,13 @@ def _changes(place: Surroundings, node: ast.Name) -> bool:
 def _alias(place: Surroundings, holder: Scope) -> tuple[str, list[Edit]]:
     """Return what the file calls the library's arrays module, and its import if there is none."""
     top = place.module.scope
+    library = "jax" if "jax.numpy" in place.finding.repair else "fnarray"
     for name, bindings in top.names.items():
-        if all(isinstance(b, Import) and b.target in _ARRAYS for b in bindings) and (
+        # Of two libraries' modules the one whose transform captures the array.
+        if all(isinstance(b, Import) and b.target == f"{library}.numpy" for b in bindings) and (
             holder is top or name not in holder.names
         ):
             return name, []
-    library = "jax" if "jax.numpy" in place.finding.repair else "fnarray"
     imports = [n for n in place.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
     name = "jnp" if "jnp" not in top.names else f"{library}_numpy"
     line = imports[-1].end_lineno or imports[-1].lineno

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ..bindings import belongs, bound_once_around
+from ..bindings import belongs, bound_before
 from ..cells import rebound
 from ..known import RESULTS, effect_of
 from ..values import CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
-from .classes import assigned, instance_kind, is_enum
+from .classes import assigned, instance_kind, is_enum, is_thread_local
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .kinds import external_kind, is_final, is_generator, is_number
 from .project import External, Target
@@ -131,7 +131,7 @@ class StaticResolver:
         tree, node = scope.module.source.tree, scope.node
         assert tree is not None
         assert isinstance(node, FUNCTIONS)
-        seen = bound_once_around if value.kind == "ndarray" else belongs
+        seen = bound_before if value.kind == "ndarray" else belongs
         return seen(tree, node.lineno, node.col_offset, name)
 
     def attribute(self, value: Value, name: str) -> Value | None:
@@ -362,6 +362,8 @@ class StaticResolver:
         found = join(kinds)
         if found is None:
             return None
+        if found.kind == "instance" and is_thread_local(self.project, owner):
+            found = Value("")  # what a thread has there now is not what was bound first
         # Of a class with bases from elsewhere nobody knows whether its objects can change.
         constant = value.kind != "instance"
         return found.but(name=spelled, holder="attribute", constant=constant, home=owner)
@@ -380,7 +382,7 @@ class StaticResolver:
 
     def class_of(self, value: Value) -> Scope | None:
         """Return the project's class that an object is of."""
-        return self._classes.get(value.ref) if value.kind in ("instance", "frozen") else None
+        return self._classes.get(value.ref) if value.kind in ("instance", "frozen", "") else None
 
     def wrappers(self, scope: Scope) -> list[Scope]:
         """Return the inner functions by which the project's decorators replace a function."""

@@ -285,7 +285,10 @@ class Environment(LintRule):
         os.environ os.environb os.getenv os.putenv os.unsetenv sys.argv decimal.getcontext
         decimal.setcontext argparse.ArgumentParser getopt.getopt optparse.OptionParser
         absl.flags.FLAGS locale.getlocale locale.localeconv os.getpid os.cpu_count os.uname
-        platform.node
+        platform.node os.path.abspath os.path.realpath os.path.expanduser os.path.expandvars
+        sys.getrecursionlimit numpy.geterr numpy.get_printoptions threading.active_count
+        threading.enumerate threading.current_thread threading.get_ident sys.getswitchinterval
+        locale.setlocale locale.getpreferredencoding locale.getencoding
     """
     on_sight = True
     why = """
@@ -325,7 +328,7 @@ class SystemCall(LintRule):
         os._exit os.abort os.execv os.spawnv os.posix_spawn sys.exit sys.setrecursionlimit
         sys.settrace subprocess socket select ssl urllib.request http.client requests httpx
         smtplib ftplib threading.Thread threading.Timer threading.Event multiprocessing
-        concurrent.futures asyncio.run asyncio.sleep signal atexit gc.collect webbrowser ctypes
+        concurrent.futures asyncio.run asyncio.sleep signal atexit gc webbrowser ctypes
         warnings.filterwarnings warnings.simplefilter warnings.resetwarnings numpy.seterr
         numpy.set_printoptions builtins.exit builtins.quit
     """

@@ -173,6 +173,13 @@ gumbel_l = continuous(
     tails=True,
 )
 
+
+def _pareto_logcdf(z: Array, b: Array) -> Array:
+    # Far out the power is exact where the product b log(z) has lost its last digits.
+    depth = b * jnp.log(z)
+    return jnp.where(depth < log(2), log1mexp(depth), jnp.log1p(-(z**-b)))
+
+
 pareto = continuous(
     "pareto b",
     "Pareto distribution, of a power ``b`` from ``loc + scale`` on",
@@ -181,7 +188,7 @@ pareto = continuous(
     # Turned twice: the logarithm of a density of one is 0, not -0.
     normalizer=lambda scale, b: -(jnp.log(b) - jnp.log(scale)),
     logpdf=on(lambda z, b: z >= 1, lambda z, b: -((b + 1) * jnp.log(z)), safe=1),
-    logcdf=on(lambda z, b: z >= 1, lambda z, b: log1mexp(b * jnp.log(z)), safe=1),
+    logcdf=on(lambda z, b: z >= 1, _pareto_logcdf, safe=1),
     logsf=on(lambda z, b: z >= 1, lambda z, b: -b * jnp.log(z), 0, safe=1),
     ppf=on(unit, lambda q, b: jnp.exp(-jnp.log1p(-q) / b), np.nan),
     tails=True,

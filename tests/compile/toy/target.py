@@ -17,7 +17,7 @@ from fnarray.compile.ir import Node
 from fnarray.compile.schedule.nests import plain_order
 from fnarray.compile.schedule.plan import Plan, Region, row_major
 from fnarray.compile.schedule.select import CONTROL
-from fnarray.compile.target import Limits, LoopAxis, Target
+from fnarray.compile.target import Limits, LoopAxis, Target, one_by_one
 from fnarray.core.forms import Library, Reduce
 from fnarray.errors import UnsupportedOnTarget
 
@@ -113,7 +113,7 @@ TOY = Target(
     loop_order=columns_first,
     is_step=refuse,
     emit=partial(emit, kernel),
-    build=build,
+    build=one_by_one(build),
     step=no_step,
     key=lambda: ("toy",),
     names=names,

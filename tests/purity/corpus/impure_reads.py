@@ -445,8 +445,9 @@ def make_list_of_a_sibling():
 
 def make_array_bound_twice():
     w = np.ones(3)
+    apply = jit(lambda x: x * w)  # !
     w = w * 2
-    return jit(lambda x: x * w)  # !
+    return apply
 
 
 def make_object():

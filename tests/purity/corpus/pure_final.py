@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.random import default_rng
 
 import fnarray.numpy as jnp
 from fnarray import grad, jit, lax, vmap
@@ -315,3 +316,16 @@ def combine(x, options):
 def make_partial():
     weights = np.ones(3)
     return partial(jnp.dot, weights)
+
+
+def make_array_of_argument(weights=(1.0, 2.0, 3.0)):
+    weights = np.asarray(weights)
+    weights = weights / weights.sum()
+    return lambda x: x @ weights
+
+
+def make_compiled_by_cython():
+    def apply(x):
+        return x + default_rng(0).normal()
+
+    return apply

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 HEAD = """\
-import array, collections, contextvars, copy, ctypes, dataclasses, enum, functools, itertools
+import abc, array, collections, contextvars, copy, ctypes, dataclasses, enum, functools, itertools
 import json, math, multiprocessing, operator, threading, types, weakref
 import numpy as np
 import fnarray

@@ -546,4 +546,6 @@ ROWS: dict[str, Row] = {
         "E.A.k",
         "E.A.k = 3.0",
     ),
+    **_class("lock", "L = threading.Lock()", "2.0 if L.locked() else 1.0", "L.acquire()"),
+    **_class("process", "import sys", "sys.getswitchinterval()", "sys.setswitchinterval(0.01)"),
 }

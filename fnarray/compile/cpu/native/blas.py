@@ -40,6 +40,11 @@ def of_wheel(routine: str) -> int | None:
     return found and ctypes.cast(found, ctypes.c_void_p).value
 
 
+def lapack(routine: str) -> int | None:
+    """Return the address of a routine of LAPACK, SciPy's; None if nobody has it."""
+    return of_wheel(routine) or of_scipy(routine, "lapack")
+
+
 def of_numpy(routine: str) -> int | None:
     """Return the address of a routine in the library of NumPy's wheels; its integers have 64 bits.
 
@@ -54,10 +59,10 @@ def of_numpy(routine: str) -> int | None:
     return found and ctypes.cast(found, ctypes.c_void_p).value
 
 
-def of_scipy(routine: str) -> int | None:
+def of_scipy(routine: str, library: str = "blas") -> int | None:
     """Return the address that SciPy documents; None without SciPy, or where integers are long."""
     try:
-        capsule: Any = import_module("scipy.linalg.cython_blas").__pyx_capi__[routine]
+        capsule: Any = import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[routine]
     except ImportError:
         return None
     text, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer

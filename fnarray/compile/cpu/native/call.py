@@ -61,7 +61,13 @@ def meeting() -> int:
 
 
 _lock = threading.Lock()
-_pages = functools.cache(lambda: elf.pages(STATE)[1])
+
+
+@functools.cache
+def _pages() -> int:
+    memory, base = elf.pages(STATE)
+    elf.keep(memory)
+    return base
 
 
 #: A function that fills a frame; where ``many`` is given, an array may be a tuple of arrays, the

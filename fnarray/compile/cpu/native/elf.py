@@ -124,9 +124,8 @@ def _place(found: Object, name: str, find: Callable[[str], int | None]) -> int:
     memory, base = pages(size)
     for k, offset in offsets.items():
         section = found.sections[k]
-        if section.kind == _PROGBITS:
-            end = section.offset + section.size
-            memory[offset : offset + section.size] = found.code[section.offset : end]
+        end = section.offset + section.size
+        memory[offset : offset + section.size] = found.code[section.offset : end]
 
     def address(symbol: Symbol) -> int:
         if symbol.section == _ABS:
@@ -154,15 +153,20 @@ def _place(found: Object, name: str, find: Callable[[str], int | None]) -> int:
     # Written or run, never both: hardened kernels refuse memory that is.
     if _protect(base, len(memory), mmap.PROT_READ | mmap.PROT_EXEC):
         raise Unknown("memory that may not be run")
+    keep(memory)
     return address(entry)
 
 
 def pages(size: int) -> tuple[mmap.mmap, int]:
-    """Return zeros and their address, kept as long as threads that outlive Python may need them."""
+    """Return zeros and their address."""
     private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     memory = mmap.mmap(-1, max(size, 1), private, mmap.PROT_READ | mmap.PROT_WRITE)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def keep(memory: mmap.mmap) -> None:
+    """Never free it: threads that outlive Python may need it."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
 
 
 def _layout(found: Object) -> tuple[dict[int, int], int]:
@@ -175,8 +179,10 @@ def _layout(found: Object) -> tuple[dict[int, int], int]:
         # Of other kinds: tables for unwinding, which code that never throws has no use for.
         if not section.flags & _ALLOC or section.kind not in (_PROGBITS, _NOBITS):
             continue
-        if section.flags & (_WRITE | _THREAD):
+        if section.flags & (_WRITE | _THREAD) or section.kind == _NOBITS:
             raise Unknown("data that is written")
+        if section.offset + section.size > len(found.code):  # before so much memory is asked for
+            raise ValueError("damaged object code")
         alignment = max(section.alignment, 1)
         if alignment > mmap.PAGESIZE:
             raise Unknown("alignment beyond a page")

@@ -11,7 +11,7 @@ from collections import Counter
 
 from ...cache.key import KernelSource
 from ..namespace import namespace
-from . import machine, shared
+from . import load, machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, settled
@@ -33,7 +33,7 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     # Loops of few turns are written out before they could be vectorised; what comes of them is
     # vectorised too (forward probabilities of 8 states: 160 to 57 us).
     code = machine.compiled(text, scalar=is_recurrence(src))
-    if missing := machine.missing(code):  # or the cache would hold what cannot be loaded
+    if missing := load.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
 

@@ -34,6 +34,11 @@ def address_of(name: str, code: bytes) -> int:
         return machine.address_of(name, code)
 
 
+def missing(code: bytes) -> list[str]:
+    """Return the symbols that object code wants and this process does not have."""
+    return [symbol for symbol in elf.Object(code).wanted() if _find(symbol) is None]
+
+
 def _find(symbol: str) -> int | None:
     return named(symbol) or elf.in_process(symbol)
 

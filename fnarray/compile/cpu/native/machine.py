@@ -4,20 +4,46 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Final
-
-import llvmlite.binding as llvm
 
 from ....core.fork import holding_through_forks
 from ..processor import processor
+from . import compiler, llvm
 from .call import named
 from .elf import Object
-from .types import Fallback
 
-#: A fork waits for LLVM: the child would inherit its locks, and itself half-way through.
+#: Of all that goes through llvmlite's own objects, which lets in one thread at a time.
 lock: Final = threading.RLock()
+#: The threads that are in LLVM beside that lock, each as often as it entered.
+_inside: Final[list[int]] = []
+_changed: Final = threading.Condition(lock)
 
-holding_through_forks(lock.acquire, lock.release)
+
+def _hold() -> None:
+    """Wait until no other thread is in LLVM, and let none in: a child would inherit its locks."""
+    lock.acquire()
+    own = threading.get_ident()
+    _changed.wait_for(lambda: all(thread == own for thread in _inside))
+
+
+holding_through_forks(_hold, lock.release)
+
+
+@contextmanager
+def _entered() -> Generator[None, None, None]:
+    own = threading.get_ident()
+    try:
+        with lock:
+            llvm.target()
+            _inside.append(own)
+        yield
+    finally:
+        with lock:
+            if own in _inside:
+                _inside.remove(own)
+            _changed.notify_all()
 
 
 def wide_vectors() -> bool:
@@ -25,62 +51,45 @@ def wide_vectors() -> bool:
     return processor().wide
 
 
-def _machine() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    triple = llvm.get_process_triple()
-    return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=processor().name,
-        features=processor().features,
-        opt=3,
-        reloc="static" if triple.startswith("x86") else "default",
-        codemodel="jitdefault",
-        jit=True,
-    )
-
-
-_target: Final = functools.cache(_machine)
-
-
 @functools.cache
 def _engine() -> Any:
-    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())  # which it then owns
+    import llvmlite.binding as llvmlite  # asked for by code that we cannot load ourselves
+
+    llvm.target()
+    machine = llvmlite.Target.from_triple(llvm.triple()).create_target_machine(
+        cpu=processor().name,
+        features=processor().features,
+        opt=compiler.LEVEL,
+        reloc=compiler.RELOCATIONS,
+        codemodel=compiler.CODE_MODEL,
+        jit=True,
+    )
+    return llvmlite.create_mcjit_compiler(
+        llvmlite.parse_assembly(""), machine
+    )  # which it then owns
 
 
 def compiled(text: str, scalar: bool = False) -> bytes:
-    """Return the object code of LLVM text.
+    """Return the object code of LLVM text; threads do not wait for each other.
 
     Parameters
     ----------
     scalar : bool
         Whether operations outside of loops are vectorised as well.
+
+    Raises
+    ------
+    Fallback
+        LLVM refuses the text, or llvmlite's library is none that is known.
     """
-    with lock:
-        return _compiled(text, scalar)
-
-
-def _compiled(text: str, scalar: bool) -> bytes:
-    # Functions of their own, so that what LLVM made is disposed of under the lock as well.
-    return _target().emit_object(_optimised(text, scalar))
+    with _entered():
+        return compiler.emitted(text, scalar, code=True)
 
 
 def assembly(text: str, scalar: bool = False) -> str:
     """Return the assembly of LLVM text, for people and tests; see `compiled`."""
-    with lock:
-        return _target().emit_assembly(_optimised(text, scalar))
-
-
-def _optimised(text: str, scalar: bool = False) -> Any:
-    try:
-        module = llvm.parse_assembly(text)
-    except RuntimeError as error:  # a mistake of ours, which costs the user a fallback
-        raise Fallback(f"text that LLVM refuses: {error}") from error
-    options = llvm.create_pipeline_tuning_options(3)
-    options.loop_vectorization = True
-    options.slp_vectorization = scalar
-    builder = llvm.create_pass_builder(_target(), options)
-    builder.getModulePassManager().run(module, builder)
-    return module
+    with _entered():
+        return compiler.emitted(text, scalar, code=False).decode()
 
 
 def address_of(name: str, code: bytes) -> int:
@@ -96,27 +105,16 @@ def address_of(name: str, code: bytes) -> int:
 
 
 def _address_of(name: str, code: bytes) -> int:
+    import llvmlite.binding as llvmlite
+
     engine = _engine()
-    if names := missing(code):
+    for symbol in Object(code).wanted():
         # LLVM ends the process when it meets a symbol it cannot resolve.
-        raise LookupError(f"object code calls {', '.join(names)}, which cannot be found")
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        if llvmlite.address_of_symbol(symbol) is None:
+            address = named(symbol)
+            if address is None:
+                raise LookupError(f"object code calls {symbol}, which cannot be found")
+            llvmlite.add_symbol(symbol, address)
+    engine.add_object_file(llvmlite.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine.get_function_address(name)
-
-
-def missing(code: bytes) -> list[str]:
-    """Return the symbols that object code wants and this process does not have."""
-    with lock:
-        _engine()  # which makes LLVM look into the process
-        return [x for x in Object(code).wanted() if not _known(x)]
-
-
-def _known(symbol: str) -> bool:
-    """Whether LLVM finds a symbol, which it is told of where it is ours."""
-    if llvm.address_of_symbol(symbol) is not None:
-        return True
-    address = named(symbol)
-    if address is not None:
-        llvm.add_symbol(symbol, address)
-    return address is not None

@@ -39,8 +39,8 @@ def is_known() -> bool:
 
 _FUTEX, _YIELD, _MOMENT = _MACHINES.get(platform.machine(), (0, 0, "nothing()"))
 
-#: What a routine of BLAS takes at most.
-POINTERS: Final = 13
+#: What a routine of BLAS or LAPACK takes at most.
+POINTERS: Final = 15
 _LOADS: Final = "\n".join(
     f"  %at{k} = getelementptr ptr, ptr %frame, i64 {k + 1}\n  %p{k} = load ptr, ptr %at{k}"
     for k in range(POINTERS)

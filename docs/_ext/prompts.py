@@ -1,0 +1,78 @@
+"""Examples of public names that are not in docstrings: ``reference/examples/<module>.txt``.
+
+A file is a block for each name: the name at the margin, and under it, indented, what Python's
+prompt shows. Lines before the first name are run before each block.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+from enum import Enum
+from functools import cache
+from typing import Any
+
+import numpy as np
+import surfaces
+from surfaces import ROOT, Name
+
+FOLDER = ROOT / "docs/reference/examples"
+#: What every block may use, and how its numbers are printed: to digits that all processors share.
+ASSUMED = """\
+>>> import fnarray as fa
+>>> import fnarray.numpy as jnp
+>>> from fnarray import lax, random, tree
+>>> jnp.set_printoptions(precision=4, suppress=True)
+"""
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_BLOCK = re.compile(r"^(\w+)\n((?:[ ]{4}.*\n|\n)+)", re.MULTILINE)
+
+
+@cache
+def _file(module: str) -> str:
+    path = FOLDER / f"{module}.txt"
+    return path.read_text(encoding="utf-8") + "\n" if path.exists() else ""
+
+
+@cache
+def blocks(module: str) -> dict[str, str]:
+    """Return the blocks of a module's file by their names."""
+    return {m[1]: re.sub(r"(?m)^    ", "", m[2]).strip() for m in _BLOCK.finditer(_file(module))}
+
+
+def assumed(module: str) -> str:
+    """Return what is run before a block of this module."""
+    text = _file(module)
+    first = _BLOCK.search(text)
+    return ASSUMED + (text[: first.start()] if first else "")
+
+
+@cache
+def _by_value() -> dict[int, tuple[str, str]]:
+    return {
+        id(name.value): (name.module, blocks(name.module)[name.name])
+        for name in surfaces.every_name()
+        if name.kind != "data" and name.name in blocks(name.module)
+    }
+
+
+def found(name: Name) -> tuple[str, str] | None:
+    """Return a name's block with its module, or that of another name of the same value."""
+    if block := blocks(name.module).get(name.name):
+        return name.module, block
+    return None if ">>>" in name.doc else _by_value().get(id(name.value))
+
+
+def asks(name: Name) -> bool:
+    """Whether a name must have an example: functions, and classes that programs make objects of.
+
+    Errors have programs on their own page; types of elements, protocols and data are used in
+    others' examples.
+    """
+    value: Any = name.value
+    if name.kind == "function":
+        return name.ours
+    if name.kind != "class" or not name.ours or getattr(value, "_is_protocol", False):
+        return False
+    of_elements = issubclass(value, np.generic) or isinstance(getattr(value, "dtype", 0), np.dtype)
+    return not (of_elements or issubclass(value, Enum))

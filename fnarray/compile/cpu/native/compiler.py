@@ -1,0 +1,77 @@
+"""LLVM text to object code, on as many threads at once as ask for it.
+
+llvmlite lets one thread at a time into LLVM, which itself asks only that no two share a context
+(https://llvm.org/docs/ProgrammersManual.html#threads-and-llvm). What a call makes here is its own,
+a context, a machine and all between; it is disposed of before the call returns, and no object of
+Python's stands for it that a collector could drop on another thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from contextlib import ExitStack
+from typing import Any, Final
+
+from ..processor import processor
+from . import llvm
+from .types import Fallback
+
+#: How much LLVM's passes, and its code generation, are worth.
+LEVEL: Final = 3
+#: How code is addressed: where it lies is known when it is loaded.
+RELOCATIONS: Final = (
+    "static" if platform.machine().lower() in ("x86_64", "amd64", "i386", "i686") else "default"
+)
+CODE_MODEL: Final = "jitdefault"
+
+
+def emitted(text: str, scalar: bool, code: bool) -> bytes:
+    """Optimise LLVM text; return its object code, or its assembly.
+
+    Parameters
+    ----------
+    scalar : bool
+        Whether operations outside of loops are vectorised as well.
+    code : bool
+        Whether object code is wanted.
+
+    Raises
+    ------
+    Fallback
+        LLVM refuses the text.
+    """
+    do = llvm.functions()
+    with ExitStack() as stack:
+
+        def made(value: Any, dispose: str) -> Any:
+            if not value:
+                raise MemoryError("LLVM has made nothing")
+            stack.callback(do[dispose], value)
+            return value
+
+        words = ctypes.c_char_p()
+        context = made(do["ContextCreate"](), "ContextDispose")
+        module = do["ParseAssembly"](context, text.encode(), ctypes.byref(words))
+        if not module:  # a mistake of ours, which costs the user a fallback
+            raise Fallback(f"text that LLVM refuses: {llvm.said(do, words)}")
+        made(module, "DisposeModule")
+        machine = made(_machine(do), "DisposeTargetMachine")
+        tuning = made(do["CreatePipelineTuningOptions"](), "DisposePipelineTuningOptions")
+        do["PTOSetLoopVectorization"](tuning, True)
+        do["PTOSetSLPVectorization"](tuning, scalar)
+        builder = made(do["CreatePassBuilder"](machine, tuning), "DisposePassBuilder")
+        passes = do["buildPerModuleDefaultPipeline"](builder, LEVEL)
+        made(passes, "DisposeNewModulePassManger")
+        do["RunNewModulePassManager"](passes, module, builder)
+        buffer = do["TargetMachineEmitToMemory"](machine, module, int(code), ctypes.byref(words))
+        if not buffer:
+            raise Fallback(f"text that LLVM cannot emit: {llvm.said(do, words)}")
+        made(buffer, "DisposeMemoryBuffer")
+        return ctypes.string_at(do["GetBufferStart"](buffer), do["GetBufferSize"](buffer))
+
+
+def _machine(do: llvm.Do) -> Any:
+    names = (llvm.triple(), processor().name, processor().features, RELOCATIONS, CODE_MODEL)
+    words = [x.encode() for x in names]
+    return do["CreateTargetMachine"](llvm.target(), *words[:3], LEVEL, *words[3:], 0, 1, b"")

@@ -1,0 +1,116 @@
+"""Parts of arrays that are cut are read and written where they are; nobody gets the whole.
+
+Programs are partitioned as for workers, and run here, one lane of a vmap for each device.
+"""
+
+import jax
+import numpy as np
+import pytest
+
+import fnarray as fa
+import fnarray.numpy as jnp
+from fnarray import lax
+from fnarray.core.graph import eval_graph
+from fnarray.core.trace import bind
+from fnarray.distributed.partition import partition
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((16, 8)).astype(np.float32)
+X[3, 1] = -0.0
+AT = np.array([[5, -1], [0, 9]], np.int32)
+DEVICES = 4
+
+READS = {
+    "element": lambda x, np_, lax: x[0, 0],
+    "row": lambda x, np_, lax: x[-1],
+    "rows": lambda x, np_, lax: x[1:15:2],
+    "half": lambda x, np_, lax: x[:8],
+    "tail": lambda x, np_, lax: x[1:],
+    "both": lambda x, np_, lax: x[2:9, 1:3],
+    "columns": lambda x, np_, lax: x[:, 1:3],
+    "at": lambda x, np_, lax: x[np_.argmax(x[:, 0])],
+    "window": lambda x, np_, lax: lax.dynamic_slice(x, (np_.argmax(x[:, 1]), 1), (3, 2)),
+    "past the end": lambda x, np_, lax: lax.dynamic_slice_in_dim(x, np_.argmax(x[:, 1]) + 15, 3),
+    "list": lambda x, np_, lax: x[np_.array([5, 0, 5, -1])],
+    "pairs": lambda x, np_, lax: x[np_.array([5, 0]), np_.array([1, -1])],
+    "columns by list": lambda x, np_, lax: x[:, np_.array([3, 0])],
+    "clipped": lambda x, np_, lax: np_.take(x, AT + 9, axis=0, mode="clip"),
+    "filled": lambda x, np_, lax: np_.take(x, AT + 9, axis=0, mode="fill"),
+    "wrapped": lambda x, np_, lax: np_.take(x, AT + 9, axis=0, mode="wrap"),
+    "unsigned": lambda x, np_, lax: x[np_.array([5, 0], np_.uint8)],
+    "argmax": lambda x, np_, lax: (np_.argmax(x), np_.argmax(x, axis=0), np_.argmin(x, axis=1)),
+    "product": lambda x, np_, lax: (np_.prod(x), np_.prod(x, axis=0)),
+    "any": lambda x, np_, lax: (np_.any(x > 1), np_.all(x > -9, axis=0), np_.any(x > 1, axis=1)),
+}
+WRITES = {
+    "set": lambda x, np_, lax: x.at[3].set(x[0]),
+    "set many": lambda x, np_, lax: x.at[np_.array([1, 6, 1])].add(x[:3]),
+    "set one": lambda x, np_, lax: x.at[2, 1].multiply(3),
+    "set outside": lambda x, np_, lax: x.at[np_.array([2, 20])].set(x[:2], mode="drop"),
+    "set column": lambda x, np_, lax: x.at[:, 1].set(x[:, 0]),
+    "set rows": lambda x, np_, lax: lax.dynamic_update_slice(
+        x, x[:3, :2], (np_.argmax(x[:, 1]), 1)
+    ),
+    "set columns": lambda x, np_, lax: lax.dynamic_update_slice(
+        x, x[:, :2], (0, np_.argmax(x[:, 1]))
+    ),
+    "running": lambda x, np_, lax: (np_.cumsum(x, 0), np_.cumprod(x, 0), np_.cumsum(x, 1)),
+    "back": lambda x, np_, lax: (lax.cummax(x, 0, reverse=True), lax.cumsum(x, 0, reverse=True)),
+    "least": lambda x, np_, lax: lax.cummin(x, 0),
+}
+FLOATS = {
+    "logarithm": lambda x, np_, lax: lax.cumlogsumexp(x, 0),
+    "nan": lambda x, np_, lax: np_.argmax(x.at[9, 2].set(np.nan).at[11, 2].set(np.nan), 0),
+    "statistics": lambda x, np_, lax: (x.mean(), x.std(0), x.var()),
+}
+DTYPES = {"float": X, "int": (10 * X).astype(np.int32), "bool": X > 0.5}
+
+
+def on_blocks(program, x, axis):
+    """A program's results put together of those of devices, and its graph on blocks."""
+    closed = fa.make_jaxpr(lambda x: program(x, jnp, lax))(x)
+    spec = tuple(("i",) if d == axis else () for d in range(2))
+    graph, consts, specs = partition(closed, (spec,), (("i", DEVICES),))
+    blocks = np.stack(np.split(x, DEVICES, axis))
+    run = lambda block: eval_graph(graph.jaxpr, graph.consts, [*consts, block], bind)  # noqa: E731
+    outs = fa.vmap(run, axis_name="i", axis_size=DEVICES)(blocks)
+    whole = []
+    for out, spec in zip(outs, specs, strict=True):
+        cut = [d for d, names in enumerate(spec) if names]
+        if not cut:
+            for other in out[1:]:
+                np.testing.assert_array_equal(other, out[0])
+        whole.append(np.concatenate(list(out), cut[0]) if cut else np.asarray(out[0]))
+    return whole, graph
+
+
+def sizes(graph):
+    """Elements of what equations make; what is broadcast is an index, and no memory."""
+    eqns = [eqn for eqn in graph.jaxpr.eqns if eqn.primitive.name != "broadcast_in_dim"]
+    return [v.aval.size for eqn in eqns for v in eqn.outvars]
+
+
+CASES = [
+    *((READS[name], DTYPES[k]) for name in READS for k in ("float", "bool")),
+    *((WRITES[name], x) for name in WRITES for x in (DTYPES["float"], DTYPES["int"])),
+    *((program, X) for program in FLOATS.values()),
+]
+IDS = [
+    *(f"{name}-{dtype}" for name in READS for dtype in ("float", "bool")),
+    *(f"{name}-{dtype}" for name in WRITES for dtype in ("float", "int")),
+    *FLOATS,
+]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("program", "x"), CASES, ids=IDS)
+def test_parts_are_those_of_the_whole(program, x, axis):
+    """The results are JAX's on the whole array, and no device makes more than these or a block."""
+    expected = jax.tree.leaves(program(jax.numpy.asarray(x), jax.numpy, jax.lax))
+    found, graph = on_blocks(program, x, axis)
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    found_by_all = DEVICES if program in (READS["argmax"], READS["product"]) else 1
+    most = max(x.size // DEVICES, *(found_by_all * y.size for y in expected))
+    assert max(sizes(graph)) <= most

@@ -1,0 +1,176 @@
+"""Effects through views of arrays, metaclasses, hooks of classes, elements that are compared."""
+
+import gc
+import os
+import pathlib
+import threading
+
+import numpy as np
+
+from fnarray import jit
+
+log = []
+out = np.zeros(2)
+letters = iter("ab")
+
+
+@jit
+def t_view_asarray(x):
+    np.asarray(out)[0] = 1  # !
+    return x
+
+
+@jit
+def t_view_reshape(x):
+    out.reshape(2, 1)[0] = 1  # !
+    return x
+
+
+@jit
+def t_view_ravel(x):
+    flat = np.ravel(out)
+    flat[0] = 1  # !
+    return x
+
+
+@jit
+def t_view_in_place(x):
+    flat = out.view()
+    flat += 1  # !
+    return x
+
+
+@jit
+def t_fill_by_class(x):
+    np.ndarray.fill(out, 1)  # !
+    return x
+
+
+@jit
+def t_shuffle(x):
+    np.random.default_rng(0).shuffle(out)  # !
+    return x
+
+
+class Plain:
+    pass
+
+
+@jit
+def t_type_setattr(x):
+    type.__setattr__(Plain, "k", x)  # !
+    return x
+
+
+@jit
+def t_join(x):
+    return x * len("".join(letters))  # !
+
+
+class Noisy:
+    def __hash__(self):
+        log.append(1)  # ! t_hash_of_key
+        return 1
+
+    def __lt__(self, other):
+        log.append(1)  # ! t_sorted
+        return True
+
+    def __iter__(self):
+        log.append(1)  # ! t_unpacked
+        return iter([1, 2])
+
+    def __getattr__(self, name):
+        log.append(name)  # ! t_getattr
+        return 1
+
+
+@jit
+def t_hash_of_key(x):
+    return {Noisy(): x}
+
+
+@jit
+def t_sorted(x):
+    sorted([Noisy(), Noisy()])
+    return x
+
+
+@jit
+def t_unpacked(x):
+    a, b = Noisy()
+    return x * a * b
+
+
+@jit
+def t_getattr(x):
+    return x * Noisy().anything
+
+
+class Meta(type):
+    def __new__(mcs, *args):
+        log.append(1)  # ! t_metaclass_of_inner
+        return type.__new__(mcs, *args)
+
+
+@jit
+def t_metaclass_of_inner(x):
+    class Made(metaclass=Meta):
+        pass
+
+    return x
+
+
+class Named:
+    def __set_name__(self, owner, name):
+        log.append(name)  # ! t_set_name
+
+
+@jit
+def t_set_name(x):
+    class Made:
+        part = Named()
+
+    return x
+
+
+@jit
+def t_map_class(x):
+    class Note:
+        def __init__(self, value):
+            log.append(value)  # !
+
+    list(map(Note, [x]))
+    return x
+
+
+@jit
+def t_gc(x):
+    gc.disable()  # !
+    return x
+
+
+@jit
+def t_path(x):
+    (pathlib.Path("a") / "b").write_text("c")  # !
+    return x
+
+
+@jit
+def t_working_directory(x):
+    return x * len(os.path.abspath("a"))  # !  # noqa: PTH100
+
+
+@jit
+def t_threads(x):
+    return x * threading.active_count()  # !
+
+
+@jit
+def t_hash_of_texts(x):
+    return x * hash(("a", 1))  # !
+
+
+@jit
+def t_default_of_next(x):
+    return x * next(iter([]), log)[0]  # !
