@@ -69,13 +69,15 @@ def _engine() -> Any:
     )  # which it then owns
 
 
-def compiled(text: str, scalar: bool = False) -> bytes:
+def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> bytes:
     """Return the object code of LLVM text; threads do not wait for each other.
 
     Parameters
     ----------
     scalar : bool
         Whether operations outside of loops are vectorised as well.
+    straight : bool
+        Whether there is nothing to improve: no loops, no calls, no memory.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def compiled(text: str, scalar: bool = False) -> bytes:
         LLVM refuses the text, or llvmlite's library is none that is known.
     """
     with _entered():
-        return compiler.emitted(text, scalar, code=True)
+        return compiler.emitted(text, scalar, code=True, straight=straight)
 
 
 def assembly(text: str, scalar: bool = False) -> str:
