@@ -16,6 +16,7 @@ from ..core.hooks import span
 from ..core.ref import AbstractRef, Ref
 from ..core.source import scoped
 from ..core.trace import EagerTrace, tracing
+from ..core.tracebacks import boundary
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
 from .stages import struct_of
@@ -68,6 +69,7 @@ def make_jaxpr(
     return make_graph
 
 
+@boundary
 def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of ``fun(*args, **kwargs)``, computed by tracing alone.
 

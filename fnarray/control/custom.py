@@ -18,6 +18,7 @@ from ..core.ref import Ref
 from ..core.source import PACKAGE, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
+from ..core.tracebacks import boundary
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import add_tangents, instantiate
@@ -301,6 +302,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801, JAX's name
 
         self.defjvp(jvp)
 
+    @boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.jvp is None:
@@ -453,6 +455,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801, JAX's name
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
+    @boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.fwd is None or self.bwd is None:

@@ -16,6 +16,7 @@ from ..core import tree
 from ..core.graph import ClosedGraph
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
+from ..core.tracebacks import boundary
 from ..errors import MissingRuleError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate, spread
@@ -190,6 +191,7 @@ class custom_vmap:  # noqa: N801 - JAX's name
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 

@@ -14,6 +14,7 @@ from ..core.forms import While
 from ..core.graph import ClosedGraph
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
+from ..core.tracebacks import boundary
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
 from ..ops.kit.calls import convert
@@ -43,6 +44,7 @@ while_p = looping(
 )
 
 
+@boundary
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
@@ -137,6 +139,7 @@ def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
 # ---- counted loops -------------------------------------------------------------------------------
 
 
+@boundary
 def fori_loop(
     lower: Any,
     upper: Any,

@@ -17,6 +17,7 @@ from ..core.ref import AbstractRef, check_distinct
 from ..core.source import user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
+from ..core.tracebacks import boundary
 from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array
 from ..ops.shape import expand_dims, reshape
@@ -54,6 +55,7 @@ scan_p = looping(
 )
 
 
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -336,6 +338,7 @@ def stack(rows: Sequence[Any]) -> Any:
 # ---- map -----------------------------------------------------------------------------------------
 
 
+@boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each row of ``xs``; stack the results.
 

@@ -35,6 +35,7 @@ from .graph import Atom, ClosedGraph, Eqn, Literal
 from .memo import recall, remember
 from .quiet import quietly
 from .trace import state, trace_graph
+from .tracebacks import tidy
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: What a signature is replayed by: of buffers and Python numbers, it returns the function's
@@ -331,36 +332,40 @@ def replayed(
 
     @wraps(f)
     def face(*args: Any, **settings: Any) -> Any:
-        if state.trace is not None:
-            return f(*args, **settings)
-        if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
-            # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
-            (x,) = args
-            key, data = (face, config.trace_token, x.aval), [x._data]
-        else:
-            data = []
-            try:
-                signed = _signed_all(args, settings, data)
-            except TypeError:
+        try:
+            if state.trace is not None:
                 return f(*args, **settings)
-            key = (face, config.trace_token, *signed)
-        replay = recall(key)
-        if replay:
-            out = replay(*data)
-            return f(*args, **settings) if out is None else out
+            if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
+                # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
+                (x,) = args
+                key, data = (face, config.trace_token, x.aval), [x._data]
+            else:
+                data = []
+                try:
+                    signed = _signed_all(args, settings, data)
+                except TypeError:
+                    return f(*args, **settings)
+                key = (face, config.trace_token, *signed)
+            replay = recall(key)
+            if replay:
+                out = replay(*data)
+                return f(*args, **settings) if out is None else out
 
-        def record(out: Any) -> Replay | None:
-            evaluate = instead(*args, **settings) if instead else None
-            if evaluate:
-                return _replay_by(evaluate, out.aval)
+            def record(out: Any) -> Replay | None:
+                evaluate = instead(*args, **settings) if instead else None
+                if evaluate:
+                    return _replay_by(evaluate, out.aval)
 
-            def call(*tracers: Any) -> Any:
-                leaves = iter(tracers)
-                return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
+                def call(*tracers: Any) -> Any:
+                    leaves = iter(tracers)
+                    return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
 
-            return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
+                return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
 
-        return _learn(f, key, replay, args, settings, record)
+            return _learn(f, key, replay, args, settings, record)
+        except Exception as error:
+            tidy(error)
+            raise
 
     return face
 
@@ -426,33 +431,41 @@ def elementwise(numbers: Numbers) -> Callable[[F], F]:
         # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
         @wraps(f)
         def unary(x: Any, /) -> Any:
-            if type(x) is not ArrayImpl or state.trace is not None:
-                return f(x)
-            key = (unary, x.aval, config.trace_token)
-            replay = recall(key)
-            if replay:
-                out = replay(x._data)
-                return f(x) if out is None else out
-            return learn(key, replay, x)
+            try:
+                if type(x) is not ArrayImpl or state.trace is not None:
+                    return f(x)
+                key = (unary, x.aval, config.trace_token)
+                replay = recall(key)
+                if replay:
+                    out = replay(x._data)
+                    return f(x) if out is None else out
+                return learn(key, replay, x)
+            except Exception as error:
+                tidy(error)
+                raise
 
         @wraps(f)
         def binary(x: Any, y: Any, /) -> Any:
-            if state.trace is not None:
-                return f(x, y)
-            if type(x) is ArrayImpl:
-                left, a = x.aval, x._data
-            else:
-                left, a = type(x), x
-            if type(y) is ArrayImpl:
-                right, b = y.aval, y._data
-            else:
-                right, b = type(y), y
-            key = (binary, left, right, config.trace_token)
-            replay = recall(key)
-            if replay:
-                out = replay(a, b)
-                return f(x, y) if out is None else out
-            return learn(key, replay, x, y)
+            try:
+                if state.trace is not None:
+                    return f(x, y)
+                if type(x) is ArrayImpl:
+                    left, a = x.aval, x._data
+                else:
+                    left, a = type(x), x
+                if type(y) is ArrayImpl:
+                    right, b = y.aval, y._data
+                else:
+                    right, b = type(y), y
+                key = (binary, left, right, config.trace_token)
+                replay = recall(key)
+                if replay:
+                    out = replay(a, b)
+                    return f(x, y) if out is None else out
+                return learn(key, replay, x, y)
+            except Exception as error:
+                tidy(error)
+                raise
 
         return cast("F", unary if len(inspect.signature(f).parameters) == 1 else binary)
 
