@@ -11,7 +11,7 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
 from ..core.keep import forget_all
-from ..core.tracebacks import boundary
+from ..core.source import boundary
 from ..runtime.device import Device, Space, default_device, devices
 
 

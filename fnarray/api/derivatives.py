@@ -16,9 +16,9 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
+from ..core.source import boundary
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..core.trace import trace_graph
-from ..core.tracebacks import boundary
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate
 from ..transforms.derivative import Linear

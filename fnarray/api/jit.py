@@ -44,9 +44,9 @@ from ..core.avals import ShapedArray
 from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
+from ..core.source import boundary, tidy
 from ..core.surgery import says_places
 from ..core.trace import bind, state
-from ..core.tracebacks import boundary, tidy
 from ..purity.guards import Guards
 from ..runtime import device as devices
 from ..runtime.dispatch import buffer_of, caller

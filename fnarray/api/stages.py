@@ -14,8 +14,8 @@ from ..control.tracing import Traced as _Traced
 from ..core import hooks, tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.trace import state
-from ..core.tracebacks import boundary
 from ..errors import ReadEffectError
 from ..runtime.dispatch import (
     assembly_for,

@@ -14,9 +14,8 @@ from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.hooks import span
 from ..core.ref import AbstractRef, Ref
-from ..core.source import scoped
+from ..core.source import boundary, scoped
 from ..core.trace import EagerTrace, tracing
-from ..core.tracebacks import boundary
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
 from .stages import struct_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.array import Array
-from ..core.tracebacks import boundary
+from ..core.source import boundary
 from ..ops.bitwise import bitwise_or
 from ..ops.elementwise import add
 from ..ops.kit.canonical import as_array, canonical_axis

@@ -17,7 +17,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import HOST
 from ..core.primitive import Primitive
-from ..core.tracebacks import boundary
+from ..core.source import boundary
 from ..errors import JaxRuntimeError, MissingRuleError
 from ..ops.kit.registry import register
 from ..ops.shape import broadcast, expand_dims

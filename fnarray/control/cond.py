@@ -14,8 +14,8 @@ from ..core.array import aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
 from ..core.ref import check_distinct
+from ..core.source import boundary
 from ..core.trace import Tracer, bind
-from ..core.tracebacks import boundary
 from ..ops.bitwise import ne
 from ..ops.convert import clamp
 from ..ops.kit.calls import convert

@@ -15,10 +15,9 @@ from ..core.array import Array, aval_of
 from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
 from ..core.ref import Ref
-from ..core.source import PACKAGE, located
+from ..core.source import PACKAGE, boundary, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
-from ..core.tracebacks import boundary
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import add_tangents, instantiate

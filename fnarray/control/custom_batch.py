@@ -14,9 +14,9 @@ from typing import Any
 
 from ..core import tree
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
-from ..core.tracebacks import boundary
 from ..errors import MissingRuleError
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate, spread

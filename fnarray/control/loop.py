@@ -12,9 +12,9 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
-from ..core.tracebacks import boundary
 from ..ops.bitwise import lt
 from ..ops.elementwise import add
 from ..ops.kit.calls import convert

@@ -14,10 +14,9 @@ from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.ref import AbstractRef, check_distinct
-from ..core.source import user_source
+from ..core.source import boundary, user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
-from ..core.tracebacks import boundary
 from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array
 from ..ops.shape import expand_dims, reshape

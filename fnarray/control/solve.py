@@ -14,10 +14,10 @@ from ..core import tree
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
+from ..core.source import boundary
 from ..core.surgery import closed_over_nothing, rearranged
 from ..core.tangents import Undefined, Zero, is_zero, zero_of
 from ..core.trace import bind, call_custom, trace_graph
-from ..core.tracebacks import boundary
 from ..ops.kit.calls import neg
 from ..ops.kit.canonical import as_array
 from ..ops.kit.registry import register

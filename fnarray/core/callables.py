@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard, TypeVar, cast
 
-from .tracebacks import boundary
+from .source import boundary
 
 T = TypeVar("T")
 _PLAIN = (

@@ -34,8 +34,8 @@ from .dtypes import canonicalize_dtype, is_integer
 from .graph import Atom, ClosedGraph, Eqn, Literal
 from .memo import recall, remember
 from .quiet import quietly
+from .source import tidy
 from .trace import state, trace_graph
-from .tracebacks import tidy
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: What a signature is replayed by: of buffers and Python numbers, it returns the function's

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from . import tree
 from .array import Array
 from .ref import Ref
-from .tracebacks import boundary
+from .source import boundary
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,8 +14,8 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
 from ..core.hooks import cut_as
 from ..core.quiet import quietly
+from ..core.source import boundary
 from ..core.trace import Tracer, state
-from ..core.tracebacks import boundary
 from ..ops.convert import convert_element_type, convert_values
 from ..ops.gather import GatherScatterMode
 from ..ops.kit.canonical import as_array

@@ -17,8 +17,8 @@ from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.eager import replayed
 from ..core.frozen import frozen
+from ..core.source import tidy
 from ..core.trace import Tracer, state
-from ..core.tracebacks import tidy
 from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice
 from ..ops.elementwise import add, mul

@@ -12,8 +12,8 @@ from .. import numpy
 from ..api.arrays import device_put
 from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.dtypes import canonicalize_dtype
+from ..core.source import boundary, tidy
 from ..core.trace import Tracer
-from ..core.tracebacks import boundary, tidy
 from ..ops.convert import bitcast_convert_type
 from ..ops.convert import copy as lax_copy
 from ..ops.kit.calls import convert

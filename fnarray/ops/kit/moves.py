@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeVar, cast
 from ...core import tree
 from ...core.array import Array
 from ...core.frozen import frozen
+from ...core.source import tidy
 from ...core.trace import bind
-from ...core.tracebacks import tidy
 from .calls import reshape
 from .registry import registry
 

@@ -7,7 +7,7 @@ from types import FrameType
 from typing import Any
 
 from fnarray.config import config
-from fnarray.core.tracebacks import boundary, is_ours
+from fnarray.core.source import boundary, is_ours
 from fnarray.extend.source_info_util import register_exclusion as register_exclusion
 
 
