@@ -400,6 +400,29 @@ def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> 
     return fitted
 
 
+def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
+    """Return what calls an elementwise function whose signature is new, and records it."""
+
+    def learn(key: Any, known: Any, *args: Any) -> Any:
+        kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
+        if not {None} <= {*kinds} <= {None, int, float}:
+            return f(*args)
+
+        def record(out: Any) -> Replay | None:
+            entered = numbers(*args)
+            avals = [
+                x.aval if kind is None else aval
+                for x, kind, aval in zip(args, kinds, entered, strict=True)
+            ]
+            found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
+            replay = _record(f.__name__, f, avals, out)
+            return _with_numbers(replay, found) if replay and found else replay
+
+        return _learn(f, key, known, args, {}, record)
+
+    return learn
+
+
 def elementwise(numbers: Numbers) -> Callable[[F], F]:
     """Declare a function of one or two arrays, for which Python numbers may stand.
 
@@ -411,22 +434,7 @@ def elementwise(numbers: Numbers) -> Callable[[F], F]:
     """
 
     def declare(f: F) -> F:
-        def learn(key: Any, known: Any, *args: Any) -> Any:
-            kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
-            if not {None} <= {*kinds} <= {None, int, float}:
-                return f(*args)
-
-            def record(out: Any) -> Replay | None:
-                entered = numbers(*args)
-                avals = [
-                    x.aval if kind is None else aval
-                    for x, kind, aval in zip(args, kinds, entered, strict=True)
-                ]
-                found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
-                replay = _record(f.__name__, f, avals, out)
-                return _with_numbers(replay, found) if replay and found else replay
-
-            return _learn(f, key, known, args, {}, record)
+        learn = _learner(f, numbers)
 
         # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
         @wraps(f)
