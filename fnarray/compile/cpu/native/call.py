@@ -32,8 +32,6 @@ NAME: Final = "fnarray_call"
 POOL: Final = "fnarray_pool"
 LINE, LINES, MOST = 128, 8, 256
 STATE: Final = LINE * (LINES + MOST)
-#: What the names of functions begin with that kernels call and that are compiled on their own.
-LIBRARY: Final = "fnarray_math_"
 #: Objects that the trampoline names. The names are ours: under Python's own (``PyExc_TypeError``)
 #: Numba enters the objects where Python has pointers to them.
 SYMBOLS: Final = {
@@ -51,10 +49,6 @@ def named(symbol: str) -> int | None:
         return SYMBOLS.get(symbol)
     if symbol == POOL:
         return meeting()
-    if symbol.startswith(LIBRARY):
-        from . import load
-
-        return load.prepared(symbol)
     from . import blas  # which few kernels need
 
     return blas.address(symbol)

@@ -11,11 +11,13 @@ from typing import Final
 from ...cache import store
 from ...cache.key import object_name
 from . import elf
-from .call import LIBRARY, NAME, TRAMPOLINE, function, named
+from .call import NAME, TRAMPOLINE, function, named
 from .types import Fallback
 
-#: Functions that kernels call: where each is, their object code by the name of both versions, and
-#: a lock while they are compiled.
+#: What the names of functions begin with that kernels call and that are compiled on their own.
+LIBRARY: Final = "fnarray_math_"
+#: Where each of them is, their object code by the name of both versions, and a lock while they
+#: are compiled.
 _addresses: Final[dict[str, int]] = {}
 _codes: Final[dict[str, bytes]] = {}
 _turns: Final[dict[str, threading.Lock]] = {}
@@ -41,7 +43,7 @@ def address_of(name: str, code: bytes) -> int:
     except elf.Unknown:
         from . import machine
 
-        return machine.address_of(name, code)
+        return machine.address_of(name, code, _ours)
 
 
 def missing(code: bytes) -> list[str]:
@@ -50,7 +52,11 @@ def missing(code: bytes) -> list[str]:
 
 
 def _find(symbol: str) -> int | None:
-    return named(symbol) or elf.in_process(symbol)
+    return _ours(symbol) or elf.in_process(symbol)
+
+
+def _ours(symbol: str) -> int | None:
+    return prepared(symbol) if symbol.startswith(LIBRARY) else named(symbol)
 
 
 @functools.cache
