@@ -13,7 +13,6 @@ from functools import partial
 
 from ...cache.key import KernelSource
 from ..namespace import namespace
-from ..together import share
 from . import load, machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
@@ -45,7 +44,12 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
         partial(load.prepare, called, text, straight=straight)
         for called, (text, straight) in module.library.items()
     )
-    share(_do, [make, *calls])
+    if module.library:
+        from ..together import share  # which few kernels need
+
+        share(_do, [make, *calls])
+    else:
+        make()
     if missing := load.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from . import load
 from .types import LLVM, Scalar, Template
-from .widen import widened
 
 if TYPE_CHECKING:
     from .writer import Module, Writer
@@ -41,6 +40,8 @@ def call(
 def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tuple[str, int]:
     """Declare both versions of a function; return its name, and the attributes of its calls."""
     lanes, kind, args = module.lanes, LLVM[template.dtype], [LLVM[k] for k in kinds]
+    from .widen import widened  # which few kernels need
+
     own = type(module)(lanes, module.width)
     own.declared.update(template.declared)
     own.tables.update(template.tables)
