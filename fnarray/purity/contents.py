@@ -21,6 +21,7 @@ from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
+from .guards import Guards
 from .objects import (
     class_of,
     instance_dict,
@@ -195,6 +196,16 @@ def mapping_of(one: dict[Any, Any]) -> Check:
     )
 
 
+def guard_function(guards: Guards, fun: types.FunctionType) -> None:
+    """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
+    guards.add_attribute(fun, "__code__", fun.__code__)
+    if fun.__defaults__ is not None:
+        guards.add_attribute(fun, "__defaults__", fun.__defaults__)
+    if fun.__kwdefaults__ is not None:
+        guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
+        guards.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
+
+
 def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:
     checks.append(mapping_of(one))
     return [*_KEYS(one), *_VALUES(one)]
@@ -303,6 +314,11 @@ def _memory(one: Any) -> Check | None:
         if memory is None:
             raise Unseen
         return memory
+    if numpy is not None and is_a(one, numpy.void):
+        if one.dtype.hasobject:
+            raise Unseen
+        seen = one.tobytes()
+        return lambda: one.tobytes() == seen
     if is_a(one, (bytearray, array.array, memoryview)) or is_a(one, _C_DATA):
         kept = bytes(one)
         return lambda: bytes(one) == kept
