@@ -26,8 +26,7 @@ from ..core import lazy
 from ..core.array import ArrayImpl
 from ..core.callables import is_strange
 from ..core.source import PACKAGE
-from ..purity.contents import guard_function, mapping_of, parts_of
-from ..purity.guards import MISSING, Guards, state, static
+from ..purity.guards import MISSING, Guards, mapping_of, parts_of, state, static
 
 
 def _words(text: str) -> frozenset[str]:
@@ -209,7 +208,7 @@ class Content:
             return
         if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
             raise Unproven(f"{fun.__qualname__}, which has attributes")
-        guard_function(self.guards, fun)
+        self.guards.add_function(fun)
         attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
         self._names.update(attributes)
         self._kept.append(attributes)  # as ids of lists are remembered

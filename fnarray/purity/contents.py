@@ -21,7 +21,7 @@ from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
-from .guards import Guards
+from .guards import mapping_of, parts_of
 from .objects import (
     class_of,
     instance_dict,
@@ -48,7 +48,6 @@ _SEQUENCES = (list, collections.deque)
 # Of a subclass, too, what the built-in class would give: no code of the user's.
 _KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
-_LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
 _ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
 _MEMBERS: Callable[[Any], Iterator[Any]] = frozenset.__iter__  # pyright: ignore
 _OF_SET: Callable[[Any], Iterator[Any]] = set.__iter__  # pyright: ignore
@@ -175,35 +174,6 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
         # Of a class in C nobody sees more than the functions that it holds.
         inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType]
     return [*inner, *_state(one, checks)]
-
-
-def parts_of(one: Any) -> Check:
-    """Return a comparison of a ``partial``, or ``partialmethod``, with what it is now.
-
-    Its ``keywords`` can be written.
-    """
-    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
-    return lambda: one.func is func and one.args is args and one.keywords is named and same()
-
-
-def mapping_of(one: dict[Any, Any]) -> Check:
-    """Return a comparison of a dictionary's keys and values with what they are now."""
-    keys: tuple[Any, ...] = tuple(_KEYS(one))
-    values: tuple[Any, ...] = tuple(_VALUES(one))
-    count, of = len(keys), _VALUES
-    return lambda: (
-        _LENGTH(one) == count and all(map(is_, of(one), values)) and all(map(is_, _KEYS(one), keys))
-    )
-
-
-def guard_function(guards: Guards, fun: types.FunctionType) -> None:
-    """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
-    guards.add_attribute(fun, "__code__", fun.__code__)
-    if fun.__defaults__ is not None:
-        guards.add_attribute(fun, "__defaults__", fun.__defaults__)
-    if fun.__kwdefaults__ is not None:
-        guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
-        guards.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
 
 
 def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:

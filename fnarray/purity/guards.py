@@ -12,8 +12,9 @@ import builtins
 import keyword
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from operator import is_
 from typing import Any
 
 from ..core.callables import class_of, instance_dict, mro_of, space_of
@@ -86,6 +87,15 @@ class Guards:
             self.add_attribute(module, name, space[name])
         else:
             self.add_name(space, name)
+
+    def add_function(self, fun: types.FunctionType) -> None:
+        """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
+        self.add_attribute(fun, "__code__", fun.__code__)
+        if fun.__defaults__ is not None:
+            self.add_attribute(fun, "__defaults__", fun.__defaults__)
+        if fun.__kwdefaults__ is not None:
+            self.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
+            self.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
 
     def add_static(self, cls: type, name: str, found: Any) -> None:
         """Guard what a class binds a name to: the descriptor itself, not what it makes."""
@@ -323,3 +333,28 @@ class _Check:
 
 def _code_in(code: types.CodeType) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+# Of a subclass, too, what the built-in class would give: no code of the user's.
+_KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
+_VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
+_LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
+
+
+def parts_of(one: Any) -> Callable[[], bool]:
+    """Return a comparison of a ``partial``, or ``partialmethod``, with what it is now.
+
+    Its ``keywords`` can be written.
+    """
+    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
+    return lambda: one.func is func and one.args is args and one.keywords is named and same()
+
+
+def mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
+    """Return a comparison of a dictionary's keys and values with what they are now."""
+    keys: tuple[Any, ...] = tuple(_KEYS(one))
+    values: tuple[Any, ...] = tuple(_VALUES(one))
+    count, of = len(keys), _VALUES
+    return lambda: (
+        _LENGTH(one) == count and all(map(is_, of(one), values)) and all(map(is_, _KEYS(one), keys))
+    )

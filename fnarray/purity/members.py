@@ -14,8 +14,7 @@ import types
 from typing import Any, Protocol
 
 from ..core.callables import answers_itself, class_of, module_name
-from .contents import mapping_of, parts_of
-from .guards import MISSING, Guards, static
+from .guards import MISSING, Guards, mapping_of, parts_of, static
 from .objects import (
     attribute_of,
     canonical,

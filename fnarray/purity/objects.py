@@ -333,3 +333,11 @@ def canonical(ref: str) -> str:
         return _HOMES.get(ref, ref)
     head, dot, rest = ref.partition(".")
     return f"{_HOMES[head]}.{rest}" if head in _HOMES else ref
+
+
+def watched_by(obj: Any) -> str:
+    """Return what using an object looks at besides; "" for nothing."""
+    decimal = sys.modules.get("decimal")
+    if decimal is not None and (obj is decimal.Decimal or is_a(obj, decimal.Decimal)):
+        return "decimal"
+    return "parts" if module_of(class_of(obj)) == "fractions" else ""

@@ -21,8 +21,8 @@ from ..core.trace import Tracer
 from ..core.tree_nodes import node_functions
 from .bindings import belongs, bound_before, bound_once
 from .cells import rebound
-from .contents import Contents, contents_of, guard_function, items_of, parts_of, slots_of
-from .guards import MISSING, Guards, static
+from .contents import Contents, contents_of, items_of, slots_of
+from .guards import MISSING, Guards, parts_of, static
 from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
 from .objects import (
     attribute_of,
@@ -40,10 +40,10 @@ from .objects import (
     module_of,
     name_of,
     trusted_packages,
+    watched_by,
 )
 from .syntax import node_of, tree_of, tree_of_file
 from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value, numbered
-from .watched import SETTINGS, WATCHED, watched_by
 
 
 def trust(*packages: str) -> None:
@@ -208,6 +208,8 @@ class LiveResolver:
         self._watch(value.obj, value.name, what)
 
     def _watch(self, obj: Any, name: str, what: str) -> None:
+        from .watched import SETTINGS, WATCHED  # few functions ask for it
+
         if (same := WATCHED[what](obj)) is not None:
             setting = SETTINGS.get(what)
             holder, spelled = (WATCHED, setting) if setting else (obj, f"{name} ({what})")
@@ -406,7 +408,7 @@ class LiveResolver:
         kept = self._functions.get(id(fun))
         if kept is None:
             node, lines = node_of(fun)
-            guard_function(self.guards, fun)
+            self.guards.add_function(fun)
             defaults = dict(
                 zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
             )
@@ -458,7 +460,7 @@ class LiveResolver:
             if is_user_module(module_of(cls)):
                 self.guards.add_static(cls, name, static(cls, name))
             if file == "<string>":  # made by dataclass: no source, but defaults
-                guard_function(self.guards, found)
+                self.guards.add_function(found)
             elif is_user_file(file):
                 return self.function(found), None
         return None

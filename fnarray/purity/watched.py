@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from .contents import Check, contents_of, mapping_of
-from .guards import static
-from .objects import class_of, is_a, module_of
+from .contents import Check, contents_of
+from .guards import mapping_of, static
+from .objects import is_a
 
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
@@ -69,11 +69,3 @@ WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
 
 #: Of these, what belongs to the process, and what it is called.
 SETTINGS: Final = {"printing": "numpy.get_printoptions()", "decimal": "decimal.getcontext()"}
-
-
-def watched_by(obj: Any) -> str:
-    """Return what using an object looks at besides; "" for nothing."""
-    decimal = sys.modules.get("decimal")
-    if decimal is not None and (obj is decimal.Decimal or is_a(obj, decimal.Decimal)):
-        return "decimal"
-    return "parts" if module_of(class_of(obj)) == "fractions" else ""
