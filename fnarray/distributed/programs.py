@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import threading
 import zlib
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from ..ops.kit.registry import registry
 #: Seconds that a worker waits for a kernel of another before it compiles it, too: no kernel is
 #: worth a program that stands still because the one that was to compile it does something else.
 PATIENCE = 5.0
+_log = logging.getLogger("fnarray.distributed")
 _DATA, _PICKLE = b"D", b"P"
 
 
@@ -121,6 +123,7 @@ class Kernels:
             data = answer.get(timeout=PATIENCE)
         except Empty:
             data = None
+            _log.warning("kernel %s: none came for %g s; it is compiled here, too", key, PATIENCE)
             with self._lock, suppress(ValueError):
                 self._waiting[key].remove(answer)
         if data is None:

@@ -229,6 +229,8 @@ class Session:
             except _MissingInput as error:
                 found = {"missing": str(error)}
             except BaseException as error:
+                if isinstance(error, MemoryError):
+                    error.add_note(f"The memory of {self._where()}: {self._holdings()}.")
                 found = {"error": packed_error(error)}
             if number is not None and not self.inbox.closed:
                 self.reply({"id": number, **found})
@@ -246,14 +248,19 @@ class Session:
             return
         used = psutil.Process().memory_info().rss
         if used + need + SPARE > killed_at:
-            held = sum(x.nbytes for x in self.store.values())
             raise MemoryError(
-                f"worker {self.worker.name} ({self.worker.address}) would need {need / 1e6:.1f} MB "
+                f"{self._where()} would need {need / 1e6:.1f} MB "
                 f"more than the {used / 1e6:.1f} MB it uses, and would be killed at "
-                f"{killed_at / 1e6:.1f} MB; it holds {len(self.store)} arrays of "
-                f"{held / 1e6:.1f} MB. Use jit, which makes no arrays between operations, more "
+                f"{killed_at / 1e6:.1f} MB; {self._holdings()}. Use jit, which makes no arrays between operations, more "
                 "workers, smaller blocks, or a larger memory_limit."
             )
+
+    def _where(self) -> str:
+        return f"worker {self.worker.name} ({self.worker.address})"
+
+    def _holdings(self) -> str:
+        held = sum(x.nbytes for x in self.store.values())
+        return f"it holds {len(self.store)} arrays of {held / 1e6:.1f} MB"
 
     def _array(self, what: Any) -> np.ndarray:
         if isinstance(what, str):
@@ -272,10 +279,18 @@ class Session:
             return {"dtype": known.dtype.name}
         if dtype is not None:
             self._check_room(prod(shape) * dtype_named(dtype).itemsize)
-        made = np.asarray(cloudpickle.loads(fun)())
+        part = cloudpickle.loads(fun)
+        try:
+            made = np.asarray(part())
+        except BaseException as error:
+            error.add_note(f"Raised by {part}, on {self._where()}.")
+            raise
         wanted = made.dtype if dtype is None else dtype_named(dtype)
         if made.shape != tuple(shape):
-            raise ValueError(f"a part must have shape {tuple(shape)}, got {made.shape}")
+            raise ValueError(
+                f"{part} must return an array of shape {tuple(shape)}, got {made.shape}, on "
+                f"{self._where()}."
+            )
         self.store[key] = native(made, wanted)
         return {"dtype": wanted.name}
 
@@ -342,8 +357,7 @@ class Session:
         except MeetingLost:
             raise
         except BaseException as error:
-            where = f"worker {self.worker.name} ({self.worker.address})"
-            error.add_note(f"Raised in shard {rank} of {name}, on {where}.")
+            error.add_note(f"Raised in shard {rank} of {name}, on {self._where()}.")
             raise
         finally:
             here.world, here.place, here.sharing = saved

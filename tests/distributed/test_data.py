@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -341,7 +343,7 @@ def test_uneven_shards(mesh):
 
 def test_a_mesh_larger_than_the_cluster(cluster):
     """How many there are and how many are needed."""
-    with pytest.raises(ValueError, match=r"Number of devices 4 must be >= .*5"):
+    with pytest.raises(ValueError, match=r"Number of devices 4 must be >= .*5.*more workers"):
         fa.make_mesh((5,), ("i",), devices=cluster.devices)
 
 
@@ -382,6 +384,77 @@ def test_an_unreachable_address():
         distributed.connect(address="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="one of client, address and processes"):
         distributed.connect(address="tcp://127.0.0.1:9", processes=1)
+
+
+def test_an_address_where_no_scheduler_is(cluster):
+    """One that accepts and says nothing is not waited for, and a worker's is told as such."""
+    short = {"distributed.comm.timeouts.connect": "500ms"}
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        dask.config.set(short),
+        pytest.raises(ConnectionError, match=r"what is there is silent for 0.75 s"),
+    ):
+        distributed.connect(address=f"tcp://127.0.0.1:{mute.getsockname()[1]}")
+    with pytest.raises(ConnectionError, match="it is the address of a Worker"):
+        distributed.connect(address=cluster.links[0].address)
+    with distributed.connect(address=cluster.client.scheduler.address) as second:
+        assert len(second.devices) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"client": "tcp://127.0.0.1:9"}, TypeError, r"got 'tcp://127.0.0.1:9'.*as address="),
+        ({"address": 8786}, TypeError, "such as 'tcp://host:8786', got 8786"),
+        ({"processes": 0}, ValueError, "a positive number of workers.*got 0"),
+        ({"processes": "2"}, ValueError, "a positive number of workers.*got '2'"),
+    ],
+)
+def test_what_connect_takes(given, error, said):
+    """What is no client, address or number of processes is refused before anything is started."""
+    with pytest.raises(error, match=said):
+        distributed.connect(**given)
+
+
+def test_parts_of_another_shape(mesh):
+    """Which part, on which worker, and what shape it must have; so for a part that fails."""
+    where = NamedSharding(mesh, P("i"))
+    with pytest.raises(
+        ValueError, match=r"index \[0:2\] must return .* \(2,\), got \(5,\), on worker"
+    ):
+        fa.make_array_from_callback((4,), where, lambda index: np.ones(5))
+    with pytest.raises(ZeroDivisionError) as caught:
+        fa.make_array_from_callback(
+            (4,), where, lambda index: np.full(2, 1 // (index[0].start - 2))
+        )
+    assert "data_callback for index [2:4], on worker" in caught.value.__notes__[0]
+
+
+def test_a_worker_that_cannot_allocate(mesh):
+    """A MemoryError names the worker, the shard, and what the worker held."""
+
+    def huge(x):
+        return np.empty(1 << 55)[: x.size]
+
+    def body(x):
+        return fa.pure_callback(huge, fa.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(MemoryError) as caught:
+        fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(X).block_until_ready()
+    notes = "\n".join(caught.value.__notes__)
+    assert "in shard" in notes
+    assert re.search(r"memory of worker \d \(tcp.*\): it holds \d+ arrays of .* MB", notes)
+
+
+def test_after_the_connection_is_closed(cluster):
+    """Arrays of a connection that was closed say so when they are read."""
+    with distributed.connect(client=cluster.client) as second:
+        mesh = fa.make_mesh((2,), ("i",), devices=second.devices[:2])
+        x = fa.device_put(X, NamedSharding(mesh, P("i"))).block_until_ready()
+    with pytest.raises(RuntimeError, match=r"the connection is closed. connect\(\) anew"):
+        np.asarray(x)
+    with pytest.raises(RuntimeError, match=r"closed. connect\(\) anew"):
+        x + 1
 
 
 def test_versions_that_differ(cluster, monkeypatch):
