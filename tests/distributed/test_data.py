@@ -32,6 +32,21 @@ def mesh(cluster):
     return fa.make_mesh((2,), ("i",), devices=cluster.devices)
 
 
+def test_what_is_given_up_is_deleted(mesh):
+    """A donated array on workers is freed there; whoever reads it gets an error."""
+    x, y = (fa.device_put(X, NamedSharding(mesh, P("i"))) for _ in "xy")
+    assert any(a is x for a in fa.live_arrays("dask"))
+    z = fa.jit(lambda x: x + 1, donate_argnums=0)(x)
+    y.delete()
+    np.testing.assert_array_equal(z, X + 1)
+    for gone in (x, y):
+        assert gone.is_deleted()
+        assert gone.shape == X.shape
+        for use in (lambda x: x + 1, np.asarray, repr, lambda x: fa.jit(jnp.sin)(x)):
+            with pytest.raises(RuntimeError, match="has been deleted with shape=float32"):
+                use(gone)
+
+
 # ---- checkpoints ---------------------------------------------------------------------------------
 
 
