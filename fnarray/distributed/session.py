@@ -249,9 +249,9 @@ class Session:
         used = psutil.Process().memory_info().rss
         if used + need + SPARE > killed_at:
             raise MemoryError(
-                f"{self._where()} would need {need / 1e6:.1f} MB "
-                f"more than the {used / 1e6:.1f} MB it uses, and would be killed at "
-                f"{killed_at / 1e6:.1f} MB; {self._holdings()}. Use jit, which makes no arrays between operations, more "
+                f"{self._where()} would need {need / 1e6:.1f} MB more than the "
+                f"{used / 1e6:.1f} MB it uses, and would be killed at {killed_at / 1e6:.1f} MB; "
+                f"{self._holdings()}. Use jit, which makes no arrays between operations, more "
                 "workers, smaller blocks, or a larger memory_limit."
             )
 
