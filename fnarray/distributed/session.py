@@ -30,7 +30,7 @@ from ..runtime.dispatch import executable
 from ..threads.shards import here
 from . import ranks
 from .meeting import Inbox, MeetingLost, RemoteWorld
-from .programs import Kernels, loaded
+from .programs import Kernels, clients, loaded
 from .queues import Queue
 from .rings import SHARED, Offer, Ring
 from .wire import Stream, dtype_named, packed, packed_error, unpacked
@@ -109,10 +109,11 @@ class Session:
         self.groups: dict[str, Sequence[str]] = {}
         self.inbox = Inbox()
         self.kernels = Kernels(self.reply)
-        if (
-            worker.nanny or ranks.world is not None
-        ):  # in the client's own process they are in memory
-            store.others = self.kernels
+        # In the client's own process kernels are in memory.
+        self.shares = bool(worker.nanny) or ranks.world is not None
+        if self.shares:
+            store.others = clients
+            clients.front(self.kernels)
         self.peers: dict[str, asyncio.Task[Stream]] = {}
         self.queues: dict[str, Queue | None] = {}
         self.readers: dict[str, asyncio.Task[None]] = {}
@@ -137,8 +138,7 @@ class Session:
         """Free everything."""
         self.inbox.close()
         self.kernels.close()
-        if store.others is self.kernels:
-            store.others = None
+        clients.remove(self.kernels)
         self.jobs.put(None)
         for task in self.peers.values():
             task.cancel()
@@ -343,6 +343,8 @@ class Session:
             raise graph
         self._free([key for key in outs if key is not None])  # what was lost elsewhere
         arrays = [self._array(x) for x in ins]
+        if self.shares:
+            clients.front(self.kernels)
         self._check_room(executable(graph).memory["peak_bytes"])
         addresses = self.groups[group]
         world = RemoteWorld(self, run, addresses, rank, [n for _, n in axes])
