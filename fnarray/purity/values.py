@@ -261,6 +261,9 @@ class Resolver(Protocol):
         """Say whether anybody may set attributes of a function, class or module of the user's."""
         ...
 
+    def watch(self, value: Value, what: str) -> None:
+        """Guard what a function of a library looks at, besides what it is given."""
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
 
