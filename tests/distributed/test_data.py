@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -358,6 +359,18 @@ def test_programs_are_data():
     assert data[:1] == b"D"
     assert programs.dumped(graph)[0] == digest
     assert str(programs.loaded(data)) == str(graph)
+
+
+def test_functions_of_packages_are_pickled():
+    """What a user sends to workers himself may name the packages that it uses."""
+
+    def fun(x):
+        return fa.jit(jnp.tanh)(x)
+
+    read = cloudpickle.loads(cloudpickle.dumps(fun))
+    assert read.__globals__ is not fun.__globals__
+    assert cloudpickle.loads(cloudpickle.dumps(fa)) is fa
+    np.testing.assert_array_equal(read(X), fun(X))
 
 
 # ---- security ------------------------------------------------------------------------------------
