@@ -63,7 +63,7 @@ def test_private_modules(tmp_path):
         ),
         (
             "from jax._src.numpy.util import ensure_arraylike as f; "
-            "assert f('g', 1).shape == () and [x.shape for x in f('g', 1, jnp.ones(2))] == [(), (2,)]"
+            "assert f('g', 1).shape == () and len(f('g', 1, jnp.ones(2))) == 2"
         ),
         (
             "from jax._src.public_test_util import check_close as f; "
