@@ -197,4 +197,4 @@ def test_long_sums_are_rounded_about_once(shape, axis):
     """However many there are, a sum of positive numbers is off by few units of its last place."""
     x = np.random.default_rng(0).random(shape, np.float32)
     want = x.astype(np.float64).sum(axis)
-    np.testing.assert_allclose(fnp.sum(fnp.asarray(x), axis), want, rtol=4e-7)
+    np.testing.assert_allclose(jnp.sum(jnp.asarray(x), axis), want, rtol=4e-7)
