@@ -78,7 +78,7 @@ class FnarrayError(Exception):
     """Base of every exception defined here.
 
     IPython shows the frames of the user's code, each with its lines and the one at fault marked;
-    ``%tb`` and debuggers have all frames.
+    with ``FNARRAY_TRACEBACK_FILTERING=off`` ``%tb`` and debuggers have all frames.
     """
 
     def _render_traceback_(self) -> list[str]:

@@ -22,7 +22,8 @@ if not _WORKER:
 _CACHE = os.environ["FNARRAY_CACHE_DIR"]
 os.environ["FNARRAY_VERIFY"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["JAX_TRACEBACK_FILTERING"] = "off"  # all frames where the oracle fails
+os.environ["JAX_TRACEBACK_FILTERING"] = "off"  # all frames, where the oracle fails and we do
+os.environ["FNARRAY_TRACEBACK_FILTERING"] = "off"
 os.environ["FNARRAY_PLATFORMS"] = "cpu,gpu"  # what asks for a GPU names it
 # The oracle's programs run once: to optimise them takes a quarter of the time of compiling them.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")

@@ -11,9 +11,11 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
 from ..core.keep import forget_all
+from ..core.source import boundary
 from ..runtime.device import Device, Space, default_device, devices
 
 
+@boundary
 def device_put(
     x: Any,
     device: Any = None,

@@ -26,7 +26,7 @@ from ..core import lazy
 from ..core.array import ArrayImpl
 from ..core.callables import is_strange
 from ..core.source import PACKAGE
-from ..purity.guards import MISSING, Guards, state, static
+from ..purity.guards import MISSING, Guards, mapping_of, parts_of, state, static
 
 
 def _words(text: str) -> frozenset[str]:
@@ -63,6 +63,11 @@ _REFUSED: Final = frozenset(
 _LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
 _EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
+#: What code may ask of an object that its digest does not say.
+_TOLD_BY_NAME: Final = _words(
+    "__dict__ __wrapped__ __name__ __qualname__ __doc__ __module__ __annotations__ __mro__ mro "
+    "__bases__ __subclasses__ __closure__ __globals__"
+)
 #: Objects that are known by their names.
 _NAMED: Final = (type, types.BuiltinFunctionType)
 #: Attributes of functions that say nothing of what they compute.
@@ -112,6 +117,8 @@ class Content:
 
     def digest(self) -> str:
         """Return the digest of all that was added; of objects, guard what the code asks for."""
+        if asked := _TOLD_BY_NAME & self._names:
+            raise Unproven(f"code that asks for {', '.join(sorted(asked))}")
         for obj in self._objects:
             self._guard(obj)
         return self._hash.hexdigest()
@@ -171,6 +178,7 @@ class Content:
     def _partial(self, obj: functools.partial[Any]) -> None:
         if type(obj) is not functools.partial or vars(obj):
             raise Unproven("a partial with more to it")
+        self.guards.add_contents(obj, "partial", parts_of(obj))
         self._say("partial", sorted(obj.keywords))
         for x in (obj.func, *obj.args, *(obj.keywords[k] for k in sorted(obj.keywords))):
             self.add(x)
@@ -200,6 +208,7 @@ class Content:
             return
         if getattr(fun, "__fnarray_pure__", False) or vars(fun).keys() - _IDLE:
             raise Unproven(f"{fun.__qualname__}, which has attributes")
+        self.guards.add_function(fun)
         attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
         self._names.update(attributes)
         self._kept.append(attributes)  # as ids of lists are remembered
@@ -243,10 +252,11 @@ class Content:
 
     def _class(self, cls: type) -> None:
         """Add a class of the user's: its bases, methods, and other attributes."""
-        if not self._is_new(cls):
-            return
+        # Asked first: a built-in class may be known already, by its name in the code.
         if type(cls) is not type or not cls.__flags__ & _HEAP:
             raise Unproven(f"an instance of {cls.__qualname__}")
+        if not self._is_new(cls):
+            return
         self._file(str(getattr(sys.modules.get(cls.__module__), "__file__", None)))
         space = vars(cls)
         self._say("class", cls.__qualname__, len(cls.__bases__), sorted(space))
@@ -276,13 +286,13 @@ class Content:
 
     def _guard(self, obj: Any) -> None:
         cls, held = type(obj), state(obj)
-        if "__dict__" in self._names:
-            raise Unproven("code that reads all that an object holds")
+        self.guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
+        self.guards.add_class(obj)
+        if held:  # all of it: who is given the object may ask for more than the code names
+            self.guards.add_contents(obj, cls.__qualname__, mapping_of(held))
         special = {n for c in cls.__mro__[:-1] for n in vars(c) if n[:2] == "__"} - _SILENT
-        for name in self._names | special:
+        for name in self._names | special | {"tree_flatten"}:  # asked for by the package itself
             found = static(cls, name)
-            if name in held or found is not MISSING:
-                self.guards.add_state(obj, name, held.get(name, MISSING))
             if found is not MISSING:
                 self.guards.add_static(cls, name, found)
 
@@ -358,8 +368,7 @@ class Content:
             raise Unproven(f"the module {module}")
         for name in attributes:
             if name in space:
-                if root not in _STANDARD:
-                    self.guards.add_name(space, name)
+                self.guards.add_of_module(obj, name)
                 self._say("attribute", name)
                 self._value(space[name], attributes)
 
@@ -373,6 +382,7 @@ class Content:
             value = space.get(name, _NOTHING)
             if value is _NOTHING:
                 continue
+            self.guards.add_of_module(module, name)
             if isinstance(value, types.ModuleType):
                 if lazy.is_own(module.__name__, name, value):
                     self._versioned(value, attributes)
@@ -382,8 +392,6 @@ class Content:
             elif not lazy.is_own(module.__name__, name, value) and not (
                 _at_home(value) and getattr(value, "__name__", None) == name
             ):
-                if not callable(value):
-                    self.guards.add_name(space, name)
                 self._say("attribute", name)
                 self.add(value)
 

@@ -16,6 +16,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
+from ..core.source import boundary
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
 from ..core.trace import trace_graph
 from ..ops.kit.canonical import as_array
@@ -150,6 +151,7 @@ def _check_active(xs: Sequence[Any], what: str) -> None:
 # ---- jvp, linearize, vjp -------------------------------------------------------------------------
 
 
+@boundary
 def jvp(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -210,6 +212,7 @@ def without_tracers(aux: Any) -> Any:
     return tree.map(value, aux)
 
 
+@boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Value of a function and its derivative there, as a linear function.
 
@@ -230,6 +233,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     return _linearized("linearize", fun, primals, has_aux, _Push)
 
 
+@boundary
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
 ) -> tuple[Any, ...]:
@@ -394,6 +398,7 @@ def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Li
     return [instantiate(ct) for ct in with_zeros(linear.active_in, found, in_avals)]
 
 
+@boundary
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()
 ) -> Callable[..., Any]:

@@ -44,6 +44,7 @@ from ..core.avals import ShapedArray
 from ..core.callables import is_generator_function, take_name
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
+from ..core.source import boundary, tidy
 from ..core.surgery import says_places
 from ..core.trace import bind, state
 from ..purity.guards import Guards
@@ -160,7 +161,11 @@ class Jitted(Generic[P, R]):
                 run, data = None, []
             if run is not None:
                 return run(*data)
-        return self._call(args, kwargs)
+        try:
+            return self._call(args, kwargs)
+        except Exception as error:
+            tidy(error)
+            raise
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call with any arguments: numbers, static values, tracers, a new structure."""
@@ -344,6 +349,7 @@ class Jitted(Generic[P, R]):
 
     # ---- stages ----
 
+    @boundary
     def trace(self, /, *args: Any, **kwargs: Any) -> TracedFunction:
         """Trace for arguments, or `ShapeDtypeStruct` stand-ins, and return the graph."""
         from .staged_places import staged
@@ -354,10 +360,12 @@ class Jitted(Generic[P, R]):
         where = staged(self, args, kwargs, len(t.signature.in_avals))
         return TracedFunction(t, self._donated[0], self.__wrapped__, where)
 
+    @boundary
     def lower(self, /, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for arguments, or stand-ins: the first half of compiling ahead."""
         return self.trace(*args, **kwargs).lower()
 
+    @boundary
     def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
         """Shapes and dtypes of the result, as `ShapeDtypeStruct` leaves; nothing is computed."""
         return self.trace(*args, **kwargs).out_info
@@ -413,6 +421,7 @@ def _shown(fun: Callable[..., Any], where: int | str) -> str:
 class PlacedJitted(Jitted):
     """A compiled function whose arguments and results are somewhere, or arguments given up."""
 
+    @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function; see `Jitted`.
 

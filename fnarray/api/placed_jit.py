@@ -8,7 +8,7 @@ from typing import Any
 
 from ..control.signature import argument_paths, fun_text
 from ..core import tree
-from ..core.array import ArrayImpl
+from ..core.array import ArrayElsewhere, ArrayImpl
 from ..core.source import user_source
 from ..core.trace import Tracer
 from ..ops.kit.canonical import as_array
@@ -100,9 +100,9 @@ def given_up(
     given += [kwargs[name] for name in names if name in kwargs]
     results = tree.leaves(out)
     kept = set(map(id, results))
-    room = Counter((x.shape, x.dtype) for x in results if isinstance(x, ArrayImpl))
+    room = Counter((x.shape, x.dtype) for x in results if isinstance(x, ArrayImpl | ArrayElsewhere))
     for x in tree.leaves(given):
-        if not isinstance(x, ArrayImpl) or id(x) in kept or x.is_deleted():
+        if not isinstance(x, ArrayImpl | ArrayElsewhere) or id(x) in kept or x.is_deleted():
             continue
         kind = x.shape, x.dtype
         if room[kind]:

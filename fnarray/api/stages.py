@@ -14,6 +14,7 @@ from ..control.tracing import Traced as _Traced
 from ..core import hooks, tree
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.trace import state
 from ..errors import ReadEffectError
 from ..runtime.dispatch import (
@@ -36,6 +37,7 @@ _DIALECTS = {"graph": "jaxpr", "plan": "plan", "source": "numba"}
 class Wrapped(Protocol):
     """A function ready to be traced, lowered and compiled: what `jit` returns."""
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function."""
         ...
@@ -281,6 +283,7 @@ class CompiledAhead(_Stage):
             return "\n\n".join(assembly_for(self._lowered._on_gpu, self.target))
         return self._lowered.as_text("cuda" if dialect is None else dialect)
 
+    @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Refuse: it was compiled for another machine.
 
@@ -309,6 +312,7 @@ class Compiled(Lowered):
 
             self._run = rechecked(self._run, self._fun, t.signature, t)
 
+    @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run on arguments of the signature; static arguments are left out.
 

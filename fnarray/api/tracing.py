@@ -14,7 +14,7 @@ from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.hooks import span
 from ..core.ref import AbstractRef, Ref
-from ..core.source import scoped
+from ..core.source import boundary, scoped
 from ..core.trace import EagerTrace, tracing
 from ..ops.kit.moves import Overlay, OverlayAval
 from .jit import Jitted, jit
@@ -68,6 +68,7 @@ def make_jaxpr(
     return make_graph
 
 
+@boundary
 def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of ``fun(*args, **kwargs)``, computed by tracing alone.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.array import Array
+from ..core.source import boundary
 from ..ops.bitwise import bitwise_or
 from ..ops.elementwise import add
 from ..ops.kit.canonical import as_array, canonical_axis
@@ -21,6 +22,7 @@ from .signature import fun_text
 __all__ = ["associative_scan"]
 
 
+@boundary
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:

@@ -17,6 +17,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.forms import HOST
 from ..core.primitive import Primitive
+from ..core.source import boundary
 from ..errors import JaxRuntimeError, MissingRuleError
 from ..ops.kit.registry import register
 from ..ops.shape import broadcast, expand_dims
@@ -183,6 +184,7 @@ pure_callback_p = register(
 )
 
 
+@boundary
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
@@ -282,6 +284,7 @@ io_callback_p = register(
 )
 
 
+@boundary
 def io_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,

@@ -14,6 +14,7 @@ from ..core.array import aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
 from ..core.ref import check_distinct
+from ..core.source import boundary
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
 from ..ops.convert import clamp
@@ -54,6 +55,7 @@ cond_p = holding(
 )
 
 
+@boundary
 def cond(
     pred: Any,
     true_fun: Any,
@@ -110,6 +112,7 @@ def _taking(place: int, branch: Callable[[Any], Any]) -> Callable[..., Any]:
     return wraps(branch)(lambda *operands: branch(operands[place]))
 
 
+@boundary
 def switch(
     index: Any,
     branches: Sequence[Callable[..., Any]],
@@ -195,6 +198,7 @@ def _choose(
     return ts[0].out_spec.unflatten(give_back(given, written, outs))
 
 
+@boundary
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:

@@ -15,7 +15,7 @@ from ..core.array import Array, aval_of
 from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
 from ..core.ref import Ref
-from ..core.source import PACKAGE, located
+from ..core.source import PACKAGE, boundary, located
 from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
 from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
@@ -301,6 +301,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801, JAX's name
 
         self.defjvp(jvp)
 
+    @boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.jvp is None:
@@ -453,6 +454,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801, JAX's name
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
+    @boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function."""
         if self.fwd is None or self.bwd is None:

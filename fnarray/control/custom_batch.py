@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core import tree
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
 from ..errors import MissingRuleError
@@ -190,6 +191,7 @@ class custom_vmap:  # noqa: N801 - JAX's name
         self.vmap_rule = vmap_rule
         return vmap_rule
 
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function.
 

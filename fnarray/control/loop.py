@@ -12,6 +12,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
 from ..core.graph import ClosedGraph
+from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import lt
@@ -43,6 +44,7 @@ while_p = looping(
 )
 
 
+@boundary
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
@@ -137,6 +139,7 @@ def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
 # ---- counted loops -------------------------------------------------------------------------------
 
 
+@boundary
 def fori_loop(
     lower: Any,
     upper: Any,

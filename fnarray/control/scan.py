@@ -14,7 +14,7 @@ from ..core.forms import Scan
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.ref import AbstractRef, check_distinct
-from ..core.source import user_source
+from ..core.source import boundary, user_source
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..errors import ConcretizationTypeError
@@ -54,6 +54,7 @@ scan_p = looping(
 )
 
 
+@boundary
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
@@ -336,6 +337,7 @@ def stack(rows: Sequence[Any]) -> Any:
 # ---- map -----------------------------------------------------------------------------------------
 
 
+@boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each row of ``xs``; stack the results.
 

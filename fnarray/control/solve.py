@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
+from ..core.source import boundary
 from ..core.surgery import closed_over_nothing, rearranged
 from ..core.tangents import Undefined, Zero, is_zero, zero_of
 from ..core.trace import bind, call_custom, trace_graph
@@ -145,6 +146,7 @@ class _RootRule(JVPRule):
         return outs, [*duals, *(zero_of(x) for x in outs[n:])]
 
 
+@boundary
 def custom_root(
     f: Fun, initial_guess: Any, solve: Fun, tangent_solve: Fun, has_aux: bool = False
 ) -> Any:
@@ -325,6 +327,7 @@ custom_linear_solve_p = register(
 )
 
 
+@boundary
 def custom_linear_solve(
     matvec: Fun,
     b: Any,

@@ -127,7 +127,26 @@ def install_methods(methods: dict[str, Any]) -> None:
         del Array.__getattr__  # type: ignore[attr-defined]
 
 
-class ArrayImpl(Array):
+class _Deletable:
+    """An array with a value, whose memory can be let go before the array itself."""
+
+    __slots__ = ()
+
+    #: The class of those that were deleted, and the attribute that held the memory.
+    _deleted: ClassVar[type[Any]]
+    _held: ClassVar[str]
+
+    def is_deleted(self) -> bool:
+        """Whether the array was deleted, or donated to a compiled function: see `delete`."""
+        return False
+
+    def delete(self) -> None:
+        """Let the memory go; whoever reads the array from then on gets a `RuntimeError`."""
+        delattr(self, self._held)
+        self.__class__ = self._deleted
+
+
+class ArrayImpl(_Deletable, Array):
     """An array with a value, in a NumPy buffer that nothing writes to any more.
 
     The buffer is C-contiguous, aligned and in native byte order: compiled kernels rely on it.
@@ -135,8 +154,7 @@ class ArrayImpl(Array):
 
     __slots__ = ("_data", "aval")
 
-    #: The class of those that were deleted.
-    _deleted: ClassVar[type[Any]]
+    _held = "_data"
 
     def __init__(self, data: np.ndarray, aval: ShapedArray):
         self._data = data
@@ -269,15 +287,6 @@ class ArrayImpl(Array):
         """Return True: results are always ready."""
         return True
 
-    def is_deleted(self) -> bool:
-        """Whether the array was deleted, or donated to a compiled function: see `delete`."""
-        return False
-
-    def delete(self) -> None:
-        """Let the memory go; whoever reads the array from then on gets a `RuntimeError`."""
-        self._data = np.empty(0, self._data.dtype)
-        self.__class__ = self._deleted
-
 
 class _Deleted:
     """What deleted arrays have in place of elements: an error."""
@@ -287,12 +296,15 @@ class _Deleted:
     aval: ShapedArray
 
     @property
-    def _data(self) -> np.ndarray:
+    def _data(self) -> Any:
         raise RuntimeError(
             f"Array has been deleted with shape={self.aval.str_short()}. It was donated to a "
             "compiled function (donate_argnums), or its delete() was called. Use the function's "
             "result in its place, or donate a copy: x.copy()."
         )
+
+    #: What arrays on other kinds of devices hold theirs by.
+    _there = handle = _data
 
     def is_deleted(self) -> bool:
         """Return True."""
@@ -371,7 +383,7 @@ def is_placed(x: Any) -> bool:
     return isinstance(x, ArrayPlaced) or (isinstance(x, Array) and x.aval.place is not None)
 
 
-class ArrayElsewhere(Array):
+class ArrayElsewhere(_Deletable, Array):
     """An array on another kind of device than the processor (decision 0016); base of its class."""
 
     __slots__ = ()

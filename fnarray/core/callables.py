@@ -10,7 +10,9 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar, cast
+
+from .source import boundary
 
 T = TypeVar("T")
 _PLAIN = (
@@ -131,8 +133,11 @@ def take_name(wrapper: Any, fun: Callable[..., Any]) -> Any:
 
 
 def named_as(fun: Callable[..., Any]) -> Callable[[T], T]:
-    """As ``functools.wraps``: a decorator that gives a wrapper the names of a callable."""
-    return lambda wrapper: take_name(wrapper, fun)
+    """As ``functools.wraps``: a decorator that gives a wrapper the names of a callable.
+
+    The wrapper is what users call: errors leave it without the package's frames.
+    """
+    return lambda wrapper: take_name(boundary(cast("Any", wrapper)), fun)
 
 
 def unwrapped(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,6 +34,7 @@ from .dtypes import canonicalize_dtype, is_integer
 from .graph import Atom, ClosedGraph, Eqn, Literal
 from .memo import recall, remember
 from .quiet import quietly
+from .source import tidy
 from .trace import state, trace_graph
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -331,36 +332,40 @@ def replayed(
 
     @wraps(f)
     def face(*args: Any, **settings: Any) -> Any:
-        if state.trace is not None:
-            return f(*args, **settings)
-        if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
-            # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
-            (x,) = args
-            key, data = (face, config.trace_token, x.aval), [x._data]
-        else:
-            data = []
-            try:
-                signed = _signed_all(args, settings, data)
-            except TypeError:
+        try:
+            if state.trace is not None:
                 return f(*args, **settings)
-            key = (face, config.trace_token, *signed)
-        replay = recall(key)
-        if replay:
-            out = replay(*data)
-            return f(*args, **settings) if out is None else out
+            if len(args) == 1 and not settings and type(args[0]) is ArrayImpl:
+                # Most calls; a loop over arguments would add a tenth to ``sum(x)``.
+                (x,) = args
+                key, data = (face, config.trace_token, x.aval), [x._data]
+            else:
+                data = []
+                try:
+                    signed = _signed_all(args, settings, data)
+                except TypeError:
+                    return f(*args, **settings)
+                key = (face, config.trace_token, *signed)
+            replay = recall(key)
+            if replay:
+                out = replay(*data)
+                return f(*args, **settings) if out is None else out
 
-        def record(out: Any) -> Replay | None:
-            evaluate = instead(*args, **settings) if instead else None
-            if evaluate:
-                return _replay_by(evaluate, out.aval)
+            def record(out: Any) -> Replay | None:
+                evaluate = instead(*args, **settings) if instead else None
+                if evaluate:
+                    return _replay_by(evaluate, out.aval)
 
-            def call(*tracers: Any) -> Any:
-                leaves = iter(tracers)
-                return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
+                def call(*tracers: Any) -> Any:
+                    leaves = iter(tracers)
+                    return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
 
-            return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
+                return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
 
-        return _learn(f, key, replay, args, settings, record)
+            return _learn(f, key, replay, args, settings, record)
+        except Exception as error:
+            tidy(error)
+            raise
 
     return face
 
@@ -395,6 +400,29 @@ def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> 
     return fitted
 
 
+def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
+    """Return what calls an elementwise function whose signature is new, and records it."""
+
+    def learn(key: Any, known: Any, *args: Any) -> Any:
+        kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
+        if not {None} <= {*kinds} <= {None, int, float}:
+            return f(*args)
+
+        def record(out: Any) -> Replay | None:
+            entered = numbers(*args)
+            avals = [
+                x.aval if kind is None else aval
+                for x, kind, aval in zip(args, kinds, entered, strict=True)
+            ]
+            found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
+            replay = _record(f.__name__, f, avals, out)
+            return _with_numbers(replay, found) if replay and found else replay
+
+        return _learn(f, key, known, args, {}, record)
+
+    return learn
+
+
 def elementwise(numbers: Numbers) -> Callable[[F], F]:
     """Declare a function of one or two arrays, for which Python numbers may stand.
 
@@ -406,53 +434,46 @@ def elementwise(numbers: Numbers) -> Callable[[F], F]:
     """
 
     def declare(f: F) -> F:
-        def learn(key: Any, known: Any, *args: Any) -> Any:
-            kinds = [None if type(x) is ArrayImpl else type(x) for x in args]
-            if not {None} <= {*kinds} <= {None, int, float}:
-                return f(*args)
-
-            def record(out: Any) -> Replay | None:
-                entered = numbers(*args)
-                avals = [
-                    x.aval if kind is None else aval
-                    for x, kind, aval in zip(args, kinds, entered, strict=True)
-                ]
-                found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
-                replay = _record(f.__name__, f, avals, out)
-                return _with_numbers(replay, found) if replay and found else replay
-
-            return _learn(f, key, known, args, {}, record)
+        learn = _learner(f, numbers)
 
         # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
         @wraps(f)
         def unary(x: Any, /) -> Any:
-            if type(x) is not ArrayImpl or state.trace is not None:
-                return f(x)
-            key = (unary, x.aval, config.trace_token)
-            replay = recall(key)
-            if replay:
-                out = replay(x._data)
-                return f(x) if out is None else out
-            return learn(key, replay, x)
+            try:
+                if type(x) is not ArrayImpl or state.trace is not None:
+                    return f(x)
+                key = (unary, x.aval, config.trace_token)
+                replay = recall(key)
+                if replay:
+                    out = replay(x._data)
+                    return f(x) if out is None else out
+                return learn(key, replay, x)
+            except Exception as error:
+                tidy(error)
+                raise
 
         @wraps(f)
         def binary(x: Any, y: Any, /) -> Any:
-            if state.trace is not None:
-                return f(x, y)
-            if type(x) is ArrayImpl:
-                left, a = x.aval, x._data
-            else:
-                left, a = type(x), x
-            if type(y) is ArrayImpl:
-                right, b = y.aval, y._data
-            else:
-                right, b = type(y), y
-            key = (binary, left, right, config.trace_token)
-            replay = recall(key)
-            if replay:
-                out = replay(a, b)
-                return f(x, y) if out is None else out
-            return learn(key, replay, x, y)
+            try:
+                if state.trace is not None:
+                    return f(x, y)
+                if type(x) is ArrayImpl:
+                    left, a = x.aval, x._data
+                else:
+                    left, a = type(x), x
+                if type(y) is ArrayImpl:
+                    right, b = y.aval, y._data
+                else:
+                    right, b = type(y), y
+                key = (binary, left, right, config.trace_token)
+                replay = recall(key)
+                if replay:
+                    out = replay(a, b)
+                    return f(x, y) if out is None else out
+                return learn(key, replay, x, y)
+            except Exception as error:
+                tidy(error)
+                raise
 
         return cast("F", unary if len(inspect.signature(f).parameters) == 1 else binary)
 

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import resolve_name
 from typing import Any
 
+from .keep import forget_all
+
 #: What imports run in: set by `core.trace`, since a first use may fall inside of a trace, of which
 #: the arrays that a module makes are no part.
 outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
 #: The modules that names of surfaces come from, by surface.
 _homes: dict[str, dict[str, str]] = {}
+
+
+class Surface(types.ModuleType):
+    """A package whose public functions are what programs are written in.
+
+    To guard each of them would cost a program of twenty operations 0.2 us a call. They are as they
+    were until somebody rebinds one, as ``mock.patch`` does: then all is traced again.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = vars(self).get(name, value)
+        super().__setattr__(name, value)
+        if before is not value:
+            forget_all()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        forget_all()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as cloudpickle does with modules, but not with their subclasses."""
+        return import_module, (self.__name__,)
 
 
 def load(module: str, package: str | None = None) -> Any:
@@ -44,6 +69,7 @@ def surface(
     home = {name: module for module, names in homes.items() for name in names.split()}
     home |= dict.fromkeys(modules.split(), "")
     reasons = {name: why for why, names in (missing or {}).items() for name in names.split()}
+    sys.modules[package].__class__ = Surface
     space, _homes[package] = vars(sys.modules[package]), home
 
     def get(name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from . import tree
 from .array import Array
 from .ref import Ref
+from .source import boundary
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,6 +40,7 @@ def _whole(fun: F) -> F:
     if inspect.signature(fun).parameters["is_leaf"].kind is inspect.Parameter.KEYWORD_ONLY:
         position = -1
 
+    @boundary
     @wraps(fun)
     def call(*args: Any, **settings: Any) -> Any:
         takes_path = settings.get("is_leaf_takes_path", False)

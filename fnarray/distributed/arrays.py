@@ -8,7 +8,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from ..core.array import ArrayElsewhere, ArrayImpl, Elsewhere, asarray
+from ..core.array import ArrayElsewhere, ArrayImpl, Elsewhere, _Deleted, asarray
 from ..core.avals import ShapedArray
 from ..runtime.device import platforms
 from ..runtime.placed import Shard
@@ -34,6 +34,8 @@ class WorkerArray(ArrayElsewhere):
     """
 
     __slots__ = ("aval", "handle", "placement", "ranks")
+
+    _held = "handle"
 
     def __init__(
         self, handle: Handle, aval: ShapedArray, placement: Sharding, ranks: Sequence[int]
@@ -97,6 +99,15 @@ class WorkerArray(ArrayElsewhere):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> WorkerArray:
         return self
+
+
+class DeletedWorkerArray(_Deleted, WorkerArray):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """An array that was deleted: its shape, its dtype and where it was are still known."""
+
+    __slots__ = ()
+
+
+WorkerArray._deleted = DeletedWorkerArray  # pyright: ignore[reportPrivateUsage]
 
 
 def box_of(index: Index, shape: Sequence[int]) -> Box:
@@ -183,6 +194,10 @@ class _Part:
 
     def __call__(self) -> Any:
         return cloudpickle.loads(self.fun)(tuple(slice(*b) for b in self.bounds))
+
+    def __str__(self) -> str:
+        bounds = ", ".join(":".join("" if k is None else str(k) for k in b) for b in self.bounds)
+        return f"make_array_from_callback: data_callback for index [{bounds}]"
 
 
 # ---- moving --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
 from ..core.hooks import cut_as
 from ..core.quiet import quietly
+from ..core.source import boundary
 from ..core.trace import Tracer, state
 from ..ops.convert import convert_element_type, convert_values
 from ..ops.gather import GatherScatterMode
@@ -86,6 +87,7 @@ class IndexUpdateRef:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.array!r}, {self.index!r})"
 
+    @boundary
     def get(
         self,
         *,
@@ -109,40 +111,49 @@ class IndexUpdateRef:
             wrap=wrap_negative_indices,
         )
 
+    @boundary
     def set(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] = values``."""
         return _update("set", self.array, self.index, values, scatter, **options)
 
+    @boundary
     def add(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] += values``."""
         return _update("add", self.array, self.index, values, scatter_add, **options)
 
+    @boundary
     def subtract(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] -= values``."""
         return _update("subtract", self.array, self.index, values, scatter_sub, **options)
 
+    @boundary
     def multiply(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] *= values``."""
         return _update("multiply", self.array, self.index, values, scatter_mul, **options)
 
     mul = multiply
 
+    @boundary
     def divide(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] /= values``; integers become floats."""
         return operator.truediv(self.array, self._scale(values, "divide", options))
 
+    @boundary
     def power(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] **= values``."""
         return operator.pow(self.array, self._scale(values, "power", options))
 
+    @boundary
     def min(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] = minimum(x[idx], values)``."""
         return _update("min", self.array, self.index, values, scatter_min, **options)
 
+    @boundary
     def max(self, values: Any, **options: Any) -> Array:
         """Return ``x`` after ``x[idx] = maximum(x[idx], values)``."""
         return _update("max", self.array, self.index, values, scatter_max, **options)
 
+    @boundary
     def apply(
         self,
         func: Callable[[Array], Array],

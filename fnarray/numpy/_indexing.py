@@ -17,6 +17,7 @@ from ..core.array import Array, ArrayImpl, asarray
 from ..core.avals import ShapedArray
 from ..core.eager import replayed
 from ..core.frozen import frozen
+from ..core.source import tidy
 from ..core.trace import Tracer, state
 from ..ops.convert import convert_element_type
 from ..ops.dynamic import dynamic_slice
@@ -61,27 +62,31 @@ def getitem(x: Array, idx: Any) -> Array:
     Negative indices count from the end; indices out of range are clamped. For other modes use
     ``x.at[idx].get(mode=...)``.
     """
-    if state.trace is not None or type(x) is not ArrayImpl:
-        return take(x, idx)
-    data = x._data
-    kind = type(idx)
-    if 0 in data.shape:  # nothing to clamp to
-        return take(x, idx)
-    if kind is int and data.ndim:
-        n = data.shape[0]
-        part = data[min(max(idx + n if idx < 0 else idx, 0), n - 1), ...]
-    elif kind is slice and data.ndim:
-        part = data[idx]
-    elif kind is tuple and len(idx) <= data.ndim and _PLAIN.issuperset(map(type, idx)):
-        part = data[(*map(_clamped, idx, data.shape), ...)]
-    elif _follows(idx):
-        return _read(x, idx)
-    else:
-        parsed = parse(idx, data.shape)
-        if any(e.kind is WINDOW for e in parsed.entries):
+    try:
+        if state.trace is not None or type(x) is not ArrayImpl:
             return take(x, idx)
-        part = np.asarray(data[_numpy_index(parsed, True)])
-    return _share(part, x.aval)
+        data = x._data
+        kind = type(idx)
+        if 0 in data.shape:  # nothing to clamp to
+            return take(x, idx)
+        if kind is int and data.ndim:
+            n = data.shape[0]
+            part = data[min(max(idx + n if idx < 0 else idx, 0), n - 1), ...]
+        elif kind is slice and data.ndim:
+            part = data[idx]
+        elif kind is tuple and len(idx) <= data.ndim and _PLAIN.issuperset(map(type, idx)):
+            part = data[(*map(_clamped, idx, data.shape), ...)]
+        elif _follows(idx):
+            return _read(x, idx)
+        else:
+            parsed = parse(idx, data.shape)
+            if any(e.kind is WINDOW for e in parsed.entries):
+                return take(x, idx)
+            part = np.asarray(data[_numpy_index(parsed, True)])
+        return _share(part, x.aval)
+    except Exception as error:
+        tidy(error)
+        raise
 
 
 def _follows(idx: Any) -> bool:

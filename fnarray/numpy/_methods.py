@@ -12,6 +12,7 @@ from .. import numpy
 from ..api.arrays import device_put
 from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.dtypes import canonicalize_dtype
+from ..core.source import boundary, tidy
 from ..core.trace import Tracer
 from ..ops.convert import bitcast_convert_type
 from ..ops.convert import copy as lax_copy
@@ -47,9 +48,13 @@ def _operator(symbol: str, f: ufunc | Callable[..., Any]) -> Callable[..., Any]:
     call = getattr(f, "call", f)
 
     def method(self: Array, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
-            return call(self, other)
-        return _refuse(symbol, self, other)
+        try:
+            if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
+                return call(self, other)
+            return _refuse(symbol, self, other)
+        except Exception as error:
+            tidy(error)
+            raise
 
     return method
 
@@ -58,9 +63,13 @@ def _reflected(symbol: str, f: ufunc | Callable[..., Any]) -> Callable[..., Any]
     call = getattr(f, "call", f)
 
     def method(self: Array, other: Any) -> Any:
-        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
-            return call(other, self)
-        return _refuse(symbol, self, other)
+        try:
+            if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
+                return call(other, self)
+            return _refuse(symbol, self, other)
+        except Exception as error:
+            tidy(error)
+            raise
 
     return method
 
@@ -290,7 +299,8 @@ def _properties() -> dict[str, property]:
 
 def array_methods() -> dict[str, Any]:
     """Return what arrays answer to: operators, methods and properties, by name."""
-    table = _operators() | _methods() | _properties()
+    methods = {name: boundary(f) for name, f in _methods().items()}
+    table = _operators() | methods | _properties()
     table["devices"] = lambda self: sharding_of(self).device_set
     for name, member in table.items():
         if callable(member):

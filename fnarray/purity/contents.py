@@ -21,6 +21,7 @@ from typing import Any
 
 from ..config import config
 from ..core.trace import Tracer
+from .guards import mapping_of, parts_of
 from .objects import (
     class_of,
     instance_dict,
@@ -47,7 +48,6 @@ _SEQUENCES = (list, collections.deque)
 # Of a subclass, too, what the built-in class would give: no code of the user's.
 _KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
-_LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
 _ITEMS: Callable[[Any], Iterator[Any]] = tuple.__iter__  # pyright: ignore
 _MEMBERS: Callable[[Any], Iterator[Any]] = frozenset.__iter__  # pyright: ignore
 _OF_SET: Callable[[Any], Iterator[Any]] = set.__iter__  # pyright: ignore
@@ -176,25 +176,6 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     return [*inner, *_state(one, checks)]
 
 
-def parts_of(one: Any) -> Check:
-    """Return a comparison of a ``partial``, or ``partialmethod``, with what it is now.
-
-    Its ``keywords`` can be written.
-    """
-    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
-    return lambda: one.func is func and one.args is args and one.keywords is named and same()
-
-
-def mapping_of(one: dict[Any, Any]) -> Check:
-    """Return a comparison of a dictionary's keys and values with what they are now."""
-    keys: tuple[Any, ...] = tuple(_KEYS(one))
-    values: tuple[Any, ...] = tuple(_VALUES(one))
-    count, of = len(keys), _VALUES
-    return lambda: (
-        _LENGTH(one) == count and all(map(is_, of(one), values)) and all(map(is_, _KEYS(one), keys))
-    )
-
-
 def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:
     checks.append(mapping_of(one))
     return [*_KEYS(one), *_VALUES(one)]
@@ -303,6 +284,11 @@ def _memory(one: Any) -> Check | None:
         if memory is None:
             raise Unseen
         return memory
+    if numpy is not None and is_a(one, numpy.void):
+        if one.dtype.hasobject:
+            raise Unseen
+        seen = one.tobytes()
+        return lambda: one.tobytes() == seen
     if is_a(one, (bytearray, array.array, memoryview)) or is_a(one, _C_DATA):
         kept = bytes(one)
         return lambda: bytes(one) == kept

@@ -12,11 +12,13 @@ import builtins
 import keyword
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from operator import is_
 from typing import Any
 
 from ..core.callables import class_of, instance_dict, mro_of, space_of
+from ..core.lazy import Surface
 
 
 class _Missing:
@@ -74,6 +76,26 @@ class Guards:
     def add_attribute(self, holder: Any, name: str, value: Any) -> None:
         """Guard an attribute that a plain look-up gives, running no code of the user's."""
         self._add("attribute", _alive(holder), name, value)
+
+    def add_of_module(self, module: types.ModuleType, name: str) -> None:
+        """Guard what a module binds a name to, or that it does not, by the quickest look-up."""
+        space = state(module)
+        if isinstance(module, Surface):
+            return  # it says itself when a name of it is rebound
+        if type(module) is types.ModuleType and name in space and "__getattr__" not in space:
+            # Python's quick look-up, of 4 ns, is for modules that do not answer themselves.
+            self.add_attribute(module, name, space[name])
+        else:
+            self.add_name(space, name)
+
+    def add_function(self, fun: types.FunctionType) -> None:
+        """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
+        self.add_attribute(fun, "__code__", fun.__code__)
+        if fun.__defaults__ is not None:
+            self.add_attribute(fun, "__defaults__", fun.__defaults__)
+        if fun.__kwdefaults__ is not None:
+            self.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
+            self.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
 
     def add_static(self, cls: type, name: str, found: Any) -> None:
         """Guard what a class binds a name to: the descriptor itself, not what it makes."""
@@ -154,16 +176,12 @@ class Guards:
                 rest.append((kind, holder, name, value))
         # What is no name may be looked up from anywhere: one function less to call.
         home = next(iter(parts.values()), None) or parts.setdefault(0, _Check({}))
+        for check in parts.values():
+            if check is not home:
+                home.ask(check.made())
         for entry in rest:
             home.add(*entry)
-        checks = [check.made() for check in parts.values()]
-        if len(checks) < 2:
-            self.holds = checks[0] if checks else always
-        elif len(checks) == 2:
-            first, second = checks
-            self.holds = lambda: first() and second()
-        else:
-            self.holds = lambda: all(check() for check in checks)
+        self.holds = home.made() if self._entries else always
         return self.holds
 
 
@@ -186,6 +204,10 @@ def _alive(holder: Any) -> Any:
         return holder
 
 
+#: Descriptors that a class gives as they are.
+_ITSELF = (types.FunctionType, property, types.WrapperDescriptorType, types.MethodDescriptorType)
+
+
 def static(cls: type, name: str) -> Any:
     """Return what a class, or one it inherits from, binds a name to."""
     for c in mro_of(cls):
@@ -200,7 +222,7 @@ def _looked_up_as(cls: type, name: str, found: Any) -> tuple[str, Any]:
     kind = class_of(found)
     plain = type(cls).__getattribute__ is type.__getattribute__ and found is not MISSING
     if plain and static(type(cls), name) is MISSING:
-        if kind is types.FunctionType or kind is property or static(kind, "__get__") is MISSING:
+        if any(kind is one for one in _ITSELF) or static(kind, "__get__") is MISSING:
             return "attribute", found
         if type(found) is staticmethod:
             return "attribute", found.__func__
@@ -270,13 +292,17 @@ class _Check:
             text = f"{_OWN}_cell{len(self.cells)}"
             self.cells.append(holder)
         elif kind in ("contents", "trusted"):
-            self.tests.append(f"{self._hold(value)}()")
+            self.ask(value)
             return
         else:
             owner = self._hold(holder.ref) + "()" if isinstance(holder, _Weak) else (
                 self._hold(holder))  # fmt: skip
             text = self._attribute(kind, owner, name)
         self.tests.append(f"{text} is {self._hold(value)}")
+
+    def ask(self, check: Callable[[], bool]) -> None:
+        """Take another check for a part of this one."""
+        self.tests.append(f"{self._hold(check)}()")
 
     def _attribute(self, kind: str, owner: str, name: str) -> str:
         if kind == "static":
@@ -307,3 +333,28 @@ class _Check:
 
 def _code_in(code: types.CodeType) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+# Of a subclass, too, what the built-in class would give: no code of the user's.
+_KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
+_VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
+_LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
+
+
+def parts_of(one: Any) -> Callable[[], bool]:
+    """Return a comparison of a ``partial``, or ``partialmethod``, with what it is now.
+
+    Its ``keywords`` can be written.
+    """
+    func, args, named, same = one.func, one.args, one.keywords, mapping_of(one.keywords)
+    return lambda: one.func is func and one.args is args and one.keywords is named and same()
+
+
+def mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
+    """Return a comparison of a dictionary's keys and values with what they are now."""
+    keys: tuple[Any, ...] = tuple(_KEYS(one))
+    values: tuple[Any, ...] = tuple(_VALUES(one))
+    count, of = len(keys), _VALUES
+    return lambda: (
+        _LENGTH(one) == count and all(map(is_, of(one), values)) and all(map(is_, _KEYS(one), keys))
+    )

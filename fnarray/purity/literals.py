@@ -47,16 +47,17 @@ def is_named_text(node: ast.AST, frame: Frame) -> bool:
 def is_text(node: ast.AST, value: Value) -> bool:
     """Say whether ``hash`` is asked of text: a literal, an f-string, or ``str(...)``."""
     arg = node.args[0] if isinstance(node, ast.Call) and node.args else None
-    return _spells_text(arg) or isinstance(value.obj, _TEXT)
+    return spells_text(arg) or isinstance(value.obj, _TEXT)
 
 
-def _spells_text(node: ast.expr | None) -> bool:
+def spells_text(node: ast.expr | None) -> bool:
+    """Say whether an expression is text: a literal, an f-string, or ``str(...)``."""
     match node:
         case ast.Constant(value=value):
             return isinstance(value, _TEXT)
         case ast.Call(func=ast.Name(id=name)):
             return name in ("str", "repr", "format")
         case ast.Tuple(elts=parts):
-            return any(map(_spells_text, parts))
+            return any(map(spells_text, parts))
         case _:
             return isinstance(node, ast.JoinedStr)

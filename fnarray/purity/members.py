@@ -7,14 +7,14 @@ absence, and the descriptor in the class, never what a descriptor makes, which i
 from __future__ import annotations
 
 import abc
+import enum
 import functools
 import re
 import types
 from typing import Any, Protocol
 
 from ..core.callables import answers_itself, class_of, module_name
-from .contents import parts_of
-from .guards import MISSING, Guards, static
+from .guards import MISSING, Guards, mapping_of, parts_of, static
 from .objects import (
     attribute_of,
     canonical,
@@ -32,6 +32,13 @@ from .values import OUTSIDE, Value
 
 _LOOK_UP = vars(type)["__getattribute__"]
 _FINAL = re.compile(r"\bFinal\b")
+#: What swapping the code of a function, or its defaults, changes.
+_OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__",
+                           "__doc__"})  # fmt: skip
+#: What a class is called.
+_CALLED = {name: vars(type)[name] for name in ("__name__", "__qualname__")}
+#: From where a class inherits.
+_ORDER = {name: vars(type)[name] for name in ("__mro__", "__bases__")}
 #: Descriptors in C, which look at the object alone.
 _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PROPERTIES = (property, functools.cached_property)
@@ -95,7 +102,7 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
         return resolver.describe(
             type(obj), vars(type)["__name__"].__get__(type(obj)), "attribute", True
         )
-    if is_a(obj, types.ModuleType):
+    if is_a(obj, types.ModuleType) and not _has_own(obj, name):
         return _of_module(resolver, obj, name, spelled)
     if name.startswith("__") and not name.endswith("__"):
         owner = obj if is_a(obj, type) else class_of(obj)
@@ -108,6 +115,14 @@ def attribute(resolver: Describer, obj: Any, name: str, value: Value) -> Value |
     return _of_instance(resolver, obj, name, spelled, value)
 
 
+def _has_own(module: types.ModuleType, name: str) -> bool:
+    """Say whether a module is an object of a class of the user's, which has the attribute."""
+    cls = class_of(module)
+    if cls is types.ModuleType or not is_user_module(module_of(cls)):
+        return False
+    return name not in (instance_dict(module) or {}) and static(cls, name) is not MISSING
+
+
 def _of_module(
     resolver: Describer, module: types.ModuleType, name: str, spelled: str
 ) -> Value | None:
@@ -115,16 +130,17 @@ def _of_module(
     user = is_user_module(module_name(module))
     if name not in space and ("__getattr__" not in space or user):
         resolver.guards.add_name(space, name)
-        return None
+        if "__getattr__" not in space:
+            return None
+        answer = _of_module(resolver, module, "__getattr__", f"{spelled}.__getattr__")
+        return Value("answer", OUTSIDE, name=spelled, bound=answer, obj=name)
     try:
         # A library that brings names on first use binds them then: before they are guarded.
         obj = space[name] if name in space else getattr(module, name)
     except Exception:  # a library's own __getattr__ may raise anything: nothing is known then
         resolver.guards.add_name(space, name)
         return None
-    if user or not callable(obj):
-        # The functions of installed packages are what they are.
-        resolver.guards.add_name(space, name)
+    resolver.guards.add_of_module(module, name)
     constant = not user or is_constant(name, space.get("__annotations__"))
     found = resolver.describe(obj, spelled, "global", constant)
     if not constant and found.kind in FINAL_KINDS:
@@ -142,6 +158,18 @@ def _of_class(
     user = is_user_module(module_of(cls))
     if user:
         resolver.guards.add_static(cls, name, found)
+        if name in _ORDER:
+            kept = mro_of(cls)
+            resolver.guards.add_contents(cls, name, lambda: mro_of(cls) is kept)
+            return resolver.describe(_ORDER[name].__get__(cls), spelled, "attribute", True)
+        if name == "mro":
+            return _opaque(spelled)
+        if name in _CALLED:
+            called = _CALLED[name].__get__(cls)
+            resolver.guards.add_contents(cls, name, lambda: _CALLED[name].__get__(cls) is called)
+        if name == "__members__" and is_a(cls, enum.EnumMeta):
+            members: Any = vars(enum.EnumMeta)[name].__get__(cls)
+            return resolver.describe(members, spelled, "attribute", True)
     own = meta is not type and is_user_module(module_of(meta))
     if own and (found is MISSING or is_a(static(meta, name), property)):
         return _of_metaclass(resolver, cls, name, spelled, value)
@@ -205,6 +233,13 @@ def _of_instance(
     if name == "__closure__" and is_a(obj, types.FunctionType):
         return _opaque(spelled)  # of cells, which anybody may set
     guards = resolver.guards
+    if is_user_module(module_of(cls)):
+        guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
+    if is_a(obj, types.FunctionType):
+        if name in _OF_FUNCTIONS:
+            guards.add_attribute(obj, name, getattr(obj, name))
+        elif name == "__wrapped__" and name not in obj.__dict__:
+            return value  # of what stands for a function: it was looked behind before
     space = instance_dict(obj)
     user = is_user_module(module_of(cls))
     found = static(cls, name)
@@ -235,6 +270,8 @@ def _of_instance(
             found = getattr(obj, name)
         except Exception:  # a library's descriptor may raise anything: nothing is known then
             return None
+        if user and space:  # such as an enumeration's ``value``: it looks at what the object holds
+            guards.add_contents(obj, name, mapping_of(space))
     constant = _is_fixed(value) or is_constant(name, _declared(cls, "__annotations__"))
     return resolver.settled(resolver.describe(found, spelled, "attribute", constant))
 

@@ -151,7 +151,7 @@ def kind_of(obj: Any) -> str:
     if issubclass(t, _loaded("random", "Random")):
         return "rng"
     if issubclass(t, _FROZEN) or is_frozen(class_of(obj)):
-        return "frozen"
+        return "instance" if issubclass(t, _TIMES) and _keeps_own_time(obj) else "frozen"
     user = is_user_module(home)
     if callable(obj) and attribute_of(obj, "__fnarray_pure__") is True:
         return "function"  # its writer says so, and it is called, not read
@@ -164,6 +164,17 @@ def kind_of(obj: Any) -> str:
         return "instance"
     own = home.partition(".")[0] in ("fnarray", "optree") or _is_part_of_library(obj)
     return "frozen" if own else "foreign"
+
+
+_TIMES = (datetime.tzinfo, datetime.datetime, datetime.time)
+
+
+def _keeps_own_time(obj: Any) -> bool:
+    """Say whether a time, or a zone, is told by a class of the user's, which is not frozen."""
+    for kind in (datetime.datetime, datetime.time):
+        if is_a(obj, kind):
+            obj = vars(kind)["tzinfo"].__get__(obj)
+    return obj is not None and is_user_module(module_of(class_of(obj)))
 
 
 def _loaded(module: str, name: str) -> tuple[type, ...]:
@@ -207,6 +218,8 @@ def _array_kind(obj: Any) -> str | None:
     if numpy is not None:
         if is_array(obj):
             return "ndarray" if is_writable(obj) else "frozen"
+        if is_a(obj, numpy.void):
+            return "ndarray"  # a record looks into the array that it was taken from
         if is_a(obj, numpy.generic):
             return "scalar"
         if is_a(obj, (numpy.random.Generator, numpy.random.RandomState)):
@@ -320,3 +333,11 @@ def canonical(ref: str) -> str:
         return _HOMES.get(ref, ref)
     head, dot, rest = ref.partition(".")
     return f"{_HOMES[head]}.{rest}" if head in _HOMES else ref
+
+
+def watched_by(obj: Any) -> str:
+    """Return what using an object looks at besides; "" for nothing."""
+    decimal = sys.modules.get("decimal")
+    if decimal is not None and (obj is decimal.Decimal or is_a(obj, decimal.Decimal)):
+        return "decimal"
+    return "parts" if module_of(class_of(obj)) == "fractions" else ""

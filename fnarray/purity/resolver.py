@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import gc
+import operator
 import sys
 import types
 import weakref
@@ -20,8 +21,8 @@ from ..core.trace import Tracer
 from ..core.tree_nodes import node_functions
 from .bindings import belongs, bound_before, bound_once
 from .cells import rebound
-from .contents import Contents, contents_of, items_of, mapping_of, parts_of, slots_of
-from .guards import Guards, static
+from .contents import Contents, contents_of, items_of, slots_of
+from .guards import MISSING, Guards, parts_of, static
 from .members import FINAL_KINDS, attribute, inherited, is_constant, wrapped_by
 from .objects import (
     attribute_of,
@@ -39,9 +40,10 @@ from .objects import (
     module_of,
     name_of,
     trusted_packages,
+    watched_by,
 )
 from .syntax import node_of, tree_of, tree_of_file
-from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value
+from .values import ABSENT, CHANGING, CONTAINERS, OUTSIDE, Function, Value, numbered
 
 
 def trust(*packages: str) -> None:
@@ -201,9 +203,25 @@ class LiveResolver:
             )
         return False
 
+    def watch(self, value: Value, what: str) -> None:
+        """Guard what a function of a library looks at, besides what it is given."""
+        self._watch(value.obj, value.name, what)
+
+    def _watch(self, obj: Any, name: str, what: str) -> None:
+        from .watched import SETTINGS, WATCHED  # few functions ask for it
+
+        if (same := WATCHED[what](obj)) is not None:
+            setting = SETTINGS.get(what)
+            holder, spelled = (WATCHED, setting) if setting else (obj, f"{name} ({what})")
+            self.guards.add_contents(holder, spelled, same)
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
         if is_a(value.obj, _HOLDING) or self.is_custom(value):
+            if not is_a(value.obj, _HOLDING):  # frozen it may be, and be written even so
+                self.hold(value.obj, value.name)
+                if (taken := static(class_of(value.obj), "tree_flatten")) is not MISSING:
+                    self.guards.add_static(class_of(value.obj), "tree_flatten", taken)
             held = [*(self.items(value) or ())]
             fields = instance_dict(value.obj) or {}
             for field, obj in (*fields.items(), *slots_of(value.obj)):
@@ -215,6 +233,8 @@ class LiveResolver:
     def items(self, value: Value) -> Iterator[Value] | None:
         """Return the elements of a container that is not local and is immutable, or guarded."""
         parts = behind(value.obj)
+        if is_a(parts, enum.EnumMeta):
+            parts = parts._member_map_
         if is_a(parts, dict):
             parts = tuple(_VALUES(parts))
         if not is_a(parts, (tuple, frozenset)) and not (value.guarded and _is_plain(parts)):
@@ -224,6 +244,7 @@ class LiveResolver:
     def item(self, value: Value, index: Any) -> Value | None:
         """Return what a container holds now at a constant index; no code of the user's runs."""
         if is_a(value.obj, enum.EnumMeta):
+            self.watch(value, "members")
             member = value.obj._member_map_.get(index) if type(index) is str else None
             spelled = f"{value.name}[{index!r}]"
             return None if member is None else self.describe(member, spelled, "attribute", True)
@@ -276,8 +297,16 @@ class LiveResolver:
             obj = obj.__func__
         if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:
             held = self.describe(target, f"{name}()", "attribute")
+            # Of one object all its life: what can change is whether that still lives.
+            self.guards.add_contents(obj, name, lambda: obj() is not None)
             return Value("weak", OUTSIDE, name=name, obj=obj, holder=holder, constant=True,
                          bound=held)  # fmt: skip
+        if type(obj) is _GETTER:
+            return Value("getter", name=" ".join(obj.__reduce__()[1]), constant=True)
+        if type(obj) is _METHOD:
+            method, *given = obj.__reduce__()[1]
+            values = (self.describe(x, name, "element", True) for x in given)
+            return Value("getter", name=method, constant=True, fields=numbered(values))
         keeps = is_a(obj, functools.cached_property)
         while (inner := wrapped_by(obj)) is not None:
             keeps = keeps or type(obj) is _CACHE
@@ -287,6 +316,8 @@ class LiveResolver:
             # Of an installed class nobody knows whether its objects change: what they hold tells.
             kind = "frozen" if self.hold(obj, name, trusted=True) else "instance"
             fields = self._held_functions(obj)
+        elif kind in ("frozen", "class") and (what := watched_by(obj)):
+            self._watch(obj, name, what)
         elif is_a(obj, types.MappingProxyType):
             kind = "frozen" if self.hold(obj, name) else "dict"
         elif kind == "frozen" and is_array(obj) and not self._hold_still(obj, name):
@@ -377,7 +408,7 @@ class LiveResolver:
         kept = self._functions.get(id(fun))
         if kept is None:
             node, lines = node_of(fun)
-            self._guard_function(fun)
+            self.guards.add_function(fun)
             defaults = dict(
                 zip(reversed(_positional(fun)), reversed(fun.__defaults__ or ()), strict=False)
             )
@@ -391,19 +422,12 @@ class LiveResolver:
             self._functions[id(fun)] = kept
         return kept
 
-    def _guard_function(self, fun: types.FunctionType) -> None:
-        """Guard what autoreload swaps; defaults only where a call may leave an argument out."""
-        self.guards.add_attribute(fun, "__code__", fun.__code__)
-        if fun.__defaults__ is not None:
-            self.guards.add_attribute(fun, "__defaults__", fun.__defaults__)
-        if fun.__kwdefaults__ is not None:
-            self.guards.add_attribute(fun, "__kwdefaults__", fun.__kwdefaults__)
-            self.guards.add_contents(fun, "__kwdefaults__", mapping_of(fun.__kwdefaults__))
-
     def _follow(self, obj: Any, value: Value) -> tuple[Function, Value | None] | None:
         receiver = value.bound if value.kind == "function" else None
         for _ in range(20):
-            if attribute_of(obj, "__fnarray_pure__") is True:
+            plain = type(obj) is types.FunctionType
+            mark = obj.__dict__.get(_MARK) if plain else attribute_of(obj, _MARK)
+            if mark is True:
                 return None
             if is_a(obj, types.MethodType):
                 receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
@@ -438,7 +462,7 @@ class LiveResolver:
             if is_user_module(module_of(cls)):
                 self.guards.add_static(cls, name, static(cls, name))
             if file == "<string>":  # made by dataclass: no source, but defaults
-                self._guard_function(found)
+                self.guards.add_function(found)
             elif is_user_file(file):
                 return self.function(found), None
         return None
@@ -455,9 +479,12 @@ class LiveResolver:
 
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 _PLAIN = (list, dict, tuple, set, collections.OrderedDict, collections.deque)
+_GETTER: Any = operator.attrgetter
+_METHOD: Any = operator.methodcaller
 _CACHE = type(functools.lru_cache(lambda: None))
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
+_MARK = "__fnarray_pure__"
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 

@@ -194,6 +194,12 @@ class Value:
             id(self.bound),
         )
 
+    def is_idle(self) -> bool:
+        """Say whether it is a number or array of the trace: to see it once more tells nothing."""
+        known = self.argument or self.fields or self.bound or self.function
+        idle = self.level != OUTSIDE and self.kind in ("", "array") and not known
+        return idle and all(one.is_idle() for one in self.others)
+
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
         return self is other or self.identity() == other.identity()
@@ -260,6 +266,9 @@ class Resolver(Protocol):
     def is_open(self, value: Value) -> bool:
         """Say whether anybody may set attributes of a function, class or module of the user's."""
         ...
+
+    def watch(self, value: Value, what: str) -> None:
+        """Guard what a function of a library looks at, besides what it is given."""
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""

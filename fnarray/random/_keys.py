@@ -19,6 +19,7 @@ from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
 from ..core.hooks import cut_as
+from ..core.source import boundary
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
@@ -395,6 +396,7 @@ def sampler(body: Callable[..., R]) -> Callable[..., R]:
     """
     name = body.__name__
 
+    @boundary
     @wraps(body)
     def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> R:
         if out_sharding is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, asarray
+from ..core.array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, _Deleted, asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
 from ..core.graph import ClosedGraph
@@ -31,6 +31,8 @@ class GpuArray(ArrayElsewhere):
     """An array in a GPU's memory; results may still be under way."""
 
     __slots__ = ("_there", "aval")
+
+    _held = "_there"
 
     def __init__(self, there: DeviceArray, aval: ShapedArray):
         self._there = there
@@ -89,6 +91,15 @@ class GpuArray(ArrayElsewhere):
     def elsewhere(self) -> Elsewhere:
         """Return what tells an operation that its operands lie here."""
         return Elsewhere(evaluate)
+
+
+class DeletedGpuArray(_Deleted, GpuArray):  # pyright: ignore[reportIncompatibleVariableOverride]
+    """An array that was deleted: its shape and dtype are still known."""
+
+    __slots__ = ()
+
+
+GpuArray._deleted = DeletedGpuArray  # pyright: ignore[reportPrivateUsage]
 
 
 def gpu_device(number: int) -> Device:

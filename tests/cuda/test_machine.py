@@ -141,6 +141,22 @@ def test_a_captured_array_takes_the_function_with_it(machine) -> None:
     np.testing.assert_allclose(np.asarray(y), floats(4) ** 2, rtol=1e-6)
 
 
+def test_what_is_given_up_is_deleted(machine) -> None:
+    """A donated array lets its memory go at once; whoever reads it gets an error."""
+    x, y = (fnarray.device_put(floats(4), gpus()[0]) for _ in "xy")
+    assert not x.is_deleted()
+    assert any(a is x for a in fnarray.live_arrays("gpu"))
+    z = fnarray.jit(lambda x: x + 1, donate_argnums=0)(x)
+    y.delete()
+    np.testing.assert_array_equal(np.asarray(z), floats(4) + 1)
+    for gone in (x, y):
+        assert gone.is_deleted()
+        assert not any(a is gone for a in fnarray.live_arrays())
+        for use in (lambda x: x + 1, np.asarray, repr, lambda x: fnarray.jit(jnp.sin)(x)):
+            with pytest.raises(RuntimeError, match="has been deleted with shape=float32"):
+                use(gone)
+
+
 # ---- other libraries ---------------------------------------------------------------------------
 
 

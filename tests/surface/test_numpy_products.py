@@ -200,7 +200,7 @@ def test_einsum_takes_operands_and_lists_in_turn():
     a, b = operand((5, 2, 3), "f"), operand((3, 4), "f")
     want = np.einsum("...ij,jk->...ik", a, b)
     got = fnp.einsum(a, [..., 0, 1], b, [1, 2], [..., 0, 2])
-    np.testing.assert_allclose(got, want, rtol=1e-5)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)  # sums of three may cancel
     np.testing.assert_allclose(fnp.einsum(b, [1, 0]), b.T)
 
 

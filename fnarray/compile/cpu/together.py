@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ...config import scoped_all, scoped_values
-from ..cache.key import KernelSource
 from .launch import threads
 
+T = TypeVar("T")
 
-def share(work: Callable[[KernelSource], None], items: Sequence[KernelSource]) -> None:
+
+def share(work: Callable[[T], None], items: Sequence[T]) -> None:
     """Call ``work`` with each item, on this thread and as many others as there are cores for.
 
     Raises
@@ -51,7 +53,7 @@ def share(work: Callable[[KernelSource], None], items: Sequence[KernelSource]) -
         raise errors[0]
 
 
-def _following(left: deque[KernelSource]) -> KernelSource | None:
+def _following(left: deque[T]) -> T | None:
     try:
         return left.popleft()
     except IndexError:

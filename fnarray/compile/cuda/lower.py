@@ -106,7 +106,7 @@ def _lowered(name: str, source: KernelSource, fma: bool) -> str:
         raise Fallback(f"the C library's {', '.join(foreign)}")
     module.texts[:0] = shared_memory(module)
     # Barriers must not be moved into branches that only some lanes take.
-    spelled = module.text(None).replace("{ nounwind", "{ convergent nounwind")
+    spelled = module.text().replace("{ nounwind", "{ convergent nounwind")
     return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
 
 

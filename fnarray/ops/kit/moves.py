@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from ...core import tree
 from ...core.array import Array
 from ...core.frozen import frozen
+from ...core.source import tidy
 from ...core.trace import bind
 from .calls import reshape
 from .registry import registry
@@ -85,10 +86,11 @@ def moving(f: F) -> F:
     def face(*args: Any, **settings: Any) -> Any:
         try:
             return f(*args, **settings)
-        except TypeError:
+        except Exception as error:
             leaves, spec = tree.flatten_spec((args, settings), _is_overlay)
             one = next((x for x in leaves if isinstance(x, Overlay)), None)
-            if one is None:
+            if one is None or not isinstance(error, TypeError):
+                tidy(error)
                 raise
             kinds = {str(x.dtype) for x in leaves if isinstance(x, Overlay)}
             if len(kinds) > 1:

@@ -23,7 +23,7 @@ from ..literals import seeded, text_of
 from ..rules import RULES
 from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
-from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
+from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
 from .callbacks import call_back, callbacks, excuse, is_callable
 from .entry import bind_arguments, body_of, construct, enter, trace
@@ -32,7 +32,7 @@ from .methods import call_method
 from .ownership import keep, mutate, use, use_all, use_whole
 from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
-from .standard import HANDLERS, Call
+from .standard import HANDLERS, Call, alike
 
 #: What users call a builtin that names another home.
 _SHOWN = {"io.open": "open"}
@@ -84,11 +84,7 @@ def call(
     if callee.kind == "weak" and callee.bound is not None:  # a weak reference gives its object
         return from_outside(engine, callee.bound, frame, node)
     if callee.kind == "getter" and args:
-        value = args[0]
-        for attr in callee.name.split("."):
-            value = take_attribute(engine, value, attr, frame, node)
-        use(engine, value, frame, node)
-        return value
+        return get_by_name(engine, callee, args[0], frame, node)
     if callee.kind == "member" and callee.bound is not None:
         return call_method(engine, callee, args or [], keywords, frame, node, used)
     if callee.ref and (found := call_known(engine, callee, args or [], keywords, frame, node)):
@@ -122,6 +118,20 @@ def call(
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
     return result
+
+
+def get_by_name(engine: Engine, getter: Value, whole: Value, frame: Frame, node: ast.AST) -> Value:
+    """Call what ``operator.attrgetter`` made, or ``methodcaller``, whose arguments it has."""
+    taken: list[Value] = []
+    for path in getter.name.split():
+        value = whole
+        for attr in path.split("."):
+            value = take_attribute(engine, value, attr, frame, node)
+        if getter.fields is not None:
+            value = engine.call(value, list(getter.fields.values()), {}, frame, node)
+        use(engine, value, frame, node)
+        taken.append(value)
+    return taken[0] if len(taken) == 1 else Value("tuple", frame.level, fields=numbered(taken))
 
 
 def call_known(
@@ -198,6 +208,8 @@ def call_builtin(
     held: Fields | None = {} if kind not in ("scalar", "frozen") else None
     if ref in SHALLOW and args and held is not None:
         held[None] = take_element(engine, args[0], frame)
+    if kind == "logger":  # whose level, handlers and filters are everybody's
+        return Value(kind, OUTSIDE, name=f"{ref}(...)")
     return Value(kind, level, fields=held)
 
 
@@ -288,6 +300,14 @@ def call_unknown(
             if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
                 draw(engine, value, frame, node)
     callbacks(engine, everything, frame, node)
+    if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
+        members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
+        if members is not None:
+            return members
+    if callee.name.endswith("._replace") and callee.bound is not None:
+        made = alike(engine, callee.bound, frame, node)
+        if made is not None:
+            return made
     if callee.kind == "class":
         return construct(engine, callee, None, args, keywords, frame, node)
     kind = "array" if ".numpy." in callee.ref else ""

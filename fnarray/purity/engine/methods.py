@@ -13,7 +13,7 @@ from .entry import trace
 from .machine import Engine
 from .ownership import hold, mutate, use, use_all
 from .parts import take_element
-from .protocols import draw
+from .protocols import draw, write
 from .stores import put
 
 _LOGGERS = frozenset(
@@ -48,6 +48,10 @@ def call_method(
         for value in args:
             trace(engine, value, name, frame, node)
         return engine.unknown(frame.level)
+    if name in ("format", "format_map") and not base.kind:
+        write(engine, [*args, *keywords.values()], frame, node)
+        for value in args if name == "format_map" else ():
+            write(engine, [take_element(engine, value, frame)], frame, node)
     if base.kind == "ndarray":
         if name in ARRAY_MUTATORS:
             mutate(engine, base, frame, node, name)

@@ -55,6 +55,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             engine.report(rules.MutableAttribute, where, at, one.name, value=one)
         elif one.kind == "scalar" and one.holder == "global":
             engine.report(rules.GlobalScalar, where, at, one.name)
+        if one.kind == "class":
+            engine.resolver.watch(one, "members")
         if one.kind in _HOLDING and (parts := engine.resolver.parts(one)) is not None:
             for part in parts:
                 if part.kind in CHANGING or part.kind in _HOLDING:

@@ -15,6 +15,8 @@ from .ownership import use
 
 #: Objects whose attributes are methods, or as changeable as they are.
 _OPAQUE = frozenset({"ndarray", "element", "logger"})
+#: How an array may be used, which anybody may change, and its bytes do not tell.
+_STATE = frozenset({"flags", "strides"})
 #: Attributes of arrays that are plain data, never the container they were taken from.
 _PLAIN = frozenset({"shape", "dtype", "ndim", "size", "T", "real", "imag", "mT", "itemsize"})
 
@@ -101,8 +103,9 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
                           constant=p.constant or one.constant) for p in parts)  # fmt: skip
     if one.kind == "element":
         return one
-    if one.kind == "class" and type(index) is str:  # of an enumeration: a member
-        return engine.resolver.item(one, index) or engine.unknown(frame.level)
+    if one.kind == "class":  # of an enumeration: its members
+        known = engine.resolver.item(one, index)
+        return known or join(engine.resolver.items(one) or ()) or engine.unknown(frame.level)
     if one.kind in ("module", "class", "function", ""):
         return engine.unknown(frame.level)
     if one.kind in ("iterator", "generator", "file"):
@@ -137,6 +140,8 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return _local_attribute(engine, one, attr, name, frame, node)
     if attr == "__dict__":
         return Value("dict", OUTSIDE, name=f"{name}", holder="attribute")
+    if one.kind == "ndarray" and attr in _STATE:
+        engine.report(rules.MutableAttribute, frame, node, name, value=one)
     if one.kind in CONTAINERS or one.kind in DRAWN or one.kind in _OPAQUE:
         return Value("member", OUTSIDE, name=name, bound=one, origin=one.origin)
     value = engine.resolver.attribute(one, attr)
@@ -150,6 +155,9 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return Value(kind, OUTSIDE, name=name, bound=one, origin=one.origin, constant=True)
     if value.kind == "property":
         return engine.call(value.but(kind="function"), [], {}, frame, node)
+    if value.kind == "answer" and value.bound is not None:  # what a module's ``__getattr__`` gives
+        asked = Value("scalar", frame.level, obj=value.obj)
+        return engine.call(value.bound, [asked], {}, frame, node)
     if one.kind == "frozen" and not value.constant:
         value = value.but(constant=True)
     if value.kind in CONTAINERS and value.holder == "attribute" and not value.name:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from .. import rules
+from ..literals import spells_text
 from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .entry import body_of
@@ -25,6 +26,8 @@ _COMPARED = {
 }  # fmt: skip
 _UNARY = {"USub": "__neg__", "UAdd": "__pos__", "Invert": "__invert__"}
 TRUTH = ("__bool__", "__len__")
+#: What is, or may hold, an array, whose text is as long as NumPy is told.
+_WRITTEN = frozenset({"ndarray", "array", "frozen", "tuple", "list", "dict"})
 TEXT = ("__format__", "__str__", "__repr__")
 ITERATED = ("__iter__", "__next__", "__getitem__")
 INDEX = ("__index__",)
@@ -54,6 +57,8 @@ def ask(
     """Run those of some special methods that the class of an object has; return what they give."""
     if value.level != OUTSIDE and value.kind != "instance" and not value.others:
         return None
+    if names is TEXT and any(one.kind in _WRITTEN for one in value.each()):
+        engine.resolver.watch(value, "printing")
     found: list[Value] = []
     for one in value.each():
         custom = one.kind == "instance" or (one.level == OUTSIDE and engine.resolver.is_custom(one))
@@ -96,9 +101,9 @@ def binary(
     if not isinstance(op, ast.Mod) or left.kind == "identity":  # else it may be text
         compute(engine, (left, right))
     elif right.kind == "tuple" and right.level != OUTSIDE:  # ``"%s %s" % (a, b)``
-        for part in (right.fields or {}).values():
-            use(engine, part, frame, node)
-            ask(engine, part, TEXT, frame, node)
+        write(engine, list((right.fields or {}).values()), frame, node)
+    elif spells_text(getattr(node, "left", None)):  # ``"%s" % a``
+        write(engine, [right], frame, node)
     short = _BINARY[type(op).__name__]
     first = (f"__i{short}__", f"__{short}__") if in_place else (f"__{short}__",)
     parts = [
@@ -106,6 +111,22 @@ def binary(
         ask(engine, right, (f"__r{short}__",), frame, node, [left]),
     ]
     return join(parts)
+
+
+def write(engine: Engine, values: Sequence[Value], frame: Frame, node: ast.AST) -> None:
+    """Put values into a text, as ``format`` does."""
+    template = getattr(getattr(node, "func", None), "value", None)
+    text = template.value if isinstance(template, ast.Constant) else ""
+    fields = _FIELD.findall(text) if isinstance(text, str) else ()
+    for value in values:
+        use(engine, value, frame, node)
+        ask(engine, value, TEXT, frame, node)
+        for field in fields if value.level == OUTSIDE else ():  # ``"{0.name}"``
+            use(engine, take_attribute(engine, value, field, frame, node), frame, node)
+
+
+#: An attribute that a format asks for.
+_FIELD = re.compile(r"\{\w*\.(\w+)")
 
 
 def unary(engine: Engine, op: ast.unaryop, value: Value, frame: Frame, node: ast.AST) -> None:

@@ -16,7 +16,7 @@ from .entry import body_of
 from .machine import Engine
 from .ownership import use, use_all
 from .parts import super_of, take_attribute, take_element
-from .protocols import draw
+from .protocols import draw, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def _isinstance(engine: Engine, call: Call) -> Value | None:
         return None
     _check_class(engine, call, "__instancecheck__")
     if call.args[0].level == OUTSIDE and engine.resolver.is_custom(call.args[0]):
-        take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
+        cls = take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
+        take_attribute(engine, cls, "__mro__", call.frame, call.node)
     if not call.args[1].ref.endswith(".Tracer"):
         return None
     traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
@@ -67,6 +68,8 @@ def _isinstance(engine: Engine, call: Call) -> Value | None:
 
 def _issubclass(engine: Engine, call: Call) -> Value | None:
     if len(call.args) == 2:
+        if call.args[0].kind == "class" and call.args[0].level == OUTSIDE:
+            take_attribute(engine, call.args[0], "__mro__", call.frame, call.node)
         _check_class(engine, call, "__subclasscheck__")
     return None
 
@@ -84,8 +87,14 @@ def _check_class(engine: Engine, call: Call, method: str) -> None:
 
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:
-    path = text_of(call.node)
-    return Value("getter", call.level, name=path) if path else None
+    paths = [text_of(call.node, i) for i in range(len(call.args))]
+    return Value("getter", call.level, name=" ".join(paths)) if all(paths) else None
+
+
+def _methodcaller(engine: Engine, call: Call) -> Value | None:
+    name = text_of(call.node)
+    given = numbered(call.args[1:])
+    return Value("getter", call.level, name=name, fields=given) if name else None
 
 
 def _copy(engine: Engine, call: Call) -> Value | None:
@@ -95,8 +104,37 @@ def _copy(engine: Engine, call: Call) -> Value | None:
     use(engine, one, call.frame, call.node)
     deep = call.ref == "copy.deepcopy"
     inner = engine.unknown(call.level) if deep else take_element(engine, one, call.frame)
+    if (made := alike(engine, one, call.frame, call.node)) is not None:
+        return made
     known = one.kind in CONTAINERS or one.kind == "ndarray"
     return Value(one.kind if known else "", call.level, fields={None: inner}, bound=one)
+
+
+def alike(engine: Engine, one: Value, frame: Frame, node: ast.AST) -> Value | None:
+    """Return a new object of the class of one from outside, where that is the user's."""
+    if one.level != OUTSIDE or not engine.resolver.is_custom(one):
+        return None
+    cls = take_attribute(engine, one, "__class__", frame, node)
+    fields: dict[Any, Value] = {None: take_element(engine, one, frame)}
+    return Value("instance", frame.level, bound=cls, fields=fields)
+
+
+def _format(engine: Engine, call: Call) -> Value | None:
+    write(engine, [*call.args[1:], *call.keywords.values()], call.frame, call.node)
+    return None
+
+
+def _replace(engine: Engine, call: Call) -> Value | None:
+    use_all(engine, [*call.args, *call.keywords.values()], call.frame, call.node)
+    return alike(engine, call.args[0], call.frame, call.node) if call.args else None
+
+
+def _fields(engine: Engine, call: Call) -> Value | None:
+    for value in call.args:
+        cls = value if value.kind == "class" else None
+        cls = cls or take_attribute(engine, value, "__class__", call.frame, call.node)
+        engine.resolver.watch(cls, "fields")
+    return None
 
 
 def _next(engine: Engine, call: Call) -> Value | None:
@@ -199,6 +237,11 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.type": _type,
     "builtins.isinstance": _isinstance,
     "operator.attrgetter": _attrgetter,
+    "operator.methodcaller": _methodcaller,
+    "inspect.getattr_static": _getattr,
+    "builtins.str.format": _format,
+    "dataclasses.replace": _replace,
+    "dataclasses.fields": _fields,
     "copy.copy": _copy,
     "copy.deepcopy": _copy,
     "builtins.next": _next,

@@ -26,7 +26,7 @@ RELOCATIONS: Final = (
 CODE_MODEL: Final = "jitdefault"
 
 
-def emitted(text: str, scalar: bool, code: bool) -> bytes:
+def emitted(text: str, scalar: bool, *, code: bool, straight: bool = False) -> bytes:
     """Optimise LLVM text; return its object code, or its assembly.
 
     Parameters
@@ -35,6 +35,8 @@ def emitted(text: str, scalar: bool, code: bool) -> bytes:
         Whether operations outside of loops are vectorised as well.
     code : bool
         Whether object code is wanted.
+    straight : bool
+        Whether there is nothing to improve before code is generated.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def emitted(text: str, scalar: bool, code: bool) -> bytes:
         do["PTOSetLoopVectorization"](tuning, True)
         do["PTOSetSLPVectorization"](tuning, scalar)
         builder = made(do["CreatePassBuilder"](machine, tuning), "DisposePassBuilder")
-        passes = do["buildPerModuleDefaultPipeline"](builder, LEVEL)
+        passes = do["buildPerModuleDefaultPipeline"](builder, 0 if straight else LEVEL)
         made(passes, "DisposeNewModulePassManger")
         do["RunNewModulePassManager"](passes, module, builder)
         buffer = do["TargetMachineEmitToMemory"](machine, module, int(code), ctypes.byref(words))

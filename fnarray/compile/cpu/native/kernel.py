@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from ...cache.key import KernelSource
 from ..namespace import namespace
@@ -29,10 +31,25 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     """
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
-    text = lower(name, src, 512 if machine.wide_vectors() else None)
-    # Loops of few turns are written out before they could be vectorised; what comes of them is
-    # vectorised too (forward probabilities of 8 states: 160 to 57 us).
-    code = machine.compiled(text, scalar=is_recurrence(src))
+    module = written(name, src, _width())
+    code = b""
+
+    def make() -> None:
+        nonlocal code
+        # Loops of few turns are written out before they could be vectorised; what comes of them is
+        # vectorised too (forward probabilities of 8 states: 160 to 57 us).
+        code = machine.compiled(module.text(), scalar=is_recurrence(src))
+
+    calls = (
+        partial(load.prepare, called, text, straight=straight)
+        for called, (text, straight) in module.library.items()
+    )
+    if module.library:
+        from ..together import share  # which few kernels need
+
+        share(_do, [make, *calls])
+    else:
+        make()
     if missing := load.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
@@ -46,12 +63,31 @@ def assembly_of(name: str, src: KernelSource) -> str:
     Fallback
         The kernel is Numba's to compile.
     """
-    text = lower(name, src, 512 if machine.wide_vectors() else None)
-    return machine.assembly(text, scalar=is_recurrence(src))
+    module = written(name, src, _width())
+    texts = [machine.assembly(text) for text, _ in module.library.values()]
+    return "\n".join([machine.assembly(module.text(), scalar=is_recurrence(src)), *texts])
+
+
+def _width() -> int | None:
+    return 512 if machine.wide_vectors() else None
+
+
+def _do(work: Callable[[], object]) -> None:
+    work()
 
 
 def lower(name: str, src: KernelSource, width: int | None) -> str:
-    """Return the LLVM text of a kernel.
+    """Return the LLVM text of a kernel. Raises what `written` does."""
+    return written(name, src, width).text()
+
+
+def written(name: str, src: KernelSource, width: int | None) -> Module:
+    """Return a kernel as an LLVM module.
+
+    Parameters
+    ----------
+    width : int, optional
+        Bits of the vectors to use; LLVM's choice where there are none.
 
     Raises
     ------
@@ -70,7 +106,7 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
-        module = Module(lanes, width == 512, shares, integers, sequential=sequential)
+        module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
@@ -78,7 +114,7 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
 
     body = settled("variables", begin)
     body.module.texts += _functions(name, text, kinds, body)
-    return body.module.text(width)
+    return body.module
 
 
 def is_recurrence(src: KernelSource) -> bool:

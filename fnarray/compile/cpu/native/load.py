@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import functools
+import os
+import threading
 from collections.abc import Callable
+from typing import Final
 
 from ...cache import store
 from ...cache.key import object_name
 from . import elf
 from .call import NAME, TRAMPOLINE, function, named
+from .types import Fallback
+
+#: What the names of functions begin with that kernels call and that are compiled on their own.
+LIBRARY: Final = "fnarray_math_"
+#: Where each of them is, their object code by the name of both versions, and a lock while they
+#: are compiled.
+_addresses: Final[dict[str, int]] = {}
+_codes: Final[dict[str, bytes]] = {}
+_turns: Final[dict[str, threading.Lock]] = {}
 
 
 def rebuild(name: str, signature: tuple[str, ...], code: bytes) -> Callable[..., None]:
@@ -31,7 +43,7 @@ def address_of(name: str, code: bytes) -> int:
     except elf.Unknown:
         from . import machine
 
-        return machine.address_of(name, code)
+        return machine.address_of(name, code, _ours)
 
 
 def missing(code: bytes) -> list[str]:
@@ -40,7 +52,11 @@ def missing(code: bytes) -> list[str]:
 
 
 def _find(symbol: str) -> int | None:
-    return named(symbol) or elf.in_process(symbol)
+    return _ours(symbol) or elf.in_process(symbol)
+
+
+def _ours(symbol: str) -> int | None:
+    return prepared(symbol) if symbol.startswith(LIBRARY) else named(symbol)
 
 
 @functools.cache
@@ -50,15 +66,69 @@ def _trampoline() -> int:
 
 def made(name: str, text: str) -> int:
     """Return the address of a function of LLVM text, which another process may have compiled."""
-    key = object_name(text)
+    return _made((name,), object_name(text), text)[1][0]
+
+
+def _made(
+    names: tuple[str, ...], key: str, text: str, *, straight: bool = False
+) -> tuple[bytes, list[int]]:
+    if (found := _stored(names, key)) is not None:
+        return found
+    from . import machine
+
+    code = machine.compiled(text, straight=straight)
+    store.put(key, code)
+    return code, [address_of(name, code) for name in names]
+
+
+def _stored(names: tuple[str, ...], key: str) -> tuple[bytes, list[int]] | None:
     code = store.get(key)
     if code is not None:
         try:
-            return address_of(name, code)
-        except (LookupError, ValueError, RuntimeError):
-            code = None
-    from . import machine
+            return code, [address_of(name, code) for name in names]
+        except (Fallback, LookupError, ValueError, RuntimeError):  # it is made anew
+            pass
+    return None
 
-    code = machine.compiled(text)
-    store.put(key, code)
-    return address_of(name, code)
+
+# --- functions that kernels call --------------------------------------------------------------
+
+
+def library(text: str) -> str:
+    """Return a name for what LLVM text defines, a function of numbers and one of vectors."""
+    return LIBRARY + object_name(text)
+
+
+def versions(name: str) -> tuple[str, str]:
+    """Return the names of the function of numbers, and of that of vectors."""
+    return f"{name}_1", f"{name}_n"
+
+
+def prepare(name: str, text: str, *, straight: bool) -> None:
+    """Have functions that kernels call, here and on disk; `straight` if the text has no loops."""
+    with _turns.setdefault(name, threading.Lock()):
+        key = name.removeprefix(LIBRARY)
+        if name not in _codes:
+            _enter(name, *_made(versions(name), key, text, straight=straight))
+        elif store.get(key) is None:  # another directory since then, or emptied
+            store.put(key, _codes[name])
+
+
+def prepared(symbol: str) -> int | None:
+    """Return where a function is that kernels call, if this or another process has compiled it."""
+    if symbol not in _addresses:
+        name = symbol[: symbol.rindex("_")]
+        found = _stored(versions(name), name.removeprefix(LIBRARY))
+        if found is not None:
+            _enter(name, *found)
+    return _addresses.get(symbol)
+
+
+def _enter(name: str, code: bytes, addresses: list[int]) -> None:
+    _addresses.update(zip(versions(name), addresses, strict=True))
+    _codes[name] = code
+
+
+if hasattr(os, "register_at_fork"):
+    # A child forked while another thread compiles would wait forever for that thread.
+    os.register_at_fork(after_in_child=_turns.clear)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from ....core.fork import holding_through_forks
 from ..processor import processor
 from . import compiler, llvm
-from .call import named
 from .elf import Object
 
 #: Of all that goes through llvmlite's own objects, which lets in one thread at a time.
@@ -69,13 +68,15 @@ def _engine() -> Any:
     )  # which it then owns
 
 
-def compiled(text: str, scalar: bool = False) -> bytes:
+def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> bytes:
     """Return the object code of LLVM text; threads do not wait for each other.
 
     Parameters
     ----------
     scalar : bool
         Whether operations outside of loops are vectorised as well.
+    straight : bool
+        Whether there is nothing to improve: no loops, no calls, no memory.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def compiled(text: str, scalar: bool = False) -> bytes:
         LLVM refuses the text, or llvmlite's library is none that is known.
     """
     with _entered():
-        return compiler.emitted(text, scalar, code=True)
+        return compiler.emitted(text, scalar, code=True, straight=straight)
 
 
 def assembly(text: str, scalar: bool = False) -> str:
@@ -92,8 +93,13 @@ def assembly(text: str, scalar: bool = False) -> str:
         return compiler.emitted(text, scalar, code=False).decode()
 
 
-def address_of(name: str, code: bytes) -> int:
+def address_of(name: str, code: bytes, find: Callable[[str], int | None]) -> int:
     """Load object code; return the address of one of its functions.
+
+    Parameters
+    ----------
+    find : callable
+        Gives the address of what LLVM does not know; None if nobody has it.
 
     Raises
     ------
@@ -101,17 +107,17 @@ def address_of(name: str, code: bytes) -> int:
         The code calls a function that this process does not have.
     """
     with lock:
-        return _address_of(name, code)
+        return _address_of(name, code, find)
 
 
-def _address_of(name: str, code: bytes) -> int:
+def _address_of(name: str, code: bytes, find: Callable[[str], int | None]) -> int:
     import llvmlite.binding as llvmlite
 
     engine = _engine()
     for symbol in Object(code).wanted():
         # LLVM ends the process when it meets a symbol it cannot resolve.
         if llvmlite.address_of_symbol(symbol) is None:
-            address = named(symbol)
+            address = find(symbol)
             if address is None:
                 raise LookupError(f"object code calls {symbol}, which cannot be found")
             llvmlite.add_symbol(symbol, address)

@@ -1,13 +1,15 @@
-"""Functions of numbers that a kernel uses often: written once, and called.
+"""Functions of numbers that a kernel uses often: compiled once for all kernels, and called.
 
-A loop that is vectorised calls the version for as many numbers as it works on at a time, which is
-a loop over the same text: the same operations, hence the same bits, as where the text is pasted.
+A loop that is vectorised calls the version for as many numbers as it works on at a time: the same
+operations, hence the same bits, as where the text is pasted. The two versions are object code of
+their own, in the cache under what their text is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import load
 from .types import LLVM, Scalar, Template
 
 if TYPE_CHECKING:
@@ -29,35 +31,59 @@ def call(
     """Write a call of a template's function; return its result."""
     key = name, kinds
     if key not in to.module.shared:
-        to.module.shared[key] = _define(to.module, name, kinds, template)
+        to.module.shared[key] = _declare(to.module, kinds, template)
     function, attributes = to.module.shared[key]
     args = ", ".join(f"{LLVM[x.dtype]} {x.ir}" for x in numbers)
     return to.new(f"call {LLVM[template.dtype]} @{function}({args}) #{attributes}")
 
 
-def _define(
-    module: Module, name: str, kinds: tuple[Any, ...], template: Template
-) -> tuple[str, int]:
-    """Write both versions of a function; return its name, and the attributes of its calls."""
-    function = f"fn{len(module.shared)}_{name}"
-    lanes, vector = module.lanes, f"{function}_{module.lanes}"
-    kind, args = LLVM[template.dtype], [LLVM[k] for k in kinds]
-    names = [f"%a{k}" for k in range(len(args))]
-    body, result = template.pasted("t", names)
-    params = ", ".join(f"{t} {n}" for t, n in zip(args, names, strict=True))
-    module.texts.append(
-        f"define internal {kind} @{function}({params}) #1 {{\n{body}\nret {kind} {result}\n}}"
+def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tuple[str, int]:
+    """Declare both versions of a function; return its name, and the attributes of its calls."""
+    lanes, kind, args = module.lanes, LLVM[template.dtype], [LLVM[k] for k in kinds]
+    from .widen import widened  # which few kernels need
+
+    own = type(module)(lanes, module.width)
+    own.declared.update(template.declared)
+    own.tables.update(template.tables)
+    body, result = template.pasted("t", [f"%a{k}" for k in range(len(args))])
+    params = ", ".join(f"{t} %a{k}" for k, t in enumerate(args))
+    own.texts.append(f"define {kind} @one({params}) #0 {{\n{body}\nret {kind} {result}\n}}")
+    wide = widened(f"{body}\nret {kind} {result}", lanes)
+    if wide is None:
+        own.texts.append(_loop(own, kind, args, body, result))
+    else:
+        text, declared = wide
+        own.declared.update(declared)
+        params = ", ".join(f"<{lanes} x {t}> %a{k}" for k, t in enumerate(args))
+        own.texts.append(f"define <{lanes} x {kind}> @many({params}) #0 {{\n{text}\n}}")
+    text = own.text()
+    name = load.library(text)
+    one, many = load.versions(name)
+    text = text.replace("@one(", f"@{one}(").replace("@many(", f"@{many}(")
+    module.library[name] = text, wide is not None
+    module.declared[one] = kind, tuple(args)
+    module.declared[many] = f"<{lanes} x {kind}>", tuple(f"<{lanes} x {t}>" for t in args)
+    module.used.append(many)
+    module.attributes.append(
+        "nounwind willreturn memory(none) "
+        f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{"v" * len(args)}_{one}({many})"'
     )
+    return one, len(module.attributes) + 1
+
+
+def _loop(module: Module, kind: str, args: list[str], body: str, result: str) -> str:
+    """Return the function of vectors as a loop over their numbers, which LLVM vectorises."""
+    lanes = module.lanes
     wide = [f"<{lanes} x {t}>" for t in args]
-    lines = [f"define internal <{lanes} x {kind}> @{vector}("]
-    lines[0] += ", ".join(f"{t} %v{k}" for k, t in enumerate(wide)) + ") #1 {"
+    lines = [f"define <{lanes} x {kind}> @many("]
+    lines[0] += ", ".join(f"{t} %v{k}" for k, t in enumerate(wide)) + ") #0 {"
     lines.append(f"%to = alloca <{lanes} x {kind}>")
     for k, t in enumerate(wide):
         lines += (f"%from{k} = alloca {t}", f"store {t} %v{k}, ptr %from{k}")
     lines += ("br label %turn", "turn:", "%i = phi i64 [ 0, %0 ], [ %next, %turn ]")
     for k, t in enumerate(args):
         lines.append(f"%at{k} = getelementptr inbounds {t}, ptr %from{k}, i64 %i")
-        lines.append(f"{names[k]} = load {t}, ptr %at{k}")
+        lines.append(f"%a{k} = load {t}, ptr %at{k}")
     lines += (
         body,
         f"%out = getelementptr inbounds {kind}, ptr %to, i64 %i",
@@ -70,11 +96,4 @@ def _define(
         f"ret <{lanes} x {kind}> %all",
         "}",
     )
-    module.texts.append("\n".join(lines))
-    module.used.append(vector)
-    letters = "v" * len(args)
-    module.attributes.append(
-        "nounwind willreturn memory(none) "
-        f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{letters}_{function}({vector})"'
-    )
-    return function, len(module.attributes) + 1
+    return "\n".join(lines)

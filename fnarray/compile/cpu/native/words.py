@@ -114,10 +114,10 @@ def _paste(to: Writer, function: Any, kinds: tuple[Any, ...], numbers: list[Scal
         template = function.traced(kinds)
     except TypeError as error:
         raise Fallback(str(error)) from error
-    to.module.declared.update(template.declared)
-    to.module.tables.update(template.tables)
     if function.__name__ in to.module.sharing and template.body.count("\n") >= shared.LINES:
         return Scalar(template.dtype, shared.call(to, function.__name__, kinds, template, numbers))
+    to.module.declared.update(template.declared)
+    to.module.tables.update(template.tables)
     prefix = to.fresh()[1:]
     body, result = template.pasted(prefix, [x.ir for x in numbers])
     if body:

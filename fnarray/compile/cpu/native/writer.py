@@ -47,8 +47,8 @@ class Module:
     ----------
     lanes : int
         How many numbers its long loops work on at a time.
-    masks : bool
-        Whether loads and stores of a part of a vector cost nothing, as AVX-512's do.
+    width : int, optional
+        Bits of the vectors to use, where another number than LLVM's choice.
     sharing : frozenset of str
         Functions of `vmath` that are called.
     integers : bool
@@ -59,12 +59,15 @@ class Module:
         Whether it takes subnormal numbers as zero.
     metadata : list of str
         What is said of its loops.
+    library : dict
+        Modules of functions that it calls and other modules call as well, by name: their text, and
+        whether it is straight.
     words : mapping
         Rules of another machine's own for calls: function to rule, before all others.
     """
 
     lanes: int = 0
-    masks: bool = False
+    width: int | None = None
     sharing: frozenset[str] = frozenset()
     integers: bool = False
     declared: dict[str, tuple[str, tuple[str, ...]]] = field(
@@ -80,6 +83,12 @@ class Module:
     flushes: bool = False
     metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
+    library: dict[str, tuple[str, bool]] = field(default_factory=dict[str, tuple[str, bool]])
+
+    @property
+    def masks(self) -> bool:
+        """Whether loads and stores of a part of a vector cost nothing, as AVX-512's do."""
+        return self.width == 512
 
     def loop(self, order: str, group: str = "") -> str:
         """Return what marks the end of a loop that is given an order, as in `turns`."""
@@ -104,7 +113,7 @@ class Module:
             return f"!{len(self.metadata) - 1}"
         return f"!{self.metadata.index(node)}"
 
-    def text(self, width: int | None) -> str:
+    def text(self) -> str:
         """Return the module, its functions marked with the width to vectorise to."""
         out = [
             f"@{name} = internal unnamed_addr constant [{len(t)} x {LLVM[t.dtype]}] ["
@@ -116,7 +125,7 @@ class Module:
             f"declare {result} @{name}({', '.join(args)})"
             for name, (result, args) in self.declared.items()
         ]
-        wide = f' "prefer-vector-width"="{width}"' if width else ""
+        wide = f' "prefer-vector-width"="{self.width}"' if self.width else ""
         if self.used:
             names = ", ".join(f"ptr @{name}" for name in self.used)
             out.append(

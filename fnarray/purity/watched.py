@@ -1,0 +1,71 @@
+"""What functions of libraries look at that nobody hands them: settings of the process, and records.
+
+They run no code of the user's, and name nothing that could be guarded: ``str(array)`` is as long as
+``np.set_printoptions`` says, ``Decimal(1) / 3`` as exact as the context of the thread.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from .contents import Check, contents_of
+from .guards import mapping_of, static
+from .objects import is_a
+
+_CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
+def _printing(_: Any) -> Check | None:
+    """Return a comparison of how NumPy writes arrays with how it does now."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    options, kept = numpy.get_printoptions, numpy.get_printoptions()
+    return lambda: options() == kept
+
+
+def _decimal(_: Any) -> Check:
+    """Return a comparison of the context of decimal numbers with what it is now."""
+    context = sys.modules["decimal"].getcontext
+
+    def now() -> list[Any]:
+        found = context()
+        return [*(getattr(found, name) for name in _CONTEXT), *found.traps.values()]
+
+    kept = now()
+    return lambda: now() == kept
+
+
+def _fields(cls: Any) -> Check | None:
+    """Return a comparison of the records of a dataclass's fields with what they are now."""
+    fields = static(cls, "__dataclass_fields__") if is_a(cls, type) else None
+    found = contents_of(fields) if is_a(fields, dict) else None
+    return None if found is None else found.hold
+
+
+def _members(cls: Any) -> Check | None:
+    """Return a comparison of the members of an enumeration with what they are now."""
+    return mapping_of(cls._member_map_) if is_a(cls, enum.EnumMeta) else None
+
+
+def _parts(number: Any) -> Check | None:
+    """Return a comparison of what an object that is not to be written holds."""
+    found = contents_of(number)
+    return found.hold if found is not None and found.some else None
+
+
+#: What may be looked at, and the check of whether it is as it was.
+WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
+    "printing": _printing,
+    "decimal": _decimal,
+    "fields": _fields,
+    "members": _members,
+    "parts": _parts,
+}
+
+
+#: Of these, what belongs to the process, and what it is called.
+SETTINGS: Final = {"printing": "numpy.get_printoptions()", "decimal": "decimal.getcontext()"}

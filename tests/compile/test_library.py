@@ -1,0 +1,202 @@
+"""Functions that kernels call: compiled once for all of them, the bits of the pasted text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cache import store
+from fnarray.compile.cpu import build
+from fnarray.compile.cpu.build import KernelSource
+from fnarray.compile.cpu.native import kernel, load, machine, shared
+from fnarray.compile.cpu.native.widen import widened
+from fnarray.config import config
+from tests.compilers.compare import Report, both
+
+pytestmark = pytest.mark.cpu
+TEXT = "def kernel(x, out):\n    for i in range(x.size):\n        t = x[i]\n"
+LAST = "        out[i] = t\n"
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path, monkeypatch):
+    """Start each test with nothing in memory and nothing on disk."""
+    before = config.cache_dir, config.compiler
+    config.update("cache_dir", str(tmp_path / "store"))
+    config.update("compiler", "native")
+    monkeypatch.setattr(load, "_addresses", {})
+    monkeypatch.setattr(load, "_codes", {})
+    build.forget()
+    yield tmp_path / "store"
+    config.update("cache_dir", before[0])
+    config.update("compiler", before[1])
+
+
+@pytest.fixture
+def texts(monkeypatch):
+    """What is handed to LLVM."""
+    seen, compiled = [], machine.compiled
+    monkeypatch.setattr(
+        machine, "compiled", lambda text, *a, **k: (seen.append(text), compiled(text, *a, **k))[1]
+    )
+    return seen
+
+
+def source(function: str, turns: int = shared.USES, dtype: str = "f32", shift: float = 0.5):
+    step = f"        t = vm.{function}(t) + {dtype}({shift})\n"
+    return KernelSource(TEXT + step * turns + LAST, (f"{dtype}[1]", f"{dtype}[1]"))
+
+
+def run(src: KernelSource, size: int = 37) -> np.ndarray:
+    dtype = np.dtype(f"f{int(src.signature[0][1:3]) // 8}")
+    out = np.zeros(size, dtype)
+    build.load(src)(np.linspace(0.1, 3, size).astype(dtype), out)
+    return out
+
+
+def defining(texts, function: str) -> int:
+    """How many modules are those of the library."""
+    return sum(f"define {function} @{load.LIBRARY}" in text for text in texts)
+
+
+def test_kernels_share_what_they_call(texts):
+    """The second kernel that calls a function compiles it no more, in this process or another."""
+    run(source("tanh"))
+    assert defining(texts, "float") == 1
+    run(source("tanh", shift=0.25))
+    assert defining(texts, "float") == 1
+    load._addresses.clear()
+    load._codes.clear()
+    run(source("tanh", shift=0.75))
+    assert defining(texts, "float") == 1
+    run(source("exp"))
+    run(source("tanh", dtype="f64"))
+    assert (defining(texts, "float"), defining(texts, "double")) == (2, 1)
+
+
+def test_a_kernel_of_the_cache_finds_what_it_calls(texts):
+    """In another process, where nothing is compiled."""
+    src = source("tanh")
+    want = run(src)
+    for table in (load._addresses, load._codes):
+        table.clear()
+    build.forget()
+    done, found = len(texts), build.stats["disk"]
+    np.testing.assert_array_equal(run(src), want)
+    assert (len(texts), build.stats["disk"]) == (done, found + 1)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x7fELF\x02\x01 no code", None])
+def test_what_a_kernel_calls_is_lost(fresh, damage):
+    """Removed or damaged: the kernel and what it calls are compiled again."""
+    src = source("tanh")
+    want = run(src)
+    (name,) = load._codes
+    key = name.removeprefix(load.LIBRARY)
+    if damage is None:
+        (path,) = fresh.glob(f"{key}*")
+        path.unlink()
+    else:
+        store.put(key, damage)
+    load._addresses.clear()
+    load._codes.clear()
+    build.forget()
+    compiled = build.stats["compiled"]
+    np.testing.assert_array_equal(run(src), want)
+    assert build.stats["compiled"] == compiled + 1
+    assert load._codes.keys() == {name}
+
+
+def test_another_directory_has_it_as_well(tmp_path):
+    """Where the cache is another one since, it gets what its kernels call."""
+    run(source("tanh"))
+    config.update("cache_dir", str(tmp_path / "other"))
+    src = source("tanh", shift=0.25)
+    want = run(src)
+    load._addresses.clear()
+    load._codes.clear()
+    build.forget()
+    compiled = build.stats["compiled"]
+    np.testing.assert_array_equal(run(src), want)
+    assert build.stats["compiled"] == compiled
+
+
+PROGRAM = """
+import sys
+import numpy as np
+import fnarray, fnarray.numpy as fnp
+def f(x):
+    return fnp.tanh(fnp.tanh(fnp.tanh(x) + 1) * 2)
+x = np.linspace(-1, 1, 50, dtype=np.float32)
+np.testing.assert_allclose(fnarray.jit(f)(x), np.tanh(np.tanh(np.tanh(x) + 1) * 2), rtol=1e-5)
+from fnarray.compile.cpu.build import stats
+assert stats[sys.argv[1]] > 0, stats
+"""
+
+
+def test_processes_share_what_kernels_call(tmp_path):
+    """A second process computes with what the first one compiled."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "FNARRAY_COMPILER": "native"}
+    env["FNARRAY_CACHE_DIR"] = str(tmp_path / "cache")
+    for way in ("compiled", "disk"):
+        subprocess.run([sys.executable, "-c", PROGRAM, way], env=env, check=True, timeout=600)
+
+
+FUNCTIONS = ("tanh", "exp", "log", "sin", "cos", "expm1", "log1p", "atan", "sinh", "cbrt", "erf")
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_bits_are_those_of_the_pasted_text(function, dtype):
+    """By Numba, which pastes: at the length of vectors, around it, and for what is no number."""
+    report = Report()
+    src = source(function, dtype=dtype)
+    run = both(report, src)
+    kind = np.dtype(f"f{int(dtype[1:]) // 8}")
+    random = np.random.default_rng(0)
+    for n in (1, 7, 8, 16, 33):
+        run(random.normal(0, 3, n).astype(kind), np.zeros(n, kind))
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300, -1e30, 1e-40, 700.0, -745.0, 88.8, 1e5]
+    with np.errstate(over="ignore"):
+        numbers = np.array(special * 3).astype(kind)
+    run(numbers, np.zeros_like(numbers))
+    assert not report.differences, report.differences[0]
+    assert not report.fallbacks
+
+
+def test_straight_text_is_widened():
+    """Types, constants and functions become those of vectors; names stay."""
+    text = "%t$0 = call float @llvm.fma.f32(float 0x3FF0000000000000, float %a0, float 1.0)"
+    wide, declared = widened(text + "\n%t$1 = fcmp olt float %t$0, -2.0\nret i1 %t$1", 4)
+    vector = "<4 x float>"
+    one = f"{vector} splat (float 0x3FF0000000000000)"
+    assert wide.splitlines() == [
+        f"%t$0 = call {vector} @llvm.fma.v4f32({one}, {vector} %a0, {vector} splat (float 1.0))",
+        f"%t$1 = fcmp olt {vector} %t$0, splat (float -2.0)",
+        "ret <4 x i1> %t$1",
+    ]
+    assert declared == {"llvm.fma.v4f32": (vector, (vector,) * 3)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%t$0 = load float, ptr %a0",
+        "%t$0 = getelementptr [3 x float], ptr @table, i64 0, i64 %a0",
+        "%t$0 = call float @sinf(float %a0)",
+        "%t$0 = call i32 @llvm.ctlz.i32(i32 %a0, i1 false)",
+        "%t$0 = frem float %a0, 2.0",
+    ],
+)
+def test_what_is_not_numbers_alone_stays_a_loop(line):
+    """Memory, other functions, and instructions that no machine has for vectors."""
+    assert widened(line, 8) is None
+
+
+def test_the_page_shows_what_is_called():
+    """The assembly of a kernel includes that of the functions that it calls."""
+    assert load.LIBRARY in kernel.assembly_of("k", source("tanh"))
