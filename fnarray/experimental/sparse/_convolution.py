@@ -54,7 +54,7 @@ def bcoo_conv_general_dilated(
         for mat, spec, dilation in zip((lhs, rhs), numbers[:2], dilations, strict=True)
     ]
     pads = (
-        lax.padtype_to_pads(*sizes, window_strides, padding)
+        lax.padtype_to_pads(sizes[0], sizes[1], window_strides, padding)
         if isinstance(padding, str)
         else padding
     )
@@ -72,7 +72,7 @@ def bcoo_conv_general_dilated(
         at = of_lhs[2 + k] * dilations[0][k] - of_rhs[2 + k] * dilations[1][k] + pads[k][0]
         here &= (at >= 0) & (at % window_strides[k] == 0) & (at // window_strides[k] < out[k])
         found.append(at // window_strides[k])
-    places = [0] * (n + 2)
+    places: list[Any] = [None] * (n + 2)
     shape = [0] * (n + 2)
     wanted = (lhs.shape[numbers.lhs_spec[0]], rhs.shape[numbers.rhs_spec[0]], *out)
     for k, d in enumerate(numbers.out_spec):

@@ -17,6 +17,7 @@ from ...tree_util import register_pytree_node_class
 from ._array import SparseArray
 from ._bcoo import BCOO, _as_array, bcoo_fromdense
 from ._bcsr import BCSR
+from ._linear import matmul
 
 __all__ = [
     "COO",
@@ -106,10 +107,10 @@ class SparseMatrix(SparseArray):
                 f"{type(self).__name__} @ {type(other).__name__}: one operand must be dense. "
                 "Products of two sparse arrays are BCOO's."
             )
-        return self.to_bcoo() @ jnp.asarray(other)
+        return matmul(self.to_bcoo(), jnp.asarray(other))
 
     def __rmatmul__(self, other: Any) -> Any:
-        return jnp.asarray(other) @ self.to_bcoo()
+        return matmul(jnp.asarray(other), self.to_bcoo())
 
 
 class COOInfo(NamedTuple):
@@ -141,6 +142,8 @@ class COO(SparseMatrix):
     (COO(float32[2, 2], nse=2), [1.0, 2.0], [1, 0])
     """
 
+    row: Any
+    col: Any
     _parts = ("data", "row", "col")
 
     def __init__(
@@ -224,6 +227,8 @@ class CSR(SparseMatrix):
     ([0, 1, 3], [1.0, 5.0], CSC(float32[2, 2], nse=3))
     """
 
+    indices: Any
+    indptr: Any
     _parts = ("data", "indices", "indptr")
 
     @classmethod
@@ -272,6 +277,8 @@ class CSC(SparseMatrix):
     ([2.0, 1.0, 3.0], [1.0, 5.0])
     """
 
+    indices: Any
+    indptr: Any
     _parts = ("data", "indices", "indptr")
 
     @classmethod

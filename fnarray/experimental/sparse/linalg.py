@@ -97,7 +97,7 @@ def _factor_and_solve(
         warnings.simplefilter("ignore", MatrixRankWarning)  # the result says so: nan
         order = "COLAMD" if reorder else "NATURAL"
         x = solve(mat if transposed else mat.T.tocsc(), b.astype(kind), permc_spec=order)
-    return x.astype(b.dtype)
+    return np.asarray(x, b.dtype)
 
 
 def lobpcg_standard(
