@@ -49,19 +49,7 @@ def bcoo_conv_general_dilated(
     dilations = (tuple(lhs_dilation or (1,) * n), tuple(rhs_dilation or (1,) * n))
     numbers = lax.conv_dimension_numbers(lhs.shape, rhs.shape, dimension_numbers)
     lhs, rhs = (bcoo_update_layout(m, n_batch=0, n_dense=0) for m in (lhs, rhs))
-    sizes = [
-        [(mat.shape[d] - 1) * k + 1 for d, k in zip(spec[2:], dilation, strict=True)]
-        for mat, spec, dilation in zip((lhs, rhs), numbers[:2], dilations, strict=True)
-    ]
-    pads = (
-        lax.padtype_to_pads(sizes[0], sizes[1], window_strides, padding)
-        if isinstance(padding, str)
-        else padding
-    )
-    out = [
-        max(0, (m + low + high - k) // stride + 1)
-        for m, k, stride, (low, high) in zip(*sizes, window_strides, pads, strict=True)
-    ]
+    pads, out = _sizes(lhs, rhs, numbers, dilations, window_strides, padding)
     of_lhs = [lhs.indices[:, None, d] for d in numbers.lhs_spec]
     of_rhs = [rhs.indices[None, :, d] for d in numbers.rhs_spec]
     here = inside(lhs.indices, sparse_shape(lhs))[:, None] & inside(rhs.indices, sparse_shape(rhs))
@@ -85,3 +73,23 @@ def bcoo_conv_general_dilated(
     if preferred_element_type is not None:
         data = data.astype(preferred_element_type)
     return fitted(BCOO((data, indices.astype(lhs.indices.dtype)), shape=tuple(shape)))
+
+
+def _sizes(
+    lhs: BCOO, rhs: BCOO, numbers: Any, dilations: Any, window_strides: Sequence[int], padding: Any
+) -> tuple[Any, list[int]]:
+    """Return the padding of each axis, and the sizes of the result's."""
+    sizes = [
+        [(mat.shape[d] - 1) * k + 1 for d, k in zip(spec[2:], dilation, strict=True)]
+        for mat, spec, dilation in zip((lhs, rhs), numbers[:2], dilations, strict=True)
+    ]
+    pads = (
+        lax.padtype_to_pads(sizes[0], sizes[1], window_strides, padding)
+        if isinstance(padding, str)
+        else padding
+    )
+    out = [
+        max(0, (m + low + high - k) // stride + 1)
+        for m, k, stride, (low, high) in zip(*sizes, window_strides, pads, strict=True)
+    ]
+    return pads, out
