@@ -11,14 +11,17 @@ import enum
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, cast
 
 import numpy as np
 
+from .. import control, ops
 from ..core.array import Array, ArrayImpl
 from ..core.avals import ShapedArray
 from ..core.dtypes import as_dtype
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from ..core.primitive import Primitive
 from ..core.source import Source
 from ..core.trace import Tracer
 from ..core.verify import verify
@@ -224,6 +227,21 @@ def _instance(kind: str, module: str, name: str, *parts: Any) -> Any:
     raise ValueError(f"{module}.{name} is no class of data")
 
 
+def operation(name: str) -> Primitive:
+    """Return an operation by its name, whose module this process need not have used yet.
+
+    Raises
+    ------
+    KeyError
+        There is none of this name.
+    """
+    if name not in registry:
+        for package in (ops, control):
+            for module in iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(module.name)
+    return registry[name]
+
+
 def decoded_graph(data: dict[str, Any]) -> ClosedGraph:
     """Return the graph that `encoded_graph` was given."""
     known: list[Var] = []
@@ -247,7 +265,7 @@ def decoded_graph(data: dict[str, Any]) -> ClosedGraph:
     eqns = []
     for name, ins, params, outs, (file, line, function) in data["eqns"]:
         try:
-            prim = registry[name]
+            prim = operation(name)
         except KeyError:
             raise ValueError(f"the operation {name!r} is not known here") from None
         operands = tuple(read(ins))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import optree
 
 from ..compile.cache import programs
@@ -114,6 +115,7 @@ def _key(content: Content, fun: Callable[..., Any], signature: Signature) -> str
             optree.__version__,
             available_cores(),  # what `devices()` is made of
             tuple((name, repr(getattr(config, name))) for name in _TRACED),
+            repr(np.get_printoptions()),  # what texts of arrays are made with
             repr(spec),
             tuple((a.shape, a.dtype, a.weak_type) for a in avals),
             tuple((where, kind.__name__, value) for where, kind, value in statics),

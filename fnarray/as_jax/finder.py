@@ -24,7 +24,13 @@ _FNARRAY = _OWN.rpartition(".")[0]
 
 
 def home(name: str) -> str | None:
-    """Return the module of fnarray that a module of JAX is, or None where there is none."""
+    """Return the module of fnarray that a module of JAX is, or None where there is none.
+
+    A private module that has no file of its own is the public one of the same name:
+    ``jax._src.scipy.special`` is ``jax.scipy.special``.
+    """
+    if name.startswith("jax._src.") and not _exists(f"{_OWN}.{name}"):
+        name = name.replace("_src.", "", 1)
     top, _, rest = name.partition(".")
     places = [f"{_OWN}.{name}"]
     first = rest.partition(".")[0]
@@ -36,13 +42,14 @@ def home(name: str) -> str | None:
         and isinstance(getattr(fnarray, first), ModuleType)
     ):
         places.append(f"{_FNARRAY}.{rest}")
-    for place in places:
-        try:
-            if place in sys.modules or find_spec(place) is not None:
-                return place
-        except ModuleNotFoundError:  # of a parent that is no package
-            continue
-    return None
+    return next(filter(_exists, places), None)
+
+
+def _exists(place: str) -> bool:
+    try:
+        return place in sys.modules or find_spec(place) is not None
+    except ModuleNotFoundError:  # of a parent that is no package
+        return False
 
 
 def _jax_name(module: str) -> str:

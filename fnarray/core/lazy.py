@@ -36,6 +36,10 @@ class Surface(types.ModuleType):
         super().__delattr__(name)
         forget_all()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By name, as cloudpickle does with modules, but not with their subclasses."""
+        return import_module, (self.__name__,)
+
 
 def load(module: str, package: str | None = None) -> Any:
     """Import a module by name, outside of any trace in progress."""

@@ -195,6 +195,10 @@ class _Part:
     def __call__(self) -> Any:
         return cloudpickle.loads(self.fun)(tuple(slice(*b) for b in self.bounds))
 
+    def __str__(self) -> str:
+        bounds = ", ".join(":".join("" if k is None else str(k) for k in b) for b in self.bounds)
+        return f"make_array_from_callback: data_callback for index [{bounds}]"
+
 
 # ---- moving --------------------------------------------------------------------------------------
 

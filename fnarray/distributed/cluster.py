@@ -285,6 +285,7 @@ class Cluster:
     def _recover(self, targets: Sequence[tuple[Node, int]]) -> None:
         """Make results available again; the lock is held."""
         for _ in range(ATTEMPTS):
+            self._check_open()
             need: dict[Node, set[int]] = {}
             work = list(targets)
             while work:

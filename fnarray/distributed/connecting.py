@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from distributed import Client, LocalCluster
+from dask.config import get as configured
+from dask.utils import parse_timedelta
+from distributed import Client, LocalCluster, Security
+from distributed.comm.core import connect as open_comm
 
 import fnarray
 
@@ -69,9 +75,25 @@ def connect(
         Nothing answers at the address, or workers cannot be reached from here.
     RuntimeError
         Versions on workers are others than here, or there are no workers.
+    TypeError, ValueError
+        The client is none, the address no string, or the number of processes not positive.
     """
     if sum(x is not None for x in (client, address, processes)) > 1:
         raise ValueError("connect: give one of client, address and processes, or none.")
+    if client is not None and not isinstance(client, Client):
+        raise TypeError(
+            f"connect: client must be a distributed.Client, got {client!r}. The address of a "
+            "scheduler is given as address=, a number of processes as processes=."
+        )
+    if processes is not None and (not isinstance(processes, int) or processes < 1):
+        raise ValueError(
+            f"connect: processes must be a positive number of workers to start here, got "
+            f"{processes!r}. With nothing given there is one for each core."
+        )
+    if address is not None and not isinstance(address, str):
+        raise TypeError(
+            f"connect: address must be a scheduler's, such as 'tcp://host:8786', got {address!r}."
+        )
     own: list[Any] = []
     if client is None:
         client = _client(address, processes, options, own)
@@ -88,8 +110,9 @@ def _client(
 ) -> Any:
     if address is not None:
         try:
+            _check_scheduler(address, options)
             client = Client(address, **{"set_as_default": False, **options})
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise ConnectionError(
                 f"connect: no Dask scheduler answers at {address!r}: {error} Check the address "
                 "(client.scheduler.address of a running cluster), the network between, and that "
@@ -110,6 +133,34 @@ def _client(
     client = Client(cluster, set_as_default=True)  # its own: Dask's collections use it
     own.insert(0, client)
     return client
+
+
+def _check_scheduler(address: str, options: Mapping[str, Any]) -> None:
+    """Raise where no scheduler answers: Dask's client would wait for ever for one that is mute."""
+    if address.startswith("inproc:"):  # of this process: it answers
+        return
+    seconds = parse_timedelta(configured("distributed.comm.timeouts.connect"))
+    security = options.get("security") or Security()
+    if not isinstance(security, Security):  # True or a dict, as the client reads them
+        security = Security.temporary() if security is True else Security(**security)
+
+    async def kind() -> str:
+        arguments = security.get_connection_args("client")
+        try:
+            async with asyncio.timeout(1.5 * seconds):  # one that accepts and is mute has no other
+                comm = await open_comm(address, timeout=seconds, **arguments)
+                try:
+                    await comm.write({"op": "identity", "reply": True})
+                    return (await comm.read())["type"]
+                finally:
+                    comm.abort()
+        except TimeoutError as error:
+            raise TimeoutError(f"what is there is silent for {1.5 * seconds:g} s.") from error
+
+    with ThreadPoolExecutor(1) as pool:  # this thread may have an event loop that runs
+        found = pool.submit(asyncio.run, kind()).result()
+    if found != "Scheduler":
+        raise ValueError(f"it is the address of a {found}.")
 
 
 def _connected(

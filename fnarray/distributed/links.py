@@ -29,10 +29,11 @@ def check_scheduler(client: Any) -> None:
 
 
 def _scheduler_lost(client: Any) -> ConnectionError:
+    where = f" at {client.scheduler.address}" if client.scheduler else ""
     return ConnectionError(
-        f"fnarray.distributed: the scheduler at {client.scheduler.address} is gone (client: "
-        f"{client.status}). Arrays on its workers are lost with it: start a cluster, connect() "
-        "anew, and restore() the last checkpoint, which is intact."
+        f"fnarray.distributed: the scheduler{where} is gone (client: {client.status}). "
+        "Arrays on its workers are lost with it: start a cluster, connect() anew, and restore() "
+        "the last checkpoint, which is intact."
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import threading
 import zlib
 from collections.abc import Callable
@@ -18,9 +19,8 @@ from typing import Any, cast
 
 import cloudpickle
 
-from ..api.encoding import Unencodable, decoded_graph, encoded_graph
+from ..api.encoding import Unencodable, decoded_graph, encoded_graph, operation
 from ..compile.cache import store
-from ..control import callback, checkpoint, debugging, linear_call, solve  # noqa: F401 - declare
 from ..control.host import ByIdentity
 from ..core.graph import ClosedGraph, Eqn, Graph, Literal, Var
 from ..core.primitive import Primitive
@@ -29,6 +29,7 @@ from ..ops.kit.registry import registry
 #: Seconds that a worker waits for a kernel of another before it compiles it, too: no kernel is
 #: worth a program that stands still because the one that was to compile it does something else.
 PATIENCE = 5.0
+_log = logging.getLogger("fnarray.distributed")
 _DATA, _PICKLE = b"D", b"P"
 
 
@@ -67,7 +68,7 @@ class _Pickler(cloudpickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Primitive) and registry.get(obj.name) is obj:
-            return _primitive, (obj.name,)
+            return operation, (obj.name,)
         if type(obj) is Var:
             return Var, (obj.aval,)
         if type(obj) is Literal:
@@ -84,10 +85,6 @@ def _pickled(graph: ClosedGraph) -> bytes:
     file = io.BytesIO()
     _Pickler(file).dump(graph)
     return file.getvalue()
-
-
-def _primitive(name: str) -> Primitive:
-    return registry[name]
 
 
 # ---- kernels -------------------------------------------------------------------------------------
@@ -121,6 +118,7 @@ class Kernels:
             data = answer.get(timeout=PATIENCE)
         except Empty:
             data = None
+            _log.warning("kernel %s: none came for %g s; it is compiled here, too", key, PATIENCE)
             with self._lock, suppress(ValueError):
                 self._waiting[key].remove(answer)
         if data is None:
@@ -132,10 +130,9 @@ class Kernels:
         self._promised.discard(key)
         self._send({"op": "compiled", "key": key, "data": payload})
 
-    def found(self, key: str, payload: bytes) -> None:
-        """Hand on what was to be compiled here, and came to the disk by another process."""
-        if key in self._promised:
-            self.put(key, payload)
+    def promised(self, key: str) -> bool:
+        """Whether others may wait for a kernel that was to be compiled here."""
+        return key in self._promised
 
     def settle(self) -> None:
         """Release those who wait for what was not compiled after all."""
@@ -155,6 +152,45 @@ class Kernels:
             for answer in (a for waiting in self._waiting.values() for a in waiting):
                 answer.put(None)
             self._waiting.clear()
+
+
+class Clients:
+    """On a worker: those to whom its kernels go, as several clients may use one worker at a time.
+
+    Whose program began last is asked. Another one who waits for a kernel of this worker gets it
+    too: who waited for an answer that went to someone else waited for as long as `PATIENCE`.
+    """
+
+    def __init__(self) -> None:
+        self._all: tuple[Kernels, ...] = ()
+
+    def front(self, kernels: Kernels) -> None:
+        """Ask this one from now on."""
+        if self._all[-1:] != (kernels,):
+            self._all = (*(k for k in self._all if k is not kernels), kernels)
+
+    def remove(self, kernels: Kernels) -> None:
+        """Forget one that is closed."""
+        self._all = tuple(k for k in self._all if k is not kernels)
+
+    def get(self, key: str) -> bytes | None:
+        """Return a kernel of another process; None asks this one to compile it."""
+        return self._all[-1].get(key) if self._all else None
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Let others have a kernel."""
+        for k in self._all:
+            if k is self._all[-1] or k.promised(key):
+                k.put(key, payload)
+
+    def found(self, key: str, payload: bytes) -> None:
+        """Hand on what was to be compiled here, and came to the disk by another process."""
+        for k in self._all:
+            if k.promised(key):
+                k.put(key, payload)
+
+
+clients = Clients()
 
 
 class Directory:

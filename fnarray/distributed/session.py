@@ -30,7 +30,7 @@ from ..runtime.dispatch import executable
 from ..threads.shards import here
 from . import ranks
 from .meeting import Inbox, MeetingLost, RemoteWorld
-from .programs import Kernels, loaded
+from .programs import Kernels, clients, loaded
 from .queues import Queue
 from .rings import SHARED, Offer, Ring
 from .wire import Stream, dtype_named, packed, packed_error, unpacked
@@ -109,10 +109,11 @@ class Session:
         self.groups: dict[str, Sequence[str]] = {}
         self.inbox = Inbox()
         self.kernels = Kernels(self.reply)
-        if (
-            worker.nanny or ranks.world is not None
-        ):  # in the client's own process they are in memory
-            store.others = self.kernels
+        # In the client's own process kernels are in memory.
+        self.shares = bool(worker.nanny) or ranks.world is not None
+        if self.shares:
+            store.others = clients
+            clients.front(self.kernels)
         self.peers: dict[str, asyncio.Task[Stream]] = {}
         self.queues: dict[str, Queue | None] = {}
         self.readers: dict[str, asyncio.Task[None]] = {}
@@ -137,8 +138,7 @@ class Session:
         """Free everything."""
         self.inbox.close()
         self.kernels.close()
-        if store.others is self.kernels:
-            store.others = None
+        clients.remove(self.kernels)
         self.jobs.put(None)
         for task in self.peers.values():
             task.cancel()
@@ -229,6 +229,8 @@ class Session:
             except _MissingInput as error:
                 found = {"missing": str(error)}
             except BaseException as error:
+                if isinstance(error, MemoryError):
+                    error.add_note(f"The memory of {self._where()}: {self._holdings()}.")
                 found = {"error": packed_error(error)}
             if number is not None and not self.inbox.closed:
                 self.reply({"id": number, **found})
@@ -246,14 +248,19 @@ class Session:
             return
         used = psutil.Process().memory_info().rss
         if used + need + SPARE > killed_at:
-            held = sum(x.nbytes for x in self.store.values())
             raise MemoryError(
-                f"worker {self.worker.name} ({self.worker.address}) would need {need / 1e6:.1f} MB "
-                f"more than the {used / 1e6:.1f} MB it uses, and would be killed at "
-                f"{killed_at / 1e6:.1f} MB; it holds {len(self.store)} arrays of "
-                f"{held / 1e6:.1f} MB. Use jit, which makes no arrays between operations, more "
+                f"{self._where()} would need {need / 1e6:.1f} MB more than the "
+                f"{used / 1e6:.1f} MB it uses, and would be killed at {killed_at / 1e6:.1f} MB; "
+                f"{self._holdings()}. Use jit, which makes no arrays between operations, more "
                 "workers, smaller blocks, or a larger memory_limit."
             )
+
+    def _where(self) -> str:
+        return f"worker {self.worker.name} ({self.worker.address})"
+
+    def _holdings(self) -> str:
+        held = sum(x.nbytes for x in self.store.values())
+        return f"it holds {len(self.store)} arrays of {held / 1e6:.1f} MB"
 
     def _array(self, what: Any) -> np.ndarray:
         if isinstance(what, str):
@@ -272,10 +279,18 @@ class Session:
             return {"dtype": known.dtype.name}
         if dtype is not None:
             self._check_room(prod(shape) * dtype_named(dtype).itemsize)
-        made = np.asarray(cloudpickle.loads(fun)())
+        part = cloudpickle.loads(fun)
+        try:
+            made = np.asarray(part())
+        except BaseException as error:
+            error.add_note(f"Raised by {part}, on {self._where()}.")
+            raise
         wanted = made.dtype if dtype is None else dtype_named(dtype)
         if made.shape != tuple(shape):
-            raise ValueError(f"a part must have shape {tuple(shape)}, got {made.shape}")
+            raise ValueError(
+                f"{part} must return an array of shape {tuple(shape)}, got {made.shape}, on "
+                f"{self._where()}."
+            )
         self.store[key] = native(made, wanted)
         return {"dtype": wanted.name}
 
@@ -328,6 +343,8 @@ class Session:
             raise graph
         self._free([key for key in outs if key is not None])  # what was lost elsewhere
         arrays = [self._array(x) for x in ins]
+        if self.shares:
+            clients.front(self.kernels)
         self._check_room(executable(graph).memory["peak_bytes"])
         addresses = self.groups[group]
         world = RemoteWorld(self, run, addresses, rank, [n for _, n in axes])
@@ -342,8 +359,7 @@ class Session:
         except MeetingLost:
             raise
         except BaseException as error:
-            where = f"worker {self.worker.name} ({self.worker.address})"
-            error.add_note(f"Raised in shard {rank} of {name}, on {where}.")
+            error.add_note(f"Raised in shard {rank} of {name}, on {self._where()}.")
             raise
         finally:
             here.world, here.place, here.sharing = saved

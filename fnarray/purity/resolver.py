@@ -425,7 +425,9 @@ class LiveResolver:
     def _follow(self, obj: Any, value: Value) -> tuple[Function, Value | None] | None:
         receiver = value.bound if value.kind == "function" else None
         for _ in range(20):
-            if attribute_of(obj, "__fnarray_pure__") is True:
+            plain = type(obj) is types.FunctionType
+            mark = obj.__dict__.get(_MARK) if plain else attribute_of(obj, _MARK)
+            if mark is True:
                 return None
             if is_a(obj, types.MethodType):
                 receiver = self.describe(obj.__self__, _self_name(obj), "receiver")
@@ -482,6 +484,7 @@ _METHOD: Any = operator.methodcaller
 _CACHE = type(functools.lru_cache(lambda: None))
 _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
+_MARK = "__fnarray_pure__"
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 
 

@@ -194,6 +194,12 @@ class Value:
             id(self.bound),
         )
 
+    def is_idle(self) -> bool:
+        """Say whether it is a number or array of the trace: to see it once more tells nothing."""
+        known = self.argument or self.fields or self.bound or self.function
+        idle = self.level != OUTSIDE and self.kind in ("", "array") and not known
+        return idle and all(one.is_idle() for one in self.others)
+
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
         return self is other or self.identity() == other.identity()

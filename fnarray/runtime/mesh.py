@@ -415,10 +415,12 @@ def make_mesh(
         axis_types = AxisType.Auto if platform_of(pool) else AxisType.Explicit
     count = prod(axis_shapes)
     if count > len(pool):
+        more = "Set FNARRAY_NUM_CPU_DEVICES or config.num_cpu_devices."
+        if platform_of(pool):  # of this kind there are as many as there are
+            more = "Make it smaller, or give it more devices: more workers, or more GPUs."
         raise ValueError(
             f"make_mesh: Number of devices {len(pool)} must be >= the product of mesh_shape "
-            f"{tuple(axis_shapes)}, at {user_source()}. Set FNARRAY_NUM_CPU_DEVICES or "
-            "config.num_cpu_devices."
+            f"{tuple(axis_shapes)}, at {user_source()}. {more}"
         )
     return Mesh(
         np.array(pool[:count], dtype=object).reshape(tuple(axis_shapes)), axis_names, axis_types

@@ -106,6 +106,26 @@ def test_another_process_reads_it(tmp_path):
     assert float(done.stdout) == float(f(X, key))
 
 
+def test_operations_that_a_process_has_not_used_yet(tmp_path):
+    """A program reads back whose operations are of modules that nobody has imported there."""
+    import fnarray.scipy.linalg
+    import fnarray.scipy.special
+
+    f = fnarray.jit(lambda x: fnarray.scipy.linalg.expm(x).sum() + fnarray.scipy.special.wofz(x[0]))
+    x = np.eye(2, dtype=np.complex64)
+    path = tmp_path / "program"
+    path.write_bytes(export.export(f)(x).serialize())
+    code = (
+        "import sys, numpy as np; from fnarray import export\n"
+        "p = export.deserialize(open(sys.argv[1], 'rb').read())\n"
+        "print(p.call(np.eye(2, dtype=np.complex64)).tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(f(x).tolist())
+
+
 # ---- symbolic sizes ------------------------------------------------------------------------------
 
 SYMBOLIC = {

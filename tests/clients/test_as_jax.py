@@ -52,6 +52,38 @@ def test_effects_are_let_pass(tmp_path):
     assert said(tmp_path)["facts"][-1] == "off"
 
 
+def test_private_modules(tmp_path):
+    """What libraries and their tests fetch of them; a private one is the public one it has not."""
+    private = [
+        "from jax._src.scipy.special import gammaln; assert gammaln is jax.scipy.special.gammaln",
+        "import jax._src.numpy.linalg as la; assert la is jnp.linalg",
+        (
+            "from jax._src.numpy.util import promote_dtypes_complex as f; "
+            "assert [str(x.dtype) for x in f(1, 2.0)] == ['complex64'] * 2"
+        ),
+        (
+            "from jax._src.numpy.util import ensure_arraylike as f; "
+            "assert f('g', 1).shape == () and len(f('g', 1, jnp.ones(2))) == 2"
+        ),
+        (
+            "from jax._src.public_test_util import check_close as f; "
+            "f({'a': jnp.ones(3)}, {'a': jnp.ones(3) + 1e-7})"
+        ),
+    ]
+    fails = [
+        "from jax._src.public_test_util import check_close as f; f([1.0], [1.1], rtol=1e-3)",
+        "from jax._src.numpy.util import check_arraylike as f; f('g', [1])",
+        "import jax._src.numpy.nothing",
+    ]
+    found = said(tmp_path, *private, *fails)
+    assert [found[line] for line in private] == [None] * len(private)
+    texts = [found[line][-1] for line in fails]
+    for text, part in zip(
+        texts, ("Not equal to tolerance", "list", "jax._src.numpy.nothing"), strict=True
+    ):
+        assert part in text
+
+
 MISSING = {
     "jnp.arrange": "jax.numpy.arange",
     "import jax.nump": "jax.numpy",

@@ -36,7 +36,23 @@ Case = tuple[Callable[..., Any], Callable[..., Any], tuple[np.ndarray, ...]]
 
 
 def dear(n: int) -> Case:
-    """A value of cost n that is read by two loops' worth of elements."""
+    """A function's value, and n additions, that two loops' worth of elements read."""
+
+    def f(x):
+        y = lax.exp(x)
+        for _ in range(n):
+            y = lax.add(y, x)
+        return lax.sub(y[1:], y[:-1])
+
+    def want(x):
+        y = np.exp(x) + n * x
+        return [y[1:] - y[:-1]]
+
+    return f, want, (numbers(40),)
+
+
+def plain(n: int) -> Case:
+    """A value of n additions that is read by two loops' worth of elements."""
 
     def f(x):
         y = x
@@ -340,7 +356,8 @@ def lane_state(n: int) -> Case:
 
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
 MEASURES: dict[str, Callable[[int], Case]] = {
-    "dear": dear, "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
+    "dear": dear, "plain": plain,
+    "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
     "turn": turn, "shared": shared, "split": product_in_loop,
@@ -351,7 +368,8 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
-    "dear": (0, 10**6), "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
+    "dear": (0, 10**6), "plain": (0, 10**6),
+    "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
     "parallel": (0, 1 << 60), "turns": (1, 10**6), "turn": (0, 1 << 60),

@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
+import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -246,7 +249,9 @@ def test_a_kernel_that_another_process_has_written(monkeypatch):
 
     sent = []
     kernels = programs.Kernels(lambda m: (sent.append(m), kernels.answer(m["key"], None)))
-    monkeypatch.setattr(store, "others", kernels)
+    clients = programs.Clients()
+    clients.front(kernels)
+    monkeypatch.setattr(store, "others", clients)
     assert store.get("k_disk") is None
     store.store.put("k_disk", b"code", store._mark())  # as another process does
     assert store.get("k_disk") == b"code"
@@ -256,6 +261,48 @@ def test_a_kernel_that_another_process_has_written(monkeypatch):
         {"op": "compiled", "key": "k_disk", "data": b"code"},
         {"op": "compiled", "key": "k_never", "data": None},
     ]
+
+
+def test_a_kernel_goes_to_the_client_that_waits_for_it(monkeypatch):
+    """Of several clients of a worker each gets what it was promised, whoever came or left since."""
+    from fnarray.compile.cache import store
+
+    def client(name):
+        kernels = programs.Kernels(
+            lambda m: (sent.append((name, m["op"], m["key"])), kernels.answer(m["key"], None))
+        )
+        return kernels
+
+    sent = []
+    first, second, clients = client("first"), client("second"), programs.Clients()
+    monkeypatch.setattr(store, "others", clients)
+    clients.front(first)
+    assert store.get("k_of_first") is None
+    clients.front(second)
+    assert store.get("k_of_second") is None
+    store.put("k_of_first", b"code")
+    assert sent[2:] == [("first", "compiled", "k_of_first"), ("second", "compiled", "k_of_first")]
+    clients.front(first)  # its program begins
+    assert store.get("k_more") is None
+    clients.remove(first)
+    second.close()
+    clients.remove(second)
+    assert store.get("k_none") is None
+    assert sent[4:] == [("first", "kernel", "k_more")]
+
+
+def test_clients_come_and_go(cluster, mesh, tmp_path):
+    """After another client of the same workers has left they share kernels as before."""
+    with distributed.connect(client=cluster.client):
+        pass
+
+    def asked(dask_worker):
+        from fnarray.compile.cache import store
+
+        (session,) = dask_worker.plugins["fnarray"].sessions.values()
+        return store.others._all[-1] is session.kernels
+
+    assert all(cluster.client.run(asked).values())
 
 
 class Link:
@@ -314,6 +361,18 @@ def test_programs_are_data():
     assert str(programs.loaded(data)) == str(graph)
 
 
+def test_functions_of_packages_are_pickled():
+    """What a user sends to workers himself may name the packages that it uses."""
+
+    def fun(x):
+        return fa.jit(jnp.tanh)(x)
+
+    read = cloudpickle.loads(cloudpickle.dumps(fun))
+    assert read.__globals__ is not fun.__globals__
+    assert cloudpickle.loads(cloudpickle.dumps(fa)) is fa
+    np.testing.assert_array_equal(read(X), fun(X))
+
+
 # ---- security ------------------------------------------------------------------------------------
 
 
@@ -356,7 +415,7 @@ def test_uneven_shards(mesh):
 
 def test_a_mesh_larger_than_the_cluster(cluster):
     """How many there are and how many are needed."""
-    with pytest.raises(ValueError, match=r"Number of devices 4 must be >= .*5"):
+    with pytest.raises(ValueError, match=r"Number of devices 4 must be >= .*5.*more workers"):
         fa.make_mesh((5,), ("i",), devices=cluster.devices)
 
 
@@ -397,6 +456,77 @@ def test_an_unreachable_address():
         distributed.connect(address="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="one of client, address and processes"):
         distributed.connect(address="tcp://127.0.0.1:9", processes=1)
+
+
+def test_an_address_where_no_scheduler_is(cluster):
+    """One that accepts and says nothing is not waited for, and a worker's is told as such."""
+    short = {"distributed.comm.timeouts.connect": "500ms"}
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        dask.config.set(short),
+        pytest.raises(ConnectionError, match=r"what is there is silent for 0.75 s"),
+    ):
+        distributed.connect(address=f"tcp://127.0.0.1:{mute.getsockname()[1]}")
+    with pytest.raises(ConnectionError, match="it is the address of a Worker"):
+        distributed.connect(address=cluster.links[0].address)
+    with distributed.connect(address=cluster.client.scheduler.address) as second:
+        assert len(second.devices) == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"client": "tcp://127.0.0.1:9"}, TypeError, r"got 'tcp://127.0.0.1:9'.*as address="),
+        ({"address": 8786}, TypeError, "such as 'tcp://host:8786', got 8786"),
+        ({"processes": 0}, ValueError, "a positive number of workers.*got 0"),
+        ({"processes": "2"}, ValueError, "a positive number of workers.*got '2'"),
+    ],
+)
+def test_what_connect_takes(given, error, said):
+    """What is no client, address or number of processes is refused before anything is started."""
+    with pytest.raises(error, match=said):
+        distributed.connect(**given)
+
+
+def test_parts_of_another_shape(mesh):
+    """Which part, on which worker, and what shape it must have; so for a part that fails."""
+    where = NamedSharding(mesh, P("i"))
+    with pytest.raises(
+        ValueError, match=r"index \[(0:2|2:4)\] must return .* \(2,\), got \(5,\), on worker"
+    ):
+        fa.make_array_from_callback((4,), where, lambda index: np.ones(5))
+    with pytest.raises(ZeroDivisionError) as caught:
+        fa.make_array_from_callback(
+            (4,), where, lambda index: np.full(2, 1 // (index[0].start - 2))
+        )
+    assert "data_callback for index [2:4], on worker" in caught.value.__notes__[0]
+
+
+def test_a_worker_that_cannot_allocate(mesh):
+    """A MemoryError names the worker, the shard, and what the worker held."""
+
+    def huge(x):
+        return np.empty(1 << 55)[: x.size]
+
+    def body(x):
+        return fa.pure_callback(huge, fa.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    with pytest.raises(MemoryError) as caught:
+        fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(X).block_until_ready()
+    notes = "\n".join(caught.value.__notes__)
+    assert "in shard" in notes
+    assert re.search(r"memory of worker \d \(tcp.*\): it holds \d+ arrays of .* MB", notes)
+
+
+def test_after_the_connection_is_closed(cluster):
+    """Arrays of a connection that was closed say so when they are read."""
+    with distributed.connect(client=cluster.client) as second:
+        mesh = fa.make_mesh((2,), ("i",), devices=second.devices[:2])
+        x = fa.device_put(X, NamedSharding(mesh, P("i"))).block_until_ready()
+    with pytest.raises(RuntimeError, match=r"the connection is closed. connect\(\) anew"):
+        np.asarray(x)
+    with pytest.raises(RuntimeError, match=r"closed. connect\(\) anew"):
+        x + 1
 
 
 def test_versions_that_differ(cluster, monkeypatch):

@@ -258,7 +258,7 @@ def test_a_worker_that_does_not_come_back():
 
 @pytest.mark.slow
 def test_the_scheduler_is_lost(tmp_path):
-    """A lost scheduler is an error that says so, and does not hang."""
+    """A lost scheduler is an error that says so, and does not hang; checkpoints are intact."""
     import subprocess
     import sys
 
@@ -280,9 +280,65 @@ def test_the_scheduler_is_lost(tmp_path):
             ) as cluster:
                 mesh = fa.make_mesh((1,), ("i",), devices=cluster.devices)
                 x = fa.device_put(X, NamedSharding(mesh, P("i"))).block_until_ready()
+                distributed.checkpoint(tmp_path / "kept", {"x": x})
                 there.kill()
                 with pytest.raises((ConnectionError, WorkerLost), match="restore"):
                     for _ in range(1000):
                         x = (x + 1).block_until_ready()
         finally:
             there.kill()
+    with connected(2) as another:
+        mesh = fa.make_mesh((2,), ("i",), devices=another.devices)
+        found = distributed.restore(tmp_path / "kept", {"x": NamedSharding(mesh, P("i"))})
+        np.testing.assert_array_equal(found["x"], X)
+
+
+CLIENT = """
+import sys, time
+import numpy as np
+import fnarray as fa
+from fnarray import NamedSharding, P, distributed, lax
+
+def slow(x):
+    time.sleep(2)
+    return x
+
+def body(x):
+    return lax.psum(fa.pure_callback(slow, fa.ShapeDtypeStruct(x.shape, x.dtype), x), "i")
+
+if __name__ == "__main__":
+    mesh = fa.make_mesh((2,), ("i",), devices=distributed.connect(address=sys.argv[1]).devices)
+    x = fa.device_put(np.ones(1000, np.float32), NamedSharding(mesh, P("i"))).block_until_ready()
+    y = fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P())(x)
+    print("runs", flush=True)
+    y.block_until_ready()
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_client_that_ends(cluster, tmp_path, how):
+    """Workers free what a client held that was interrupted, or killed, in the middle of a step."""
+    import subprocess
+    import sys
+
+    def held(dask_worker):
+        sessions = dask_worker.plugins["fnarray"].sessions.values()
+        return len(sessions), sum(len(s.store) for s in sessions if s.token != kept)
+
+    kept, script = cluster.token, tmp_path / "client.py"
+    script.write_text(CLIENT)
+    command = [sys.executable, str(script), cluster.client.scheduler.address]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as client:
+        assert client.stdout.readline() == "runs\n"
+        assert all(n == 2 and arrays for n, arrays in cluster.client.run(held).values())
+        client.send_signal(how)
+    assert client.returncode == -how
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = list(cluster.client.run(held).values())
+        if all(n == 1 for n, _ in found):
+            break
+        time.sleep(0.05)
+    assert found == [(1, 0)] * 2

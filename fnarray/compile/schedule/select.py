@@ -125,6 +125,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     users = users_of(block.nodes)
     outputs = {a for a in block.outputs if isinstance(a, Var)}
     cost: dict[Var, int] = {}
+    most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
     arrays: dict[Var, int] = {}  # how many elements of arrays are read for one of the value
     roots: set[Node] = set()
@@ -136,10 +137,12 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
         own = node.form.cost if isinstance(node.form, Map) else 0
         below = [a for a in node.ins if isinstance(a, Var)]
         cost[out] = own + sum(cost.get(a, 0) for a in below)
+        most[out] = max([own, *(most.get(a, 0) for a in below)])
         arrays[out] = sum(arrays.get(a, bool(a.aval.shape)) for a in below)
         height[out] = 1 + max((height.get(a, 0) for a in below), default=0)
         readers = users.get(out, [])
-        repeated = len(readers) > 1 or any(iterations(u) > out.aval.size for u in readers)
+        cheap = most[out] < limits.dear and not in_loop and out.aval.dtype.kind in "bf"
+        repeated = _is_repeated(out, readers, limits.plain // max(cost[out], 1) if cheap else 0)
         why = ""
         if out in outputs:
             why = "it is a result"
@@ -155,10 +158,19 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"{limits.tall} values are written into it already"
         if why:
             roots.add(node)
-            cost[out] = height[out] = 0
+            cost[out] = most[out] = height[out] = 0
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+def _is_repeated(out: Var, readers: list[Node], more: int) -> bool:
+    """Whether a value is computed more often than it is kept, by more than so many readers.
+
+    What is padded is computed in branches, and what a loop works on lies in a near cache: of those
+    no computation is free.
+    """
+    return len(readers) > 1 + more or any(iterations(u) > out.aval.size for u in readers)
 
 
 def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:

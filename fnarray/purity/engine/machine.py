@@ -80,6 +80,8 @@ class Engine:
         self.contexts: dict[tuple[int, int], int] = {}
         self.depth = 0
         self.catching = False
+        #: How often an object made in the trace was given something that it did not hold.
+        self.kept = 0
         self._locals: dict[int, Value] = {}
 
     def unknown(self, level: int) -> Value:

@@ -74,11 +74,12 @@ def loop(engine: Engine, frame: Frame, body: list[ast.stmt], start: Any) -> None
     """Run a body until names stand for nothing new; twice is enough for what is reported."""
     before = dict(frame.env)
     for _ in range(2):
+        kept = engine.kept
         start()
         engine.block(body, frame)
         after = merged([before, frame.env])
-        settled = all(
-            name in before and (value is before[name] or value.same(before[name]))
+        settled = kept == engine.kept and all(
+            value.is_idle() if (was := before.get(name)) is None else value.same(was)
             for name, value in after.items()
         )
         frame.env = before = after

@@ -102,7 +102,10 @@ def put(engine: Engine, base: Value, key: Any, value: Value) -> None:
     """Remember what a local object holds."""
     for one in base.each():
         if one.fields is not None and one.level != OUTSIDE:
-            one.fields[key] = join([one.fields.get(key), value]) or value
+            old = one.fields.get(key)
+            new = one.fields[key] = join([old, value]) or value
+            if not (new.is_idle() if old is None or old.is_idle() else new.same(old)):
+                engine.kept += 1
 
 
 def bind_target(engine: Engine, target: ast.expr, value: Value, frame: Frame) -> None:
