@@ -17,18 +17,18 @@ FIT = {
     "chain": ("t = x[i] * y[i] + f32(0.5)", "out[i] = sc.maximum(t, y[i]) / (t + c)"),
     "beside": ("out[i] = x[i + 2] - x[i + n] * f32(3.0) + x[n + i + 1]",),
     "bools": ("b[i] = (x[i] < y[i]) & b[i]",),
-    "choice": ("t = x[i]", "out[i] = t if b[i] else c"),
     "integers": ("u[i] = (u[i] + 3) * u[i]",),
     "in place": ("x[i] = x[i] * c", "out[i] = y[i] - c"),
     "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
     "pasted": ("out[i] = vm.exp(x[i])",),
 }
-#: Bodies that are not: of numbers that count, strides, and what is not to be computed of nothing.
+#: Bodies that are not: of numbers that count, strides, and branches, by which LLVM learns.
 UNFIT = {
     "counts": ("out[i] = x[i] * f32(i)",),
     "one": ("out[i] = x[i] * y[0]",),
     "strided": ("out[i] = x[2 * i]",),
     "backward": ("out[i] = x[n - i]",),
+    "choice": ("t = x[i]", "out[i] = t if b[i] else c"),
     "gathered": ("out[i] = x[u[i]]",),
 }
 
