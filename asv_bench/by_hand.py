@@ -14,13 +14,13 @@ import math
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit  # pyright: ignore[reportAttributeAccessIssue]
 
-from programs_compare import agree
-
+from compare import alike
 from programs import PROGRAMS
 
 f4, u4 = np.float32, np.uint32
@@ -265,6 +265,18 @@ def main() -> None:
     print(f"\n{count} lines, {behind} behind by over 1.2; load {os.getloadavg()[0]:.1f}")
 
 
+def call(name: str, size: str) -> Callable[[], Any]:
+    """Return the loops of a program as a call without arguments."""
+    import fnarray  # whose arrays say what type the numbers have
+    import fnarray.numpy
+
+    program = PROGRAMS[name]
+    _, arrays = program.build(fnarray, **program.sizes[size])
+    plain = [np.asarray(fnarray.numpy.asarray(x)) for x in arrays]
+    turns = [program.sizes[size]["turns"]] if name in WITH_TURNS else []
+    return partial(BY_HAND[name], *plain, *turns)
+
+
 def times(name: str, size: str, repeats: int) -> tuple[float, float, bool]:
     """Return the least seconds of fnarray and of the loops, and whether the results agree."""
     import fnarray
@@ -273,28 +285,24 @@ def times(name: str, size: str, repeats: int) -> tuple[float, float, bool]:
     program = PROGRAMS[name]
     function, arrays = program.build(fnarray, **program.sizes[size])
     placed = [fnarray.numpy.asarray(x) for x in arrays]
-    plain = [np.asarray(x) for x in placed]
-    turns = [program.sizes[size]["turns"]] if name in WITH_TURNS else []
+    theirs = call(name, size)
     jitted = fnarray.jit(function)
 
     def ours() -> Any:
         return fnarray.block_until_ready(jitted(*placed))
 
-    def theirs() -> Any:
-        return BY_HAND[name](*plain, *turns)
-
     # A number at an edge of the histogram falls to either side of it, as edges are rounded.
     rtol = 0.05 if name == "weighted_histogram" else program.rtol
-    same = agree((list_of(ours()), list_of(theirs())), rtol)
+    same = alike((list_of(ours()), list_of(theirs())), rtol)
     start = time.perf_counter()
     theirs()
     number = max(1, int(SAMPLE / (time.perf_counter() - start)))
     best = [math.inf, math.inf]
     for _ in range(repeats):
-        for k, call in enumerate((ours, theirs)):
+        for k, run in enumerate((ours, theirs)):
             start = time.perf_counter()
             for _ in range(number):
-                call()
+                run()
             best[k] = min(best[k], (time.perf_counter() - start) / number)
     return best[0], best[1], same
 

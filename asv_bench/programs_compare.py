@@ -15,15 +15,12 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.cases import Case
 from benchmarks.process import environment
-from compare import flat, sampler, show
+from compare import alike, sampler, show
 from programs import PROGRAMS
 from programs.process import CLOCKS, first_call, prepared
 
@@ -50,20 +47,7 @@ def laters(words: tuple[str, str, str], repeats: int, clock: str) -> tuple[list[
     both = (sampler(case, module, "", CLOCKS[clock]) for module in MODULES)
     takes, results = zip(*both, strict=True)
     samples = [[take() for take in takes] for _ in range(repeats)]
-    return [min(times) for times in zip(*samples, strict=True)], agree(results, case.rtol)
-
-
-def agree(results: Sequence[Any], rtol: float) -> bool:
-    """Say whether arrays are close, relative to their largest entry, but for one in a thousand.
-
-    Points at the edge of a fractal leave a turn earlier or later by a rounding.
-    """
-    for ours, theirs in zip(*map(flat, results), strict=True):
-        a, b = (np.asarray(x, np.complex128) for x in (ours, theirs))
-        far = ~(np.abs(a - b) <= rtol * np.abs(b).max(initial=0))
-        if a.shape != b.shape or far.mean() > 1e-3:
-            return False
-    return True
+    return [min(times) for times in zip(*samples, strict=True)], alike(results, case.rtol)
 
 
 def row(words: tuple[str, str, str], options: argparse.Namespace) -> dict[str, Any]:

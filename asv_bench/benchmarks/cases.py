@@ -30,6 +30,8 @@ class Case:
     target: float
     kind: str = "steady"  # steady: block after each call; burst: after many; fresh: prepare first
     rtol: float = 1e-4
+    scaled: bool = False  # relative to the largest entry, and but for one in a thousand
+    hand: Callable[[], Call] | None = None  # the same, in loops written by hand
 
 
 CASES: dict[str, Case] = {}

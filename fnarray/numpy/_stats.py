@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..core.array import Array
+from ..core.array import Array, ArrayImpl
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
 from ..core.hooks import cut_as
 from ..core.trace import Tracer
@@ -35,6 +35,10 @@ __all__ = [
     "histogram_bin_edges",
     "histogramdd",
 ]
+
+#: Numbers from which on bins are computed rather than looked for, and how many at a time: those
+#: that a near cache holds.
+_MANY, _BLOCK = 1 << 12, 1 << 15
 
 
 # --- covariance ---------------------------------------------------------------------------------
@@ -277,6 +281,44 @@ def _bin_numbers(values: Array, edges: Array) -> Array:
     return where(values == last, np.int32(edges.shape[0] - 1), found)
 
 
+def _counted(a: Array, edges: Array, weights: Array | None) -> np.ndarray | None:
+    """Count many known numbers in bins of one width; None where it has to be done otherwise.
+
+    A number's bin follows from where it lies, up to a rounding that its edges tell of. To look for
+    it took twenty times as long, as no processor foresees the comparisons.
+    """
+    arrays = [a, edges] if weights is None else [a, edges, weights]
+    if not all(type(x) is ArrayImpl and x.dtype.char in "fd" for x in arrays):
+        return None
+    values, bounds, *masses = (np.asarray(x).reshape(-1) for x in arrays)
+    n = bounds.size - 1
+    if values.size < _MANY or n < 1 or not (bounds[1:] > bounds[:-1]).all():
+        return None
+    with np.errstate(over="ignore"):
+        scale = n / (bounds[-1] - bounds[0])
+    if not 0 < scale < np.inf:
+        return None
+    counts = np.zeros(n)
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        inside = (block >= bounds[0]) & (block <= bounds[-1])
+        block = block[inside]
+        bins = np.minimum(((block - bounds[0]) * scale).astype(np.intp), n - 1)
+        bins -= block < bounds[bins]
+        bins += (block >= bounds[bins + 1]) & (bins < n - 1)
+        if not _holds(block, bins, bounds):
+            return None
+        mass = [x[start : start + _BLOCK][inside] for x in masses]
+        counts += np.bincount(bins, *mass, minlength=n)
+    return counts
+
+
+def _holds(values: np.ndarray, bins: np.ndarray, bounds: np.ndarray) -> bool:
+    """Whether each value lies in its bin, the last of which includes its right edge."""
+    above = np.append(bounds[1:-1], np.inf)
+    return bool(((values >= bounds[bins]) & (values < above[bins])).all())
+
+
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
 ) -> tuple[Array, Array]:
@@ -313,9 +355,13 @@ def histogram(
             )
         a, w = promote_dtypes_inexact(*operands("histogram", a, weights))
     edges = histogram_bin_edges(a, bins, range)
-    numbers = _bin_numbers(ravel(a), edges)
-    counts = lax.full(edges.shape, 0, w.dtype)
-    counts = IndexUpdateHelper(counts)[numbers].add(ravel(w), mode="drop")[1:]
+    known = _counted(a, edges, None if weights is None else w)
+    if known is None:
+        numbers = _bin_numbers(ravel(a), edges)
+        counts = lax.full(edges.shape, 0, w.dtype)
+        counts = IndexUpdateHelper(counts)[numbers].add(ravel(w), mode="drop")[1:]
+    else:
+        counts = asarray(known, w.dtype)
     if density:
         counts = counts / (edges[1:] - edges[:-1]) / counts.sum()
     return counts, edges

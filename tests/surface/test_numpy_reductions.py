@@ -189,3 +189,12 @@ def test_weights_of_nan_do_not_count(name, half):
     numpys = getattr(np, name.removeprefix("nan"))
     wanted = [numpys(r, half, weights=s, method="inverted_cdf") for r, s in rows]
     np.testing.assert_array_equal(got, [*wanted, np.nan])
+
+
+@pytest.mark.parametrize("shape", [(65_536,), (200_003,), (70_001, 3), (3, 70_001), (257, 11, 31)])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_long_sums_are_rounded_about_once(shape, axis):
+    """However many there are, a sum of positive numbers is off by few units of its last place."""
+    x = np.random.default_rng(0).random(shape, np.float32)
+    want = x.astype(np.float64).sum(axis)
+    np.testing.assert_allclose(jnp.sum(jnp.asarray(x), axis), want, rtol=4e-7)

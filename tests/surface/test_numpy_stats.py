@@ -213,3 +213,44 @@ def test_edges_of_a_traced_range():
     """A range may be traced; its edges are computed with it."""
     ours = jit(lambda x, high: fnp.histogram(x, 4, (0.0, high)))(np.arange(5.0), 4.0)
     np.testing.assert_array_equal(ours[0], [1, 1, 1, 2])
+
+
+def many(dtype):
+    """Return more numbers than are looked for one by one: on edges, outside, and no numbers."""
+    x = np.random.default_rng(0).normal(size=70_000).astype(dtype)
+    x[::7] = np.round(x[::7] * 4) / 4
+    x[:3] = np.nan, np.inf, -np.inf
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "edges",
+    [
+        np.linspace(-2, 2, 17),
+        np.linspace(-1, 3, 41),
+        np.array([-2, -0.3, 0, 1.7]),
+        np.nextafter(np.float32(1), np.float32(2)) ** np.arange(9),
+        np.array([-3e38, 0, 3e38]),
+        np.array([-1, 1, 1, 2]),
+    ],
+    ids=["on numbers", "outside", "uneven", "close", "wide", "empty"],
+)
+def test_many_numbers_are_counted_as_they_are_looked_for(dtype, edges):
+    """Counts follow from the edges as they are, whether they are at one distance or not."""
+    x, edges = many(dtype), edges.astype(dtype)
+    weights = np.random.default_rng(1).integers(1, 9, x.size).astype(dtype)
+    bins = np.searchsorted(edges, x, side="right") - 1
+    bins[x == edges[-1]] = len(edges) - 2
+    inside = (bins >= 0) & (bins < len(edges) - 1)
+    for given in (None, weights):
+        mass = None if given is None else given[inside]
+        want = np.bincount(bins[inside], mass, len(edges) - 1)
+        counts, _ = fnp.histogram(x, edges, weights=given)
+        np.testing.assert_array_equal(counts, want)
+
+
+def test_counts_do_not_stop_at_the_precision_of_their_type():
+    """A bin of more numbers than single precision counts one by one has all of them."""
+    counts, _ = fnp.histogram(fnp.zeros((1 << 24) + 4096), 1, (-1.0, 1.0))
+    assert int(counts[0]) == (1 << 24) + 4096
