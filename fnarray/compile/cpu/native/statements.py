@@ -180,10 +180,7 @@ class Statements(Expressions):
         self.go(body)
         self.begin(body)
         counter, after = self.fresh(), self.fresh()
-        if step is None:
-            first, by, flags = start, "1", "nuw nsw"
-        else:
-            first, by, flags = "0", "1", "nuw nsw"
+        first = start if step is None else "0"
         self.lines.append(f"{counter} = phi i64 [ {first}, %{before} ], [ {after}, %{following} ]")
         at = counter
         if step is not None:
@@ -202,9 +199,8 @@ class Statements(Expressions):
         self._depth -= 1
         self._loops.pop()
         self.begin(following)
-        self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
-        again = self.new(f"icmp slt i64 {after}, {stop}")
-        self.fork(again, body, end)
+        self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
+        self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
         if self.own and not self.recurrent:
             order, plain = self._order(node, size, step, inside=self._stay > before)
             if len(self._innermost) == nests:
