@@ -60,6 +60,12 @@ class Tree:
         return bindings(self._tree.body)
 
     @cached_property
+    def assigned(self) -> frozenset[str]:
+        """Attributes that something in the module sets, or deletes."""
+        found = (n for n in walk(self._tree) if isinstance(n, ast.Attribute))
+        return frozenset(n.attr for n in found if not isinstance(n.ctx, ast.Load))
+
+    @cached_property
     def reached(self) -> frozenset[str]:
         """Names that a function reaches out for."""
         found: set[str] = set()
@@ -149,7 +155,39 @@ def _bindings_in(function: Any) -> Counter[str]:
 def bound_once(tree: ast.Module, name: str) -> bool:
     """Say whether a module binds a name once, and no function of it reaches out for the name."""
     places = Tree.of(tree)
-    return places.bound[name] == 1 and name not in places.reached
+    if name in places.reached or not places.bound[name]:
+        return False
+    return places.bound[name] == 1 or _times_on_a_way(tree.body, name) == 1
+
+
+def _times_on_a_way(body: list[ast.stmt], name: str) -> int:
+    """Return how often statements bind a name at most, where a test decides which are run."""
+    total = 0
+    for one in body:
+        if isinstance(one, ast.If):
+            total += max(_times_on_a_way(one.body, name), _times_on_a_way(one.orelse, name))
+            total += bindings([ast.Expr(one.test)])[name]
+        elif isinstance(one, ast.Try):
+            ways = [one.body + one.orelse, *(h.body for h in one.handlers)]
+            total += max(_times_on_a_way(way, name) for way in ways)
+            total += 2 * any(h.name == name for h in one.handlers)
+            total += _times_on_a_way(one.finalbody, name)
+        else:
+            total += bindings([one])[name]
+    return total
+
+
+def bound_in_class(tree: ast.Module, path: str, name: str) -> bool:
+    """Say whether the body of a class binds a name once, and nothing in its module sets it."""
+    if name in Tree.of(tree).assigned:
+        return False
+    body: list[ast.stmt] = tree.body
+    for part in path.split("."):
+        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == part]
+        if len(found) != 1:
+            return False
+        body = found[0].body
+    return bindings(body)[name] == 1
 
 
 def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, Any] | None:
