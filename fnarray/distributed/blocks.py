@@ -165,10 +165,12 @@ class Mapped:
         if any(s and len(s) != rank for s in shapes) or not {"shape", "sizes"}.isdisjoint(params):
             return None
         spec, used = [], set()
+        # As the operands of the result's shape are cut; of what is left as those that are repeated.
+        likely = sorted(zip(values, shapes, strict=True), key=lambda each: each[1] != full)
         for d in range(rank):
             names: tuple[Hashable, ...] = ()
-            for v, s in zip(values, shapes, strict=True):
-                if s == full and v.spec[d] and used.isdisjoint(v.spec[d]):
+            for v, s in likely:
+                if s and s[d] == full[d] and v.spec[d] and used.isdisjoint(v.spec[d]):
                     names = v.spec[d]
                     break
             used.update(names)

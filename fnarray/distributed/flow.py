@@ -1,8 +1,8 @@
-"""Control flow on blocks: bodies are graphs on blocks, whose carry stays cut as it comes in."""
+"""Control flow on blocks: bodies are graphs on blocks, whose carry stays cut."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.forms import Branch, Scan, While
@@ -10,7 +10,17 @@ from ..core.graph import eval_graph
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from ..transforms.graphs import Derived, recorded
-from .blocks import Flow, Mapped, Value
+from .blocks import Flow, Mapped, Spec, Value
+
+
+def _carried(body: Callable[[list[Spec]], list[Spec]], carry: list[Spec]) -> list[Spec]:
+    """Return how a carry is cut: as it comes in; or as the body leaves it, if it comes in whole.
+
+    The body must keep it so: else it would be put together in each turn.
+    """
+    found = body(carry)
+    aims = [c if any(c) else f for c, f in zip(carry, found, strict=True)]
+    return aims if aims != carry and body(aims) == aims else carry
 
 
 def _scan(
@@ -19,9 +29,14 @@ def _scan(
     nc, ni = form.num_consts, form.num_consts + form.num_carry
     specs = [v.spec for v in values]
     specs[ni:] = [((), *s[1:]) for s in specs[ni:]]  # turns follow each other
+    rest, body = [s[1:] for s in specs[ni:]], form.body
+
+    def left(carry: list[Spec]) -> list[Spec]:
+        return m.graph(body, [*specs[:nc], *carry, *rest], body.in_avals)[1][: form.num_carry]
+
+    specs[nc:ni] = _carried(left, specs[nc:ni])
     blocks = [m.to(v, s) for v, s in zip(values, specs, strict=True)]
-    bodies = [*specs[:ni], *(s[1:] for s in specs[ni:])]
-    body = form.body
+    bodies = [*specs[:ni], *rest]
     free, found = m.graph(body, bodies, body.in_avals)
     if found[: form.num_carry] != specs[nc:ni]:
         aims = [*specs[nc:ni], *found[form.num_carry :]]
@@ -38,10 +53,14 @@ def _while(
 ) -> list[Value]:
     nc, nb = form.cond_nconsts, form.body_nconsts
     specs = [v.spec for v in values]
-    carry = specs[nc + nb :]
+
+    def left(carry: list[Spec]) -> list[Spec]:
+        return m.graph(form.body, [*specs[nc : nc + nb], *carry], form.body.in_avals)[1]
+
+    carry = specs[nc + nb :] = _carried(left, specs[nc + nb :])
     cond, _ = m.graph(form.cond, [*specs[:nc], *carry], form.cond.in_avals, [()])
     body, _ = m.graph(form.body, specs[nc:], form.body.in_avals, carry)
-    blocks = [v.x for v in values]
+    blocks = [m.to(v, s) for v, s in zip(values, specs, strict=True)]
     operands = [
         *cond.consts, *blocks[:nc], *body.consts, *blocks[nc : nc + nb], *blocks[nc + nb :]
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 from ..core.axes import Axes
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
+from .along import ALONG
 from .blocks import Mapped, Spec
 from .flow import FLOW
 from .reads import READS
@@ -28,5 +29,5 @@ def partition(
     axes : tuple of (name, size)
         Of the mesh.
     """
-    derived, found = Mapped(axes, RULES | READS, FLOW).graph(closed, specs, closed.in_avals)
+    derived, found = Mapped(axes, RULES | READS | ALONG, FLOW).graph(closed, specs, closed.in_avals)
     return derived.graph, derived.consts, tuple(found)

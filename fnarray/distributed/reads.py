@@ -174,6 +174,8 @@ def _passes(v: Value, sizes: Sequence[int], whole: Sequence[int], index_map: Any
 def _gather(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
     v, indices = values
     numbers, mode = params["dimension_numbers"], params["mode"]
+    if numbers.operand_batching_dims:
+        return _batched_gather(m, prim, v, indices, params)
     whole, sizes = m.shape(v), params["slice_sizes"]
     passing = _passes(v, sizes, whole, numbers.start_index_map)
     gone = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
@@ -181,7 +183,7 @@ def _gather(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> 
         d for d, s in enumerate(v.spec)
         if s and d in numbers.collapsed_slice_dims and d in numbers.start_index_map
     ]  # fmt: skip
-    if not _can_add(v.x) or passing & gone or numbers.operand_batching_dims:
+    if not _can_add(v.x) or passing & gone:
         return None
     v = Value(
         m.to(v, keep := tuple(s if d in passing or d in single else ()
@@ -204,6 +206,30 @@ def _gather(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> 
     outer = iter(rows)
     spec = tuple(next(inner if d in offsets else outer) for d in range(out.ndim))
     return [Value(out, spec)]
+
+
+def _batched_gather(
+    m: Mapped, prim: Primitive, v: Value, indices: Value, params: Params
+) -> list[Value] | None:
+    """Take from each row by indices of its own: rows are cut alike, others than these moved so."""
+    numbers, shape = params["dimension_numbers"], m.shape(v)
+    pairs = [*zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)]
+    spec: list[Names] = [()] * len(v.spec)
+    rows: list[Names] = [()] * len(indices.spec)
+    used: set[Hashable] = set()
+    own = [(d, k, v.spec[d] or indices.spec[k]) for d, k in pairs]
+    moved = [(d, k, names) for names in v.spec for d, k in pairs]
+    for d, k, names in (*own, *moved):
+        if not spec[d] and used.isdisjoint(names) and shape[d] % m.parts(names) == 0:
+            spec[d] = rows[k] = names
+            used.update(names)
+    if not used:
+        return None
+    out = bind(prim, m.to(v, tuple(spec)), m.to(indices, tuple(rows)), **params)
+    outer = iter(rows)
+    return [
+        Value(out, tuple(() if d in numbers.offset_dims else next(outer) for d in range(out.ndim)))
+    ]
 
 
 def _scatter(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:

@@ -180,7 +180,7 @@ def _groups(old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[list[int],
     return out
 
 
-def _concatenate(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
+def concatenated(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
     """Axes other than the one that is joined stay cut, as those of the first operand are."""
     d = params["dimension"]
     spec = tuple(() if k == d else s for k, s in enumerate(values[0].spec))
@@ -208,6 +208,5 @@ RULES: dict[str, Rule] = {
     "transpose": _transpose,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
-    "concatenate": _concatenate,
     "squeeze": _squeeze,
 }

@@ -19,6 +19,7 @@ from .scopes import parameters
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*FUNCTIONS, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SUITES = ("body", "orelse", "finalbody", "handlers", "cases")
 _MADE = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
 #: Calls that make a container anew, and others that look into one without keeping it.
 _MAKERS = frozenset({"dict", "list", "set", "sorted", "defaultdict", "OrderedDict", "Counter"})
@@ -48,11 +49,10 @@ class Tree:
         self._take(self._waiting)
         return self._parents
 
-    @property
-    def functions(self) -> dict[tuple[int, int], Any]:
-        """All functions, by line and column."""
-        self._take(self._waiting)
-        return self._functions
+    def around(self, first: int, last: int) -> list[Any]:
+        """Return the functions of all statements of the module that have some of these lines."""
+        self._take([s for s in self._waiting if _meets(s, first, last)])
+        return list(self._functions.values())
 
     @cached_property
     def bound(self) -> Counter[str]:
@@ -60,14 +60,28 @@ class Tree:
         return bindings(self._tree.body)
 
     @cached_property
+    def assigned(self) -> frozenset[str]:
+        """Attributes that something in the module sets, or deletes."""
+        found = (n for n in walk(self._tree) if isinstance(n, ast.Attribute))
+        return frozenset(n.attr for n in found if not isinstance(n.ctx, ast.Load))
+
+    @cached_property
     def reached(self) -> frozenset[str]:
         """Names that a function reaches out for."""
-        outward = (n for n in walk(self._tree) if isinstance(n, (ast.Global, ast.Nonlocal)))
-        return frozenset(name for n in outward for name in n.names)
+        found: set[str] = set()
+        statements: list[Any] = [*self._tree.body]
+        for statement in statements:  # it grows on the way
+            if isinstance(statement, (ast.Global, ast.Nonlocal)):
+                found.update(statement.names)
+            for suite in _SUITES:
+                below = getattr(statement, suite, None)
+                if type(below) is list:  # a lambda's body is none
+                    statements += below  # pyright: ignore
+        return frozenset(found)
 
     def function(self, line: int, column: int) -> tuple[Any, dict[ast.AST, ast.AST]]:
         """Return the function at a place, or None, and what the nodes around it are parts of."""
-        self._take([s for s in self._waiting if first_line(s) <= line <= (s.end_lineno or 0)])
+        self._take([s for s in self._waiting if _meets(s, line, line)])
         return self._functions.get((line, column)), self._parents
 
     def _take(self, statements: list[ast.stmt]) -> None:
@@ -88,6 +102,10 @@ class Tree:
         if kept is None:
             kept = tree._places = Tree(tree)
         return kept
+
+
+def _meets(statement: ast.stmt, first: int, last: int) -> bool:
+    return first_line(statement) <= last and first <= (statement.end_lineno or 0)
 
 
 def first_line(node: ast.stmt) -> int:
@@ -137,7 +155,39 @@ def _bindings_in(function: Any) -> Counter[str]:
 def bound_once(tree: ast.Module, name: str) -> bool:
     """Say whether a module binds a name once, and no function of it reaches out for the name."""
     places = Tree.of(tree)
-    return places.bound[name] == 1 and name not in places.reached
+    if name in places.reached or not places.bound[name]:
+        return False
+    return places.bound[name] == 1 or _times_on_a_way(tree.body, name) == 1
+
+
+def _times_on_a_way(body: list[ast.stmt], name: str) -> int:
+    """Return how often statements bind a name at most, where a test decides which are run."""
+    total = 0
+    for one in body:
+        if isinstance(one, ast.If):
+            total += max(_times_on_a_way(one.body, name), _times_on_a_way(one.orelse, name))
+            total += bindings([ast.Expr(one.test)])[name]
+        elif isinstance(one, ast.Try):
+            ways = [one.body + one.orelse, *(h.body for h in one.handlers)]
+            total += max(_times_on_a_way(way, name) for way in ways)
+            total += 2 * any(h.name == name for h in one.handlers)
+            total += _times_on_a_way(one.finalbody, name)
+        else:
+            total += bindings([one])[name]
+    return total
+
+
+def bound_in_class(tree: ast.Module, path: str, name: str) -> bool:
+    """Say whether the body of a class binds a name once, and nothing in its module sets it."""
+    if name in Tree.of(tree).assigned:
+        return False
+    body: list[ast.stmt] = tree.body
+    for part in path.split("."):
+        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == part]
+        if len(found) != 1:
+            return False
+        body = found[0].body
+    return bindings(body)[name] == 1
 
 
 def binder(tree: ast.Module, line: int, column: int, name: str) -> tuple[Any, Any] | None:

@@ -10,10 +10,12 @@ import abc
 import enum
 import functools
 import re
+import sys
 import types
 from typing import Any, Protocol
 
 from ..core.callables import answers_itself, class_of, module_name
+from .bindings import bound_in_class
 from .guards import MISSING, Guards, mapping_of, parts_of, static
 from .objects import (
     attribute_of,
@@ -28,6 +30,7 @@ from .objects import (
     mro_of,
     space_of,
 )
+from .syntax import tree_of_file
 from .values import OUTSIDE, Value
 
 _LOOK_UP = vars(type)["__getattribute__"]
@@ -202,10 +205,22 @@ def _of_class(
         or is_constant(name, _declared(cls, "__annotations__"))
         or name in (_declared(cls, "__dataclass_fields__") or ())  # the default of a field
     )
-    made = resolver.settled(resolver.describe(obj, spelled, "attribute", constant))
+    made = resolver.describe(obj, spelled, "attribute", constant)
+    if not constant and made.kind in FINAL_KINDS:
+        made.constant = _is_final(cls, name)
+    made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
     return made
+
+
+def _is_final(cls: type, name: str) -> bool:
+    """Say whether the source of a class binds an attribute once, and nothing there sets it."""
+    home = next(c for c in mro_of(cls) if name in space_of(c))
+    space = instance_dict(sys.modules.get(module_of(home))) or {}
+    file: Any = space.get("__file__")
+    tree = tree_of_file(file, space) if is_a(file, str) else None
+    return tree is not None and bound_in_class(tree, vars(type)["__qualname__"].__get__(home), name)
 
 
 def _of_metaclass(

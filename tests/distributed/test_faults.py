@@ -294,7 +294,7 @@ def test_the_scheduler_is_lost(tmp_path):
 
 
 CLIENT = """
-import sys, time
+import signal, sys, time
 import numpy as np
 import fnarray as fa
 from fnarray import NamedSharding, P, distributed, lax
@@ -307,6 +307,7 @@ def body(x):
     return lax.psum(fa.pure_callback(slow, fa.ShapeDtypeStruct(x.shape, x.dtype), x), "i")
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where it is ignored
     mesh = fa.make_mesh((2,), ("i",), devices=distributed.connect(address=sys.argv[1]).devices)
     x = fa.device_put(np.ones(1000, np.float32), NamedSharding(mesh, P("i"))).block_until_ready()
     y = fa.shard_map(body, mesh=mesh, in_specs=P("i"), out_specs=P())(x)

@@ -3,6 +3,8 @@
 Programs are partitioned as for workers, and run here, one lane of a vmap for each device.
 """
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.core.graph import eval_graph
 from fnarray.core.trace import bind
+from fnarray.distributed import along
 from fnarray.distributed.partition import partition
 
 RNG = np.random.default_rng(3)
@@ -63,6 +66,39 @@ FLOATS = {
     "nan": lambda x, np_, lax: np_.argmax(x.at[9, 2].set(np.nan).at[11, 2].set(np.nan), 0),
     "statistics": lambda x, np_, lax: (x.mean(), x.std(0), x.var()),
 }
+ALONG = {
+    "sort": lambda x, np_, lax: (np_.sort(x, 0), np_.sort(x, 1), np_.argsort(-x, 1)),
+    "ties": lambda x, np_, lax: lax.sort(
+        ((2 * x).astype(np_.int32), x, x > 0), dimension=0, num_keys=1
+    ),
+    "order": lambda x, np_, lax: np_.argsort((2 * x).astype(np_.int32), axis=0),
+    "line": lambda x, np_, lax: (
+        np_.sort(x.ravel()),
+        np_.argsort((3 * x).astype(np_.int32).ravel()),
+        np_.median(x),
+    ),
+    "nans": lambda x, np_, lax: np_.sort(np_.where(x > 1, np_.nan, x * 0).ravel()),
+    "greatest": lambda x, np_, lax: (lax.top_k(x, 2), lax.top_k(x.T, 3)),
+    "flip": lambda x, np_, lax: (np_.flip(x), np_.flip(x, 0), x[::-1, 1:3], np_.rot90(x)),
+    "pad": lambda x, np_, lax: (np_.pad(x, ((1, 2), (0, 0))), np_.pad(x, ((0, 0), (2, 0)))),
+    "tile": lambda x, np_, lax: (np_.tile(x, (2, 1)), np_.tile(x, (1, 3))),
+    "join": lambda x, np_, lax: (np_.concatenate([x, x], 0), np_.hstack([x, x + 1])),
+    "transform": lambda x, np_, lax: (np_.fft.fft(x, axis=0).real, np_.fft.rfft(x).real),
+    "by row": lambda x, np_, lax: (
+        np_.take_along_axis(x, np_.argsort(x, 0)[:4], 0),
+        np_.take_along_axis(x, AT[:1] % 8, 1),
+    ),
+    "table": lambda x, np_, lax: np_.digitize(x, np_.array([-1.0, 0.0, 0.5])),
+    "repeated": lambda x, np_, lax: x[:, 0, None] + x[0, None],
+    "one of many": lambda x, np_, lax: (x[..., None] > np_.arange(3)).astype(np_.float32),
+    "matrices": lambda x, np_, lax: np_.linalg.solve(
+        x.reshape(8, 4, 4) + 9 * np_.eye(4), x.reshape(8, 4, 4)
+    ),
+    "windows": lambda x, np_, lax: lax.reduce_window(x, -np_.inf, lax.max, (2, 1), (1, 1), "VALID"),
+    "images": lambda x, np_, lax: lax.conv(
+        x.reshape(8, 2, 8, 1), x[:3, :4].reshape(3, 2, 2, 1), (1, 1), "SAME"
+    ),
+}
 DTYPES = {"float": X, "int": (10 * X).astype(np.int32), "bool": X > 0.5}
 
 
@@ -84,21 +120,33 @@ def on_blocks(program, x, axis):
     return whole, graph
 
 
+@pytest.mark.parametrize("count", range(1, 12))
+def test_pairs_that_meet_sort(count):
+    """What sorts all sequences of zeros and ones sorts everything; nobody is in two pairs."""
+    x = np.array(list(itertools.product((0, 1), repeat=count)))
+    for pairs in along._rounds(count):
+        assert len({k for pair in pairs for k in pair}) == 2 * len(pairs)
+        for a, b in pairs:
+            x[:, a], x[:, b] = np.minimum(x[:, a], x[:, b]), np.maximum(x[:, a], x[:, b])
+    assert (np.diff(x, axis=1) >= 0).all()
+
+
 def sizes(graph):
-    """Elements of what equations make; what is broadcast is an index, and no memory."""
-    eqns = [eqn for eqn in graph.jaxpr.eqns if eqn.primitive.name != "broadcast_in_dim"]
+    """Elements of what equations make; what is repeated, or counted, is an index, and no memory."""
+    eqns = [e for e in graph.jaxpr.eqns if e.primitive.name not in ("broadcast_in_dim", "iota")]
     return [v.aval.size for eqn in eqns for v in eqn.outvars]
 
 
 CASES = [
     *((READS[name], DTYPES[k]) for name in READS for k in ("float", "bool")),
     *((WRITES[name], x) for name in WRITES for x in (DTYPES["float"], DTYPES["int"])),
-    *((program, X) for program in FLOATS.values()),
+    *((program, X) for program in (FLOATS | ALONG).values()),
 ]
 IDS = [
     *(f"{name}-{dtype}" for name in READS for dtype in ("float", "bool")),
     *(f"{name}-{dtype}" for name in WRITES for dtype in ("float", "int")),
     *FLOATS,
+    *ALONG,
 ]
 
 

@@ -218,8 +218,10 @@ def test_coefficients_bound_once(module):
         "for g in (1.0, 2.0): pass\ndef f(x): return x * g\n",
         "g = 0.0\ndef f(x): return x * g\ndef turn():\n    global g\n    g = 1.0\n",
         "g = 0.0\ndef f(x): return x * g\ndef turn():\n    global g\n    del g\n",
-        "if True: g = 0.0\nelse: g = 1.0\ndef f(x): return x * g\n",
-        "try: g = 0.0\nexcept ValueError: g = 1.0\ndef f(x): return x * g\n",
+        "if True: g = 0.0\ng = 1.0\ndef f(x): return x * g\n",
+        "if True: g = 0.0\nelse: g = 1.0; g = 2.0\ndef f(x): return x * g\n",
+        "try: g = 0.0\nfinally: g = 1.0\ndef f(x): return x * g\n",
+        "try: g = 0.0\nexcept ValueError as g: pass\ndef f(x): return x * g\n",
         "with open(__file__) as g: g = 1.0\ndef f(x): return x * g\n",
         "(g := 1.0)\ng = 2.0\ndef f(x): return x * g\n",
         "while True:\n    g = 1.0\n    break\ndef f(x): return x * g\n",
@@ -230,6 +232,47 @@ def test_coefficients_bound_once(module):
 def test_a_name_bound_twice_is_a_variable(module, text):
     """More than one binding, of any form, or none that is seen: refused."""
     with pytest.raises(errors.ReadEffectError, match="FNA203"):
+        fnarray.jit(module(text).f)(X)
+
+
+BRANCHES = [
+    "if True: g = 0.0\nelse: g = 1.0\ndef f(x): return x * g\n",
+    "if False: g = 1.0\nelif True: g = 0.0\nelse: g = 2.0\ndef f(x): return x * g\n",
+    "try: g = 0.0\nexcept ValueError: g = 1.0\ndef f(x): return x * g\n",
+    "class C:\n    g = 0.0\ndef f(x): return x * C.g\n",
+    "DEBUG = False\ndef f(x):\n    if DEBUG: print(x)\n    return x * 0.0\n",
+    "DEBUG = False\ndef f(x):\n    if not DEBUG: return x * 0.0\n    print(x)\n",
+]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("text", BRANCHES)
+def test_one_binding_on_each_way_is_one(module, text):
+    """Of the branches of a test one is run; what a constant keeps from being run has no effect."""
+    law = module(text)
+    program = fnarray.jit(law.f)
+    assert program(X) == 0.0
+    if "g = 0.0" in text:
+        (getattr(law, "C", law)).g = 5.0
+        assert program(X) == 5.0 * X
+    else:
+        law.DEBUG = True
+        with pytest.raises(errors.IOEffectError):
+            program(X)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class C:\n    g = 0.0\nC.g = 1.0\ndef f(x): return x * C.g\n",
+        "class C:\n    g = 0.0\n    g = 1.0\ndef f(x): return x * C.g\n",
+        "class C:\n    g = 0.0\n    def put(self): self.g = 1.0\ndef f(x): return x * C.g\n",
+        "class C:\n    g = [0.0]\ndef f(x): return x * C.g[0]\n",
+    ],
+)
+def test_an_attribute_that_is_set_is_a_variable(module, text):
+    """A class's attribute that something in its module sets, or that can change: refused."""
+    with pytest.raises(errors.ReadEffectError):
         fnarray.jit(module(text).f)(X)
 
 

@@ -76,11 +76,11 @@ result = make()(2.0).tolist()
         """
 import fnarray
 
-try:
-    import nowhere
-    rate = 0.1  # é
-except ImportError:
-    rate = 0.25
+match __name__:
+    case "nowhere":
+        rate = 0.1  # é
+    case _:
+        rate = 0.25
 
 def other(rate):
     return rate
@@ -91,7 +91,7 @@ def step(x, scale=rate):
 
 result = float(step(1.0)), other(rate=rate)
 """,
-        "    RATE = 0.1  # é\nexcept ImportError:\n    RATE = 0.25\n",
+        "        RATE = 0.1  # é\n    case _:\n        RATE = 0.25\n",
         lambda got: got["result"] == (0.5, 0.25),
     ),
 }
@@ -124,11 +124,12 @@ LEFT = {
         "    a = random.normal(key)\n    return a, random.normal(key), g\n"
     ),
     "a name in a text": (
-        "if np:\n    rate = 0.1\nelse:\n    rate = 0.2\n__all__ = ['rate']\n"
+        "match np:\n    case 1:\n        rate = 0.1\n    case _:\n        rate = 0.2\n"
+        "__all__ = ['rate']\n"
         "@fnarray.jit\ndef f(x):\n    return x * rate\n"
     ),
     "a name that is taken": (
-        "RATE = 1\nif np:\n    rate = 0.1\nelse:\n    rate = 0.2\n"
+        "RATE = 1\nmatch np:\n    case 1:\n        rate = 0.1\n    case _:\n        rate = 0.2\n"
         "@fnarray.jit\ndef f(x):\n    return x * rate\n"
     ),
     "an ignored one": (

@@ -42,6 +42,10 @@ S(A).T
 S(U, n_batch=2).transpose((1, 0, 3, 2))
 S(A) @ S(B)
 S(T, n_batch=1) @ R
+S(T, n_batch=1) @ v
+S(U, n_batch=1, n_dense=1) @ w[:2]
+w @ S(T)
+S(A, n_batch=2).sum(1)
 S(T, n_batch=1) @ S(R, n_batch=1)
 S(A) * 2
 2 * S(A)
@@ -298,3 +302,198 @@ def test_errors_say_what_does_not_fit():
         sparse.BCOO.fromdense(VALUES["A"]) @ VALUES["w"]
     with pytest.raises(TypeError, match="truth value"):
         bool(mat)
+
+
+def test_layouts_without_sparse_axes():
+    """Where all axes are batches or dense, elements of one place are stored once."""
+    a = np.array([[0.0, 2.0], [3.0, 0.0]], np.float32)
+    for layout in ({"n_batch": 2}, {"n_dense": 2}, {"n_batch": 1, "n_dense": 1, "nse": 3}):
+        np.testing.assert_array_equal(sparse.BCOO.fromdense(a, **layout).todense(), a)
+
+
+def test_parts_store_no_more_than_they_have():
+    """Elements, rows and products of arrays have room for their own elements."""
+    mat = sparse.BCOO.fromdense(VALUES["A"])
+    assert mat[0].nse <= 5
+    assert mat[0, 1].nse == 1
+    assert (mat @ mat.T).nse == 16
+    assert [row.shape for row in mat] == [(5,)] * 4
+    with pytest.raises(TypeError, match="compared"):
+        mat == mat  # noqa: B015
+
+
+@pytest.mark.parametrize("index", [np.array([2, 0]), np.array([[1, 1], [3, -1]]), (2, 3)])
+def test_gather(index):
+    """Rows are fetched by arrays of indices."""
+    A = VALUES["A"]
+    np.testing.assert_array_equal(sparse.BCOO.fromdense(A)[index].todense(), A[index])
+    columns = sparse.sparsify(lambda m, i: m[:, i])(sparse.BCOO.fromdense(A), index)
+    wanted = A[:, np.asarray(index)]
+    np.testing.assert_array_equal(columns.todense(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options"),
+    [
+        (((1, 1, 6), (1, 1, 3)), {"window_strides": (1,), "padding": "SAME"}),
+        (
+            ((2, 3, 7), (4, 3, 2)),
+            {"window_strides": (2,), "padding": [(1, 2)], "rhs_dilation": (3,)},
+        ),
+        (
+            ((2, 2, 5, 4), (3, 2, 3, 2)),
+            {"window_strides": (1, 2), "padding": [(0, 0), (1, -1)], "lhs_dilation": (2, 1)},
+        ),
+        (
+            ((2, 5, 4, 2), (3, 2, 2, 3)),
+            {
+                "window_strides": (1, 1),
+                "padding": "SAME",
+                "dimension_numbers": ("NHWC", "HWIO", "NHWC"),
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_convolutions(shapes, options):
+    """Sparse arrays are convolved as dense ones."""
+    x, k = (_holes(*shape) for shape in shapes)
+    got = sparse.bcoo_conv_general_dilated(
+        sparse.BCOO.fromdense(x), sparse.BCOO.fromdense(k), **options
+    )
+    wanted = fnarray.lax.conv_general_dilated(x, k, **options)
+    np.testing.assert_allclose(got.todense(), wanted, rtol=1e-5, atol=1e-5)
+    mixed = sparse.sparsify(lambda x, k: fnarray.lax.conv_general_dilated(x, k, **options))
+    np.testing.assert_allclose(
+        mixed(sparse.BCOO.fromdense(x), jnp.asarray(k)).todense(), wanted, rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ["COO", "CSR", "CSC"])
+def test_matrices(name):
+    """Coordinates, compressed rows and columns hold JAX's arrays and give dense ones' products."""
+    theirs = getattr(pytest.importorskip("jax.experimental.sparse"), name)
+    ours = getattr(sparse, name)
+    A, v, w, K = (VALUES[k] for k in "AvwK")
+    for nse in (None, 15, 3):
+        mat, other = ours.fromdense(A, nse=nse), theirs.fromdense(A, nse=nse)
+        assert repr(mat) == repr(other)
+        for x, y in zip(mat.tree_flatten()[0], other.tree_flatten()[0], strict=True):
+            np.testing.assert_array_equal(x, y)
+        np.testing.assert_array_equal(mat.todense(), other.todense())
+    mat = ours.fromdense(A)
+    assert repr(mat.T) == repr(theirs.fromdense(A).T)
+    np.testing.assert_array_equal(mat.T.todense(), A.T)
+    np.testing.assert_allclose(fnarray.jit(lambda m, v: m @ v)(mat, v), A @ v, rtol=1e-5)
+    np.testing.assert_allclose(mat @ K, A @ K, rtol=1e-5)
+    np.testing.assert_allclose(w @ mat, w @ A, rtol=1e-5)
+    np.testing.assert_array_equal(sparse.todense(mat), A)
+    slope = sparse.grad(lambda m: ((m @ v) ** 2).sum())(mat)
+    assert isinstance(slope, ours)
+    wanted = np.where(A != 0, 2 * np.outer(A @ v, v), 0)
+    np.testing.assert_allclose(slope.todense(), wanted, rtol=1e-4, atol=1e-5)
+    made = sparse.eye(3, 4, -1, sparse_format=name.lower())
+    np.testing.assert_array_equal(made.todense(), np.eye(3, 4, -1))
+    assert sparse.empty((3, 4), sparse_format=name.lower()).todense().shape == (3, 4)
+    with pytest.raises(TypeError, match="one operand must be dense"):
+        mat @ mat.T
+    with pytest.raises(ValueError, match="two axes"):
+        ours.fromdense(VALUES["T"])
+
+
+def test_functions_of_matrices():
+    """`coo_matvec` and its kin multiply by the matrix or its transpose."""
+    A, v, w, K = (VALUES[k] for k in "AvwK")
+    for kind in ("coo", "csr"):
+        mat = getattr(sparse, f"{kind}_fromdense")(A)
+        matvec, matmat = (getattr(sparse, f"{kind}_{n}") for n in ("matvec", "matmat"))
+        np.testing.assert_array_equal(getattr(sparse, f"{kind}_todense")(mat), A)
+        np.testing.assert_allclose(matvec(mat, v), A @ v, rtol=1e-5)
+        np.testing.assert_allclose(matvec(mat, w, transpose=True), A.T @ w, rtol=1e-5)
+        np.testing.assert_allclose(matmat(mat, K), A @ K, rtol=1e-5)
+        np.testing.assert_allclose(matmat(mat, K[:4], transpose=True), A.T @ K[:4], rtol=1e-5)
+        with pytest.raises(ValueError, match="must have 1 axes"):
+            matvec(mat, K)
+
+
+def test_jacobians():
+    """Jacobians by sparse arrays have the result's axes as batches; those by others are dense."""
+    jax_sparse = pytest.importorskip("jax.experimental.sparse")
+    A, v = VALUES["A"], VALUES["v"]
+    for layout in ({}, {"n_batch": 1}):
+        mat, other = (kind.fromdense(A, **layout) for kind in (sparse.BCOO, jax_sparse.BCOO))
+        for name in ("jacfwd", "jacrev"):
+            got = getattr(sparse, name)(lambda m, v: m @ v, (0, 1))(mat, v)
+            wanted = getattr(jax_sparse, name)(lambda m, v: m @ v, (0, 1))(other, v)
+            assert repr(got[0]) == repr(wanted[0])
+            np.testing.assert_allclose(got[0].todense(), wanted[0].todense(), rtol=1e-5)
+            np.testing.assert_allclose(got[1], A, rtol=1e-5)
+    found, aux = sparse.jacrev(lambda m: ({"y": m @ v}, 3), has_aux=True)(mat)
+    assert found["y"].shape == (4, 4, 5)
+    assert aux == 3
+    with pytest.raises(TypeError, match=r"M\.data"):
+        sparse.jacfwd(lambda m: m @ v)(sparse.CSR.fromdense(A))
+    with pytest.raises(TypeError, match="dense results"):
+        sparse.jacfwd(lambda m: m * v)(mat)
+
+
+def test_draws_are_jaxs():
+    """`random_bcoo` draws JAX's elements at JAX's places."""
+    jax = pytest.importorskip("jax")
+    jax_sparse = pytest.importorskip("jax.experimental.sparse")
+    for options in (
+        {"nse": 4},
+        {"nse": 0.3, "n_batch": 1, "sorted_indices": True},
+        {"nse": 3, "n_dense": 1, "n_batch": 1, "unique_indices": False},
+    ):
+        got = sparse.random_bcoo(fnarray.random.key(3), (2, 4, 6), **options)
+        wanted = jax_sparse.random_bcoo(jax.random.key(3), (2, 4, 6), **options)
+        np.testing.assert_array_equal(got.data, wanted.data)
+        np.testing.assert_array_equal(got.indices, wanted.indices)
+
+
+def _system(n):
+    A = sparse.random_bcoo(fnarray.random.key(1), (n, n), nse=0.3).todense() + 3 * jnp.eye(n)
+    return np.asarray(A), sparse.CSR.fromdense(A), RNG.normal(size=n).astype(np.float32)
+
+
+def test_spsolve():
+    """Sparse systems are solved, differentiated by both operands, compiled and mapped."""
+    A, mat, b = _system(12)
+
+    def solve(data, b):
+        return sparse.linalg.spsolve(data, mat.indices, mat.indptr, b)
+
+    x = np.linalg.solve(A, b)
+    np.testing.assert_allclose(solve(mat.data, b), x, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fnarray.jit(solve)(mat.data, b), x, rtol=1e-4, atol=1e-5)
+    by_data, by_b = fnarray.grad(lambda d, b: (solve(d, b) ** 2).sum(), (0, 1))(mat.data, b)
+    y = np.linalg.solve(A.T, 2 * x)
+    np.testing.assert_allclose(by_b, y, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(mat._with(by_data).todense(), -np.outer(y, x) * (A != 0), atol=1e-3)
+    np.testing.assert_allclose(
+        fnarray.jacfwd(solve, 1)(mat.data, b), np.linalg.inv(A), rtol=1e-3, atol=1e-4
+    )
+    many = fnarray.vmap(solve, (None, 0))(mat.data, jnp.stack([b, 2 * b]))
+    np.testing.assert_allclose(many, [x, 2 * x], rtol=1e-4, atol=1e-5)
+    assert jnp.isnan(solve(0 * mat.data, b)).all()
+    with pytest.raises(ValueError, match="one dtype"):
+        solve(mat.data, b.astype(np.float16))
+    with pytest.raises(ValueError, match="one longer than b"):
+        solve(mat.data, b[1:])
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "callable"])
+def test_lobpcg(form):
+    """The largest eigenvalues and their vectors are those of `eigh`; JAX finds the same."""
+    A = np.asarray(_system(40)[0])
+    A = A + A.T
+    mat = {"dense": A, "sparse": sparse.BCOO.fromdense(A), "callable": lambda x: jnp.asarray(A) @ x}
+    X = RNG.normal(size=(40, 3)).astype(np.float32)
+    theta, U, i = sparse.linalg.lobpcg_standard(mat[form], X, m=60)
+    values = np.linalg.eigvalsh(A)[::-1]
+    np.testing.assert_allclose(theta, values[:3], rtol=1e-4)
+    np.testing.assert_allclose(A @ U, U * theta, atol=2e-2)
+    np.testing.assert_allclose(U.T @ U, np.eye(3), atol=1e-4)
+    assert 0 < i <= 60
+    with pytest.raises(ValueError, match="five times"):
+        sparse.linalg.lobpcg_standard(mat[form], X[:, :1].repeat(8, 1))

@@ -52,9 +52,14 @@ class SparseArray:
             raise TypeError("len() of a sparse array of rank 0")
         return self.shape[0]
 
+    def __iter__(self) -> Any:
+        # Without it Python asks for elements until IndexError, which indexing never raises.
+        return (self[k] for k in range(len(self)))  # type: ignore[index]
+
     def __repr__(self) -> str:
-        name, sizes = type(self).__name__, list(self.shape)
+        name = type(self).__name__
         try:
+            sizes = list(self.shape)
             return f"{name}({self.dtype.name}{sizes}, nse={self.nse}{self._more()})"
         except (AttributeError, IndexError):  # holds what stands for arrays inside of a tree map
             return f"{name}(<invalid>)"
@@ -79,6 +84,10 @@ class SparseArray:
     def __bool__(self) -> bool:
         raise TypeError("a sparse array has no truth value: ask M.todense().any() or .all().")
 
+    def __eq__(self, other: object) -> Any:
+        raise TypeError("sparse arrays are not compared: nearly all elements would be equal zeros.")
+
+    __ne__ = __eq__
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -293,7 +294,9 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
 
     def one(indices: Any, dense: Any) -> Any:
         if not indices.shape[-1]:
-            return dense[None]
+            # All elements are at one place: the first has what is there.
+            first = np.arange(indices.shape[0]).reshape(-1, *(1,) * dense.ndim) == 0
+            return jnp.where(first, dense[None], 0).astype(dense.dtype)
         return dense.at[columns(indices)].get(mode="fill", fill_value=0)
 
     return mat._with(each_batch(one, mat.n_batch)(mat.indices, arr))
@@ -459,6 +462,12 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
+def fitted(mat: BCOO) -> BCOO:
+    """Return the array with no more elements stored than it has."""
+    room = prod(sparse_shape(mat))
+    return mat if mat.nse <= room else bcoo_sum_duplicates(mat, nse=room)
+
+
 def bcoo_update_layout(
     mat: BCOO,
     *,
@@ -504,8 +513,8 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
     counted = jnp.arange(n, dtype=mat.indices.dtype)
     own = jnp.broadcast_to(mat.indices[..., None, :], (*shape[:-1], n, shape[-1]))
     new = jnp.broadcast_to(counted[:, None], (*shape[:-1], n, 1))
-    indices = jnp.concatenate([own, new], -1).reshape(*shape[:b], -1, shape[-1] + 1)
-    data = mat.data.reshape(*shape[:b], -1, *dense_shape(mat)[1:])
+    indices = jnp.concatenate([own, new], -1).reshape(*shape[:b], n * mat.nse, shape[-1] + 1)
+    data = mat.data.reshape(*shape[:b], n * mat.nse, *dense_shape(mat)[1:])
     return BCOO((data, indices), shape=mat.shape)
 
 
@@ -516,6 +525,8 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
     counted = jnp.arange(n, dtype=mat.indices.dtype)[:, None, None]
     new = jnp.broadcast_to(counted, (*shape[:-1], 1))
     # Padding stays padding: it is out of bounds along the other axes.
-    indices = jnp.concatenate([new, mat.indices], -1).reshape(*shape[:b], -1, shape[-1] + 1)
-    data = mat.data.reshape(*shape[:b], -1, *dense_shape(mat))
+    indices = jnp.concatenate([new, mat.indices], -1).reshape(
+        *shape[:b], n * mat.nse, shape[-1] + 1
+    )
+    data = mat.data.reshape(*shape[:b], n * mat.nse, *dense_shape(mat))
     return BCOO((data, indices), shape=mat.shape)

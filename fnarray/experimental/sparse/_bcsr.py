@@ -22,9 +22,12 @@ from ._bcoo import (
     full_batch,
 )
 from ._linear import bcoo_dot_general
+from ._shape import bcoo_broadcast_in_dim, bcoo_concatenate
 
 __all__ = [
     "BCSR",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
     "bcsr_dot_general",
     "bcsr_extract",
     "bcsr_fromdense",
@@ -145,6 +148,10 @@ class BCSR(BatchedArray):
     def _empty(cls, shape: Sequence[int], **options: Any) -> BCSR:
         return cls.from_bcoo(BCOO._empty(shape, **options))
 
+    @classmethod
+    def _eye(cls, N: int, M: int, k: int, **options: Any) -> BCSR:
+        return cls.from_bcoo(BCOO._eye(N, M, k, **options))
+
     def to_bcoo(self) -> BCOO:
         """Return the array as coordinates; elements beyond the last row's end are padding."""
 
@@ -210,6 +217,21 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Return the array with every index once."""
     return mat.sum_duplicates(nse)
+
+
+def bcsr_broadcast_in_dim(
+    mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
+) -> BCSR:
+    """Lay axes at given places of a shape, and repeat along the others."""
+    coo = bcoo_broadcast_in_dim(
+        mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding
+    )
+    return BCSR.from_bcoo(coo)
+
+
+def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
+    """Put sparse arrays one after the other along an axis."""
+    return BCSR.from_bcoo(bcoo_concatenate([m.to_bcoo() for m in operands], dimension=dimension))
 
 
 def bcsr_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: Any, **options: Any) -> Any:

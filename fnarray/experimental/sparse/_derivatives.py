@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from ... import numpy as jnp
 from ...api.gradients import value_and_grad as dense_value_and_grad
 from ...api.jacobians import jacfwd as dense_jacfwd
 from ...api.jacobians import jacrev as dense_jacrev
 from ...core import tree
+from ._bcoo import BCOO
 from ._sparsify import is_sparse
 
 __all__ = ["grad", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
@@ -18,7 +20,11 @@ Argnums = int | Sequence[int]
 
 
 def _by_data(
-    transform: Callable[..., Any], fun: Callable[..., Any], argnums: Argnums, **options: Any
+    transform: Callable[..., Any],
+    fun: Callable[..., Any],
+    argnums: Argnums,
+    wrap: Callable[[list[Any]], Any] = list,
+    **options: Any,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a transform of a function of data, and what makes sparse arrays of results."""
     places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -29,7 +35,8 @@ def _by_data(
         data = [x.data if is_sparse(x) else x for x in leaves]
 
         def rebuilt(data: Any) -> list[Any]:
-            filled = [x._with(d) if is_sparse(x) else d for x, d in zip(leaves, data, strict=True)]
+            pairs = zip(leaves, data, strict=True)
+            filled = [_filled(x, d) if is_sparse(x) else d for x, d in pairs]
             return tree.unflatten(structure, filled)
 
         return data, rebuilt
@@ -39,15 +46,21 @@ def _by_data(
 
         def of_data(data: Any) -> Any:
             filled = list(args)
-            for i, x in zip(places, rebuilt(data), strict=True):
+            for i, x in zip(places, rebuilt(list(*data) if wrap is _Found else data), strict=True):
                 filled[i] = x
-            return fun(*filled, **kwargs)
+            out = fun(*filled, **kwargs)
+            if wrap is _Found and any(map(is_sparse, tree.leaves(out, is_leaf=is_sparse))):
+                raise TypeError(
+                    "jacobians are those of dense results, and the function returned a sparse "
+                    "array. Return M.data, or M.todense()."
+                )
+            return out
 
         def shown(found: Any) -> Any:
             out = rebuilt(found)
             return out[0] if isinstance(argnums, int) else tuple(out)
 
-        return transform(of_data, **options)(data), shown
+        return transform(of_data, **options)(wrap(data)), shown
 
     return derivative, functools.wraps(fun)
 
@@ -78,24 +91,50 @@ def grad(
     return functools.wraps(fun)(gradient)
 
 
+class _Found(NamedTuple):
+    """Jacobians of one result, by the data of each argument."""
+
+    leaves: list[Any]
+
+
 def _jacobian(transform: Callable[..., Any]) -> Callable[..., Any]:
-    def jacobian(fun: Callable[..., Any], argnums: Argnums = 0, **options: Any) -> Any:
-        """As that of `fnarray`, of functions that also take sparse arrays; by dense arguments."""
-        derivative, named = _by_data(transform, fun, argnums, **options)
+    def jacobian(
+        fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **options: Any
+    ) -> Any:
+        """As that of `fnarray`, of functions that also take sparse arrays.
+
+        By a `BCOO`, the jacobian is one too: the result's axes are batches in front.
+        """
+        of_data, named = _by_data(transform, fun, argnums, wrap=_Found, has_aux=has_aux, **options)
 
         def of(*args: Any, **kwargs: Any) -> Any:
-            places = (argnums,) if isinstance(argnums, int) else argnums
-            if any(is_sparse(x) for i in places for x in tree.leaves(args[i], is_leaf=is_sparse)):
-                raise NotImplementedError(
-                    "jacobians with respect to sparse arrays have axes in front that their indices "
-                    "do not. Take the jacobian with respect to M.data."
-                )
-            found, shown = derivative(*args, **kwargs)
-            return shown(found)
+            found, shown = of_data(*args, **kwargs)
+            found, *aux = found if has_aux else (found,)
+            out = tree.map(
+                lambda x: shown(x.leaves), found, is_leaf=lambda x: isinstance(x, _Found)
+            )
+            return (out, *aux) if has_aux else out
 
         return named(of)
 
     return jacobian
+
+
+def _filled(mat: Any, data: Any) -> Any:
+    """Return a sparse array of other data, which may have axes in front that the array has not."""
+    more = data.shape[: data.ndim - mat.data.ndim]
+    if not more:
+        return mat._with(data)
+    if not isinstance(mat, BCOO):
+        raise TypeError(
+            f"jacobians by a {type(mat).__name__} have axes in front that its indices do not. Take "
+            "the jacobian with respect to M.data, or to a BCOO."
+        )
+    indices = jnp.broadcast_to(mat.indices, (*more, *mat.indices.shape))
+    return BCOO(
+        (data, indices), shape=(*more, *mat.shape), indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )  # fmt: skip
 
 
 jacfwd = _jacobian(dense_jacfwd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ._bcoo import (
     columns,
     dense_shape,
     each_batch,
+    fitted,
     full_batch,
     inside,
     sparse_shape,
@@ -167,7 +169,7 @@ def _sparse_sparse(lhs: BCOO, rhs: BCOO, numbers: Dims) -> BCOO:
         return data, indices.reshape(p * q, len(parts))
 
     data, indices = each_batch(one, n)(lhs.data, lhs.indices, rhs.data, rhs.indices)
-    return BCOO((data, indices), shape=shape)
+    return fitted(BCOO((data, indices), shape=shape))
 
 
 def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Dims) -> Array:
@@ -237,8 +239,9 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         data = lax.transpose(mat.data, (*left, *gone, *range(b, mat.data.ndim)))
         indices = lax.transpose(mat.indices, (*left, *gone, b, b + 1))
         sizes = [mat.shape[a] for a in left]
-        data = data.reshape(*sizes, -1, *dense_shape(mat))
-        indices = indices.reshape(*sizes, -1, mat.n_sparse)
+        room = prod(mat.shape[a] for a in gone) * mat.nse
+        data = data.reshape(*sizes, room, *dense_shape(mat))
+        indices = indices.reshape(*sizes, room, mat.n_sparse)
         shape = tuple(n for a, n in enumerate(mat.shape) if a not in gone)
         mat = BCOO((data, indices), shape=shape)
         along = [a - len(gone) for a in along if a >= b]
@@ -265,7 +268,7 @@ def matmul(a: Any, b: Any) -> Any:
         raise ValueError(
             f"matmul: operands must have axes, got shapes {shapes[0]} and {shapes[1]}."
         )
-    if m > 2 or n > 2:
+    if min(m, n) > 1 and max(m, n) > 2:
         batch = min(m, n) - 2
         if m != n or batch < 1 or shapes[0][:batch] != shapes[1][:batch]:
             raise NotImplementedError(

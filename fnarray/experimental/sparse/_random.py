@@ -10,12 +10,14 @@ import numpy as np
 
 from ... import numpy as jnp
 from ... import random
-from ._bcoo import BCOO, each_batch
+from ...api.batching import vmap
+from ._bcoo import BCOO
 from ._bcsr import BCSR
+from ._matrices import COO, CSC, CSR
 
 __all__ = ["empty", "eye", "random_bcoo"]
 
-_FORMATS: dict[str, Any] = {"bcoo": BCOO, "bcsr": BCSR}
+_FORMATS: dict[str, Any] = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csc": CSC, "csr": CSR}
 
 
 def _format(name: str) -> Any:
@@ -45,9 +47,8 @@ def eye(
     **kwds: Any,
 ) -> Any:
     """Return a sparse matrix of ones along a diagonal."""
-    kind = _format(sparse_format)
-    mat = BCOO._eye(N, N if M is None else M, k, dtype=dtype, index_dtype=index_dtype, **kwds)
-    return mat if kind is BCOO else BCSR.from_bcoo(mat)
+    columns = N if M is None else M
+    return _format(sparse_format)._eye(N, columns, k, dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def random_bcoo(
@@ -81,21 +82,17 @@ def random_bcoo(
     total = prod(sparse)
     count = int(np.ceil(nse * total)) if isinstance(nse, float) and nse < 1 else int(nse)
     kind = np.dtype(indices_dtype or np.int32)
-    of_data, of_indices = random.split(key)
+    # JAX's draws: one key for the data, one for the indices of each batch.
+    keys = random.split(key, prod(batch) + 1)
 
     def places(key: Any) -> Any:
         if not sparse:
             return jnp.zeros((count, 0), kind)
         flat = random.choice(key, total, (count,), replace=not unique_indices)
-        flat = jnp.sort(flat) if sorted_indices else flat
         return jnp.stack(jnp.unravel_index(flat, sparse), -1).astype(kind)
 
-    keys = random.split(of_indices, prod(batch)) if batch else of_indices
-    if batch:
-        keys = keys.reshape(*batch, *keys.shape[1:])
-    indices = each_batch(places, n_batch)(keys)
+    indices = vmap(places)(keys[1:]).reshape(*batch, count, len(sparse))
     make = random.uniform if generator is None else generator
-    data = make(of_data, (*batch, count, *dense), dtype, **kwds)
-    return BCOO(
-        (data, indices), shape=shape, indices_sorted=sorted_indices, unique_indices=unique_indices
-    )
+    data = make(keys[0], (*batch, count, *dense), dtype, **kwds)
+    mat = BCOO((data, indices), shape=shape, unique_indices=unique_indices)
+    return mat.sort_indices() if sorted_indices else mat

@@ -11,12 +11,24 @@ import numpy as np
 
 from ... import lax
 from ... import numpy as jnp
-from ._bcoo import BCOO, bcoo_update_layout, dense_shape, full_batch, inside, sparse_shape
+from ...lax import GatherScatterMode
+from ._bcoo import (
+    BCOO,
+    bcoo_transpose,
+    bcoo_update_layout,
+    dense_shape,
+    each_batch,
+    fitted,
+    full_batch,
+    inside,
+    sparse_shape,
+)
 
 __all__ = [
     "bcoo_broadcast_in_dim",
     "bcoo_concatenate",
     "bcoo_dynamic_slice",
+    "bcoo_gather",
     "bcoo_reshape",
     "bcoo_rev",
     "bcoo_slice",
@@ -31,8 +43,9 @@ def bcoo_broadcast_in_dim(
     shape, places = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
     mat = full_batch(mat)
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
-    # New axes before the last batch are batches, those after the first dense one are dense.
-    n_batch = places[b - 1] + 1 if b else 0
+    # New axes before the last batch, or before all, are batches; those after the first dense one
+    # are dense.
+    n_batch = places[b - 1] + 1 if b else places[0] if places else 0
     if mat.n_dense:
         n_dense = len(shape) - places[s]
     else:
@@ -53,7 +66,7 @@ def bcoo_broadcast_in_dim(
     old = {p: k for k, p in enumerate(places[b:s])}
     stretched = [p for p in sparse if p not in old or sparse_shape(mat)[old[p]] != shape[p]]
     count = prod(shape[p] for p in stretched)
-    grid = np.indices([shape[p] for p in stretched]).reshape(len(stretched), -1)
+    grid = np.indices([shape[p] for p in stretched]).reshape(len(stretched), count)
     at = {p: grid[k].astype(indices.dtype) for k, p in enumerate(stretched)}
     here = inside(indices, sparse_shape(mat))[..., None]
     columns = []
@@ -153,7 +166,7 @@ def bcoo_slice(
     ends = np.asarray(shape[b:s], indices.dtype)
     kept = here.all(-1, keepdims=True)
     indices = jnp.where(kept, (indices - low) // step, ends)
-    return BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
+    return fitted(BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices))
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
@@ -177,7 +190,56 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
         wide = np.asarray(sizes[b:s], indices.dtype)
         kept = ((indices >= low) & (indices < low + wide)).all(-1, keepdims=True)
         indices = jnp.where(kept, indices - low, wide)
-    return BCOO((data, indices), shape=sizes, unique_indices=mat.unique_indices)
+    return fitted(BCOO((data, indices), shape=sizes, unique_indices=mat.unique_indices))
+
+
+def bcoo_gather(
+    operand: BCOO,
+    start_indices: Any,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> BCOO:
+    """`lax.gather` of a sparse array; the axes of the indices are batches of the result.
+
+    Raises
+    ------
+    NotImplementedError
+        For indices with batches of their own, and values to fill in that are not zero.
+    """
+    numbers = dimension_numbers
+    fill = GatherScatterMode.from_any(mode) == GatherScatterMode.FILL_OR_DROP
+    if numbers.operand_batching_dims or (fill and fill_value != 0):
+        raise NotImplementedError(
+            "bcoo_gather: operands and indices have no batches in common, and what is filled in is "
+            "zero. Map with vmap, or make the operand dense: M.todense()."
+        )
+    at = jnp.asarray(start_indices)
+    sizes, limits = tuple(slice_sizes), np.subtract(operand.shape, slice_sizes)
+
+    def part(at: Any) -> BCOO:
+        starts: list[Any] = [jnp.zeros((), at.dtype)] * operand.ndim
+        for k, d in enumerate(numbers.start_index_map):
+            starts[d] = at[k]
+        found = bcoo_dynamic_slice(operand, starts, sizes)
+        if fill:
+            ends = jnp.asarray([limits[d] for d in numbers.start_index_map], at.dtype)
+            found = found._with(jnp.where(((at >= 0) & (at <= ends)).all(), found.data, 0))
+        return bcoo_squeeze(found, dimensions=numbers.collapsed_slice_dims)
+
+    batch = at.ndim - 1
+    found = each_batch(part, batch)(at)
+    places = [d for d in range(found.ndim) if d not in numbers.offset_dims]
+    order = [*places, *numbers.offset_dims]
+    if order == list(range(found.ndim)):
+        return found
+    return bcoo_transpose(
+        bcoo_update_layout(found, n_batch=0, n_dense=0), permutation=np.argsort(order).tolist()
+    )
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:

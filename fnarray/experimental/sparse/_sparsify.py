@@ -16,8 +16,16 @@ from ...core.trace import bind
 from . import _linear as linear
 from . import _shape as shape
 from ._array import SparseArray
-from ._bcoo import BCOO, bcoo_sum_duplicates, bcoo_todense, bcoo_transpose, bcoo_update_layout
+from ._bcoo import (
+    BCOO,
+    bcoo_fromdense,
+    bcoo_sum_duplicates,
+    bcoo_todense,
+    bcoo_transpose,
+    bcoo_update_layout,
+)
 from ._bcsr import BCSR
+from ._convolution import bcoo_conv_general_dilated
 
 __all__ = ["sparsify"]
 
@@ -47,7 +55,8 @@ _KEEP_ZERO = [
     "square",
 ]
 #: Those that are linear besides: duplicates stay.
-_LINEAR = ("neg", "real", "copy", "copy_p", "convert_element_type", "reduce_precision")
+_LINEAR = ("neg", "real", "copy", "copy_p", "convert_element_type", "reduce_precision",
+           "stop_gradient")  # fmt: skip
 #: Operations that hold one graph, by the name of its param.
 _CALLS = {
     "jit": "jaxpr",
@@ -61,6 +70,11 @@ _CALLS = {
 def is_sparse(x: Any) -> bool:
     """Whether a leaf of arguments is a sparse array."""
     return isinstance(x, SparseArray)
+
+
+def as_bcoo(x: Any) -> Any:
+    """Return a sparse array of any kind as a BCOO, others as they are."""
+    return x.to_bcoo() if is_sparse(x) and not isinstance(x, BCOO) else x
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
@@ -87,7 +101,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.flatten((args, kwargs), is_sparse)
-        ours = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
+        ours = [as_bcoo(x) for x in leaves]
         shown = [ShapeDtypeStruct(x.shape, x.dtype) if is_sparse(x) else x for x in ours]
         arrays = [k for k, x in enumerate(shown) if is_sparse(ours[k]) or _is_array(x)]
         out: list[Any] = []
@@ -228,6 +242,11 @@ def _dynamic_slice(mat: Any, *starts: Any, slice_sizes: Any, **_: Any) -> Any:
     return shape.bcoo_dynamic_slice(mat, starts, slice_sizes)
 
 
+def _convolution(x: Any, y: Any, *, out_sharding: Any = None, **params: Any) -> Any:
+    x, y = (m if is_sparse(m) else bcoo_fromdense(m, nse=m.size) for m in (x, y))
+    return bcoo_conv_general_dilated(x, y, **params)
+
+
 _RULES: dict[str, Callable[..., Any]] = {
     "mul": multiply,
     "div": divide,
@@ -249,12 +268,14 @@ _RULES: dict[str, Callable[..., Any]] = {
         x, start_indices=start_indices, limit_indices=limit_indices, strides=strides
     ),
     "dynamic_slice": _dynamic_slice,
+    "gather": lambda x, at, **params: shape.bcoo_gather(x, at, **params),
     "rev": lambda x, *, dimensions: shape.bcoo_rev(x, dimensions),
     "concatenate": lambda *xs, dimension: (
         shape.bcoo_concatenate(xs, dimension=dimension)
         if all(map(is_sparse, xs))
         else jnp.concatenate([linear.dense_of(x) for x in xs], dimension)
     ),
+    "conv_general_dilated": _convolution,
     "scan": _scan,
     "while": _while,
     "cond": _cond,

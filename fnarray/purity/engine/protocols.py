@@ -210,8 +210,9 @@ def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> bool | None:
 
 
 def is_truth(value: Value) -> bool:
-    """Say whether a value is known to be True, or False, while tracing."""
-    return value.level != OUTSIDE and (value.obj is True or value.obj is False)
+    """Say whether a value is known to be True, or False, while tracing; a constant is guarded."""
+    known = value.level != OUTSIDE or (value.constant and value.kind == "scalar")
+    return known and not value.others and (value.obj is True or value.obj is False)
 
 
 #: What functions and variables are called that tell whether a trace is in progress: it is.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ..bindings import bindings
+from ..bindings import bindings, bound_once
 from ..known import MUTATORS
 from ..nodes import children
 from .source import SourceFile
@@ -192,7 +192,10 @@ class Module:
 
     def binds_once(self, name: str) -> bool:
         """Say whether the module binds a name once, and no function reaches out for it."""
-        return not self.source.cells and self.counts[name] == 1 and name not in self.reached
+        if self.source.cells or name in self.reached or not self.counts[name]:
+            return False
+        tree = self.source.tree
+        return self.counts[name] == 1 or (tree is not None and bound_once(tree, name))
 
     def mentions(self, pattern: re.Pattern[str]) -> bool:
         """Say whether the text of the module has a pattern in it, looked for once."""

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ..bindings import belongs, bound_before
+from ..bindings import belongs, bound_before, bound_in_class
 from ..cells import rebound
 from ..known import RESULTS, effect_of
-from ..values import CONTAINERS, OUTSIDE, Function, Value, join
+from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .classes import assigned, instance_kind, is_enum, is_thread_local
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
@@ -349,6 +349,10 @@ class StaticResolver:
             return inner.but(kind=kind, bound=value)
         # The classes of an enumeration library, say, cannot be seen through; they are no variables.
         fixed = instance_kind(self.project, owner) != "instance"
+        tree = owner.module.source.tree
+        if not fixed and value.kind == "class" and inner.kind in ("scalar", "ndarray") and tree:
+            path = owner.qualname
+            fixed = bound_in_class(tree, path, name)
         return inner.but(holder="attribute", constant=inner.constant or fixed, home=owner)
 
     def _instance_attribute(
@@ -440,7 +444,9 @@ class StaticResolver:
         """Return the value that an expression outside of any trace makes."""
         match node:
             case ast.Constant():
-                return Value("scalar" if node.value is not ... else "", OUTSIDE, name=name)
+                truth = node.value if type(node.value) is bool else ABSENT
+                kind = "scalar" if node.value is not ... else ""
+                return Value(kind, OUTSIDE, name=name, obj=truth)
             case ast.List() | ast.ListComp():
                 return Value("list", OUTSIDE, name=name)
             case ast.Dict() | ast.DictComp():

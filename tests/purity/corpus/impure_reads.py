@@ -36,6 +36,9 @@ _hidden = 3
 class Settings:
     scale = 2.0
 
+    def turn(self):
+        Settings.scale = 3.0
+
     def __init__(self):
         self.gain = 1.0
         self.table = [1.0]

@@ -41,6 +41,22 @@ class Settings:
     table: np.ndarray = None
 
 
+class Model:
+    width = 3.0
+    """Nothing sets it."""
+
+
+DEBUG = False
+if dtype.itemsize > 4:
+    branch = 1.0
+else:
+    branch = 2.0
+try:
+    import nowhere_to_be_found
+    found = 1.0
+except ImportError:
+    found = 0.0
+
 kind = Kind.FAST
 settings = Settings(3.0, np.ones(3))
 
@@ -329,3 +345,33 @@ def make_compiled_by_cython():
         return x + default_rng(0).normal()
 
     return apply
+
+
+@jit
+def l_class_attribute(x):
+    return x * Model.width
+
+
+@jit
+def l_branch(x):
+    return x * branch
+
+
+@jit
+def l_handler(x):
+    return x * found
+
+
+@jit
+def l_debug(x):
+    if DEBUG:
+        print(x)
+    return x
+
+
+@jit
+def l_no_debug(x):
+    if not DEBUG:
+        return x
+    print(x)
+    return x
