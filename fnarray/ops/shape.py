@@ -13,6 +13,7 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
+from ..core.eager import thin_of
 from ..core.forms import Iota
 from ..core.hooks import cut_as
 from ..core.primitive import Missing, Primitive
@@ -62,17 +63,26 @@ def _broadcast_shape(x: Shape, *, shape: Shape, broadcast_dimensions: Shape) -> 
     return shape
 
 
+def _thin(x: np.ndarray, *, shape: Shape, broadcast_dimensions: Shape) -> np.ndarray:
+    """Return what NumPy repeats to the shape by itself."""
+    if x.ndim == len(shape):
+        return x
+    sizes = [1] * len(shape)
+    for n, d in zip(x.shape, broadcast_dimensions, strict=True):
+        sizes[d] = n
+    return x.reshape(sizes)
+
+
 def _broadcast_eval(x: np.ndarray, *, shape: Shape, broadcast_dimensions: Shape) -> np.ndarray:
-    if x.ndim != len(shape):
-        sizes = [1] * len(shape)
-        for n, d in zip(x.shape, broadcast_dimensions, strict=True):
-            sizes[d] = n
-        x = x.reshape(sizes)
-        if x.shape == shape:
-            return x
+    x = _thin(x, shape=shape, broadcast_dimensions=broadcast_dimensions)
+    if x.shape == shape:
+        return x
     out = np.empty(shape, x.dtype)
     out[...] = x
     return out
+
+
+thin_of[_broadcast_eval] = _thin
 
 
 def _broadcast_transpose(

@@ -218,3 +218,24 @@ def test_threads_share_the_memo(x):
         thread.join()
     assert len(found) == 800
     assert all(found)
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (300, 200)], ids=["few", "many"])
+def test_replays_repeat_elements_and_let_go_of_values(shape):
+    """What is repeated, read twice or given back is what it is when each operation is called."""
+
+    def f(a, b):
+        row = lax.broadcast_in_dim(b, a.shape, (1,))
+        again = lax.broadcast_in_dim(b, a.shape, (1,))
+        both = lax.mul(row, again)
+        less = lax.sub(a, row)
+        column = lax.broadcast_in_dim(lax.reduce_sum(less, (1,)), a.shape, (0,))
+        whole = lax.concatenate([lax.add(less, column), both], 0)
+        return less, lax.mul(less, less), column, whole, b
+
+    draw = np.random.default_rng(0).random
+    args = [asarray(draw(n, np.float32)) for n in (shape, shape[1:])]
+    face, want = replayed(f), f(*args)
+    for _ in range(4):
+        for got, x in zip(face(*args), want, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(x))
