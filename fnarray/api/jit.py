@@ -440,9 +440,21 @@ class PlacedJitted(Jitted):
         out = super().__call__(*args, **kwargs)
         if outs is not None:
             out = sent(self.__wrapped__, out, outs)
-        if any(self._donated) and state.trace is None:
-            given_up(args, kwargs, *self._donated, out)
+        donates = any(self._donated) and state.trace is None
+        if donates and (left := given_up(args, kwargs, *self._donated, out)):
+            self._tell(left, args, kwargs)
         return out
+
+    def _tell(self, left: list[Any], args: tuple, kwargs: dict[str, Any]) -> None:
+        """Warn of donated arguments that are like no result, once for each signature."""
+        from .placed_jit import warn_of_unusable
+
+        leaves, signature = self._signature_of(args, kwargs)
+        told: set[Signature] = self.__dict__.setdefault("_told", set())
+        if signature not in told:
+            told.add(signature)
+            graph = self._traced(signature).closed.jaxpr
+            warn_of_unusable(self.__wrapped__, graph, leaves, left)
 
 
 # ---- the decorator -------------------------------------------------------------------------------

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..control.signature import argument_paths, fun_text
 from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl
+from ..core.graph import Graph, Var
 from ..core.source import user_source
 from ..core.trace import Tracer
 from ..ops.kit.canonical import as_array
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
 from .resharding import is_where, moved, shardings_for
 
-__all__ = ["brought", "given_up", "sent"]
+__all__ = ["brought", "given_up", "sent", "warn_of_unusable"]
 
 
 def brought(
@@ -90,8 +91,10 @@ def _there(x: Any, where: Any, path: str, fun: str) -> Any:
 
 def given_up(
     args: tuple, kwargs: dict[str, Any], nums: Sequence[int], names: Sequence[str], out: Any
-) -> None:
-    """Delete donated arguments: as many as there are results of their shape and dtype.
+) -> list[Any]:
+    """Delete donated arguments: as many as there are results of their shape and dtype, or size.
+
+    Returns those that are like no result. Which are deleted is what JAX deletes.
 
     So does whoever computes a result where an argument lies, and it is what programs expect. Their
     memory is not computed in: another array may look into it.
@@ -100,11 +103,36 @@ def given_up(
     given += [kwargs[name] for name in names if name in kwargs]
     results = tree.leaves(out)
     kept = set(map(id, results))
-    room = Counter((x.shape, x.dtype) for x in results if isinstance(x, ArrayImpl | ArrayElsewhere))
-    for x in tree.leaves(given):
-        if not isinstance(x, ArrayImpl | ArrayElsewhere) or id(x) in kept or x.is_deleted():
-            continue
-        kind = x.shape, x.dtype
-        if room[kind]:
-            room[kind] -= 1
-            x.delete()
+    results = [x for x in results if isinstance(x, ArrayImpl | ArrayElsewhere)]
+    left = [x for x in tree.leaves(given) if isinstance(x, ArrayImpl | ArrayElsewhere)]
+    left = [x for x in left if id(x) not in kept and not x.is_deleted()]
+    for like in (lambda x: (x.shape, x.dtype), lambda x: x.nbytes):
+        room: dict[Any, list[Any]] = {}
+        for x in reversed(results):
+            room.setdefault(like(x), []).append(x)
+        over = []
+        for x in left:
+            if same := room.get(like(x)):
+                taken = same.pop()
+                results = [y for y in results if y is not taken]
+                x.delete()
+            else:
+                over.append(x)
+        left = over
+        if not left:
+            break
+    return left
+
+
+def warn_of_unusable(fun: Any, graph: Graph, leaves: Sequence[Any], left: Sequence[Any]) -> None:
+    """Warn of donated arguments that stay, but of those that the function does not use."""
+    read = {v for eqn in graph.eqns for v in eqn.invars if isinstance(v, Var)} | {*graph.outvars}
+    used = {id(x) for x, v in zip(leaves, graph.invars, strict=True) if v in read}
+    kinds = [f"{x.dtype}[{','.join(map(str, x.shape))}]" for x in left if id(x) in used]
+    if kinds:
+        warnings.warn(
+            f"Some donated buffers were not usable: {', '.join(kinds)}, given to {fun_text(fun)}, "
+            f"at {user_source()}. No result has their size, so that they stay. Leave "
+            "them out of donate_argnums.",
+            stacklevel=3,
+        )

@@ -348,7 +348,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         With leading axes of one size.
     batch_size : int, optional
         Compute this many rows at once, as one batch: for functions whose batches are faster than
-        a native loop over rows, such as products of matrices.
+        a native loop over rows, such as products of matrices. Functions that use Refs of outside
+        take one row after the other all the same.
 
     Raises
     ------
@@ -367,12 +368,8 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
             return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
     rows = tuple(_row(a) for a in avals)
     body = traced(f, Signature(spec_of_call(xs), rows), user="map")
-    if batch_size is not None and body.written_refs is not None:
-        raise NotImplementedError(
-            f"lax.map: {fun_text(f)} uses Refs of outside, and batch_size asks for several rows at "
-            "once. Leave it out."
-        )
-    if batch_size is None or not length:
+    # Rows that use Refs of outside keep their order, in which one reads what another has written.
+    if batch_size is None or not length or body.written_refs is not None:
         return run_scan(body, (), leaves, length, False, 1)
     return _in_batches(body, leaves, length, batch_size)
 

@@ -7,12 +7,13 @@ once, and every call of it holds the same `Graph` object (which is how the print
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..config import config
 from ..core import tree
@@ -152,6 +153,44 @@ def traced_anew() -> Iterator[None]:
         _anew.on = before
 
 
+#: So many functions traced in each other have room under Python's limit as it is.
+_FREE: Final = 16
+#: Frames that each one beyond may take, of ours, in whatever is done with it: a transform of a
+#: transform takes 32. They are Python's own, which take next to nothing of the stack of C.
+_FRAMES: Final = 40
+#: A function that calls itself without end is to end in `RecursionError`.
+_MOST: Final = 500
+
+
+class _Within(threading.local):
+    depth = 0
+
+
+_within: Final = _Within()
+_granting: Final = threading.Lock()
+_given = _FREE
+
+
+@contextmanager
+def _nested() -> Generator[None, None, None]:
+    """Count one function more that is traced within others, while the block runs.
+
+    The limit stays raised: what has been traced is transformed, printed and compiled later.
+    """
+    global _given
+    _within.depth += 1
+    try:
+        if _given < _within.depth <= _MOST:
+            with _granting:
+                more = _within.depth - _given
+                if more > 0:
+                    sys.setrecursionlimit(sys.getrecursionlimit() + more * _FRAMES)
+                    _given = _within.depth
+        yield
+    finally:
+        _within.depth -= 1
+
+
 def traced(
     fun: Callable[..., Any],
     signature: Signature,
@@ -214,7 +253,7 @@ def trace(
     cells, guards = cells_of(fun), Guards()
     transform = user.partition(" ")[0]
     statics = (*signature.statics, *(() if call else refs_among(signature)))
-    with collecting(guards), admit(fun, transform, statics=statics) as admission:
+    with _nested(), collecting(guards), admit(fun, transform, statics=statics) as admission:
         guards.update(admission.guards)
         graph, out_spec, written = _run(fun, signature, user, known, call)
     guards.settle()

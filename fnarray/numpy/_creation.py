@@ -105,8 +105,15 @@ def array(
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     if default.find is None or state.trace is not None or isinstance(object, Array):
-        return out
+        return _another(out) if copy and out is object else out
     return default.put(out) if type(out) is ArrayImpl else out
+
+
+def _another(x: Array) -> Array:
+    """Return another array of the same memory, which stays when one of them is deleted."""
+    if type(x) is ArrayImpl:
+        return ArrayImpl(x._data, x.aval)
+    return x if isinstance(x, Tracer) else lax.copy(x)
 
 
 def _array(value: Any, dtype: np.dtype | None) -> Array:
@@ -227,8 +234,7 @@ def asarray(
         raise ValueError(
             "numpy.asarray: copy=False is not possible for a NumPy array, which may change."
         )
-    out = array(a, dtype, bool(copy), order)
-    return lax.copy(out) if copy and out is a else out
+    return array(a, dtype, bool(copy), order)
 
 
 @moving
@@ -254,7 +260,8 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
     target = canonicalize_dtype(float if dtype is None else dtype)
     if target == np.bool_ and x.dtype != np.bool_:
         return lax.ne(x, convert(0, x.dtype, x.weak_type))
-    return convert(x, target)
+    out = convert(x, target)
+    return _another(out) if copy and out is x else out
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

@@ -11,7 +11,7 @@ from ..core.array import Array
 from ..core.dtypes import is_inexact
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
-from ._promote import as_operand, broadcast_to
+from ._promote import as_operand, broadcast_to, no_out
 from ._reductions import Axis, all, argmax, argmin, max, mean, min, prod, sum, var
 from ._select import choose_where
 
@@ -50,7 +50,8 @@ def nansum(
     where: Any = None,
 ) -> Array:
     """Sum of the elements that are not NaN; see `sum`."""
-    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, out, keepdims, initial, where)
+    no_out("nansum", out)
+    return sum(_without_nan("nansum", a, 0)[0], axis, dtype, None, keepdims, initial, where)
 
 
 def nanprod(
@@ -63,7 +64,8 @@ def nanprod(
     where: Any = None,
 ) -> Array:
     """Product of the elements that are not NaN; see `prod`."""
-    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, out, keepdims, initial, where)
+    no_out("nanprod", out)
+    return prod(_without_nan("nanprod", a, 1)[0], axis, dtype, None, keepdims, initial, where)
 
 
 def _of_numbers(
@@ -88,9 +90,10 @@ def nanmax(
     where: Any = None,
 ) -> Array:
     """Largest element that is not NaN; NaN where all are. See `max`."""
+    no_out("nanmax", out)
 
     def largest(a: Array) -> Array:
-        return max(a, axis, out, keepdims, initial, where)
+        return max(a, axis, None, keepdims, initial, where)
 
     nothing = math.nan if initial is None else None
     return _of_numbers("nanmax", largest, a, -math.inf, nothing, (axis, keepdims))
@@ -105,9 +108,10 @@ def nanmin(
     where: Any = None,
 ) -> Array:
     """Smallest element that is not NaN; NaN where all are. See `min`."""
+    no_out("nanmin", out)
 
     def smallest(a: Array) -> Array:
-        return min(a, axis, out, keepdims, initial, where)
+        return min(a, axis, None, keepdims, initial, where)
 
     nothing = math.nan if initial is None else None
     return _of_numbers("nanmin", smallest, a, math.inf, nothing, (axis, keepdims))
@@ -122,7 +126,8 @@ def nanmean(
     where: Any = None,
 ) -> Array:
     """Mean of the elements that are not NaN; NaN where all are. See `mean`."""
-    return mean(a, axis, dtype, out, keepdims, where=_not_nan("nanmean", a, where))
+    no_out("nanmean", out)
+    return mean(a, axis, dtype, None, keepdims, where=_not_nan("nanmean", a, where))
 
 
 def _not_nan(name: str, a: Any, where: Any) -> Any:
@@ -146,8 +151,9 @@ def nanvar(
     mean: Any = None,
 ) -> Array:
     """Variance of the elements that are not NaN; see `var`."""
+    no_out("nanvar", out)
     here = _not_nan("nanvar", a, where)
-    return var(a, axis, dtype, out, ddof, keepdims, where=here, mean=mean)
+    return var(a, axis, dtype, None, ddof, keepdims, where=here, mean=mean)
 
 
 def nanstd(
@@ -161,16 +167,18 @@ def nanstd(
     mean: Any = None,
 ) -> Array:
     """Standard deviation of the elements that are not NaN; see `std`."""
-    return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    no_out("nanstd", out)
+    return lax.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
 
 
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the first largest element that is not NaN; -1 where all are. See `argmax`."""
+    no_out("nanargmax", out)
 
     def place(a: Array) -> Array:
-        return argmax(a, axis, out, keepdims)
+        return argmax(a, axis, None, keepdims)
 
     return _of_numbers("nanargmax", place, a, -math.inf, -1, (axis, keepdims))
 
@@ -179,8 +187,9 @@ def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Index of the first smallest element that is not NaN; -1 where all are. See `argmin`."""
+    no_out("nanargmin", out)
 
     def place(a: Array) -> Array:
-        return argmin(a, axis, out, keepdims)
+        return argmin(a, axis, None, keepdims)
 
     return _of_numbers("nanargmin", place, a, math.inf, -1, (axis, keepdims))

@@ -19,6 +19,7 @@ from .scopes import parameters
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*FUNCTIONS, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SUITES = ("body", "orelse", "finalbody", "handlers", "cases")
 _MADE = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
 #: Calls that make a container anew, and others that look into one without keeping it.
 _MAKERS = frozenset({"dict", "list", "set", "sorted", "defaultdict", "OrderedDict", "Counter"})
@@ -48,11 +49,10 @@ class Tree:
         self._take(self._waiting)
         return self._parents
 
-    @property
-    def functions(self) -> dict[tuple[int, int], Any]:
-        """All functions, by line and column."""
-        self._take(self._waiting)
-        return self._functions
+    def around(self, first: int, last: int) -> list[Any]:
+        """Return the functions of all statements of the module that have some of these lines."""
+        self._take([s for s in self._waiting if _meets(s, first, last)])
+        return list(self._functions.values())
 
     @cached_property
     def bound(self) -> Counter[str]:
@@ -68,12 +68,20 @@ class Tree:
     @cached_property
     def reached(self) -> frozenset[str]:
         """Names that a function reaches out for."""
-        outward = (n for n in walk(self._tree) if isinstance(n, (ast.Global, ast.Nonlocal)))
-        return frozenset(name for n in outward for name in n.names)
+        found: set[str] = set()
+        statements: list[Any] = [*self._tree.body]
+        for statement in statements:  # it grows on the way
+            if isinstance(statement, (ast.Global, ast.Nonlocal)):
+                found.update(statement.names)
+            for suite in _SUITES:
+                below = getattr(statement, suite, None)
+                if type(below) is list:  # a lambda's body is none
+                    statements += below  # pyright: ignore
+        return frozenset(found)
 
     def function(self, line: int, column: int) -> tuple[Any, dict[ast.AST, ast.AST]]:
         """Return the function at a place, or None, and what the nodes around it are parts of."""
-        self._take([s for s in self._waiting if first_line(s) <= line <= (s.end_lineno or 0)])
+        self._take([s for s in self._waiting if _meets(s, line, line)])
         return self._functions.get((line, column)), self._parents
 
     def _take(self, statements: list[ast.stmt]) -> None:
@@ -94,6 +102,10 @@ class Tree:
         if kept is None:
             kept = tree._places = Tree(tree)
         return kept
+
+
+def _meets(statement: ast.stmt, first: int, last: int) -> bool:
+    return first_line(statement) <= last and first <= (statement.end_lineno or 0)
 
 
 def first_line(node: ast.stmt) -> int:

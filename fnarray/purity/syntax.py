@@ -121,7 +121,7 @@ def _lambda(code: CodeType, lines: list[str]) -> FunctionNode | None:
         return None
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     best: tuple[int, FunctionNode | None] = (1 << 60, None)
-    for node in Tree.of(tree).functions.values():
+    for node in Tree.of(tree).around(span[0][0], span[1][0]):
         if isinstance(node, ast.Lambda):
             body, args = node.body, node.args
             start, end = (

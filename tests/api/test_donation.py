@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import re
+import warnings
 
 import jax
 import numpy as np
@@ -41,6 +44,50 @@ def _facts(lib):
 def test_what_is_given_up_says_so():
     """Donated arrays are deleted where a result is like them; reading one raises, as in JAX."""
     assert _facts(fnarray) == _facts(jax)
+
+
+@pytest.mark.parametrize(
+    ("of", "sizes"),
+    [
+        (lambda jnp: lambda x: x[:1] + 1, (3,)),
+        (lambda jnp: lambda x: x.sum(), (3,)),
+        (lambda jnp: lambda x: x.astype(jnp.int32), (3,)),
+        (lambda jnp: lambda x: x.reshape(3, 1) + 0.5, (3,)),
+        (lambda jnp: lambda x, y: y + 0.5, (3, 4)),
+        (lambda jnp: lambda x, y: (x + 1,), (3, 3)),
+        (lambda jnp: lambda x, y: (x + y,), (3, 3)),
+        (lambda jnp: lambda x, y: (x + y[:3],), (3, 5)),
+        (lambda jnp: lambda x, y: (x + 1, y.astype(jnp.int32)), (3, 2)),
+    ],
+)
+def test_donated_in_vain(of, sizes):
+    """One call of a signature warns of what stays, and JAX of the same; so is what is deleted."""
+    facts = []
+    for lib in (fnarray, jax):
+        compiled = lib.jit(of(lib.numpy), donate_argnums=tuple(range(len(sizes))))
+        for _ in range(2):
+            args = [lib.numpy.arange(float(n)) for n in sizes]
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                compiled(*args)
+            kinds = re.findall(r"not usable: (.*?\])[.,]", " ".join(str(w.message) for w in told))
+            facts.append((kinds, [x.is_deleted() for x in args]))
+    assert facts[:2] == facts[2:]
+
+
+def test_copies_stay():
+    """What is copied explicitly stays when the copy is donated, or the other way around."""
+    jnp = fnarray.numpy
+    for copied in (
+        jnp.array, jnp.copy, lambda x: x.copy(), lambda x: jnp.asarray(x, copy=True),
+        lambda x: x.astype(x.dtype, copy=True), lambda x: jnp.array(x, x.dtype), copy.copy,
+    ):  # fmt: skip
+        x = jnp.arange(3.0)
+        fnarray.jit(lambda x: x + 1, donate_argnums=0)(copied(x))
+        np.testing.assert_array_equal(x, [0, 1, 2])
+        kept = copied(x)
+        x.delete()
+        np.testing.assert_array_equal(kept, [0, 1, 2])
 
 
 def test_others_are_not_touched():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -86,3 +90,36 @@ def test_results_of_several_kernels(shape):
     got = fa.jit(lambda x: program(fnp, x, n))(X)
     want = program(np, X.astype(float), n)
     np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=2e-4, atol=2e-5)
+
+
+NESTED = """
+import sys
+import fnarray as fa, fnarray.numpy as fnp
+def f(x):
+    return x * 1.5
+for _ in range(400):
+    f = fa.jit((lambda g: lambda x: g(x) + 1.0)(f))
+x = fnp.ones(3)
+def total(x):
+    return f(x).sum()
+assert f(x).tolist() == [401.5] * 3
+assert fa.grad(total)(x).tolist() == fa.jit(fa.grad(total))(x).tolist() == [1.5] * 3
+assert fa.vmap(f)(fnp.ones((2, 3))).tolist() == [[401.5] * 3] * 2
+assert str(fa.make_jaxpr(f)(x)).count("jit") >= 400
+@fa.jit
+def endless(x):
+    return endless(x) + 1
+try:
+    endless(x)
+except RecursionError:
+    print("ended")
+"""
+
+
+def test_functions_nested_deeply():
+    """400 functions compiled within each other, transformed; one without end still ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED], capture_output=True, text=True, check=True, timeout=600,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.stdout == "ended\n"

@@ -170,14 +170,17 @@ def test_bits_are_those_of_the_pasted_text(function, dtype):
 
 def test_straight_text_is_widened():
     """Types, constants and functions become those of vectors; names stay."""
-    text = "%t$0 = call float @llvm.fma.f32(float 0x3FF0000000000000, float %a0, float 1.0)"
+    text = "%t$0 = call float @llvm.fma.f32(float 0x3FF0000000000000, float %a0, float 2.0)"
     wide, declared = widened(text + "\n%t$1 = fcmp olt float %t$0, -2.0\nret i1 %t$1", 4)
     vector = "<4 x float>"
-    one = f"{vector} splat (float 0x3FF0000000000000)"
-    assert wide.splitlines() == [
-        f"%t$0 = call {vector} @llvm.fma.v4f32({one}, {vector} %a0, {vector} splat (float 1.0))",
-        f"%t$1 = fcmp olt {vector} %t$0, splat (float -2.0)",
-        "ret <4 x i1> %t$1",
+    one, two = f"{vector} splat (float 0x3FF0000000000000)", "splat (float 2.0)"
+    assert [line.replace(" ", "") for line in wide.splitlines()] == [
+        line.replace(" ", "")
+        for line in (
+            f"%t$0 = call {vector} @llvm.fma.v4f32({one}, {vector} %a0, {vector} {two})",
+            f"%t$1 = fcmp olt {vector} %t$0, splat (float -2.0)",
+            "ret <4 x i1> %t$1",
+        )
     ]
     assert declared == {"llvm.fma.v4f32": (vector, (vector,) * 3)}
 

@@ -75,3 +75,21 @@ def test_calls_at_the_same_time_have_arrays_of_their_own() -> None:
         together = list(pool.map(lambda x: np.asarray(f(x)[0]), inputs * 4))
     for k, got in enumerate(together):
         np.testing.assert_array_equal(got, alone[k % 8])
+
+
+def test_many_lives_are_placed_in_time_that_grows_with_them() -> None:
+    """The smallest piece that is free and fits is taken, as a search of all finds it."""
+    random = np.random.default_rng(0)
+    space, u8 = Workspace(), np.dtype(np.uint8)
+    slots: list[list[int]] = []  # bytes, and until when
+    for k in range(400):
+        life, size = Life(k // 3, k // 3 + int(random.integers(9))), int(random.integers(1, 99))
+        space.place(life, (size,), u8)
+        free = [(held, n) for n, (held, last) in enumerate(slots) if last < life.first]
+        fit = [x for x in free if size <= x[0] <= 4 * size]
+        slot = min(fit)[1] if fit else len(slots)
+        if not fit:
+            slots.append([size, 0])
+        slots[slot][1] = life.last
+        assert space.views[-1][0] == slot
+    assert space.slots == [s[0] for s in slots]

@@ -511,3 +511,17 @@ class _Copied:
 
     def __setitem__(self, index, value):
         self.data[index] = value
+
+
+def test_map_in_batches_takes_rows_in_order():
+    """`lax.map` with a batch size reads and writes Refs of outside row after row."""
+    ref = fnarray.new_ref(fnarray.numpy.arange(5.0))
+    read = fnarray.lax.map(lambda i: ref[i] * 2, fnarray.numpy.arange(5), batch_size=2)
+    np.testing.assert_array_equal(read, [0, 2, 4, 6, 8])
+
+    def running(i):
+        ref[0] = ref[0] + i
+        return ref[0]
+
+    sums = fnarray.lax.map(running, fnarray.numpy.arange(5), batch_size=3)
+    np.testing.assert_array_equal(sums, [0, 1, 3, 6, 10])

@@ -198,3 +198,23 @@ def test_long_sums_are_rounded_about_once(shape, axis):
     x = np.random.default_rng(0).random(shape, np.float32)
     want = x.astype(np.float64).sum(axis)
     np.testing.assert_allclose(jnp.sum(jnp.asarray(x), axis), want, rtol=4e-7)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nanargmax",
+        "nanargmin",
+        "nanmax",
+        "nanmean",
+        "nanmin",
+        "nanprod",
+        "nanstd",
+        "nansum",
+        "nanvar",
+    ],
+)
+def test_out_is_refused_by_its_functions_name(name):
+    """The error of ``out=`` names the function that was called, not one beneath it."""
+    with pytest.raises(ValueError, match=rf"numpy\.{name}: out must be None"):
+        getattr(jnp, name)(np.ones(3), out=np.ones(()))

@@ -6,7 +6,8 @@ model's mixing step cost as much as its arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left, insort
+from heapq import heappop, heappush
 from math import prod
 
 import numpy as np
@@ -65,23 +66,21 @@ class Workspace:
     def __init__(self) -> None:
         self.slots: list[int] = []
         self.views: list[tuple[int, tuple[int, ...], np.dtype]] = []
-        self._until: list[int] = []
+        self._busy: list[tuple[int, int]] = []
+        self._free: list[tuple[int, int]] = []
 
     def place(self, life: Life, shape: tuple[int, ...], dtype: np.dtype) -> None:
         """Find memory for an array; those of earlier lives must have been placed before."""
         size = prod(shape) * dtype.itemsize
-        fitting = sorted(self._free(life.first, size))
-        if fitting:
-            slot = fitting[0][1]
-            self._until[slot] = life.last
+        while self._busy and self._busy[0][0] < life.first:
+            _, slot = heappop(self._busy)
+            insort(self._free, (self.slots[slot], slot))
+        fitting = bisect_left(self._free, (size, 0))
+        # A much larger one is left for those that need it.
+        if fitting < len(self._free) and self._free[fitting][0] <= 4 * size:
+            slot = self._free.pop(fitting)[1]
         else:
             slot = len(self.slots)
             self.slots.append(size)
-            self._until.append(life.last)
+        heappush(self._busy, (life.last, slot))
         self.views.append((slot, shape, dtype))
-
-    def _free(self, region: int, size: int) -> Iterator[tuple[int, int]]:
-        for slot, held in enumerate(self.slots):
-            # A much larger one is left for those that need it.
-            if self._until[slot] < region and size <= held <= 4 * size:
-                yield held, slot

@@ -38,7 +38,8 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
         nonlocal code
         # Loops of few turns are written out before they could be vectorised; what comes of them is
         # vectorised too (forward probabilities of 8 states: 160 to 57 us).
-        code = machine.compiled(module.text(), scalar=is_recurrence(src))
+        text, scalar = module.text(), is_recurrence(src)
+        code = machine.compiled(text, scalar=scalar, straight=module.straight)
 
     calls = (
         partial(load.prepare, called, text, straight=straight)
@@ -64,8 +65,9 @@ def assembly_of(name: str, src: KernelSource) -> str:
         The kernel is Numba's to compile.
     """
     module = written(name, src, _width())
-    texts = [machine.assembly(text) for text, _ in module.library.values()]
-    return "\n".join([machine.assembly(module.text(), scalar=is_recurrence(src)), *texts])
+    texts = [machine.assembly(*item) for item in module.library.values()]
+    own = machine.assembly(module.text(), module.straight, scalar=is_recurrence(src))
+    return "\n".join([own, *texts])
 
 
 def _width() -> int | None:
@@ -113,6 +115,7 @@ def written(name: str, src: KernelSource, width: int | None) -> Module:
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 
     body = settled("variables", begin)
+    body.module.straight = body.straighten()
     body.module.texts += _functions(name, text, kinds, body)
     return body.module
 

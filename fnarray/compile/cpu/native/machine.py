@@ -87,10 +87,10 @@ def compiled(text: str, scalar: bool = False, *, straight: bool = False) -> byte
         return compiler.emitted(text, scalar, code=True, straight=straight)
 
 
-def assembly(text: str, scalar: bool = False) -> str:
+def assembly(text: str, straight: bool = False, *, scalar: bool = False) -> str:
     """Return the assembly of LLVM text, for people and tests; see `compiled`."""
     with _entered():
-        return compiler.emitted(text, scalar, code=False).decode()
+        return compiler.emitted(text, scalar, code=False, straight=straight).decode()
 
 
 def address_of(name: str, code: bytes, find: Callable[[str], int | None]) -> int:

@@ -64,6 +64,7 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     module.declared[one] = kind, tuple(args)
     module.declared[many] = f"<{lanes} x {kind}>", tuple(f"<{lanes} x {t}>" for t in args)
     module.used.append(many)
+    module.vectors[one] = many
     module.attributes.append(
         "nounwind willreturn memory(none) "
         f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}{"v" * len(args)}_{one}({many})"'

@@ -25,6 +25,9 @@ class Statements(Expressions):
         self._owned: list[str] = []
         self._depth = 0
         self._stay = 0
+        #: Innermost loops: the first line of each and the one behind it, and where its turns and
+        #: it end; None where it is not one vector a turn.
+        self._innermost: list[tuple[int, int, str, str] | None] = []
         #: Whether loops are those of a recurrence: of few turns.
         self.recurrent = module.sequential
         self._shared: tuple[Scalar, Scalar] | None = None
@@ -172,14 +175,12 @@ class Statements(Expressions):
         self.go(entry)
         self.begin(entry)
         self.fork(test, before, end)
+        head, nests = len(self.lines), len(self._innermost)
         self.begin(before)
         self.go(body)
         self.begin(body)
         counter, after = self.fresh(), self.fresh()
-        if step is None:
-            first, by, flags = start, "1", "nuw nsw"
-        else:
-            first, by, flags = "0", "1", "nuw nsw"
+        first = start if step is None else "0"
         self.lines.append(f"{counter} = phi i64 [ {first}, %{before} ], [ {after}, %{following} ]")
         at = counter
         if step is not None:
@@ -198,11 +199,13 @@ class Statements(Expressions):
         self._depth -= 1
         self._loops.pop()
         self.begin(following)
-        self.lines.append(f"{after} = add {flags} i64 {counter}, {by}")
-        again = self.new(f"icmp slt i64 {after}, {stop}")
-        self.fork(again, body, end)
+        self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
+        self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
         if self.own and not self.recurrent:
-            order = self._order(node, size, step, inside=self._stay > before)
+            order, plain = self._order(node, size, step, inside=self._stay > before)
+            if len(self._innermost) == nests:
+                tail = len(self.lines)
+                self._innermost.append((head, tail, stop, end) if plain and whole else None)
         self.lines[-1] += order
         self.begin(end)
 
@@ -223,14 +226,34 @@ class Statements(Expressions):
         self.access = f", !llvm.access.group {group}"
         return self.module.loop(order or "free", group)
 
-    def _order(self, node: ast.For, size: int | None, step: str | None, inside: bool) -> str:
-        """Return what marks the end of a loop; ``inside`` where it holds one that stays a loop."""
+    def _order(
+        self, node: ast.For, size: int | None, step: str | None, inside: bool
+    ) -> tuple[str, bool]:
+        """Return what marks the end of a loop, and whether it is to be one vector a turn.
+
+        ``inside`` where it holds one that stays a loop.
+        """
         if inside:  # written out around another loop, its vectors and its rest are, as often
             order = "loop"
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
         self._stay += order is not None or size is None or size >= self.module.lanes
-        return self.module.loop(order) if order else ""
+        return self.module.loop(order) if order else "", order == "plain"
+
+    def straighten(self) -> bool:
+        """Write all innermost loops as vectors, and return True; leave all where one cannot be."""
+        loops = [loop for loop in self._innermost if loop]
+        if not loops or None in self._innermost or self.allocas or self.module.texts:
+            return False
+        from .vectors import Unfit, looped  # which few kernels need
+
+        try:
+            texts = [looped(self.module, self.lines[h:t], stop, end) for h, t, stop, end in loops]
+        except Unfit:
+            return False
+        for (head, tail, _, _), text in zip(reversed(loops), reversed(texts), strict=True):
+            self.lines[head:tail] = text
+        return True
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
         if not isinstance(node, ast.Call) or node.keywords:
@@ -262,6 +285,7 @@ class Statements(Expressions):
 
     def repeat(self, node: ast.While) -> bool:
         """Write a loop with a test."""
+        self._innermost.append(None)
         head, body, end = self.label(), self.label(), self.label()
         self.go(head)
         self.begin(head)

@@ -1,26 +1,29 @@
-"""Straight LLVM text of numbers, as text of vectors: every number in it becomes so many."""
+"""Straight LLVM text of numbers, as text of vectors: every number in it becomes so many.
+
+No regular expressions: to compile them takes longer than to read a kernel of ten operations.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Final
 
-#: What there is in a line: names of results and operands, functions, constants, types, words.
-_TOKEN: Final = re.compile(r"[%@][\w.$~]+|-?\d[\w.+]*|\w+|[^\w%@]")
-_TYPE: Final = re.compile(r"float|double|i\d+")
-_CONSTANT: Final = re.compile(r"-?\d[\w.+]*|true|false")
+#: Types of numbers, and how many bytes each takes in memory.
+BYTES: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 #: Instructions whose operands are numbers, and whose results are.
 _PLAIN: Final = frozenset(
     (
         *("fadd", "fsub", "fmul", "fdiv", "fneg", "add", "sub", "mul", "and", "or", "xor", "shl"),
         *("ashr", "lshr", "icmp", "fcmp", "select", "bitcast", "fpext", "fptrunc", "sitofp"),
-        *("uitofp", "sext", "zext", "trunc", "ret"),
+        *("uitofp", "sext", "zext", "trunc", "ret", "call"),
     )
 )
 #: Functions of LLVM that take vectors, and that it has instructions for.
-_INTRINSIC: Final = re.compile(
-    r"@(llvm\.(?:sqrt|floor|ceil|trunc|fabs|roundeven|minimum|maximum|copysign|fma"
-    r"|ctpop|[su]min|[su]max|fpto[su]i\.sat))((?:\.[fi]\d+)+)"
+_INTRINSICS: Final = frozenset(
+    (
+        *("sqrt", "floor", "ceil", "trunc", "fabs", "roundeven", "minimum", "maximum", "copysign"),
+        *("fma", "ctpop", "smin", "smax", "umin", "umax", "fptosi.sat", "fptoui.sat"),
+    )
 )
 
 Declared = dict[str, tuple[str, tuple[str, ...]]]
@@ -32,34 +35,65 @@ def widened(text: str, lanes: int) -> tuple[str, Declared] | None:
     lines: list[str] = []
     for line in text.splitlines():
         before, _, instruction = line.rpartition(" = ")
-        word = instruction.partition(" ")[0]
-        if word not in _PLAIN and word != "call":
-            return None
-        wide = _wide(instruction, lanes, declared)
+        wide = of_vectors(words_of(instruction), lanes, declared)
         if wide is None:
             return None
         lines.append(f"{before} = {wide}" if before else wide)
     return "\n".join(lines), declared
 
 
-def _wide(instruction: str, lanes: int, declared: Declared) -> str | None:
+def words_of(instruction: str) -> list[str]:
+    """Return the names, types, constants and signs of an instruction."""
+    for sign in ",()":
+        instruction = instruction.replace(sign, f" {sign} ")
+    return instruction.split()
+
+
+def of_vectors(
+    words: list[str],
+    lanes: int,
+    declared: Declared,
+    operand: Callable[[str, str], str] = lambda name, kind: name,
+) -> str | None:
+    """Return an instruction on vectors; None where there is none.
+
+    Parameters
+    ----------
+    declared : dict
+        Is told of the functions that it calls.
+    operand : callable
+        Gives what stands for the name of a number of a type.
+    """
+    if words[0] not in _PLAIN:
+        return None
     out: list[str] = []
     kinds: list[str] = []
     name = ""
-    for token in _TOKEN.findall(instruction):
-        if _TYPE.fullmatch(token):
-            kinds.append(f"<{lanes} x {token}>")
-            out.append(kinds[-1])
-        elif token.startswith("@"):
-            known = _INTRINSIC.fullmatch(token)
-            if known is None:
+    for word in words:
+        if word in BYTES:
+            kinds.append(word)
+            out.append(f"<{lanes} x {word}>")
+        elif word[0] == "@":
+            name = _function(word[1:], lanes)
+            if not name:
                 return None
-            name = known[1] + known[2].replace(".", f".v{lanes}")
             out.append(f"@{name}")
-        elif _CONSTANT.fullmatch(token):
-            out.append(f"splat ({kinds[-1].partition(' x ')[2][:-1]} {token})")
+        elif word[0] == "%":
+            out.append(operand(word, kinds[-1]))
+        elif word[0] in "-0123456789" or word in ("true", "false"):
+            out.append(f"splat ({kinds[-1]} {word})")
         else:
-            out.append(token)
+            out.append(word)
     if name:
-        declared[name] = kinds[0], tuple(kinds[1:])
-    return "".join(out)
+        wide = [f"<{lanes} x {kind}>" for kind in kinds]
+        declared[name] = wide[0], tuple(wide[1:])
+    return " ".join(out)
+
+
+def _function(name: str, lanes: int) -> str:
+    """Return the name of a function of LLVM for vectors; nothing where there is none."""
+    head, *parts = name.split(".")
+    kinds = [part for part in parts if part[1:].isdigit()]
+    if head != "llvm" or ".".join(parts[: len(parts) - len(kinds)]) not in _INTRINSICS:
+        return ""
+    return ".".join((head, *parts[: len(parts) - len(kinds)], *(f"v{lanes}{k}" for k in kinds)))

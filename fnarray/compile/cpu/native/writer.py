@@ -62,6 +62,10 @@ class Module:
     library : dict
         Modules of functions that it calls and other modules call as well, by name: their text, and
         whether it is straight.
+    vectors : dict
+        Functions of vectors, by that of numbers.
+    straight : bool
+        Whether its loops are written as vectors, and LLVM has nothing to improve.
     words : mapping
         Rules of another machine's own for calls: function to rule, before all others.
     """
@@ -84,6 +88,8 @@ class Module:
     metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
     library: dict[str, tuple[str, bool]] = field(default_factory=dict[str, tuple[str, bool]])
+    vectors: dict[str, str] = field(default_factory=dict[str, str])
+    straight: bool = False
 
     @property
     def masks(self) -> bool:

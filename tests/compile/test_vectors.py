@@ -1,0 +1,101 @@
+"""Innermost loops along memory are written as vectors: the bits of Numba's, and what stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cpu.build import KernelSource
+from fnarray.compile.cpu.native import kernel
+from tests.compilers.compare import Report, both
+
+pytestmark = pytest.mark.cpu
+HEAD = "def kernel(x, y, u, b, out, n, c):\n    for i in range(n):\n"
+KINDS = ("f32[1]", "f32[1]", "i64[1]", "b1[1]", "f32[1]", "i64", "f32")
+#: Bodies that are vectors: their statements.
+FIT = {
+    "chain": ("t = x[i] * y[i] + f32(0.5)", "out[i] = sc.maximum(t, y[i]) / (t + c)"),
+    "beside": ("out[i] = x[i + 2] - x[i + n] * f32(3.0) + x[n + i + 1]",),
+    "bools": ("b[i] = (x[i] < y[i]) & b[i]",),
+    "integers": ("u[i] = (u[i] + 3) * u[i]",),
+    "in place": ("x[i] = x[i] * c", "out[i] = y[i] - c"),
+    "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
+    "pasted": ("out[i] = vm.exp(x[i])",),
+}
+#: Bodies that are not: of numbers that count, strides, and branches, by which LLVM learns.
+UNFIT = {
+    "counts": ("out[i] = x[i] * f32(i)",),
+    "one": ("out[i] = x[i] * y[0]",),
+    "strided": ("out[i] = x[2 * i]",),
+    "backward": ("out[i] = x[n - i]",),
+    "choice": ("t = x[i]", "out[i] = t if b[i] else c"),
+    "gathered": ("out[i] = x[u[i]]",),
+}
+
+
+def source(body) -> KernelSource:
+    lines = "".join(f"        {line}\n" for line in body)
+    return KernelSource(HEAD + lines, KINDS)
+
+
+def compared(src: KernelSource, sizes=(0, 1, 15, 16, 17, 64, 100)) -> None:
+    report = Report()
+    run = both(report, src)
+    random = np.random.default_rng(0)
+    for n in sizes:
+        x, y, out = random.normal(size=(3, 3 * n + 8)).astype(np.float32)
+        x[::7], y[::5] = np.nan, -0.0
+        u, b = random.integers(0, 3, n + 8), random.normal(size=n + 8) > 0
+        run(x, y, u, b, out, n, np.float32(0.75))
+    assert not report.differences, report.differences[0]
+    assert not report.fallbacks
+
+
+@pytest.mark.parametrize("name", FIT)
+def test_bodies_as_vectors(name):
+    """Numba's bits at lengths around that of a vector; LLVM's passes have nothing to do."""
+    src = source(FIT[name])
+    module = kernel.written("k", src, 512)
+    assert module.straight
+    assert "load <" in module.text()
+    assert module.lanes in (8, 16)
+    compared(src)
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_bodies_that_stay(name):
+    """What is not a vector of numbers side by side is left to LLVM."""
+    src = source(UNFIT[name])
+    assert not kernel.written("k", src, 512).straight
+    compared(src)
+
+
+def test_one_loop_that_stays_leaves_all():
+    """A kernel is improved by LLVM as a whole, or not at all."""
+    fit, unfit = source(FIT["chain"]).text, source(UNFIT["counts"]).text
+    src = KernelSource(fit + unfit.partition("\n")[2], KINDS)
+    module = kernel.written("k", src, 512)
+    assert not module.straight
+    assert "load <" not in module.text()
+    compared(src)
+
+
+def test_loops_around_loops():
+    """Rows: what does not change in the inner loop is computed, and spread, as it is."""
+    text = (
+        "def kernel(x, y, u, b, out, n, c):\n"
+        "    for j in range(3):\n"
+        "        t = y[j] * c\n"
+        "        for i in range(n):\n"
+        "            out[j * n + i] = x[j * n + i] * t\n"
+    )
+    src = KernelSource(text, KINDS)
+    assert kernel.written("k", src, 512).straight
+    compared(src)
+
+
+def test_narrow_vectors():
+    """Machines without 512 bits take half as many numbers at a time."""
+    module = kernel.written("k", source(FIT["chain"]), None)
+    assert module.straight
+    assert f"load <{module.lanes} x float>" in module.text()
