@@ -328,11 +328,14 @@ ArrayImpl.known_as = ArrayImpl.aval  # type: ignore[attr-defined]
 
 
 class Elsewhere(Exception):
-    """An operand lies on another kind of device, where ``run(prim, args, params)`` evaluates."""
+    """An operand lies on another kind of device, where ``run(prim, args, params)`` evaluates.
 
-    def __init__(self, run: Any):
+    Where a function of several operations is better run as one, ``program(graph, args)`` does.
+    """
+
+    def __init__(self, run: Any, program: Any = None):
         super().__init__("an array of another device")
-        self.run = run
+        self.run, self.program = run, program
 
 
 class _Default:

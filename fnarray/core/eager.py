@@ -28,7 +28,7 @@ from ..errors import (
     TracerArrayConversionError,
     TracerIntegerConversionError,
 )
-from .array import ArrayImpl, stored
+from .array import ArrayElsewhere, ArrayImpl, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import Atom, ClosedGraph, Eqn, Literal
@@ -342,8 +342,8 @@ def _signed_all(
     return signed
 
 
-def _leaves(x: Any) -> Iterator[ArrayImpl]:
-    if type(x) is ArrayImpl:
+def _leaves(x: Any) -> Iterator[Any]:
+    if type(x) is ArrayImpl or isinstance(x, ArrayElsewhere):
         yield x
     elif type(x) in (tuple, list, dict):
         for part in x.values() if type(x) is dict else x:
@@ -351,13 +351,54 @@ def _leaves(x: Any) -> Iterator[ArrayImpl]:
 
 
 def _with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
-    if type(x) is ArrayImpl:
+    if type(x) is ArrayImpl or isinstance(x, ArrayElsewhere):
         return next(leaves)
     if type(x) in (tuple, list):
         return type(x)(_with_leaves(part, leaves) for part in x)
     if type(x) is dict:
         return {name: _with_leaves(part, leaves) for name, part in x.items()}
     return x
+
+
+def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """Call a function of what may be arrays of another device: as one program, where that does.
+
+    One by one its operations would make arrays as large as their operands.
+    """
+    leaves = list(_leaves([args, settings]))
+    there = (x.elsewhere().program for x in leaves if isinstance(x, ArrayElsewhere))
+    run = next(filter(None, there), None)
+    if run is None:
+        return f(*args, **settings)
+    avals = [x.aval for x in leaves]
+    kinds = [("array", a.shape, a.dtype, a.weak_type) for a in avals]
+    try:
+        given, named = _with_leaves([args, settings], iter(kinds))
+        key = (f, config.trace_token, *_signed_all(given, named, []))
+    except TypeError:
+        return f(*args, **settings)
+    known = recall(key)
+    if known is None:
+        made: list[type | None] = []
+
+        def call(*tracers: Any) -> Any:
+            given, named = _with_leaves([args, settings], iter(tracers))
+            out = f(*given, **named)
+            made.append(type(out) if type(out) in (tuple, list) else None)
+            return [out] if made[0] is None else out
+
+        try:
+            graph = trace_graph(call, avals, f.__name__.lstrip("_"))
+        except (*_BY_VALUE, TypeError):  # what it does follows from values, or is no array
+            known = (None, None)
+        else:
+            known = (graph, made[0])
+        remember(key, known)
+    graph, kind = known
+    if graph is None:
+        return f(*args, **settings)
+    outs = run(graph, leaves)
+    return outs[0] if kind is None else kind(outs)
 
 
 @overload
@@ -404,7 +445,7 @@ def replayed(
                 try:
                     signed = _signed_all(args, settings, data)
                 except TypeError:
-                    return f(*args, **settings)
+                    return _as_program(f, args, settings)
                 key = (face, config.trace_token, *signed)
             replay = recall(key)
             if replay:

@@ -67,7 +67,8 @@ class WorkerArray(ArrayElsewhere):
 
     def elsewhere(self) -> Elsewhere:
         """Return what tells an operation that its operands lie here."""
-        return Elsewhere(platforms["dask"].evaluate)
+        there: Any = platforms["dask"]
+        return Elsewhere(there.evaluate, there.program)
 
     def block_until_ready(self) -> WorkerArray:
         """Wait until it is computed; return it."""

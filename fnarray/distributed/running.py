@@ -330,3 +330,9 @@ class Platform:
         mesh = _mesh_of(graph.jaxpr, leaves, f"lax.{prim}")
         outs = _partitioned(graph, leaves, mesh, str(prim))
         return list(outs) if prim.multiple_results else outs[0]
+
+    def program(self, graph: ClosedGraph, args: Sequence[Any]) -> list[WorkerArray]:
+        """Run the operations of a function on workers as one program."""
+        leaves = [_leaf(x) for x in args]
+        name = graph.jaxpr.debug_name
+        return _partitioned(graph, leaves, _mesh_of(graph.jaxpr, leaves, name), name)

@@ -364,3 +364,16 @@ def test_random_programs(meshes):
             fa.shard_map(body, mesh=m, in_specs=P("i"), out_specs=P("i")) for m in meshes
         )
         equal(there(X), here(X))
+
+
+def test_functions_of_several_operations_are_one_step(cluster):
+    """Called alone a function of NumPy's names is one program, which makes no array on its way."""
+    mesh = fa.make_mesh((4,), ("i",), devices=cluster.devices)
+    x = fa.device_put(X, NamedSharding(mesh, P("i")))
+    for fun in (jnp.std, jnp.linalg.norm, lambda x: jnp.var(x, axis=0, ddof=1), jnp.ptp):
+        first = x.handle.node.depth
+        found = fun(x)
+        assert found.handle.node.depth == first + 1
+        np.testing.assert_allclose(found, fun(np.asarray(X)), rtol=1e-6)
+    with pytest.raises(ValueError, match="axis 2"):
+        jnp.std(x, axis=2)
