@@ -33,7 +33,8 @@ def again(x, n):
 SAID = {
     'setattr(box, "w", x)': ["sets 'box.w'"],
     "setattr(box, str(x), x)": ["sets 'box.<computed>'"],
-    'delattr(box, "w")': ["sets 'box.w'"],
+    'delattr(box, "w")': ["deletes 'box.w'"],
+    "del box.w": ["deletes 'box.w'"],
     'object.__setattr__(box, "w", x)': ["sets 'box.w'"],
     "current.set(x)": ["changes 'current'"],
     'globals()["last"] = x': ["writes the global 'last'"],

@@ -152,6 +152,8 @@ def call_known(
     if ref in MUTATING_FUNCTIONS and args:
         mutate(engine, args[MUTATING_FUNCTIONS[ref]], frame, node, ref.rpartition(".")[2])
         use_all(engine, args[1:], frame, node)
+        if code := effect_of(ref):  # ``random.shuffle``
+            engine.report(RULES[code], frame, node, ref, given=args)
         return engine.unknown(frame.level)
     if ref in MUTATING_FUNCTIONS_ATTR and args:
         name = text_of(node, 1) or "<computed>"

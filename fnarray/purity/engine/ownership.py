@@ -17,6 +17,8 @@ from .machine import Engine
 #: Immutable, but what they hold need not be.
 _HOLDING = frozenset({"tuple", "frozen"})
 _WHOLE = CONTAINERS | {"tuple"}
+#: What is to be done about an object that is read as a whole.
+_OF_OBJECTS = "Pass its values as arguments, or make its class a frozen dataclass."
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -48,7 +50,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.kind == "rng":
             engine.report(rules.OuterGenerator, frame, node, one.name)
         elif one.kind == "instance":
-            engine.report(rules.MutableRead, where, at, one.name, "object", value=one)
+            engine.report(rules.MutableRead, where, at, one.name, "object", value=one,
+                          repair=_OF_OBJECTS)  # fmt: skip
         elif one.constant or one.kind in ("function", "class", "module", "partial"):
             pass
         elif one.holder == "attribute":
@@ -104,10 +107,16 @@ def mutate(
         elif one.name == "globals()":
             engine.report(rules.GlobalWrite, frame, node, name, what)
         elif attribute:
-            full = f"{name}.{what}".rstrip(".")
-            engine.report(rules.AttributeWrite, frame, node, full, what, value=one, given=given)
+            full, done = f"{name}.{what}".rstrip("."), "deletes" if _deletes(node) else "sets"
+            engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given)
         else:
             engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given)
+
+
+def _deletes(node: ast.AST) -> bool:
+    called = getattr(node, "func", None)
+    named = getattr(called, "id", getattr(called, "attr", "")) in ("delattr", "__delattr__")
+    return named or isinstance(getattr(node, "ctx", None), ast.Del)
 
 
 def hold(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:

@@ -64,8 +64,10 @@ def store(
         put(engine, base, ("item", key.value) if isinstance(key, ast.Constant) else None, value)
         what = "del" if deleted else "item assignment"
         method = "__delitem__" if deleted else "__setitem__"
-        protocols.ask(engine, base, (method,), frame, target, [index, value])
+        ran = protocols.ask(engine, base, (method,), frame, target, [index, value])
         for one in base.each():
+            if ran is not None and (one.kind == "instance" or engine.resolver.is_custom(one)):
+                continue  # what the user's own method does was found there
             if one.kind == "ref" or (one.argument and not one.kind and _is_ref(one, key)):
                 continue
             array = one.kind == "array" or (one.argument and _looks_array(one, key, index))

@@ -288,7 +288,8 @@ class Environment(LintRule):
         platform.node os.path.abspath os.path.realpath os.path.expanduser os.path.expandvars
         sys.getrecursionlimit numpy.geterr numpy.get_printoptions threading.active_count
         threading.enumerate threading.current_thread threading.get_ident sys.getswitchinterval
-        locale.setlocale locale.getpreferredencoding locale.getencoding
+        fnarray.config.update jax.config.update locale.setlocale locale.getpreferredencoding
+        locale.getencoding
     """
     on_sight = True
     why = """

@@ -143,7 +143,7 @@ class AttributeWrite(LintRule):
 
     code = "FNA105"
     name = "attribute-write"
-    message = "sets {name!r}, an attribute of an object the call does not own"
+    message = "{what} {name!r}, an attribute of an object the call does not own"
     repair = "Return the new value, or a new object: dataclasses.replace(obj, ...)."
     why = """
 The object outlives the call, so the attribute would be set once, while tracing, to a tracer.
