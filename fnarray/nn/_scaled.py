@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from .. import dtypes, lax
+from .. import lax
 from .. import numpy as jnp
 from ..control.custom import custom_vjp
 from ..core.array import Array
@@ -120,7 +120,7 @@ def _narrowed(x: Array, config: BlockScaleConfig, axes: Sequence[int]) -> Array:
     flat = flat.reshape(rows, blocks, config.block_size).astype("float32")
     if config.global_scale is not None:
         flat = flat / config.global_scale
-    top = float(dtypes.finfo(config.data_type).max)
+    top = float(jnp.finfo(config.data_type).max)
     scales = jnp.abs(flat).max(-1, keepdims=True) / top
     if config.mode == "mxfp8":
         # The next power of two: no element of the block is clipped.
@@ -128,7 +128,7 @@ def _narrowed(x: Array, config: BlockScaleConfig, axes: Sequence[int]) -> Array:
         exponent = jnp.where(mantissa == 0.5, exponent - 1, exponent)
         scales = jnp.ldexp(jnp.ones_like(scales), jnp.clip(exponent, -126, 127))
     else:
-        most = float(dtypes.finfo(config.scale_type).max)
+        most = float(jnp.finfo(config.scale_type).max)
         scales = jnp.clip(scales, 0, most).astype(config.scale_type).astype("float32")
     found = jnp.where(scales > 0, flat / jnp.where(scales > 0, scales, 1), 0)
     narrow = jnp.clip(found, -top, top).astype(config.data_type).astype("float32") * scales
@@ -142,7 +142,7 @@ def _clipped(x: Array, config: BlockScaleConfig) -> Any:
     """Return where an operand's elements are too large for any scale."""
     if config.global_scale is None:
         return jnp.zeros(x.shape, bool)
-    top = float(dtypes.finfo(config.data_type).max) * float(dtypes.finfo(config.scale_type).max)
+    top = float(jnp.finfo(config.data_type).max) * float(jnp.finfo(config.scale_type).max)
     return jnp.abs(x) > config.global_scale * top
 
 
