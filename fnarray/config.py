@@ -243,6 +243,11 @@ class Config(threading.local):
             The setting does not admit `value`.
         """
         row = _find(name)
+        if isinstance(row, str):
+            jax_settings().update(row, value)
+            return
+        if value == "" and row.optional:  # as in the environment
+            value = None
         row.check(value)
         with _lock:
             setattr(Config, row.name, value)
@@ -254,7 +259,21 @@ class Config(threading.local):
 
     def read(self, name: str) -> Any:
         """Value of a setting under any of its three spellings."""
-        return getattr(self, _find(name).name)
+        row = _find(name)
+        return jax_settings().read(row) if isinstance(row, str) else getattr(self, row.name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.read(name)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set what ``--jax_NAME=VALUE`` on the command line says, and take it off ``sys.argv``."""
+        for name, text in jax_settings().flags():
+            row = _find(name)
+            self.update(name, text if isinstance(row, str) else row.parse(text, f"--{name}"))
+
+    config_with_absl = parse_flags_with_absl
 
     @property
     def values(self) -> dict[str, Any]:
@@ -318,11 +337,25 @@ def _token(scoped: Mapping[str, Any]) -> int:
     return _tokens.setdefault(values, len(_tokens))
 
 
-def _find(name: str) -> Setting:
-    """Row of a setting under any spelling; ``AttributeError`` with the nearest names if none."""
+def jax_settings() -> Any:
+    """Return what is known of settings that JAX alone has; few programs name one."""
+    from . import jax_settings
+
+    return jax_settings
+
+
+def _find(name: str) -> Setting | str:
+    """Row of a setting under any spelling; the bare name of one that JAX alone has.
+
+    ``AttributeError`` with the nearest names if there is neither.
+    """
     bare = name.lower().removeprefix("fnarray_").removeprefix("jax_")
+    if bare not in SETTINGS:
+        bare = jax_settings().ALIASES.get(bare, bare)
     if bare in SETTINGS:
         return SETTINGS[bare]
+    if jax_settings().is_known(bare):
+        return bare
     near = difflib.get_close_matches(bare, SETTINGS, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise AttributeError(
@@ -398,6 +431,8 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
             if text := environ.get(variable, ""):
                 values[name] = row.parse(text, variable)
                 break
+    if "platforms" not in values and (text := environ.get("JAX_PLATFORM_NAME", "")):
+        values["platforms"] = text
     flag = _DEVICE_COUNT_FLAG.search(environ.get("XLA_FLAGS", ""))
     if flag and "num_cpu_devices" not in values:
         values["num_cpu_devices"] = SETTINGS["num_cpu_devices"].parse(flag[1], "XLA_FLAGS")

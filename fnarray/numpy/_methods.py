@@ -11,14 +11,16 @@ import numpy as np
 from .. import numpy
 from ..api.arrays import device_put
 from ..core.array import Array, ArrayElsewhere, asarray
-from ..core.dtypes import canonicalize_dtype
+from ..core.dtypes import bool_, canonicalize_dtype, is_complex, uint8
 from ..core.source import boundary, tidy
 from ..core.trace import Tracer
 from ..ops.convert import bitcast_convert_type
 from ..ops.convert import copy as lax_copy
 from ..ops.kit.calls import convert
+from ..ops.parts import complex as lax_complex
+from ..ops.parts import imag, real
 from ..ops.shape import reshape, transpose
-from ..ops.slicing import rev
+from ..ops.slicing import concatenate, rev
 from . import _ufuncs as u
 from ._at import IndexUpdateHelper
 from ._indexing import getitem
@@ -161,13 +163,28 @@ def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:
         )
     if not isinstance(self, Tracer):
         return asarray(np.asarray(self).view(new))
-    if new_size > old_size:
-        ratio = new_size // old_size
-        self = reshape(self, (*self.shape[:-1], self.shape[-1] // ratio, ratio))
-    out = bitcast_convert_type(self, new)
-    if new_size >= old_size:
-        return out
-    return reshape(out, (*out.shape[:-2], out.shape[-2] * out.shape[-1]))
+    shape = (*self.shape[:-1], self.shape[-1] * old_size // new_size) if self.shape else ()
+    bits = self
+    if self.dtype == bool_:
+        bits = convert(self, uint8, False)
+    elif is_complex(self.dtype) and new != self.dtype:
+        rows = [reshape(f(self), (*self.shape, 1)) for f in (real, imag)]
+        bits = concatenate(rows, self.ndim)
+    kind = uint8 if new == bool_ else new
+    if is_complex(new) and new != self.dtype:
+        kind = np.dtype(f"f{new_size // 2}")
+    # All sizes are powers of two: one of the two counts is 1, or both are.
+    ratio = max(kind.itemsize // bits.dtype.itemsize, 1)
+    if ratio > 1:
+        bits = reshape(bits, (bits.size // ratio, ratio))
+    if bits.dtype != kind:  # else values go through, and their derivatives
+        bits = bitcast_convert_type(bits, kind)
+    if new == bool_:
+        bits = _found("not_equal")(bits, 0)
+    elif kind != new:
+        pairs = reshape(bits, (bits.size // 2, 2))
+        bits = lax_complex(pairs[:, 0], pairs[:, 1])
+    return reshape(bits, shape)
 
 
 def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:

@@ -58,6 +58,7 @@ def trusts() -> bool:
 
 
 #: Calls of these give an object, and run no code of the user's.
+_NUMBERS = frozenset((bool, int, float, complex))
 _REFERENCES = (weakref.ref, weakref.WeakMethod)
 
 
@@ -293,6 +294,9 @@ class LiveResolver:
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
     ) -> Value:
         """Return the value of a live object."""
+        if type(obj) in _NUMBERS:  # a table of thousands is most of a first check
+            return Value("scalar", OUTSIDE, name=name, obj=obj, holder=holder, constant=constant,
+                         bound=bound)  # fmt: skip
         if is_a(obj, (staticmethod, classmethod)):
             obj = obj.__func__
         if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:

@@ -31,7 +31,7 @@ LONG_FILES = {
 
 # Bottom to top; a part may import its own floor and those below. What is not named is a surface.
 FLOORS = (
-    "errors config effects",
+    "errors config effects jax_settings",
     "core",
     "threads",
     "ops",

@@ -70,6 +70,14 @@ def test_private_modules(tmp_path):
             "f({'a': jnp.ones(3)}, {'a': jnp.ones(3) + 1e-7})"
         ),
     ]
+    private += [
+        (
+            "from jax._src.public_test_util import check_close as f; "
+            "f([jnp.ones(3)], [jnp.ones(3) + 1e-4], rtol={'float32': 1e-3})"
+        ),
+        "assert jax._src.numpy.util.promote_dtypes_inexact(1)[0].dtype == 'float32'",
+        "from jax._src.interpreters.batching import is_vmappable as f; assert not f(1.0)",
+    ]
     fails = [
         "from jax._src.public_test_util import check_close as f; f([1.0], [1.1], rtol=1e-3)",
         "from jax._src.numpy.util import check_arraylike as f; f('g', [1])",

@@ -237,3 +237,68 @@ def test_bad_environment_names_the_variable(environ):
     """A value that cannot be read is a `ValueError` with the variable's name."""
     with pytest.raises(ValueError, match=next(iter(environ))):
         module._from_environment(environ)
+
+
+# ---- settings of JAX that have no row ------------------------------------------------------------
+
+
+def _jax_names():
+    import jax._src.config
+
+    holders = vars(jax._src.config.config)["_value_holders"]
+    return {name: holder.value for name, holder in holders.items()}
+
+
+@pytest.mark.cpu
+def test_every_setting_of_jax_is_known(restore):
+    """A program that sets what JAX has by default runs; nothing warns, nothing changes."""
+    names, before = _jax_names(), config.values
+    assert len(names) > 100
+    for name, value in names.items():
+        row = name.removeprefix("jax_")
+        if row not in SETTINGS and row != "platform_name":  # which is another's
+            config.update(name, value)
+            assert config.read(name) in (value, None)
+    assert config.values == before
+
+
+def test_settings_without_effect(restore):
+    """What tunes XLA is kept; the platform by its old name is the platform."""
+    config.update("jax_compilation_cache_dir", "/nowhere")
+    assert config.jax_compilation_cache_dir == "/nowhere"
+    assert config.cache_dir != "/nowhere"
+    config.update("jax_platform_name", "cpu")
+    assert (config.platforms, config.jax_platform_name) == ("cpu", "cpu")
+    config.update("jax_platform_name", "")
+    assert config.platforms is None
+
+
+def test_settings_that_cannot_be_followed():
+    """Checks that are not made warn; what would change results is refused."""
+    with pytest.warns(UserWarning, match=r"jax_debug_key_reuse=True has no effect here.*lint"):
+        config.update("jax_debug_key_reuse", True)
+    config.update("jax_debug_key_reuse", False)
+    with pytest.raises(ValueError, match=r"jax_random_seed_offset has no counterpart.*got 3"):
+        config.update("jax_random_seed_offset", 3)
+    assert config.read("jax_random_seed_offset") == 0
+    assert not hasattr(config, "jax_nothing")
+
+
+def test_flags_of_the_command_line(restore, monkeypatch):
+    """``--jax_NAME=VALUE`` is set and taken off; others stay."""
+    flags = ["--jax_debug_nans=true", "--jax_log_checkpoint_residuals=1", "--jax_enable_x64=0"]
+    monkeypatch.setattr(sys, "argv", ["prog", flags[0], "--steps=3", *flags[1:], "file"])
+    config.parse_flags_with_absl()
+    assert sys.argv == ["prog", "--steps=3", "file"]
+    assert (config.debug_nans, config.enable_x64) == (True, False)
+    monkeypatch.setattr(sys, "argv", ["prog", "--jax_debug_nans=perhaps"])
+    with pytest.raises(ValueError, match=r"--jax_debug_nans.*perhaps"):
+        config.parse_flags_with_absl()
+
+
+def test_the_old_variable_of_the_platform():
+    """``JAX_PLATFORM_NAME`` chooses where nothing newer does."""
+    read = module._from_environment
+    assert read({"JAX_PLATFORM_NAME": "cpu"}) == {"platforms": "cpu"}
+    newer = {"JAX_PLATFORM_NAME": "gpu", "JAX_PLATFORMS": "cpu"}
+    assert read(newer) == {"platforms": "cpu"}

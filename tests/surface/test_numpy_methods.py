@@ -199,6 +199,28 @@ def test_compress():
     np.testing.assert_array_equal(ours, f[:, [0, 2]])
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize("shape", [(8,), (2, 4), ()])
+@pytest.mark.parametrize("kind", ["complex64", "complex128", "bool", "float32", "int8"])
+def test_views_of_pairs_and_bools_trace(shape, kind):
+    """Complex numbers are pairs, bools are bytes; NumPy's bits, compiled."""
+    rng = np.random.default_rng(0)
+    x = np.asarray(rng.integers(0, 2, (*shape, 2)) + 0.5 * (kind[0] in "cf"))
+    x = np.asarray(x[..., 0] + 1j * x[..., 1] if kind[0] == "c" else x[..., 0]).astype(kind)
+    with fnarray.enable_x64():
+        for to in ("complex64", "complex128", "bool", "float32", "float64", "int8", "uint16"):
+            f = fnarray.jit(lambda x, to=to: x.view(to))
+            try:
+                want = x.view(to)
+            except ValueError:
+                with pytest.raises(ValueError, match="view"):
+                    f(x)
+                continue
+            got = f(x)
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+            np.testing.assert_array_equal(got, want != 0 if to == "bool" else want)
+
+
 def test_views_trace():
     """The bits of a traced array can be read as another dtype, of any size."""
     x = jnp.asarray(VALUES["f"][:, :2])

@@ -21,22 +21,29 @@ def default_tolerance() -> dict[np.dtype, float]:
     return {np.dtype(name): value for name, value in (_TOLERANCE | _WIDE).items()}
 
 
-def check_close(
-    xs: Any, ys: Any, atol: float | None = None, rtol: float | None = None, err_msg: str = ""
-) -> None:
-    """Raise `AssertionError` where two trees differ in structure, or their arrays in values."""
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Raise `AssertionError` where two trees differ in structure, or their arrays in values.
+
+    Tolerances are numbers, or dictionaries of them by dtype.
+    """
 
     def close(x: Any, y: Any) -> None:
         x, y = np.asarray(x), np.asarray(y)
-        known = _TOLERANCE | _WIDE
-        own = max(known.get(x.dtype.name, 0.0), known.get(y.dtype.name, 0.0))
+        names = {x.dtype.name, y.dtype.name}
+
+        def allowed(given: Any) -> float:
+            if given is None or isinstance(given, dict):
+                by_name = {np.dtype(k).name: v for k, v in (given or {}).items()}
+                return max((_TOLERANCE | _WIDE | by_name).get(name, 0.0) for name in names)
+            return given
+
         if x.dtype.kind == y.dtype.kind == "V":  # numbers that NumPy compares by their name alone
             x, y = x.astype(np.float32), y.astype(np.float32)
         np.testing.assert_allclose(
             x,
             y,
-            rtol=own if rtol is None else rtol,
-            atol=own if atol is None else atol,
+            rtol=allowed(rtol),
+            atol=allowed(atol),
             err_msg=err_msg,
         )
 

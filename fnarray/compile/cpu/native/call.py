@@ -91,7 +91,7 @@ declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
-define internal i1 @fill(ptr %frame, ptr %many, ptr %args, i64 %n, ptr %kinds) {{
+define internal i1 @fill(ptr %frame, ptr %many, ptr %args, i64 %n, ptr %kinds) alwaysinline {{
 entry:
   br label %head
 head:
