@@ -28,7 +28,7 @@ from ..errors import (
     TracerArrayConversionError,
     TracerIntegerConversionError,
 )
-from .array import ArrayElsewhere, ArrayImpl, stored
+from .array import Array, ArrayElsewhere, ArrayImpl, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import Atom, ClosedGraph, Eqn, Literal
@@ -385,11 +385,14 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
             given, named = _with_leaves([args, settings], iter(tracers))
             out = f(*given, **named)
             made.append(type(out) if type(out) in (tuple, list) else None)
-            return [out] if made[0] is None else out
+            outs = [out] if made[0] is None else out
+            if not all(isinstance(x, Array) for x in outs):
+                raise TypeError("not a function of arrays to arrays")
+            return outs
 
         try:
             graph = trace_graph(call, avals, f.__name__.lstrip("_"))
-        except (*_BY_VALUE, TypeError):  # what it does follows from values, or is no array
+        except (*_BY_VALUE, TypeError):  # what it does, or returns, follows from values
             known = (None, None)
         else:
             known = (graph, made[0])

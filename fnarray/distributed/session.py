@@ -92,8 +92,8 @@ class Runtime(WorkerPlugin):
 
 
 _NO_REPLY: Any = "dont-reply"
-#: Bytes that nobody counts: messages under way, compilers.
-SPARE = 32_000_000
+#: Bytes that nobody counts: messages under way, compilers. With 32 MB workers were killed.
+SPARE = 64_000_000
 
 
 class Session:

@@ -1,6 +1,5 @@
 """Activation functions and what else neural networks need, as ``jax.nn`` names them."""
 
-from ..core.lazy import absent as _absent
 from . import initializers as initializers
 from ._activations import (
     celu,
@@ -31,13 +30,14 @@ from ._activations import (
 )
 from ._attention import dot_product_attention
 from ._normalization import log_softmax, logmeanexp, logsumexp, one_hot, softmax, standardize
-from ._scaled import scaled_matmul
+from ._scaled import get_scaled_dot_general_config, scaled_dot_general, scaled_matmul
 
 __all__ = [
     "celu",
     "dot_product_attention",
     "elu",
     "gelu",
+    "get_scaled_dot_general_config",
     "glu",
     "hard_sigmoid",
     "hard_silu",
@@ -55,6 +55,7 @@ __all__ = [
     "one_hot",
     "relu",
     "relu6",
+    "scaled_dot_general",
     "scaled_matmul",
     "selu",
     "sigmoid",
@@ -69,10 +70,3 @@ __all__ = [
     "swish",
     "tanh",
 ]
-
-_MISSING = {
-    "it quantizes for a GPU's tensor cores; scale by hand, and use scaled_matmul": """
-        get_scaled_dot_general_config scaled_dot_general
-    """,
-}
-__getattr__ = _absent(__name__, _MISSING)

@@ -11,6 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_complex
+from ..core.eager import replayed
 from ._args import inexact_operands
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
@@ -64,6 +65,7 @@ def logsumexp(
 ) -> tuple[Array, Array]: ...  # fmt: skip
 
 
+@replayed
 def logsumexp(
     a: Any,
     axis: Axis = None,

@@ -9,6 +9,7 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_inexact
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ._promote import as_operand, broadcast_to, no_out
@@ -40,6 +41,7 @@ def _without_nan(name: str, a: Any, value: Any) -> tuple[Array, bool]:
     return choose_where(_is_nan(a), convert(value, a.dtype), a), True
 
 
+@replayed
 def nansum(
     a: Any,
     axis: Axis = None,
@@ -54,6 +56,7 @@ def nansum(
     return sum(_without_nan("nansum", a, 0)[0], axis, dtype, None, keepdims, initial, where)
 
 
+@replayed
 def nanprod(
     a: Any,
     axis: Axis = None,
@@ -81,6 +84,7 @@ def _of_numbers(
     return choose_where(missing, convert(nothing, found.dtype), found)
 
 
+@replayed
 def nanmax(
     a: Any,
     axis: Axis = None,
@@ -99,6 +103,7 @@ def nanmax(
     return _of_numbers("nanmax", largest, a, -math.inf, nothing, (axis, keepdims))
 
 
+@replayed
 def nanmin(
     a: Any,
     axis: Axis = None,
@@ -117,6 +122,7 @@ def nanmin(
     return _of_numbers("nanmin", smallest, a, math.inf, nothing, (axis, keepdims))
 
 
+@replayed
 def nanmean(
     a: Any,
     axis: Axis = None,
@@ -140,6 +146,7 @@ def _not_nan(name: str, a: Any, where: Any) -> Any:
     return lax.bitwise_and(here, broadcast_to(name, as_array(where), a.shape))
 
 
+@replayed
 def nanvar(
     a: Any,
     axis: Axis = None,
@@ -156,6 +163,7 @@ def nanvar(
     return var(a, axis, dtype, None, ddof, keepdims, where=here, mean=mean)
 
 
+@replayed
 def nanstd(
     a: Any,
     axis: Axis = None,
@@ -171,6 +179,7 @@ def nanstd(
     return lax.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))
 
 
+@replayed
 def nanargmax(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -183,6 +192,7 @@ def nanargmax(
     return _of_numbers("nanargmax", place, a, -math.inf, -1, (axis, keepdims))
 
 
+@replayed
 def nanargmin(
     a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_inexact
+from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
@@ -400,6 +401,7 @@ def setxor1d(
 # --- arrays as wholes ---------------------------------------------------------------------------
 
 
+@replayed
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Return whether two arrays have one shape and equal elements; NaNs with ``equal_nan``."""
     a, b = promote_dtypes(asarray(a1), asarray(a2))
@@ -422,6 +424,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     return lax.reduce_and(lax.eq(a, b), range(len(shape)))
 
 
+@replayed
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Return whether all elements are close: ``|a - b| <= atol + rtol |b|``."""
     return reduce_all(isclose(a, b, rtol, atol, equal_nan))

@@ -19,7 +19,6 @@ NAMES = {
 #: and exported programs are made elsewhere.
 OPEN = {
     "jax": "Ref empty_ref free_ref freeze new_ref",
-    "jax.nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
     "jax.debug": ("DebugEffect OrderedDebugEffect"),
     "jax.custom_derivatives": "remat_opt_p",
     "jax.Array (instance)": "device_buffer device_buffers format traceback",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray import nn
 
 from ..oracle import in_one
+
+RNG = np.random.default_rng(5)
 
 X = np.random.default_rng(0).normal(0, 3, (4, 6)).astype(np.float32)
 X[0, :4] = [0, -1, 1, 3]
@@ -159,3 +163,75 @@ def test_refuses(call, error, match):
     """Bad arguments are named in the error."""
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("mode", ["mxfp8", "nvfp4"])
+def test_operands_become_as_narrow_as_jaxs(mode):
+    """Products are those of what JAX's quantized operands stand for, scales included."""
+    oracle = pytest.importorskip("jax._src.cudnn.scaled_matmul_stablehlo")
+    scale = np.array([0.5], np.float32) if mode == "nvfp4" else None
+    config = nn.get_scaled_dot_general_config(mode, scale)
+    theirs = jax.nn.get_scaled_dot_general_config(
+        mode, scale if scale is None else jax.numpy.array(scale)
+    )
+    x, y = (RNG.normal(size=(2, n, 64)).astype(np.float32) * 3 for n in (3, 4))
+
+    def wide(x):
+        data, scales = oracle.quantize(jax.numpy.asarray(x), theirs)
+        whole = np.asarray(data, np.float32) * np.asarray(scales, np.float32).repeat(
+            config.block_size, -1
+        )
+        return whole * (1 if scale is None else scale)
+
+    numbers = (((2,), (2,)), ((0,), (0,)))
+    got = nn.scaled_dot_general(x, y, numbers, configs=[config] * 3)
+    np.testing.assert_allclose(
+        got, np.einsum("bik,bjk->bij", wide(x), wide(y)), rtol=1e-4, atol=1e-4
+    )
+    plain = nn.scaled_dot_general(x, y, numbers)
+    np.testing.assert_allclose(plain, np.einsum("bik,bjk->bij", x, y), rtol=1e-4, atol=1e-4)
+    assert not np.allclose(got, plain, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "numbers"),
+    [
+        (((2, 3, 64), (2, 4, 64)), (((2,), (2,)), ((0,), (0,)))),
+        (((3, 4, 5), (5, 2, 4)), (((1, 2), (2, 0)), ((), ()))),
+        (((5, 2, 3), (3, 6, 5)), (((2,), (0,)), ((0,), (2,)))),
+    ],
+)
+def test_gradients_of_narrow_products(shapes, numbers):
+    """Where nothing is lost to rounding, gradients are those of `dot_general`."""
+    config = nn.get_scaled_dot_general_config("mxfp8")
+    x, y = (2.0 ** RNG.integers(-2, 3, s).astype(np.float32) for s in shapes)
+    weights = np.float32(2) ** RNG.integers(0, 2, np.shape(fnarray.lax.dot_general(x, y, numbers)))
+
+    def of(product):
+        return fnarray.jit(fnarray.grad(lambda x, y: (product(x, y) * weights).sum(), (0, 1)))(x, y)
+
+    got = of(lambda x, y: nn.scaled_dot_general(x, y, numbers, configs=[config] * 3))
+    wanted = of(lambda x, y: fnarray.lax.dot_general(x, y, numbers))
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_narrow_products_of_zeros_and_of_too_much():
+    """Blocks of zeros are zeros; what no scale holds is clipped, and passes no gradient."""
+    config = nn.get_scaled_dot_general_config("nvfp4")
+    numbers = (((0,), (0,)), ((), ()))
+
+    def product(x, y):
+        return nn.scaled_dot_general(x, y, numbers, configs=[config] * 3)
+
+    zeros, sixes = np.zeros(16, np.float32), np.full(16, 6, np.float32)
+    assert product(zeros, sixes) == 0
+    large = sixes * 1e5
+    assert product(large, sixes) == 16 * 6 * 448 * 6
+    np.testing.assert_array_equal(fnarray.grad(product)(large, sixes), zeros)
+    # The gradient, 1, is 6 times a scale of three bits there: 1 / 6 to a thirty-second.
+    np.testing.assert_allclose(fnarray.grad(product)(sixes, sixes), sixes, rtol=1 / 32)
+    with pytest.raises(ValueError, match="must be three"):
+        nn.scaled_dot_general(sixes, sixes, numbers, configs=[config])
+    with pytest.raises(ValueError, match="'mxfp8' or 'nvfp4'"):
+        nn.get_scaled_dot_general_config("int8")

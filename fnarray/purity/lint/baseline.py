@@ -65,7 +65,7 @@ def subtract(
 ) -> tuple[list[Finding], Counter[tuple[str, str, str]]]:
     """Return the findings that are new, and the entries of the baseline that are gone."""
     left = Counter(known)
-    new = []
+    new: list[Finding] = []
     for finding in findings:
         key = fingerprint(finding, root)
         if left[key] > 0:

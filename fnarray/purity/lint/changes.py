@@ -116,6 +116,8 @@ def _puts_back(site: Site, text: str) -> bool:
     match site.value:
         case ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=attr), *_]):
             return f"{spelled(base)}.{attr}" == text  # with a default: bound once
+        case _:
+            pass
     if not isinstance(site.value, ast.Name):
         return False
     found = site.scope.lookup(site.value.id)

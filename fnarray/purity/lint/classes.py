@@ -1,5 +1,6 @@
 """What the text of a class, and of those above it, says of its objects."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,6 @@
 """Settings of the linter: the table ``[tool.fnarray.lint]``, overlaid by the command line."""
 
+# pyright: standard
 from __future__ import annotations
 
 import tomllib

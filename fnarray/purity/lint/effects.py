@@ -43,7 +43,7 @@ class Effects:
 
     def enclosing(self, scope: Scope) -> list[Scope]:
         """Return the functions around a function, innermost first."""
-        around = []
+        around: list[Scope] = []
         outer = scope.parent
         while outer is not None:
             if outer.is_function:

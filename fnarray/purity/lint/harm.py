@@ -164,6 +164,8 @@ def _is_looked_up(case: Case) -> bool:
                     return False
             case ast.For(iter=base) | ast.comprehension(iter=base) if spelled(base) == text:
                 return False
+            case _:
+                pass
     return True
 
 
@@ -327,6 +329,8 @@ def _handed_in(case: Case) -> Verdict:
             case ast.Assign(targets=[ast.Name(id=alias)], value=ast.Name(id=name)):
                 if name in names or alias in names:
                     names |= {name, alias}
+            case _:
+                pass
     reads = (
         n for n in walk(node)
         if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)
@@ -480,6 +484,8 @@ def _is_only_called(site: ast.Call, around: Scope) -> bool:
                 return True
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is site:
                 names.add(name)
+            case _:
+                pass
     if not names:
         return False
     called = {

@@ -1,5 +1,6 @@
 """What a module binds and calls, gathered in one walk over its tree; nothing is imported."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

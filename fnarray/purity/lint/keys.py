@@ -1,5 +1,6 @@
 """FNA605: a random key drawn from twice on one path through a function."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

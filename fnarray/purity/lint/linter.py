@@ -1,5 +1,6 @@
 """From sources to findings: each file is examined with what it imports, then all are compared."""
 
+# pyright: standard
 from __future__ import annotations
 
 import sys

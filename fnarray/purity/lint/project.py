@@ -269,6 +269,8 @@ class Project:
                     found = self.follow(binding.target, scope.module, depth - 1)
                 case Assigned(value=ast.expr() as value, exact=True):
                     found = self.resolve(value, scope, depth - 1)
+                case _:
+                    pass
             if found is not None:
                 break
         if found is not None and not self._following:

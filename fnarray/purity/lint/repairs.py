@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..bindings import FUNCTIONS, Tree
 from ..findings import Finding
@@ -187,8 +188,8 @@ def _exclude(place: Surroundings, one: ast.AST, two: ast.AST) -> bool:
 def _branch(statement: ast.AST, chain: list[ast.AST]) -> str:
     child = chain[chain.index(statement) - 1]
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
-        part = getattr(statement, name, [])
-        if isinstance(part, list) and child in part:
+        part: list[Any] = getattr(statement, name, [])
+        if type(part) is list and child in part:
             return f"{name}{part.index(child)}" if name in ("handlers", "cases") else name
     return "test"
 

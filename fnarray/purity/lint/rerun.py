@@ -4,6 +4,7 @@
 nothing else in this package does.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 import json
@@ -11,6 +12,7 @@ import runpy
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 from ...errors import EffectError
 
@@ -26,9 +28,10 @@ def main(out: str, script: str) -> None:
     try:
         runpy.run_path(script, run_name="__main__")
     except EffectError as error:
+        found: Any = error.findings
         frames = traceback.extract_tb(error.__traceback__)
         report = {
-            "findings": [finding.as_dict() for finding in error.findings],
+            "findings": [one.as_dict() for one in found],
             "text": str(error),
             "frames": [(frame.filename, frame.lineno) for frame in frames],
         }

@@ -40,7 +40,7 @@ class Record:
 
     digest: str
     root: str
-    asked: dict[str, str | None] = field(default_factory=dict)
+    asked: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
 
 class Results:

@@ -1,5 +1,6 @@
 """Which findings are shown: what configuration and comments leave, each place and code once."""
 
+# pyright: standard
 from __future__ import annotations
 
 import re

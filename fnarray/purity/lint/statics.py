@@ -1,5 +1,6 @@
 """What names stand for in files: the values that the analysis would find in a live program."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

@@ -36,7 +36,7 @@ class Comment:
     whole_file: bool
     first: int
     last: int
-    used: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set[str])
 
 
 class Suppressions:

@@ -1,11 +1,12 @@
 """Finding the functions that a file hands to transforms and control flow."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
 from .index import FUNCTIONS, Assigned, Defined, Import, Module, Scope
@@ -193,6 +194,8 @@ class Finder:
                 yield from self.functions(item, scope, depth - 1)
             case ast.Call():
                 yield from self._made(node, scope, depth)
+            case _:
+                pass
 
     def _items(self, name: str, key: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """Yield what a list, tuple or dict may hold under a key: its literal and what is appended.
@@ -207,8 +210,10 @@ class Finder:
             match getattr(binding, "value", None):
                 case ast.List(elts=items) | ast.Tuple(elts=items):
                     exact = isinstance(key, ast.Constant) and isinstance(key.value, int)
-                    chosen = items[key.value : key.value + 1] if exact else items  # type: ignore
-                    yield from ((item, holder) for item in chosen or items)
+                    chosen: list[ast.expr] = (
+                        items[key.value : key.value + 1] if exact else items  # type: ignore
+                    )
+                    yield from ((one, holder) for one in chosen or items)
                 case ast.Dict(keys=keys, values=values):
                     same = [
                         value for k, value in zip(keys, values, strict=True)
@@ -216,12 +221,16 @@ class Finder:
                         and k.value == key.value
                     ]  # fmt: skip
                     yield from ((value, holder) for value in same or values)
+                case _:
+                    pass
         for site in holder.module.calls:
             match site.node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id=owner), attr="append"), args=[item]
                 ) if owner == name and site.scope is holder:
                     yield item, holder
+                case _:
+                    pass
 
     def _named(
         self, node: ast.Name | ast.Attribute, scope: Scope, depth: int
@@ -373,5 +382,5 @@ def _literal(node: ast.expr) -> bool:
 def _constants(node: ast.expr) -> list[object]:
     if not _literal(node):
         return []
-    value = ast.literal_eval(node)
-    return list(value) if isinstance(value, (tuple, list, set)) else [value]
+    value: Any = ast.literal_eval(node)
+    return [*value] if type(value) in (tuple, list, set) else [value]

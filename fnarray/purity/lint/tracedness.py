@@ -4,6 +4,7 @@ The walk knows no rule. A rule registers the syntax that it watches (`Watchers`)
 each such node, once its parts were walked and while the strengths of names are those of that place.
 """
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

@@ -1,5 +1,6 @@
 """Pitfalls of applying a transform: anew in a loop, or with static values that do not hash."""
 
+# pyright: standard
 from __future__ import annotations
 
 import ast

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TextIO
+from typing import Any, TextIO
 
 from ..config import relative
 from ._report import Report
@@ -11,7 +11,7 @@ from ._report import Report
 
 def as_json(report: Report, out: TextIO) -> None:
     """Write one object per finding; notebooks add ``cell`` and the line inside it."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for f in report.findings:
         row = f.as_dict() | {"file": relative(f.file, report.root), "path": list(f.path)}
         source = report.sources.get(f.file)

@@ -61,7 +61,7 @@ def sarif(report: Report, out: TextIO) -> None:
     used = sorted({f.code for f in report.findings})
     index = {code: i for i, code in enumerate(used)}
     seen: Counter[str] = Counter()
-    results = []
+    results: list[dict[str, object]] = []
     for f in report.findings:
         text = f"{relative(f.file, report.root)}:{f.code}:{' '.join(f.source.split())}"
         seen[text] += 1
