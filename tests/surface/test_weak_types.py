@@ -19,11 +19,13 @@ jnp.clip(w,0,1) jnp.max(w) jnp.mean(w) jnp.var(w) jnp.sum(w) jnp.prod(w) jnp.dot
 jnp.outer(w,x) jnp.kron(w,w) jnp.einsum("i,i",w,w) w@x jnp.interp(x,x,w) jnp.select([w>0],[w],x)
 jnp.broadcast_arrays(w,x)[0] jnp.repeat(w,2) jnp.tile(w,2) jnp.take(w,np.array([0])) w[0] w[::-1]
 w.reshape(3,1) w.at[0].set(2.0) x.at[0].set(w[0]) w.at[0].get() jnp.diff(w) jnp.median(w)
-jnp.quantile(w,0.5) jnp.linalg.norm(w) jnp.fft.fft(w) jnp.cov(w) jnp.polyval(w,x) jnp.cross(w,x)
+jnp.quantile(w,0.5)
+jnp.linalg.norm(w) jnp.fft.fft(w) jnp.cov(w) jnp.polyval(w,x) jnp.cross(w,x)
 jnp.argsort(w) jnp.argmax(w) jnp.unique(w) jnp.full((2,),w[0])
 jnp.full_like(w,2) jnp.ones_like(w) jnp.meshgrid(w,w)[0] jnp.vander(w) jnp.nan_to_num(w) jnp.round(w)
 jnp.power(w,2) jnp.power(x,w) w**2 w*2 w*2.0 x*w jnp.hypot(w,x) jnp.maximum(w,x) jnp.exp(w)
-jnp.linspace(w[0],1.0,3) jnp.split(w,3)[0] jnp.convolve(w,x) jnp.average(w) jnp.std(w) jnp.ptp(w)
+jnp.linspace(w[0],1.0,3)
+jnp.split(w,3)[0] jnp.convolve(w,x) jnp.average(w) jnp.std(w) jnp.ptp(w)
 """
 
 
