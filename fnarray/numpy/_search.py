@@ -382,8 +382,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         [lax.expand_dims(stretch("choose", x, shape), (0,)) for x in arrays], 0
     )
     index = lax.expand_dims(stretch("choose", index, shape), (0,))
-    out = lax.squeeze(take_along_axis(stacked, index, 0, mode="clip"), (0,))
-    return convert(out, out.dtype)
+    picked = lax.squeeze(take_along_axis(stacked, index, 0, mode="clip"), (0,))
+    return convert(picked, picked.dtype)
 
 
 def compress(
