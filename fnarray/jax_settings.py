@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 #: Those under another name here.
@@ -127,3 +129,20 @@ def flags() -> list[tuple[str, str]]:
             rest.append(argument)
     sys.argv[:] = rest
     return found
+
+
+def state(bare: str) -> Callable[..., AbstractContextManager[None]]:
+    """Return what gives a setting a value for a block, as ``jax.NAME(value)`` does."""
+
+    @contextmanager
+    def given(value: Any = True) -> Generator[None, None, None]:
+        before = read(bare)
+        update(bare, value)
+        try:
+            yield
+        finally:
+            _values[bare] = before
+
+    given.__name__ = given.__qualname__ = bare
+    given.__doc__ = f"Give ``jax_{bare}``, which has no effect here, a value for a block."
+    return given

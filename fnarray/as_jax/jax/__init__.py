@@ -6,10 +6,18 @@ from importlib import import_module
 from typing import Any
 
 import fnarray as _fnarray
+from fnarray import jax_settings as _settings
 
 from ..finder import home as _home
 from .version import __version__ as __version__
 from .version import __version_info__ as __version_info__
+
+#: Settings that JAX gives a value for a block by a function of their name, and fnarray has not.
+_STATES = (
+    "allow_f16_reductions", "array_garbage_collection_guard", "auto_pcast", "debug_key_reuse",
+    "jax2tf_associative_scan_reductions", "no_execution", "remove_size_one_mesh_axis_from_type",
+    "softmax_custom_jvp", "thread_guard",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -17,10 +25,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if _home(f"jax.{name}") is not None and not name.startswith("_"):
         return import_module(f"jax.{name}")
+    if name in _STATES:
+        return _settings.state(name)
     return getattr(_fnarray, name)
 
 
 def __dir__() -> list[str]:
     return sorted(
-        {*vars(_fnarray)["__all__"], "__version__", "__version_info__", "core", "version"}
+        {*vars(_fnarray)["__all__"], *_STATES, "__version__", "__version_info__", "core", "version"}
     )
