@@ -100,17 +100,20 @@ def vmap(
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
-            results.append((out, out_spec))
+            results.append((out, outs, out_spec))
             _check_results(fun, outs)
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
         outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
         outs, flags = refs.stored(axis, batches, outs, flags)
-        ((out, out_spec),) = results
+        ((out, given, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
+        # What no axis is given to is what it was, a Python number too.
+        whole = [x is None and not isinstance(g, Array) for x, g in zip(places, given, strict=True)]
+        outs = [g if keep else x for keep, g, x in zip(whole, given, outs, strict=True)]
         placed = enumerate(zip(outs, flags, places, strict=True))
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
@@ -336,7 +339,7 @@ def _placed(
                 f"vmap has mapped output but out_axes is None for result {k} of {fun_text(fun)}: "
                 "it depends on the mapped axis. Give its out_axes an int, or reduce it."
             )
-        return as_array(x)
+        return x
     if not batched:
         x = spread(x, axis)
     if not -x.ndim <= place < x.ndim:
