@@ -310,7 +310,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     new = stretch("insert", new, (*a.shape[:axis], count, *a.shape[axis + 1 :]))
     places = _insertion_order(flat, n)
     joined = lax.concatenate([a, lax.convert_element_type(new, a.dtype)], axis)
-    return take_index(joined, along(a.ndim, axis, places), mode="clip")
+    out = take_index(joined, along(a.ndim, axis, places), mode="clip")
+    return convert(out, a.dtype, a.weak_type)
 
 
 def _insertion_order(index: Array, n: int) -> Any:

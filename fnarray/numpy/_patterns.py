@@ -145,7 +145,7 @@ def diag(v: Any, k: int = 0) -> Array:
     v = as_array(as_operand("diag", v))
     if v.ndim == 1:
         n = v.shape[0] + abs(k)
-        zero = convert(0, v.dtype)
+        zero = convert(0, v.dtype, v.weak_type)
         column = lax.pad(v, zero, ((max(0, -k), max(0, k), 0),))
         return choose_where(
             on_diagonal(lax.eq, n, n, k), lax.broadcast_in_dim(column, (n, n), (0,)), zero
@@ -162,7 +162,8 @@ def diag(v: Any, k: int = 0) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """Matrix with the elements of an array of any rank on its ``k``-th diagonal."""
     v = as_array(as_operand("diagflat", v))
-    return diag(lax.reshape(v, (v.size,)), k)
+    out = diag(lax.reshape(v, (v.size,)), k)
+    return convert(out, out.dtype)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

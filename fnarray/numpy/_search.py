@@ -14,6 +14,7 @@ from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..ops.convert import picked
 from ..ops.gather import wrap_negative
+from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
 from ._at import IndexUpdateHelper
@@ -381,7 +382,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
         [lax.expand_dims(stretch("choose", x, shape), (0,)) for x in arrays], 0
     )
     index = lax.expand_dims(stretch("choose", index, shape), (0,))
-    return lax.squeeze(take_along_axis(stacked, index, 0, mode="clip"), (0,))
+    picked = lax.squeeze(take_along_axis(stacked, index, 0, mode="clip"), (0,))
+    return convert(picked, picked.dtype)
 
 
 def compress(

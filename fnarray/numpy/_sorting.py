@@ -236,7 +236,7 @@ def searchsorted(
     a, v = promote_dtypes(a, v)
     if sorter is not None:
         a = take_index(a, (sorter,), mode="fill")
-    dtype = index_dtype(a.size)
+    dtype = index_dtype(a.size)  # the array API's; JAX's are int32 with 64-bit dtypes too
     if not (isinstance(a, Tracer) or isinstance(v, Tracer)):
         keys, values = np.asarray(a), np.asarray(v)
         if is_half(keys.dtype):

@@ -302,7 +302,7 @@ def _spacing(h: Any, a: Array, axis: int) -> Array:
             f"numpy.gradient: spacing must be a scalar or {a.shape[axis]} coordinates, got shape "
             f"{h.shape}."
         )
-    return lax.convert_element_type(h, a.dtype)
+    return convert(h, a.dtype, a.weak_type)
 
 
 def _slope(a: Array, axis: int, h: Array) -> Array:
@@ -355,11 +355,13 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if n > 1 and not dx.ndim:
         # Only the ends are rounded before the sum, where every pair would be.
         ends = total(lax.slice_in_dim(y, 0, n, n - 1, axis=-1))
-        return dx * (total(lax.slice_in_dim(y, 1, n - 1, axis=-1)) + half * ends)
+        out = dx * (total(lax.slice_in_dim(y, 1, n - 1, axis=-1)) + half * ends)
+        return convert(out, out.dtype)
     pairs = lax.slice_in_dim(y, min(n, 1), n, axis=-1) + lax.slice_in_dim(
         y, 0, max(n - 1, 0), axis=-1
     )
-    return total(dx * pairs) * half
+    out = total(dx * pairs) * half
+    return convert(out, out.dtype)
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
