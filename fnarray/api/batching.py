@@ -89,7 +89,7 @@ def vmap(
             x if a is None else moveaxis(x, a % x.ndim, 0)
             for x, a in zip(arrays, axes, strict=True)
         ]
-        results: list[tuple[Any, Any]] = []
+        results: list[tuple[Any, Any, Any]] = []
         ours = [isinstance(x, Array) for x in batches]
         refs = _MappedRefs(leaves, axes)
 
