@@ -111,10 +111,7 @@ def vmap(
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
-        # What no axis is given to is what it was, a Python number too.
-        whole = [x is None and not isinstance(g, Array) for x, g in zip(places, given, strict=True)]
-        outs = [g if keep else x for keep, g, x in zip(whole, given, outs, strict=True)]
-        placed = enumerate(zip(outs, flags, places, strict=True))
+        placed = enumerate(zip(outs, flags, places, given, strict=True))
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
@@ -330,7 +327,7 @@ def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
 
 
 def _placed(
-    axis: Axis, k: int, x: Any, batched: bool, place: int | None, fun: Callable[..., Any]
+    axis: Axis, k: int, x: Any, batched: bool, place: int | None, given: Any, fun: Any
 ) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
@@ -339,7 +336,7 @@ def _placed(
                 f"vmap has mapped output but out_axes is None for result {k} of {fun_text(fun)}: "
                 "it depends on the mapped axis. Give its out_axes an int, or reduce it."
             )
-        return x
+        return x if isinstance(given, Array) else given  # a Python number too stays what it was
     if not batched:
         x = spread(x, axis)
     if not -x.ndim <= place < x.ndim:
