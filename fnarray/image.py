@@ -12,6 +12,7 @@ from typing import Any
 
 from . import nn
 from . import numpy as jnp
+from .core.apart import another
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -235,7 +236,7 @@ def resize(
     >>> image.resize(jnp.array([0.0, 4.0]), (4,), "linear").tolist()
     [0.0, 1.0, 3.0, 4.0]
     """
-    image = jnp.asarray(image)
+    image = another(jnp.asarray(image))
     sizes, found = _sizes("resize", image, shape), _method("resize", method)
     axes = [k for k, (n, m) in enumerate(zip(image.shape, sizes, strict=True)) if n != m]
     if found is not ResizeMethod.NEAREST:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.apart import apart
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
 from ..core.keep import forget_all
 from ..core.source import boundary
@@ -60,7 +61,7 @@ def _put(x: Any, where: Any) -> Any:
         return x if isinstance(x, Array) else default.put(asarray(x))
     from .resharding import moved
 
-    return moved(x, where, "device_put")
+    return apart(moved(x, where, "device_put"), x)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Device]) -> Any:

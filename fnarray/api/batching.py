@@ -89,7 +89,7 @@ def vmap(
             x if a is None else moveaxis(x, a % x.ndim, 0)
             for x, a in zip(arrays, axes, strict=True)
         ]
-        results: list[tuple[Any, Any]] = []
+        results: list[tuple[Any, Any, Any]] = []
         ours = [isinstance(x, Array) for x in batches]
         refs = _MappedRefs(leaves, axes)
 
@@ -100,18 +100,18 @@ def vmap(
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
-            results.append((out, out_spec))
+            results.append((out, outs, out_spec))
             _check_results(fun, outs)
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
         outs, flags = batch(flat, axis, *some, f"vmap({fun_name(fun)})")
         outs, flags = refs.stored(axis, batches, outs, flags)
-        ((out, out_spec),) = results
+        ((out, given, out_spec),) = results
         places = axes_of_results("vmap", out_axes, out_spec)
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
-        placed = enumerate(zip(outs, flags, places, strict=True))
+        placed = enumerate(zip(outs, flags, places, given, strict=True))
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
@@ -327,7 +327,7 @@ def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
 
 
 def _placed(
-    axis: Axis, k: int, x: Any, batched: bool, place: int | None, fun: Callable[..., Any]
+    axis: Axis, k: int, x: Any, batched: bool, place: int | None, given: Any, fun: Any
 ) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
@@ -336,7 +336,7 @@ def _placed(
                 f"vmap has mapped output but out_axes is None for result {k} of {fun_text(fun)}: "
                 "it depends on the mapped axis. Give its out_axes an int, or reduce it."
             )
-        return as_array(x)
+        return x if isinstance(given, Array) else given  # a Python number too stays what it was
     if not batched:
         x = spread(x, axis)
     if not -x.ndim <= place < x.ndim:

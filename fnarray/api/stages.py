@@ -138,9 +138,11 @@ class _Stage:
 
     @property
     def out_info(self) -> Any:
-        """`ShapeDtypeStruct` of each result, in its structure."""
-        structs = [struct_of(a) for a in self._traced.out_avals]
-        return self._traced.out_spec.unflatten(structs)
+        """`ShapeDtypeStruct` of each result, in its structure; weak types until it is lowered."""
+        avals = self._traced.out_avals
+        if self._stage != "traced":
+            avals = [a.update(weak_type=False) for a in avals]
+        return self._traced.out_spec.unflatten(map(struct_of, avals))
 
     def _as(self, stage: type) -> Any:
         return stage(self._traced, self._donated, self._fun, self._where)

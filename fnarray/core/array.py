@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -144,6 +144,15 @@ class _Deletable:
         """Let the memory go; whoever reads the array from then on gets a `RuntimeError`."""
         delattr(self, self._held)
         self.__class__ = self._deleted
+
+    def again(self) -> Self:
+        """Return another array over the same memory: each may be deleted without the other."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                if name != "__weakref__":
+                    setattr(other, name, getattr(self, name))
+        return other
 
 
 class ArrayImpl(_Deletable, Array):

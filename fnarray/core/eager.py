@@ -13,7 +13,7 @@ its NumPy calls alone.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from operator import itemgetter
 from types import EllipsisType
@@ -28,6 +28,7 @@ from ..errors import (
     TracerArrayConversionError,
     TracerIntegerConversionError,
 )
+from .apart import apart, is_among, leaves_of, with_leaves
 from .array import Array, ArrayElsewhere, ArrayImpl, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
@@ -279,6 +280,10 @@ def _never(*data: Any) -> None:
     """Replay nothing: the function has to be called."""
 
 
+def _itself(*data: Any) -> None:
+    """Replay nothing: the function returns its first argument."""
+
+
 def _learn(
     f: Callable[..., Any],
     key: Any,
@@ -342,30 +347,12 @@ def _signed_all(
     return signed
 
 
-def _leaves(x: Any) -> Iterator[Any]:
-    if type(x) is ArrayImpl or isinstance(x, ArrayElsewhere):
-        yield x
-    elif type(x) in (tuple, list, dict):
-        for part in x.values() if type(x) is dict else x:
-            yield from _leaves(part)
-
-
-def _with_leaves(x: Any, leaves: Iterator[Any]) -> Any:
-    if type(x) is ArrayImpl or isinstance(x, ArrayElsewhere):
-        return next(leaves)
-    if type(x) in (tuple, list):
-        return type(x)(_with_leaves(part, leaves) for part in x)
-    if type(x) is dict:
-        return {name: _with_leaves(part, leaves) for name, part in x.items()}
-    return x
-
-
 def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Call a function of what may be arrays of another device: as one program, where that does.
 
     One by one its operations would make arrays as large as their operands.
     """
-    leaves = list(_leaves([args, settings]))
+    leaves = list(leaves_of([args, settings]))
     there = (x.elsewhere().program for x in leaves if isinstance(x, ArrayElsewhere))
     run = next(filter(None, there), None)
     if run is None:
@@ -373,7 +360,7 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
     avals = [x.aval for x in leaves]
     kinds = [("array", a.shape, a.dtype, a.weak_type) for a in avals]
     try:
-        given, named = _with_leaves([args, settings], iter(kinds))
+        given, named = with_leaves([args, settings], iter(kinds))
         key = (f, config.trace_token, *_signed_all(given, named, []))
     except TypeError:
         return f(*args, **settings)
@@ -382,7 +369,7 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
         made: list[type | None] = []
 
         def call(*tracers: Any) -> Any:
-            given, named = _with_leaves([args, settings], iter(tracers))
+            given, named = with_leaves([args, settings], iter(tracers))
             out = f(*given, **named)
             made.append(type(out) if type(out) in (tuple, list) else None)
             outs = [out] if made[0] is None else out
@@ -409,13 +396,16 @@ def replayed(f: F) -> F: ...
 
 
 @overload
-def replayed(*, instead: Callable[..., Callable[..., Any] | None]) -> Callable[[F], F]: ...
+def replayed(
+    *, instead: Callable[..., Callable[..., Any] | None] | None = None, same: bool = False
+) -> Callable[[F], F]: ...
 
 
 def replayed(
     f: Callable[..., Any] | None = None,
     *,
     instead: Callable[..., Callable[..., Any] | None] | None = None,
+    same: bool = False,
 ) -> Callable[..., Any]:
     """Declare a function of arrays and settings, both anywhere among its arguments.
 
@@ -430,9 +420,12 @@ def replayed(
         the one result of their buffers to the bit, for less than the record; None where nothing
         does. What it returns runs with NumPy's warnings on, and may return None for values of which
         it knows nothing.
+    same : bool
+        Whether it returns its operand itself where it has nothing to do; else another array.
     """
     if f is None:
-        return partial(cast("Any", replayed), instead=instead)
+        return partial(cast("Any", replayed), instead=instead, same=same)
+    own = (lambda out, *_: out) if same else apart
 
     @wraps(f)
     def face(*args: Any, **settings: Any) -> Any:
@@ -448,25 +441,31 @@ def replayed(
                 try:
                     signed = _signed_all(args, settings, data)
                 except TypeError:
-                    return _as_program(f, args, settings)
+                    return own(_as_program(f, args, settings), args, settings)
                 key = (face, config.trace_token, *signed)
             replay = recall(key)
             if replay:
                 out = replay(*data)
-                return f(*args, **settings) if out is None else out
+                if out is None:
+                    out = (
+                        args[0] if replay is _itself else own(f(*args, **settings), args, settings)
+                    )
+                return out
 
             def record(out: Any) -> Replay | None:
+                if same and is_among(out, (args, settings)):
+                    return _itself if args and out is args[0] else None
                 evaluate = instead(*args, **settings) if instead else None
                 if evaluate:
                     return _replay_by(evaluate, out.aval)
 
                 def call(*tracers: Any) -> Any:
                     leaves = iter(tracers)
-                    return f(*_with_leaves(args, leaves), **_with_leaves(settings, leaves))
+                    return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
 
-                return _record(f.__name__, call, [x.aval for x in _leaves([args, settings])], out)
+                return _record(f.__name__, call, [x.aval for x in leaves_of([args, settings])], out)
 
-            return _learn(f, key, replay, args, settings, record)
+            return own(_learn(f, key, replay, args, settings, record), args, settings)
         except Exception as error:
             tidy(error)
             raise

@@ -10,6 +10,7 @@ import numpy as np
 from .. import lax
 from .. import numpy as jnp
 from ..control.custom import custom_jvp
+from ..core.apart import another
 from ..core.array import Array
 from ._args import inexact_operands
 
@@ -43,8 +44,8 @@ __all__ = [
 
 
 def identity(x: Any) -> Array:
-    """``x`` itself, as an array."""
-    return jnp.asarray(x)
+    """Return the elements of ``x``, as an array."""
+    return another(jnp.asarray(x))
 
 
 @custom_jvp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import is_complex
 from ..ops.kit.canonical import as_array
@@ -17,7 +18,7 @@ __all__ = ["conj", "conjugate", "imag", "real"]
 def real(val: Any, /) -> Array:
     """Real part; real numbers stay as they are."""
     val = as_array(as_operand("real", val))
-    return lax.real(val) if is_complex(val.dtype) else val
+    return lax.real(val) if is_complex(val.dtype) else another(val)
 
 
 def imag(val: Any, /) -> Array:
@@ -30,7 +31,7 @@ def imag(val: Any, /) -> Array:
 def conjugate(x: Any, /) -> Array:
     """Complex conjugate; real numbers stay as they are."""
     x = as_array(as_operand("conjugate", x))
-    return lax.conj(x) if is_complex(x.dtype) else x
+    return lax.conj(x) if is_complex(x.dtype) else another(x)
 
 
 conj = conjugate

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array, ArrayImpl, aval_of, default, from_numpy, is_placed
 from ..core.array import asarray as core_asarray
 from ..core.avals import ShapedArray
@@ -105,15 +106,8 @@ def array(
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     if default.find is None or state.trace is not None or isinstance(object, Array):
-        return _another(out) if copy and out is object else out
+        return another(out) if copy and out is object else out
     return default.put(out) if type(out) is ArrayImpl else out
-
-
-def _another(x: Array) -> Array:
-    """Return another array of the same memory, which stays when one of them is deleted."""
-    if type(x) is ArrayImpl:
-        return ArrayImpl(x._data, x.aval)
-    return x if isinstance(x, Tracer) else lax.copy(x)
 
 
 def _array(value: Any, dtype: np.dtype | None) -> Array:
@@ -243,7 +237,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return lax.copy(as_array(as_operand("copy", a)))
 
 
-@replayed
+@replayed(same=True)
 def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert elements to a dtype.
 
@@ -261,7 +255,7 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
     if target == np.bool_ and x.dtype != np.bool_:
         return lax.ne(x, convert(0, x.dtype, x.weak_type))
     out = convert(x, target)
-    return _another(out) if copy and out is x else out
+    return another(out) if copy and out is x else out
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:

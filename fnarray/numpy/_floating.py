@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array, aval_of
 from ..core.dtypes import (
     bfloat16,
@@ -208,7 +209,7 @@ def nan_to_num(
     """
     x = as_array(as_operand("nan_to_num", x))
     if not is_inexact(x.dtype):
-        return x
+        return another(x)
     x = convert(x, x.dtype)
     if is_complex(x.dtype):
         parts = (nan_to_num(part(x), copy, nan, posinf, neginf) for part in (lax.real, lax.imag))

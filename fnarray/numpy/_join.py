@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import as_dtype, canonicalize_dtype
 from ..core.eager import replayed
@@ -62,7 +63,7 @@ def _common(name: str, arrays: Any, dtype: Any) -> list[Array]:
 
 
 @moving
-@replayed
+@replayed(same=True)
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Join arrays along an axis they have.
 
@@ -172,7 +173,7 @@ def block(arrays: Any) -> Array:
     depth = _depth(arrays)
     leaves = _leaves(arrays)
     rank = max(depth, *(np.ndim(x) for x in leaves))
-    return _assemble(arrays, 0, depth, rank)
+    return apart(_assemble(arrays, 0, depth, rank), arrays)
 
 
 def _leaves(x: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array, aval_of
 from ..core.dtypes import (
     bool_,
@@ -377,7 +378,7 @@ def _whole(name: str, x: Any) -> Any:
     """Integers and bools are whole already; None for other numbers."""
     x = as_operand(name, x)
     dtype = aval_of(x).dtype
-    return as_array(x) if is_bool(dtype) or is_integer(dtype) else None
+    return another(as_array(x)) if is_bool(dtype) or is_integer(dtype) else None
 
 
 def floor(x: Any, /) -> Array:
@@ -441,7 +442,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
         raise ValueError("numpy.round takes numbers, got bool.")
     if is_integer(a.dtype):
         if decimals >= 0:
-            return a
+            return another(a)
         return _round_integers(a, 10**-decimals)
     if decimals == 0:
         return _round_parts(a)

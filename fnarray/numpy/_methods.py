@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import numpy
 from ..api.arrays import device_put
+from ..core.apart import another
 from ..core.array import Array, ArrayElsewhere, asarray
 from ..core.dtypes import bool_, canonicalize_dtype, is_complex, uint8
 from ..core.source import boundary, tidy
@@ -225,7 +226,7 @@ def _methods() -> dict[str, Any]:
             self, *(() if "shape" in kwargs else (_one_or_many(shape),)), **kwargs
         ),
         "transpose": lambda self, *axes: permute(self, _one_or_many(axes) or None),
-        "flatten": lambda self, order="C", **kwargs: to_shape(self, (-1,), order=order, **kwargs),
+        "flatten": _late("ravel"),
         "compress": lambda self, condition, *args, **kwargs: compress(
             condition, self, *args, **kwargs
         ),
@@ -247,7 +248,7 @@ def _methods() -> dict[str, Any]:
 def _view_of_bytes(x: Array) -> Array:
     """Return elements with their bytes in reverse order."""
     if x.dtype.itemsize == 1:
-        return x
+        return another(x)
     shape = (*x.shape, x.dtype.itemsize)
     octets = reshape(_view(reshape(x, (x.size,)), np.uint8), shape)
     return reshape(_view(reshape(rev(octets, (x.ndim,)), (x.nbytes,)), x.dtype), x.shape)

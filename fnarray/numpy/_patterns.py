@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
 from ..ops.kit.calls import convert
@@ -235,7 +236,7 @@ def meshgrid(
     for axis, a in zip(place, arrays, strict=True):
         shape = [n if i == axis or not sparse else 1 for i, n in enumerate(sizes)]
         grids.append(lax.broadcast_in_dim(lax.reshape(a, (a.size,)), shape, (axis,)))
-    return tuple(grids)
+    return apart(tuple(grids), xi)
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from ..control.loop import fori_loop
+from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import finfo
 from ..ops.kit.calls import convert
@@ -146,7 +147,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     else:
         for k in range(steps):
             q, u = step(k, (q, u))
-    return q, trim_zeros(u, "f") if trim_leading_zeros else u
+    return q, trim_zeros(u, "f") if trim_leading_zeros else another(u)
 
 
 def polyder(p: Any, m: int = 1) -> Array:
@@ -165,7 +166,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     powers = np.arange(n - 1, m - 1, -1, dtype=np.float64)
     factors = np.prod([powers - k for k in range(m)], axis=0) if m else np.ones(n)
     kept = lax.slice_in_dim(p, 0, max(n - m, 0))
-    return lax.mul(kept, lax.convert_element_type(factors, p.dtype)) if m else p
+    return lax.mul(kept, lax.convert_element_type(factors, p.dtype)) if m else another(p)
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
@@ -191,7 +192,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     if k.shape[0] not in (1, m):
         raise ValueError(f"numpy.polyint: k must be a scalar or have {m} elements, got {k.shape}.")
     if not m:
-        return p
+        return another(p)
     constants = stretch("polyint", k, (m,))
     powers = np.arange(p.shape[0] + m - 1, -1, -1, dtype=np.float64)
     factors = np.prod([np.maximum(powers - j, 1) for j in range(m)], axis=0)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import another, apart
 from ..core.array import Array
 from ..core.eager import replayed
 from ..core.hooks import cut_as
@@ -147,7 +148,7 @@ def _infer(size: int, old: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int
 
 
 @moving
-@replayed
+@replayed(same=True)
 def reshape(
     a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
 ) -> Array:
@@ -193,7 +194,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     if out_sharding is not None:
         return cut_as(out_sharding, ravel, a, order)
     a = array_of("ravel", a)
-    return reshape(a, (a.size,), order)
+    return another(a) if a.ndim == 1 else reshape(a, (a.size,), order)
 
 
 def resize(a: Any, new_shape: Any) -> Array:
@@ -226,18 +227,18 @@ def squeeze(a: Any, axis: Axes = None) -> Array:
     """
     a = array_of("squeeze", a)
     if axis is None:
-        return lax.squeeze(a, tuple(k for k, n in enumerate(a.shape) if n == 1))
+        axis = tuple(k for k, n in enumerate(a.shape) if n == 1)
     axes = axes_of("squeeze", axis, a.ndim)
     if wide := [k for k in axes if a.shape[k] != 1]:
         raise ValueError(
             f"numpy.squeeze: only axes of size 1 can be removed, got axis {wide[0]} of shape "
             f"{a.shape}."
         )
-    return lax.squeeze(a, axes)
+    return lax.squeeze(a, axes) if axes else another(a)
 
 
 @moving
-@replayed
+@replayed(same=True)
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """Insert axes of size 1, which become the axes ``axis`` of the result."""
     a = array_of("expand_dims", a)
@@ -254,12 +255,16 @@ def _atleast(name: str, arys: tuple[Any, ...], grow: Any) -> Array | list[Array]
 @moving
 def atleast_1d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least one axis; a list, unless there is one argument."""
-    return _atleast("atleast_1d", arys, lambda x: x if x.ndim else lax.reshape(x, (1,)))
+    return _atleast("atleast_1d", arys, lambda x: another(x) if x.ndim else lax.reshape(x, (1,)))
 
 
 def atleast_2d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least two axes: new ones are put in front."""
-    return _atleast("atleast_2d", arys, lambda x: lax.broadcast_to_rank(x, 2))
+
+    def grow(x: Array) -> Array:
+        return another(x) if x.ndim > 1 else lax.broadcast_to_rank(x, 2)
+
+    return _atleast("atleast_2d", arys, grow)
 
 
 def atleast_3d(*arys: Any) -> Array | list[Array]:
@@ -283,7 +288,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 
 @moving
-@replayed
+@replayed(same=True)
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """Stretch an array to a shape, by the rule of broadcasting.
 
@@ -306,14 +311,15 @@ def broadcast_arrays(*args: Any) -> tuple[Array, ...]:
     """Return arrays stretched to their common shape, each in its own dtype."""
     arrays = promote_shapes("broadcast_arrays", *operands("broadcast_arrays", *args))
     shape = lax.broadcast_shapes(*(np.shape(x) for x in arrays))
-    return tuple(as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays)
+    out = tuple(as_array(_broadcast_to("broadcast_arrays", x, shape)) for x in arrays)
+    return apart(out, args)
 
 
 # --- order of axes ------------------------------------------------------------------------------
 
 
 @moving
-@replayed
+@replayed(same=True)
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Reverse the order of the axes, or put them in the order given.
 
@@ -435,7 +441,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     first, second = axes_of("rot90", axes, m.ndim)
     k %= 4
     if k == 0:
-        return m
+        return another(m)
     if k == 2:
         return flip(m, (first, second))
     if k == 1:

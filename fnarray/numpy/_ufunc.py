@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from .. import lax
+from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype
 from ..ops.kit.calls import convert
@@ -213,4 +214,9 @@ def frompyfunc(
     identity : scalar, optional
         The fold of no elements.
     """
-    return ufunc(func, nin, nout, identity=identity)
+
+    @functools.wraps(func)
+    def call(*args: Any) -> Any:
+        return apart(func(*args), args)
+
+    return ufunc(call, nin, nout, identity=identity)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import (
     canonicalize_dtype,
@@ -264,8 +265,8 @@ def negative(x: Any, /) -> Array:
 
 @ufunc_of(nin=1)
 def positive(x: Any, /) -> Array:
-    """``+x``: the array itself."""
-    return as_array(as_operand("positive", x))
+    """``+x``: an array of the same elements."""
+    return another(as_array(as_operand("positive", x)))
 
 
 _magnitude = promoted(lax.abs, promote_args)
@@ -282,7 +283,7 @@ def absolute(x: Any, /) -> Array:
     if isinstance(x, Array) and not (is_bool(x.dtype) or is_unsigned(x.dtype)):
         return _absolute(x)
     x = as_array(as_operand("absolute", x))
-    return x if is_bool(x.dtype) or is_unsigned(x.dtype) else _absolute(x)
+    return another(x) if is_bool(x.dtype) or is_unsigned(x.dtype) else _absolute(x)
 
 
 def fabs(x: Any, /) -> Array:

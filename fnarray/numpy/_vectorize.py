@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import lax
 from ..api.batching import vmap
+from ..core.apart import apart
 from ..core.dtypes import canonicalize_dtype
 from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.shape import broadcast_shapes
@@ -98,7 +99,7 @@ def vectorize(
                 _check_results(signature, out, sides[1], dict(sizes))
             return out
 
-        return _mapped(run, arrays, [len(core) for _, core in pairs])
+        return apart(_mapped(run, arrays, [len(core) for _, core in pairs]), args)
 
     return vectorized
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_complex, is_inexact
 from ..core.trace import Tracer
@@ -227,7 +228,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if not a.ndim:
         raise ValueError("numpy.diff: a must have at least 1 axis, got a scalar.")
     if n == 0:
-        return a
+        return another(a)
     axis = axis_of("diff", axis, a.ndim)
     parts = [a]
     slab = tuple(1 if k == axis else size for k, size in enumerate(a.shape))
@@ -383,7 +384,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     axis = axis_of("unwrap", axis, p.ndim)
     p, period = promote_dtypes_numeric(p, as_operand("unwrap", period, 3))
     if not p.shape[axis]:
-        return p
+        return another(p)
     steps = _steps(p, axis)
     if is_inexact(p.dtype):
         high = period / 2

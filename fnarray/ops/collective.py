@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core import hooks, tree
+from ..core.apart import another
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.axes import checked_axes
@@ -193,7 +194,8 @@ def _reduced(
             leaf = local(leaf, sorted(axes))
         return bind(prim, leaf, axis_name=along, axis_index_groups=groups) if along else leaf
 
-    return tree.map(one, x)
+    out = tree.map(one, x)
+    return out if prim is psum_p else tree.map(another, out)
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:

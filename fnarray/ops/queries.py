@@ -52,6 +52,8 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
         The shapes do not fit.
     """
     old, shape = aval_of(arr).shape, aval_of(like_arr).shape
+    if old == shape:
+        return as_array(arr)
     start = len(shape) - len(old)
     if start < 0 or any(n not in (1, m) for n, m in zip(old, shape[start:], strict=True)):
         raise ValueError(f"lax.broadcast_like: cannot broadcast shape {old} to shape {shape}.")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.apart import another
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
@@ -141,7 +142,7 @@ def broadcast_in_dim(
     shape = canonical_shape("broadcast_in_dim", shape)
     dims = canonical_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
-        return operand
+        return another(operand) if shape else operand
     if list(dims) != sorted(dims) and len(set(dims)) == len(dims):
         order = sorted(range(len(dims)), key=dims.__getitem__)
         operand, dims = transpose(operand, order), tuple(sorted(dims))
@@ -154,6 +155,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     if out_sharding is not None:
         return cut_as(out_sharding, broadcast, operand, sizes)
     sizes = canonical_shape("broadcast", sizes)
+    if not sizes:
+        return as_array(operand)
     shape = aval_of(operand).shape
     n = len(sizes)
     return broadcast_in_dim(operand, sizes + shape, range(n, n + len(shape)))
@@ -161,7 +164,8 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """Add leading axes of size 1 until an array has ``rank`` axes."""
-    return expand_dims(x, range(max(rank - aval_of(x).ndim, 0)))
+    new = rank - aval_of(x).ndim
+    return expand_dims(x, range(new)) if new > 0 else as_array(x)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Shape:
@@ -198,7 +202,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     if len(new) != len(dimensions):
         raise ValueError(f"repeated axis in lax.expand_dims: {tuple(dimensions)}")
     if not new:
-        return as_array(array)
+        return another(as_array(array)) if shape else as_array(array)
     kept = tuple(d for d in range(ndim) if d not in new)
     sizes = iter(shape)
     out = tuple(1 if d in new else next(sizes) for d in range(ndim))
@@ -317,7 +321,7 @@ def reshape(
         if dims == tuple(range(aval_of(operand).ndim)):
             dims = None
     if dims is None and isinstance(operand, Array) and operand.shape == sizes:
-        return operand
+        return operand if sizes else another(operand)
     return bind(reshape_p, operand, new_sizes=sizes, dimensions=dims)
 
 

@@ -59,7 +59,9 @@ def test_arrays_go_there_and_back(gpu) -> None:
     np.testing.assert_array_equal(back, x)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(there)), x)
     np.testing.assert_array_equal(copy.copy(there), x)
-    assert fnarray.device_put(there, gpu) is there
+    again = fnarray.device_put(there, gpu)  # another array: to donate it leaves the first alone
+    assert again is not there
+    assert again._there is there._there
     assert float(fnarray.device_put(2.5, gpu)) == 2.5
     with pytest.raises(TypeError, match="unhashable"):
         hash(there)
