@@ -61,7 +61,11 @@ def modules_as_they_were():
     assert callable(jnp.sin)  # loaded on first use: what was not there is not taken back
     before = [dict(vars(module)) for module in used]
     options, context = np.get_printoptions(), decimal.getcontext().copy()
+    imported = set(sys.modules)
     yield
+    for name in set(sys.modules) - imported:
+        if vars(sys.modules[name]).get("__spec__") is None:  # made by a row: its answers are odd
+            del sys.modules[name]
     np.set_printoptions(**options)
     decimal.setcontext(context)
     for module, values in zip(used, before, strict=True):
