@@ -294,8 +294,8 @@ class LiveResolver:
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
     ) -> Value:
         """Return the value of a live object."""
-        kind = type(obj)  # whose hash a metaclass may compute
-        if type(kind) is type and kind in _NUMBERS:  # a table of thousands is most of a check
+        kind = class_of(obj)  # whose hash a metaclass may compute
+        if class_of(kind) is type and kind in _NUMBERS:  # a table of thousands is most of a check
             return Value("scalar", OUTSIDE, name=name, obj=obj, holder=holder, constant=constant,
                          bound=bound)  # fmt: skip
         if is_a(obj, (staticmethod, classmethod)):
