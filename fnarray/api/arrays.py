@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core import tree
 from ..core.apart import apart
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray, default
+from ..core.array import Array, ArrayImpl, Deletable, asarray, default
 from ..core.keep import forget_all
 from ..core.source import boundary
 from ..runtime.device import Device, Space, default_device, devices
@@ -116,7 +116,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     platform : str, optional
         Those on devices of a platform, ``"cpu"`` or ``"gpu"``.
     """
-    found = [x for x in gc.get_objects() if issubclass(type(x), ArrayImpl | ArrayElsewhere)]
+    found = [x for x in gc.get_objects() if issubclass(type(x), Deletable)]
     return [x for x in found if not x.is_deleted() and platform in (None, x.platform())]
 
 

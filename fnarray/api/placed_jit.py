@@ -8,7 +8,7 @@ from typing import Any
 
 from ..control.signature import argument_paths, fun_text
 from ..core import tree
-from ..core.array import ArrayElsewhere, ArrayImpl
+from ..core.array import Deletable
 from ..core.graph import Graph, Var
 from ..core.source import user_source
 from ..core.trace import Tracer
@@ -103,8 +103,8 @@ def given_up(
     given += [kwargs[name] for name in names if name in kwargs]
     results = tree.leaves(out)
     kept = set(map(id, results))
-    results = [x for x in results if isinstance(x, ArrayImpl | ArrayElsewhere)]
-    left = [x for x in tree.leaves(given) if isinstance(x, ArrayImpl | ArrayElsewhere)]
+    results = [x for x in results if isinstance(x, Deletable)]
+    left = [x for x in tree.leaves(given) if isinstance(x, Deletable)]
     left = [x for x in left if id(x) not in kept and not x.is_deleted()]
     for like in (lambda x: (x.shape, x.dtype), lambda x: x.nbytes):
         room: dict[Any, list[Any]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..control.signature import fun_text
 from ..core import tree
-from ..core.array import Array, ArrayElsewhere, ArrayImpl, asarray
+from ..core.array import Array, ArrayElsewhere, Deletable, asarray
 from ..core.callables import named_as
 from ..core.source import user_source
 from ..core.trace import Tracer, accepted, bind
@@ -407,7 +407,7 @@ def make_array_from_single_device_arrays(
         There are not as many parts as devices, or their shapes are others.
     """
     for x in arrays:
-        if not isinstance(x, ArrayImpl | ArrayElsewhere):
+        if not isinstance(x, Deletable):
             raise TypeError(
                 f"make_array_from_single_device_arrays: Unsupported type for elements in `arrays`: "
                 f"{type(x)}, at {user_source()}. Put each on its device: fnarray.device_put."

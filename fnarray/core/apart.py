@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .array import ArrayElsewhere, ArrayImpl
+from .array import ArrayElsewhere, ArrayImpl, Deletable
 from .trace import state
 
 
@@ -20,7 +20,7 @@ def another(x: Any) -> Any:
         return x
     if type(x) is ArrayImpl:
         return ArrayImpl(x._data, x.aval)  # a tenth of the time that any class takes
-    return x.again() if isinstance(x, ArrayImpl | ArrayElsewhere) else x
+    return x.again() if isinstance(x, Deletable) else x
 
 
 def is_among(x: Any, operands: Iterable[Any]) -> bool:

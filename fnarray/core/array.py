@@ -127,7 +127,7 @@ def install_methods(methods: dict[str, Any]) -> None:
         del Array.__getattr__  # type: ignore[attr-defined]
 
 
-class _Deletable:
+class Deletable(Array):
     """An array with a value, whose memory can be let go before the array itself."""
 
     __slots__ = ()
@@ -155,7 +155,7 @@ class _Deletable:
         return other
 
 
-class ArrayImpl(_Deletable, Array):
+class ArrayImpl(Deletable):
     """An array with a value, in a NumPy buffer that nothing writes to any more.
 
     The buffer is C-contiguous, aligned and in native byte order: compiled kernels rely on it.
@@ -395,7 +395,7 @@ def is_placed(x: Any) -> bool:
     return isinstance(x, ArrayPlaced) or (isinstance(x, Array) and x.aval.place is not None)
 
 
-class ArrayElsewhere(_Deletable, Array):
+class ArrayElsewhere(Deletable):
     """An array on another kind of device than the processor (decision 0016); base of its class."""
 
     __slots__ = ()
