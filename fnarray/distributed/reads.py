@@ -20,6 +20,7 @@ from ..ops.exchange import all_gather_p
 from ..ops.kit import calls
 from ..ops.kit.calls import add, mul, select, sub
 from .blocks import Mapped, Rule, Spec, Value
+from .rules import reduction
 
 Params = dict[str, Any]
 Names = tuple[Hashable, ...]
@@ -260,16 +261,11 @@ def _scatter(m: Mapped, prim: Primitive, values: list[Value], params: Params) ->
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduced_again(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
-    """Reduce blocks, and what came of them in the same way."""
-    if len(values) != 1:
-        return None
-    (v,) = values
-    out = bind(prim, v.x, **params)
-    names = tuple(n for d in params["axes"] for n in v.spec[d])
-    if names:
-        out = bind(prim, gathered(m, out, names), **{**params, "axes": (0,)})
-    return [Value(out, tuple(s for d, s in enumerate(v.spec) if d not in params["axes"]))]
+def _reduced_again(
+    m: Mapped, prim: Primitive, out: Any, names: tuple[Hashable, ...], params: Params
+) -> Any:
+    """Reduce what came of blocks as they were."""
+    return bind(prim, gathered(m, out, names), **{**params, "axes": (0,)})
 
 
 def _position(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
@@ -326,7 +322,7 @@ READS: dict[str, Rule] = {
         ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"),
         _scatter,
     ),
-    **dict.fromkeys(("reduce_prod", "reduce_xor"), _reduced_again),
+    **dict.fromkeys(("reduce_prod", "reduce_xor"), reduction(_reduced_again)),
     "argmax": _position,
     "argmin": _position,
     "cumsum": _running(jnp.add),

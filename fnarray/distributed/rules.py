@@ -6,7 +6,7 @@ gathered.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,12 @@ from ..ops.kit.calls import convert
 from .blocks import Mapped, Rule, Spec, Value
 
 Params = dict[str, Any]
+#: Given what came of a block, and the names of the mesh's axes, returns what comes of all.
+Combine = Callable[[Mapped, Primitive, Any, tuple[Hashable, ...], Params], Any]
 
 
-def _reduction(across: Primitive) -> Rule:
-    """Reduce blocks, and over the mesh where an axis that is reduced is cut."""
+def reduction(combined: Combine) -> Rule:
+    """Reduce blocks, and combine what came of them where an axis that is reduced is cut."""
 
     def rule(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
         if len(values) != 1:
@@ -30,13 +32,24 @@ def _reduction(across: Primitive) -> Rule:
         out = bind(prim, v.x, **params)
         names = tuple(n for d in params["axes"] for n in v.spec[d])
         if names:
-            kind = out.dtype
-            out = convert(out, np.uint8) if kind == np.bool_ else out
-            out = convert(bind(across, out, axis_name=names, axis_index_groups=None), kind)
+            out = combined(m, prim, out, names, params)
         spec = tuple(s for d, s in enumerate(v.spec) if d not in params["axes"])
         return [Value(out, spec)]
 
     return rule
+
+
+def _across(collective: Primitive) -> Rule:
+    """Reduce blocks, and over the mesh by a collective."""
+
+    def combined(
+        m: Mapped, prim: Primitive, out: Any, names: tuple[Hashable, ...], params: Params
+    ) -> Any:
+        kind = out.dtype
+        out = convert(out, np.uint8) if kind == np.bool_ else out
+        return convert(bind(collective, out, axis_name=names, axis_index_groups=None), kind)
+
+    return reduction(combined)
 
 
 def _product(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
@@ -199,11 +212,11 @@ def _squeeze(m: Mapped, prim: Primitive, values: list[Value], params: Params) ->
 
 #: By name of operation.
 RULES: dict[str, Rule] = {
-    "reduce_sum": _reduction(psum_p),
-    "reduce_max": _reduction(pmax_p),
-    "reduce_min": _reduction(pmin_p),
-    "reduce_or": _reduction(pmax_p),
-    "reduce_and": _reduction(pmin_p),
+    "reduce_sum": _across(psum_p),
+    "reduce_max": _across(pmax_p),
+    "reduce_min": _across(pmin_p),
+    "reduce_or": _across(pmax_p),
+    "reduce_and": _across(pmin_p),
     "dot_general": _product,
     "transpose": _transpose,
     "broadcast_in_dim": _broadcast,
