@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..config import config
+from ..config import config, first_read, from_environment
 from .missing import NoSuchModule, watch
 
 #: The version whose interface is implemented; setup.cfg's oracle is of the same series.
@@ -140,6 +141,18 @@ class Finder(MetaPathFinder):
         return [_Installed(name) for name in _NAMES if asked in (name, None)]
 
 
+@cache
+def _devices_of(flags: str) -> int:
+    return from_environment({"XLA_FLAGS": flags}).get("num_cpu_devices", 1)
+
+
+def read_again() -> None:
+    """Take what the environment sets by now, and did not when fnarray was imported."""
+    for name, value in from_environment(os.environ).items():
+        if (name, value) not in first_read.items():
+            config.update(name, value)
+
+
 def install() -> None:
     """Let ``import jax`` give fnarray from now on.
 
@@ -158,5 +171,9 @@ def install() -> None:
             "`import fnarray.as_jax` first, or run the program by `python -m fnarray run`."
         )
     sys.meta_path.insert(0, Finder())
+    from ..runtime import device
+
+    # As many as JAX has, which asks when it first needs one.
+    device.default_count = lambda: _devices_of(os.environ.get("XLA_FLAGS", ""))
     if "FNARRAY_EFFECTS" not in os.environ:
         config.update("effects", "off")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform as machine
+from collections.abc import Callable
 from enum import Enum, auto
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,9 @@ from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
 from ..threads.cores import available_cores
+
+#: How many CPU devices there are where no setting says; another number where JAX is stood in for.
+default_count: Callable[[], int] = available_cores
 
 
 class Space(Enum):
@@ -219,7 +223,7 @@ def devices(backend: str | None = None) -> list[Device]:
         from ..compile.cuda.device import count
 
         return [Device(i, "gpu") for i in range(count())]
-    return [_device(i) for i in range(config.num_cpu_devices or available_cores())]
+    return [_device(i) for i in range(config.num_cpu_devices or default_count())]
 
 
 def find_default() -> Any:

@@ -52,6 +52,27 @@ def test_effects_are_let_pass(tmp_path):
     assert said(tmp_path)["facts"][-1] == "off"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "count"), [("", "", 1), ("=8", "", 8), ("", "=3", 3)], ids=str
+)
+def test_variables_that_a_program_sets(tmp_path, before, after, count):
+    """Before it imports jax; of devices, before it asks for them. There is one otherwise."""
+    program = f"""
+import os, fnarray.as_jax
+flags = "--xla_force_host_platform_device_count{before}"
+if {bool(before)}:
+    os.environ["XLA_FLAGS"] = flags
+os.environ["JAX_ENABLE_X64"] = "1"
+import jax, jax.numpy as jnp
+if {bool(after)}:
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count{after}"
+print(jax.device_count(), jnp.ones(()).dtype)
+"""
+    nothing = dict.fromkeys(("FNARRAY_NUM_CPU_DEVICES", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS"), "")
+    done = run(["-c", program], tmp_path, **nothing)
+    assert (done.stderr, done.stdout) == ("", f"{count} float64\n")
+
+
 def test_private_modules(tmp_path):
     """What libraries and their tests fetch of them; a private one is the public one it has not."""
     private = [
