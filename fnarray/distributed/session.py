@@ -33,6 +33,7 @@ from .meeting import Inbox, MeetingLost, RemoteWorld
 from .programs import Kernels, clients, loaded
 from .queues import Queue
 from .rings import SHARED, Offer, Ring
+from .windows import readable
 from .wire import Stream, dtype_named, packed, packed_error, unpacked
 
 
@@ -76,8 +77,10 @@ class Runtime(WorkerPlugin):
         if ranks.world is not None and offer and len(offer) == 1:
             queue = Queue(ranks.Records(offer[0], token), polled=True)
             answer = (ranks.world.Get_rank(),)
-        elif offer and len(offer) > 1 and (ring := Ring.opened(Offer(*offer))):
-            queue, answer = Queue(ring), (os.getpid(), session.inbox.bell.descriptor)
+        elif offer and len(offer) > 1 and (ring := Ring.opened(found := Offer(*offer))):
+            queue = Queue(ring, process=found.process)
+            lends = readable(found.process, found.address, found.secret)
+            answer = (os.getpid(), session.inbox.bell.descriptor, lends)
         if queue is None:
             await comm.write(answer)
             await Stream(comm).read(session.inbox.put)
@@ -189,14 +192,16 @@ class Session:
             offer = (ranks.world.Get_rank(),)
         elif SHARED:
             ring, secret = Ring.made()
-            offer = Offer(os.getpid(), ring.memory, self.inbox.bell.descriptor, secret)
+            bell = self.inbox.bell.descriptor
+            offer = Offer(os.getpid(), ring.memory, bell, secret, ring.address)
         await comm.write(
             {"op": "fnarray_peer", "token": self.token, "offer": offer, "reply": False}
         )
         answer, queue = await comm.read(), None
         if answer is not None and ring is not None:
-            ring.answer(*answer)
-            queue = Queue(ring)
+            process, bell, lends = answer
+            ring.answer(process, bell)
+            queue = Queue(ring, lends=lends)
         elif answer is not None:
             queue = Queue(ranks.Records(answer[0], self.token))
         self.queues[address] = queue
