@@ -83,13 +83,15 @@ def exchanged(
 def _rows(node: Node, count: int, targets: Sequence[int]) -> ClosedGraph:
     """Return the program from the values of all who meet to the results of some of them."""
     prim, params = node.eqn.primitive, node.eqn.params
+    rule = prim.collective
+    assert rule is not None
     # Of several axes the last runs fastest, so that together they are one, and so is a group.
     axis = Axis(count, params["axis_name"][0])
     own = {"axis_name": (axis.name,), "axis_index_groups": None}
     params = {**params, **{k: v for k, v in own.items() if k in params}}
 
     def rows(*stacks: Any) -> list[Any]:
-        out, differs = prim.collective(axis, stacks, [True] * len(stacks), **params)
+        out, differs = rule(axis, stacks, [True] * len(stacks), **params)
         return [out[k] for k in targets] if differs else [out]
 
     avals = [a.aval.update(shape=(count, *a.aval.shape)) for a in node.ins]
