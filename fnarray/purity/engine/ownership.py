@@ -90,8 +90,11 @@ def mutate(
     given: Sequence[Value] = (), *, attribute: bool = False,
 ) -> None:  # fmt: skip
     """Report a change in place, unless the trace in progress made the object itself."""
+    said: set[str] = set()
     for one in value.each():
-        if one.kind == "ref":  # its value goes in and comes out, wherever it is from
+        # The value of a Ref goes in and comes out, wherever it is from; a parameter's default and
+        # the argument in its place are one cause.
+        if one.kind == "ref" or one.name in said:
             continue
         if (
             one.kind == "scalar" and not attribute
@@ -117,6 +120,7 @@ def mutate(
             engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given)
         else:
             engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given)
+        said.add(one.name)
 
 
 def leak(engine: Engine, frame: Frame, node: ast.AST, name: str, what: str) -> None:
