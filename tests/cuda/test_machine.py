@@ -372,34 +372,3 @@ def test_callbacks_are_the_users_own(machine) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(np.asarray(f(x)), np.sin(floats(6)) + 1, rtol=1e-6)
-
-
-# ---- several devices ---------------------------------------------------------------------------
-
-
-def test_shards_run_on_devices_of_their_own(machine) -> None:
-    """Under `jit`, and called as it is; more shards than devices take turns; sums are told."""
-    x = floats(4, 6)
-    there = fnarray.device_put(x, gpus()[0])
-    mapped = fnarray.pmap(lambda x: jnp.sin(x) * 2, devices=[*gpus(), *gpus()])
-    for f in (mapped, mapped, fnarray.jit(mapped)):
-        y = f(there)
-        assert y.devices() == {gpus()[0]}
-        np.testing.assert_allclose(np.asarray(y), np.sin(x) * 2, rtol=1e-6)
-    total = fnarray.pmap(
-        lambda x: x / fnarray.lax.psum(x, "i"), axis_name="i", devices=[*gpus(), *gpus()]
-    )
-    with pytest.warns(UserWarning, match=r"psum at .*has no kernel on a GPU"):
-        y = total(there)
-    np.testing.assert_allclose(np.asarray(y), x / x.sum(0), rtol=1e-5)
-
-
-def test_shard_map_runs_on_devices(machine) -> None:
-    """Blocks go to the devices, and results come together on the first."""
-    mesh = fnarray.sharding.Mesh(np.asarray(gpus()), ("d",))
-    spec = fnarray.sharding.PartitionSpec("d")
-    f = fnarray.shard_map(lambda x: jnp.cumsum(x, 0), mesh=mesh, in_specs=spec, out_specs=spec)
-    x = floats(6, 3)
-    y = f(fnarray.device_put(x, gpus()[0]))
-    want = np.concatenate([np.cumsum(x[:3], 0), np.cumsum(x[3:], 0)])
-    np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)
