@@ -145,6 +145,7 @@ class _AddedStep:
     """Stands for the primitive of a step that the compiler adds."""
 
     effects = ()
+    collective = None
     multiple_results = False
 
     def __init__(self, name: str):

@@ -39,6 +39,7 @@ from .objects import (
     kind_of,
     module_of,
     name_of,
+    protocol_members,
     trusted_packages,
     watched_by,
 )
@@ -215,6 +216,10 @@ class LiveResolver:
             setting = SETTINGS.get(what)
             holder, spelled = (WATCHED, setting) if setting else (obj, f"{name} ({what})")
             self.guards.add_contents(holder, spelled, same)
+
+    def members(self, value: Value) -> Iterable[str]:
+        """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
+        return protocol_members(value.obj) if is_a(value.obj, type) else ()
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""

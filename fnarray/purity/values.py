@@ -270,6 +270,10 @@ class Resolver(Protocol):
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
 
+    def members(self, value: Value) -> Iterable[str]:
+        """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
+        ...
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
 

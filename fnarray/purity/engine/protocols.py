@@ -12,7 +12,7 @@ from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .entry import body_of
 from .machine import Engine
-from .ownership import read, use
+from .ownership import leak, read, use
 from .parts import take_attribute
 
 _BINARY = {
@@ -256,7 +256,7 @@ def draw(
             if one.level == OUTSIDE:
                 engine.report(rules.OuterIterator, frame, node, name)
             elif one.level < frame.level and one.name:
-                engine.report(rules.CallbackLeak, frame, node, name, "drawn from")
+                leak(engine, frame, node, name, "drawn from")
         elif one.level == OUTSIDE and explicit and one.kind in ("", "instance"):
             engine.report(rules.OuterIterator, frame, node, name)
         else:
