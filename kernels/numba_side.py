@@ -3,6 +3,9 @@
 The one module of kernels that imports Numba; whoever compiles with Numba imports it first.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# typings/ declares what fnarray uses of Numba, less than this.
+
 from __future__ import annotations
 
 import numpy as np
