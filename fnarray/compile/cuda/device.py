@@ -205,8 +205,8 @@ class Gpu:
     name : str
     capability : str
         ``"sm_90"``.
-    held : int
-        Bytes of the arrays that live there.
+    held, most : int
+        Bytes of the arrays that live there, and of those that did at most.
     stream : int
         Handle of the one stream; calls return before what they start is done.
     started : deque of KernelSource
@@ -238,7 +238,7 @@ class Gpu:
         # Memory that is freed stays with the process: the next allocation of the stream takes it.
         driver.cuDeviceGetDefaultMemPool(byref(self._pool), device)
         driver.cuMemPoolSetAttribute(self._pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
-        self.held = 0
+        self.held = self.most = 0
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
         self._lock = threading.Lock()
@@ -290,15 +290,26 @@ class Gpu:
         except DriverError as error:
             if error.number != _OUT_OF_MEMORY:
                 raise
-            free, total = c_size_t(), c_size_t()
-            driver.cuMemGetInfo_v2(byref(free), byref(total))
+            free, total = self._room()
             raise JaxRuntimeError(
                 f"RESOURCE_EXHAUSTED: out of memory on gpu:{self.number} ({self.name}): {size:,} "
-                f"bytes were asked for, arrays hold {self.held:,}, {free.value:,} of "
-                f"{total.value:,} are free. Delete arrays that are not needed, or compute in parts."
+                f"bytes were asked for, arrays hold {self.held:,}, {free:,} of "
+                f"{total:,} are free. Delete arrays that are not needed, or compute in parts."
             ) from error
         self.held += size
+        self.most = max(self.most, self.held)
         return address.value or 0
+
+    def _room(self) -> tuple[int, int]:
+        """Return how many bytes the device has free, and in all."""
+        free, total = c_size_t(), c_size_t()
+        self.enter().cuMemGetInfo_v2(byref(free), byref(total))
+        return free.value, total.value
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return bytes that arrays hold, and held at most, and those of the device."""
+        held = {"bytes_in_use": self.held, "peak_bytes_in_use": self.most}
+        return {**held, "bytes_limit": self._room()[1]}
 
     def free(self, address: int, size: int) -> None:
         """Give bytes back, after all that was started before."""

@@ -66,7 +66,8 @@ class Emulated(Gpu):
     graphs = False
 
     def __init__(self, number: int, lanes: int = 1):
-        self.number, self.name, self.capability, self.stream, self.held = number, "cpu", "", 0, 0
+        self.number, self.name, self.capability, self.stream = number, "cpu", "", 0
+        self.held = self.most = 0
         self.lanes = lanes
         self._memory: dict[int, np.ndarray] = {}
 
