@@ -315,4 +315,7 @@ def inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline
         with no_trace():
             return Inline(trace_graph(flat, ins, fun.__name__.lstrip("_")))
 
-    return lambda ins, outs, **params: graph(tuple(ins), tuple(params.items()))
+    def form(ins: Any, outs: Any, **params: Any) -> Inline:
+        return graph(tuple(ins), tuple(params.items()))
+
+    return form
