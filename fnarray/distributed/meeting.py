@@ -276,13 +276,13 @@ class RemoteWorld(World):
             )
         if (window := message.get("window")) is not None:
             self._read[source] += 1
-            if type(step) is Borrow:
+            if isinstance(step, Borrow):
                 return window
             return window.array() if step.into is None else window.into(step.into)
         if step.lasting:
             lasting(message)
         found = decoded(message["data"])
-        if type(step) is Receive and step.into is not None:
+        if isinstance(step, Receive) and step.into is not None:
             step.into[...] = found
         return found
 
