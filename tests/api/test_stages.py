@@ -235,4 +235,4 @@ def test_stages_say_what_they_are():
     lowered = traced.lower()
     for stage in (traced, lowered, lowered.compile()):
         kind = type(stage).__name__
-        assert repr(stage) == f"<{kind}: scaled(float32[2,2], int32[]) -> float32[2,2]>"
+        assert repr(stage) == f"<{kind}: scaled(float32[2,2], ~int32[]) -> float32[2,2]>"
