@@ -488,3 +488,13 @@ def test_looks_like_the_function():
     assert type(jitted).__name__ == "PjitFunction"  # by which libraries tell it
     for follow in (True, False):
         assert str(inspect.signature(jitted, follow_wrapped=follow)) == "(x)"
+
+
+def test_bits_in_pieces_are_no_view_of_the_argument() -> None:
+    """An update of the pieces, in place, had changed the caller's array."""
+    x = fnarray.numpy.arange(8, dtype=fnarray.numpy.float32)
+    pieces = fnarray.jit(lambda x: lax.bitcast_convert_type(x, fnarray.numpy.uint8).at[0].set(255))(
+        x
+    )
+    assert (np.asarray(pieces)[0] == 255).all()
+    np.testing.assert_array_equal(x, np.arange(8, dtype=np.float32))
