@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
-from .turns import apart, order_of, recurrent, uses
+from .turns import apart, at_once, order_of, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -190,9 +191,10 @@ class Statements(Expressions):
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before, size = self._stay, _size(start, stop)
-        order = ""
+        order, together = "", False
         if self.own and self.recurrent:
-            order = self._recurrent(node, size if step is None else None)
+            order, together = self._recurrent(node, size if step is None else None)
+            together = together and whole
         if self.suite(node.body):
             self.go(following)
         self.access = ""
@@ -207,24 +209,35 @@ class Statements(Expressions):
                 tail = len(self.lines)
                 self._innermost.append((head, tail, stop, end) if plain and whole else None)
         self.lines[-1] += order
+        if together and size is not None:
+            self._join(head, size, end)
         self.begin(end)
 
-    def _recurrent(self, node: ast.For, size: int | None) -> str:
-        """Return what marks the end of a loop of a recurrence."""
+    def _recurrent(self, node: ast.For, size: int | None) -> tuple[str, bool]:
+        """Return what marks the end of a loop of a recurrence, and whether it is one vector."""
         if any(isinstance(x, ast.For | ast.While) for s in node.body for x in ast.walk(s)):
-            return ""
+            return "", False
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
+        if free and at_once(node, size, self.module):
+            return "", True
         order = recurrent(node, slots, size)
         if free and uses(node, self.module.sharing):
             order = "plain"
         if not free:
-            return self.module.loop(order) if order else ""
+            return self.module.loop(order) if order else "", False
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
         # whether they overlap before each loop, and has a second one for where they do.
         group = self.module.say("distinct !{}", anew=True)
         self.access = f", !llvm.access.group {group}"
-        return self.module.loop(order or "free", group)
+        return self.module.loop(order or "free", group), False
+
+    def _join(self, head: int, size: int, end: str) -> None:
+        """Write the loop whose lines begin at one as a vector of all its turns, if it can be."""
+        from .vectors import Unfit, once  # which few kernels need
+
+        with suppress(Unfit):
+            self.lines[head:] = once(self.module, self.lines[head:], size, end)
 
     def _order(
         self, node: ast.For, size: int | None, step: str | None, inside: bool
