@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.contraction import free_axes
 from ..core.forms import (
     Branch,
     Contract,
@@ -31,6 +32,8 @@ from ..core.symbolic import variable
 from .boxes import follow_indices
 from .ir import Block, Node, users_of
 from .target import Target
+
+Groups = tuple[tuple[int, ...], ...]
 
 
 def inline_calls(graph: Graph) -> Block:
@@ -142,6 +145,7 @@ class _AddedStep:
     """Stands for the primitive of a step that the compiler adds."""
 
     effects = ()
+    collective = None
     multiple_results = False
 
     def __init__(self, name: str):
@@ -235,13 +239,61 @@ def turn_products(block: Block) -> Block:
 
 def _is_turn(node: Node) -> bool:
     """Whether a node is the transpose of a matrix."""
+    return node.out.aval.ndim == 2 and _permutation(node) == (1, 0)
+
+
+def absorb_transposes(block: Block) -> Block:
+    """Contract what a transposition was made of: BLAS reads matrices either way.
+
+    Written out, the transpose of 1,000 x 500 numbers takes half as long as their covariance.
+    """
+    makers = {v: node for node in block.nodes for v in node.outs}
+    nodes: list[Node] = []
+    for node in block.nodes:
+        if isinstance(node.form, Contract):
+            f = node.form
+            lhs, *left = _untransposed(node.ins[0], (f.lhs_contract, f.lhs_batch), makers)
+            rhs, *right = _untransposed(node.ins[1], (f.rhs_contract, f.rhs_batch), makers)
+            if (lhs, rhs) != node.ins[:2]:
+                form = Contract(left[0], right[0], left[1], right[1])
+                params = {**node.eqn.params, "form": form}  # what tells it from others
+                eqn = Eqn(node.eqn.primitive, (lhs, rhs), node.outs, params, node.eqn.source)
+                node = Node(eqn, form)
+        nodes.append(node)
+    return replace(block, nodes=tuple(nodes))
+
+
+def _untransposed(atom: Atom, groups: Groups, makers: Mapping[Var, Node]) -> tuple[Any, ...]:
+    """Return an operand before its transpositions, and where groups of its axes are there.
+
+    The axes that are in no group keep their order, as the result has them.
+    """
+    while isinstance(atom, Var) and atom in makers:
+        axes = _permutation(makers[atom])
+        if axes is None:
+            break
+        free = [axes[a] for a in free_axes(len(axes), *groups)]
+        if free != sorted(free):
+            break
+        atom = makers[atom].ins[0]
+        groups = tuple(tuple(axes[a] for a in group) for group in groups)
+    return atom, *groups
+
+
+def _permutation(node: Node) -> tuple[int, ...] | None:
+    """Return which axis of its operand each axis of a transposition is; None for other nodes."""
     if not isinstance(node.form, Reindex) or node.form.valid is not None or len(node.ins) != 1:
-        return False
-    rows, columns = node.out.aval.shape if node.out.aval.ndim == 2 else (0, 0)
-    if rows < 2 or columns < 2:
-        return False
-    i = variable("i", rows), variable("j", columns)
-    return node.form.index(i, _unread) == (i[1], i[0])
+        return None
+    shape = node.out.aval.shape
+    if min(shape, default=0) < 2 or node.ins[0].aval.ndim != len(shape):
+        return None
+    places = tuple(variable(f"i{a}", extent) for a, extent in enumerate(shape))
+    found = node.form.index(places, _unread)
+    if not all(place in found for place in places):
+        return None
+    axes = tuple(found.index(place) for place in places)
+    whole = tuple(node.ins[0].aval.shape[a] for a in axes) == shape  # not a slice
+    return axes if whole else None
 
 
 def _unread(operand: int, index: Any) -> Any:
@@ -416,6 +468,7 @@ SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
     ("fold constants", fold_constants),
     ("share equal equations", share_equal),
     ("resolve aliases", resolve_aliases),
+    ("absorb transposes", absorb_transposes),
     ("follow indices", follow_indices),
     ("drop dead equations", drop_dead),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import math
 import os
 import pickle
@@ -262,11 +263,11 @@ def test_memory_is_written_or_run_never_both():
 
 
 PRODUCT = """
-def kernel(a_, b_, out_, batch, m, k, n):
+def kernel(a_, b_, out_, batch, m, k, n, left, right):
     a = flat(a_)
     b = flat(b_)
     out = flat(out_)
-    fk.gemm.batched(a, b, out, batch, m, k, n)
+    fk.gemm.batched(a, b, out, batch, m, k, n, left, right)
 """
 #: Batch, rows, terms and columns: vectors, matrices, and each of them empty.
 SIZES = (
@@ -288,14 +289,14 @@ def numbers(dtype, *shape):
 def test_products_are_those_of_numba(code):
     """BLAS is called as Numba calls it: the same routine for vectors and matrices of any size."""
     report, dtype = Report(), KINDS[code]
-    run = both(report, source(PRODUCT, *[f"{code}[3]"] * 3, *["i64"] * 4))
-    for batch, m, k, n in SIZES:
-        a, b, out = (
-            numbers(dtype, math.prod(shape)).reshape(shape)
-            for shape in ((batch, m, k), (batch, k, n), (batch, m, n))
-        )
-        run(a, b, out, batch, m, k, n)
-        np.testing.assert_allclose(out, a @ b, rtol=2e-4, atol=2e-4)
+    run = both(report, source(PRODUCT, *[f"{code}[3]"] * 3, *["i64"] * 6))
+    for (batch, m, k, n), left, right in itertools.product(SIZES, (0, 1), (0, 1)):
+        shapes = (batch, *(k, m)[:: 2 * left - 1]), (batch, *(n, k)[:: 2 * right - 1])
+        a, b = (numbers(dtype, math.prod(shape)).reshape(shape) for shape in shapes)
+        out = np.empty((batch, m, n), dtype)
+        run(a, b, out, batch, m, k, n, left, right)
+        rows, columns = (x.swapaxes(1, 2) if turned else x for x, turned in ((a, left), (b, right)))
+        np.testing.assert_allclose(out, rows @ columns, rtol=2e-4, atol=2e-4)
     assert not report.fallbacks
     assert not report.differences, report.differences[0]
 
@@ -329,7 +330,7 @@ def test_products_in_loops(dtype, terms):
 
 def test_products_by_the_way_that_scipy_documents(monkeypatch):
     """Where SciPy's library has other names, the routines are those of its module, as Numba's."""
-    src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 4)
+    src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 6)
     assert blas.address("fnarray_zgemm")
     assert not blas.address("fnarray_zheev")
     monkeypatch.setattr(blas, "of_wheel", lambda routine: None)
@@ -338,13 +339,13 @@ def test_products_by_the_way_that_scipy_documents(monkeypatch):
     for batch, m, k, n in SIZES[:5]:
         a, b = numbers("c16", batch * m * k), numbers("c16", batch * k * n)
         a, b, out = a.reshape(batch, m, k), b.reshape(batch, k, n), np.zeros((batch, m, n), "c16")
-        call(a, b, out, batch, m, k, n)
+        call(a, b, out, batch, m, k, n, 0, 0)
         np.testing.assert_allclose(out, a @ b)
 
 
 def test_products_without_blas_are_left_to_numba(monkeypatch):
     """A process without the routines says so; a cached kernel that wants them is refused."""
-    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 4)
+    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 6)
     code = kernel.compile_kernel("k", src)
     monkeypatch.setattr(blas, "address", lambda symbol: None)
     known = llvmlite.address_of_symbol

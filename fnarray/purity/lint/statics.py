@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..bindings import belongs, bound_before, bound_in_class
@@ -196,6 +196,10 @@ class StaticResolver:
 
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
+
+    def members(self, value: Value) -> Iterable[str]:
+        """Return nothing: what ``isinstance`` looks at is a matter of guards."""
+        return ()
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, when its text shows it."""
