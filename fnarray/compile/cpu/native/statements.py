@@ -185,16 +185,14 @@ class Statements(Expressions):
         self.lines.append(f"{counter} = phi i64 [ {first}, %{before} ], [ {after}, %{following} ]")
         at = counter
         if step is not None:
-            at = self.new(f"mul nsw i64 {counter}, {step}")
-            at = self.new(f"add nsw i64 {at}, {start}")
+            at = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {counter}, {step}')}, {start}")
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before, size = self._stay, _size(start, stop)
-        order, together = "", False
+        order, few = "", 0
         if self.own and self.recurrent:
-            order, together = self._recurrent(node, size if step is None else None)
-            together = together and whole
+            order, few = self._recurrent(node, size if step is None else None, whole=whole)
         if self.suite(node.body):
             self.go(following)
         self.access = ""
@@ -209,35 +207,38 @@ class Statements(Expressions):
                 tail = len(self.lines)
                 self._innermost.append((head, tail, stop, end) if plain and whole else None)
         self.lines[-1] += order
-        if together and size is not None:
-            self._join(head, size, end)
+        self._join(head, few, end)
         self.begin(end)
 
-    def _recurrent(self, node: ast.For, size: int | None) -> tuple[str, bool]:
-        """Return what marks the end of a loop of a recurrence, and whether it is one vector."""
+    def _recurrent(self, node: ast.For, size: int | None, *, whole: bool) -> tuple[str, int]:
+        """Return what marks the end of a loop of a recurrence; its turns, if they are one vector.
+
+        ``whole`` if it begins at 0.
+        """
         if any(isinstance(x, ast.For | ast.While) for s in node.body for x in ast.walk(s)):
-            return "", False
+            return "", 0
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
-        if free and at_once(node, size, self.module):
-            return "", True
+        if whole and free and size is not None and at_once(node, size, self.module):
+            return "", size
         order = recurrent(node, slots, size)
         if free and uses(node, self.module.sharing):
             order = "plain"
         if not free:
-            return self.module.loop(order) if order else "", False
+            return self.module.loop(order) if order else "", 0
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
         # whether they overlap before each loop, and has a second one for where they do.
         group = self.module.say("distinct !{}", anew=True)
         self.access = f", !llvm.access.group {group}"
-        return self.module.loop(order or "free", group), False
+        return self.module.loop(order or "free", group), 0
 
-    def _join(self, head: int, size: int, end: str) -> None:
-        """Write the loop whose lines begin at one as a vector of all its turns, if it can be."""
-        from .vectors import Unfit, once  # which few kernels need
+    def _join(self, head: int, few: int, end: str) -> None:
+        """Write the loop whose lines begin at one as a vector of its few turns, if it can be."""
+        if few:
+            from .vectors import Unfit, once  # which few kernels need
 
-        with suppress(Unfit):
-            self.lines[head:] = once(self.module, self.lines[head:], size, end)
+            with suppress(Unfit):
+                self.lines[head:] = once(self.module, self.lines[head:], few, end)
 
     def _order(
         self, node: ast.For, size: int | None, step: str | None, inside: bool

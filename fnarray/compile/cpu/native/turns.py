@@ -106,14 +106,14 @@ def recurrent(loop: ast.For, slots: frozenset[str], size: int | None) -> str | N
     return "single" if any(len(x) > 1 for x in places.values()) else None
 
 
-def at_once(loop: ast.For, size: int | None, module: Module) -> bool:
+def at_once(loop: ast.For, size: int, module: Module) -> bool:
     """Whether an innermost loop, whose turns are `apart`, is written as one vector of them all.
 
     It calls a function, and reads elements that lie apart, of which LLVM makes numbers.
     """
     assert isinstance(loop.target, ast.Name)
     turn = _Turn(loop.body, loop.target.id, frozenset(), integers=module.integers)
-    few = size is not None and FEW - 1 <= size <= module.lanes and not size & (size - 1)
+    few = FEW - 1 <= size <= module.lanes and not size & (size - 1)
     return few and turn.dear and not turn.along and not turn.sums and not turn.traps
 
 
