@@ -123,7 +123,7 @@ def _part(x: Any, k: int, one: Overlay) -> Any:
     """Return the word of an argument, or the dtype of words where it is the elements' dtype."""
     if isinstance(x, Overlay):
         return x.column(k)
-    return one._base.dtype if isinstance(x, ExtendedDType) and x == one.dtype else x
+    return one.column(k).dtype if isinstance(x, ExtendedDType) and one.kind.dtype == x else x
 
 
 def _rows(columns: Sequence[Any]) -> Any:
