@@ -84,6 +84,16 @@ def test_keys_are_compared():
     assert not bool(fnp.array_equal(keys, fnp.ones((2, 2))))
 
 
+def test_kinds_of_keys():
+    """Their dtype is found as others' are; what is known of keys equals a description of them."""
+    key = fnarray.random.key(3)
+    assert fnp.result_type(key) == fnp.result_type(key, key.dtype) == key.dtype
+    known = fnarray.eval_shape(lambda: fnarray.random.split(key, 2))
+    assert known == fnarray.ShapeDtypeStruct((2,), key.dtype)
+    assert known != fnarray.ShapeDtypeStruct((3,), key.dtype)
+    assert known != fnarray.ShapeDtypeStruct((2,), np.float32)
+
+
 def test_keys_are_leaves_of_trees():
     """Libraries map over leaves and find keys there; transforms still carry their words."""
     key = fnarray.random.key(0)
