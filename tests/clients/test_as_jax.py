@@ -103,7 +103,8 @@ def test_private_modules(tmp_path):
     private += [
         "from jax.experimental import pjit; assert pjit.pjit is jax.jit",
         (
-            "from jax import monitoring as m; heard = []; f = lambda *a, **k: heard.append((a, k)); "
+            "from jax import monitoring as m; heard = []; "
+            "f = lambda *a, **k: heard.append((a, k)); "
             "m.register_event_duration_secs_listener(f); m.record_event('no'); "
             "m.record_event_duration_secs('e', 0.5, kind='x'); "
             "m.unregister_event_duration_listener(f); m.record_event_duration_secs('e', 1.0); "
@@ -120,7 +121,8 @@ def test_private_modules(tmp_path):
         ),
         "from jax.experimental.array_serialization import serialization as s; assert s.__doc__",
         (
-            "d = jax.devices()[0]; assert [m.kind for m in d.addressable_memories()] == ['device']; "
+            "d = jax.devices()[0]; "
+            "assert [m.kind for m in d.addressable_memories()] == ['device']; "
             "assert d.memory('device') == d.default_memory() and d.client.device_count() == 1; "
             "from jax.extend.backend import get_backend as g; assert type(g()) is type(d.client)"
         ),
@@ -147,7 +149,7 @@ def test_private_modules(tmp_path):
             "num_processes=2",
             "one memory",
             "jax.experimental.nothing",
-        ),  # fmt: skip
+        ),
         strict=True,
     ):
         assert part in text
