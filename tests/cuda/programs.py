@@ -237,6 +237,30 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (floats(5, 4, 4), floats(5, 4, 2)),
     ),
+    "gradient_of_solve": (
+        fnarray.grad(lambda x, y: jnp.sum(jnp.linalg.solve(x, y) ** 2), (0, 1)),
+        (floats(5, 4, 4), floats(5, 4, 2)),
+    ),
+    "complex_systems_by_factors": (
+        fnarray.grad(lambda x, y: jnp.sum(abs(jnp.linalg.solve(x + 2j * x[::-1], y))), (0, 1)),
+        (floats(3, 4, 4), floats(3, 4, 2)),
+    ),
+    "tridiagonal_systems": (
+        lambda d, b: lax.linalg.tridiagonal_solve(d[0], d[1] * 0.1, d[2], b),
+        (floats(3, 6, 9), floats(6, 9, 2)),
+    ),
+    "order_of_exchanged_rows": (
+        lambda p: lax.linalg.lu_pivots_to_permutation(p, 6),
+        (integers(2, 5, 3) + np.arange(3, dtype=np.int32),),
+    ),
+    "numbers_in_pieces": (
+        lambda x: (
+            lax.bitcast_convert_type(x, jnp.uint8),
+            lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.bfloat16), jnp.float32),
+        ),
+        (floats(5, 7),),
+    ),
+    "about_the_least": (lambda x: lax.approx_min_k(x, 5), (floats(3, 100),)),
     "random": (lambda k: fnarray.random.normal(k, (33,)), (fnarray.random.key(3),)),
     "gradient_of_scan": (
         fnarray.grad(lambda x: jnp.sum(recurrence(x)[1] ** 2)),

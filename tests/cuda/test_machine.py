@@ -349,6 +349,14 @@ LIBRARY = {
     "cholesky": (jnp.linalg.cholesky, (positive(30),)),
     "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
     "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
+    "gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (positive(30) / 30, floats(30, 3)),
+    ),
+    "complex gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(abs(jnp.linalg.solve(a + 1j * b, b))), (0, 1)),
+        (positive(30) / 30, floats(30, 30)),
+    ),
     "lu": (lambda a: fnarray.lax.linalg.lu(a), (floats(2, 30, 30),)),
     "triangular": (
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),

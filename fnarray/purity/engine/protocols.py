@@ -98,6 +98,8 @@ def binary(
     *, in_place: bool = False,
 ) -> Value | None:  # fmt: skip
     """Run what ``left + right`` calls."""
+    if left.is_plain() and right.is_plain():
+        return None
     if not isinstance(op, ast.Mod) or left.kind == "identity":  # else it may be text
         compute(engine, (left, right))
     elif right.kind == "tuple" and right.level != OUTSIDE:  # ``"%s %s" % (a, b)``
