@@ -141,8 +141,9 @@ def _waits(statement: ast.stmt, slots: frozenset[str]) -> bool:
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return True
     (target,) = statement.targets
-    carried = isinstance(target, ast.Name) and target.id in slots
-    return carried and not _is_sum(statement.value, target.id)
+    if not isinstance(target, ast.Name) or target.id not in slots:
+        return False
+    return not _is_sum(statement.value, target.id)
 
 
 def uses(loop: ast.For, functions: frozenset[str]) -> bool:
