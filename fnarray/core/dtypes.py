@@ -549,12 +549,7 @@ def _operand(x: Any) -> tuple[Any, bool]:
     """Read an argument of `result_type`: a value, or a dtype in any spelling."""
     if isinstance(x, (str, type, np.dtype, ExtendedDType)) or x is None:
         return canonicalize_dtype(x, allow_extended=True), isinstance(x, type) and x in _WEAK
-    try:
-        return dtype_and_weak(x)
-    except TypeError:  # of random keys, which have no aval
-        if isinstance(dtype := getattr(x, "dtype", None), ExtendedDType):
-            return dtype, False
-        raise
+    return dtype_and_weak(x)
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
