@@ -72,7 +72,7 @@ def _batch(prim: Primitive) -> Any:
             lanes = _all_together if exchange or made else _in_lanes
             # What the body returns as it came is the same, however many turns a lane takes.
             origins = [
-                first + k if k == num_consts + i else None
+                first + num_consts + i if k == num_consts + i else None
                 for i, k in enumerate(returned_operands(params["body_jaxpr"]))
             ]
             return kept_whole(
