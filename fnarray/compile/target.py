@@ -54,6 +54,8 @@ class Limits:
     thin : int
         Matrices with fewer rows, columns or terms than this are thin: a library call takes twice as
         many multiplications to pay.
+    vectors : bool
+        Whether products of a matrix and a vector may be library calls.
     streams : int
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
@@ -134,6 +136,7 @@ class Limits:
     unroll: int = 64
     library: int = 1 << 14
     thin: int = 8
+    vectors: bool = True
     streams: int = 24
     parallel: int = 1 << 20
     shared: int = 1 << 18

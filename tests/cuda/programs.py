@@ -188,6 +188,14 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b),
         (floats(2, 24, 3, 16), floats(2, 28, 3, 16)),
     ),
+    "product_of_many_terms": (
+        lambda x: (jnp.einsum("bki,bkj->bij", x, x + 1), x[0].T @ x[1]),
+        (floats(2, 1100, 5),),
+    ),
+    "product_with_a_vector": (
+        lambda x, v, w: (x @ v, w @ x),
+        (floats(70, 300), floats(300), floats(70)),
+    ),
     "product_of_halves": (
         lambda a, b: a @ b,
         (floats(40, 30).astype(np.float16), floats(30, 40).astype(np.float16)),

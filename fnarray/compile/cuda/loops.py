@@ -476,14 +476,15 @@ def _extents(chain: list[Tree]) -> tuple[int, ...]:
 
 
 def _in_line(tree: Tree) -> bool:
-    """Whether neighbouring iterations of an inner loop read neighbouring elements of memory."""
+    """Whether neighbouring iterations of an inner loop read neighbours in the largest of arrays."""
     chain = _perfect(tree)
     if prod(_extents(chain)) < WIDE:
         return False
     last = LoopVar(f"L{chain[-1].last}", chain[-1].extents[-1])
+    largest = max((v.aval.size for m in tree.members for v in m.reads), default=0)
     for nest in tree.members:
-        for indices in nest.reads.values():
-            for idx in indices:
+        for var, indices in nest.reads.items():
+            for idx in indices if var.aval.size == largest else ():
                 if idx and isinstance(idx[-1], Ix) and last in idx[-1].terms:
                     return True
     return False
