@@ -56,6 +56,9 @@ class Limits:
         many multiplications to pay.
     vectors : bool
         Whether products of a matrix and a vector may be library calls.
+    pieces : int
+        Arrays laid out of up to so many pieces are written into their readers, which choose for
+        each element; others are filled piece by piece.
     streams : int
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
@@ -137,6 +140,7 @@ class Limits:
     library: int = 1 << 14
     thin: int = 8
     vectors: bool = True
+    pieces: int = 0
     streams: int = 24
     parallel: int = 1 << 20
     shared: int = 1 << 18

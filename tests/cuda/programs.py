@@ -196,6 +196,18 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, v, w: (x @ v, w @ x),
         (floats(70, 300), floats(300), floats(70)),
     ),
+    "neighbours_around": (
+        lambda x: x + jnp.roll(x, 1, 0) * 2 - jnp.roll(x, (-1, 3), (0, 1)) * jnp.roll(x, -2, 1),
+        (floats(9, 40),),
+    ),
+    "neighbours_in_a_frame": (
+        lambda x: (jnp.pad(x, 1, constant_values=-0.0)[:, 2:] * 2).sum(1) - jnp.pad(x, 1).max(1),
+        (floats(7, 12),),
+    ),
+    "ends_joined": (
+        lambda x, y: jnp.concatenate([x[:3], y, x[3:]]).astype(jnp.bfloat16) * 2,
+        (floats(8), floats(5)),
+    ),
     "product_of_halves": (
         lambda a, b: a @ b,
         (floats(40, 30).astype(np.float16), floats(30, 40).astype(np.float16)),

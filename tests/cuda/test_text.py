@@ -148,6 +148,18 @@ def test_few_tiles_share_the_terms() -> None:
     assert int(second) == 4
 
 
+def test_neighbours_are_read_where_they_lie() -> None:
+    """Rolled arrays are choices by place in their reader: one kernel, no array in between."""
+    text = (
+        fnarray.jit(
+            lambda x: jnp.roll(x, 1, 0) + jnp.roll(x, -1, 1) * jnp.pad(x[1:-1], ((1, 1), (0, 0)))
+        )
+        .lower(floats(64, 64))
+        .as_text("cuda")
+    )
+    assert text.count("launch(") == 1
+
+
 def test_products_with_vectors_read_lines() -> None:
     """A block folds a row; where columns are folded, neighbouring lanes have neighbouring ones."""
     a, x = np.ones((5000, 4096), np.float32), np.ones(4096, np.float32)

@@ -206,26 +206,35 @@ class GridLoops(Loops):
             return False
         with ExitStack() as stack:
             i = values.turns(stack, total, "4 * thread()", "4 * threads()", quads=True)
-            for var in read:
-                name = writer.assign(f"load4({values.storage[var].name}, {values.index(i)})", None)
-                values.storage[var] = _quad(values.storage[var], name, i, writer.scope.depth)
+            self._load(read, i)
             outs: dict[str, str] = {}
             for var in written:
                 store = values.storage[var]
                 name = writer.assign(f"four({store.name})", None)
                 outs[store.name] = name
                 values.storage[var] = _quad(store, name, i, writer.scope.depth)
-            k = writer.fresh("k")
-            values.counted.add(k)
-            with writer.block(f"for {k} in range(4):"):
-                writer.declare(k)
-                self._enter(tree, body)
-                here = i + Ix({LoopVar(k, 4): 1})
-                self._children(tree.children, body, (*split(tree.extents, here),))
+            self._four(tree, body, i)
             for array, name in outs.items():
                 writer.line(f"store4({array}, {values.index(i)}, {name})")
         self.grid = grid_of(total // 4, LANES, GRID)
         return True
+
+    def _load(self, read: list[Var], i: Any) -> None:
+        """Bring four elements from ``i`` on of each array to registers."""
+        values, writer = self.values, self.writer
+        for var in read:
+            name = writer.assign(f"load4({values.storage[var].name}, {values.index(i)})", None)
+            values.storage[var] = _quad(values.storage[var], name, i, writer.scope.depth)
+
+    def _four(self, tree: Tree, body: Body, i: Any) -> None:
+        """Emit four iterations of a loop, from ``i`` on."""
+        k = self.writer.fresh("k")
+        self.values.counted.add(k)
+        with self.writer.block(f"for {k} in range(4):"):
+            self.writer.declare(k)
+            self._enter(tree, body)
+            here = i + Ix({LoopVar(k, 4): 1})
+            self._children(tree.children, body, (*split(tree.extents, here),))
 
     # -- a block for each --------------------------------------------------------------------
 
@@ -267,15 +276,25 @@ class GridLoops(Loops):
         who, all_ = _SHARING[whole]
         ordered = any(word_of(_fold_of(nest)) is None for nest in folded)
         row, self.values.row = self.values.row, ""
+        quads: list[Var] = []
+        if whole == "parts" and not ordered and len(chain) == 1 and total % 4 == 0:
+            quads = _read_in_line(tree, variable("flat", total), self.values)
         with ExitStack() as stack:
-            if ordered:
+            if quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
+                storage = dict(self.values.storage)
+                i = self.values.turns(stack, total, f"4 * {who}", f"4 * {all_}", quads=True)
+                self._load(quads, i)
+                self._four(tree, body, i)
+                self.values.storage.update((v, storage[v]) for v in quads)
+            elif ordered:
                 i = self.values.stretch(stack, total, who, all_)
             else:
                 i = self.values.turns(stack, total, who, all_)
-            inside = (*counters, *split(_extents(chain), i))
-            for t in chain:
-                self._enter(t, body)
-            self._children(chain[-1].children, body, inside)
+            if not quads:
+                inside = (*counters, *split(_extents(chain), i))
+                for t in chain:
+                    self._enter(t, body)
+                self._children(chain[-1].children, body, inside)
         self.values.row = row
         for nest in folded:
             self._combine(nest, columns=whole == "columns")
@@ -490,24 +509,34 @@ def _in_line(tree: Tree) -> bool:
     return False
 
 
-def _in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list[Var]]:
-    """Return what a loop reads, and writes, at its counter and nowhere else."""
+def _made(tree: Tree) -> set[Var]:
+    return {v for m in tree.members for v in m.node.outs}
+
+
+def _read_in_line(tree: Tree, flat: Any, values: GridValues) -> list[Var]:
+    """Return what a loop reads at its counter and nowhere else."""
     at: dict[Var, set[Any]] = {}
-    made = {v for m in tree.members for v in m.node.outs}
-    counters = (*split(tree.extents, flat),)
+    made, counters = _made(tree), (*split(tree.extents, flat),)
     for nest in tree.members:
         known = _known(nest, counters)
         for var, indices in nest.reads.items():
             if var in values.storage and var not in made:
                 found = {values.storage[var].offset(known(idx)) for idx in indices}
                 at.setdefault(var, set()).update(found)
-    read = [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
+    return [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
+
+
+def _in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list[Var]]:
+    """Return what a loop reads, and writes, at its counter and nowhere else."""
+    read = _read_in_line(tree, flat, values)
+    reads = {v for m in tree.members for v in m.reads if v in values.storage} - _made(tree)
+    counters = (*split(tree.extents, flat),)
     written: list[Var] = []
     for nest in tree.members:
         for var in nest.node.outs:
             if var in values.storage:
                 store = values.storage[var]
-                shared = any(s.name == store.name for v, s in values.storage.items() if v in at)
+                shared = any(s.name == store.name for v, s in values.storage.items() if v in reads)
                 twice = any(store.name == values.storage[v].name for v in written)
                 if store.offset(_known(nest, counters)(nest.out)) != flat or shared or twice:
                     return [], []  # an overlay is laid over another's elements

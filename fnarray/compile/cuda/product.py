@@ -88,6 +88,7 @@ class Product:
             f"right = room({self._zero()}, {PITCH * DEEP})",
         ):
             line(text)
+        self._powers()
         with ExitStack() as stack:
             name = self.writer.fresh("tile")
             line(f"{name} = block()")
@@ -102,6 +103,13 @@ class Product:
             self._tile()
             line(f"{name} += blocks()")
         return Grid(min(self.tiles * self.cuts, GRID), LANES, again=self.cuts > 1)
+
+    def _powers(self) -> None:
+        """Find which powers of two a tile's sides are: divisions take a hundred instructions."""
+        for side, power in (("rows", "low_rows"), ("columns", "low_columns")):
+            self.writer.line(f"{power} = 0")
+            with self.writer.block(f"while (1 << {power}) < {side}:", barrier=True):
+                self.writer.line(f"{power} += 1")
 
     def _add_up(self) -> Grid:
         """Add up the parts' sums, a thread for each element of the result."""
@@ -175,9 +183,9 @@ class Product:
         writer.line(f"{e} = lane()")
         with writer.block(f"while {e} < {span} * {DEEP}:", barrier=True):
             if self._in_line(k):
-                writer.line(f"{i}, {q} = {e} // {DEEP}, {e} % {DEEP}")
+                writer.line(f"{i}, {q} = {e} >> {DEEP.bit_length() - 1}, {e} & {DEEP - 1}")
             else:
-                writer.line(f"{i}, {q} = {e} % {span}, {e} // {span}")
+                writer.line(f"{i}, {q} = {e} & ({span} - 1), {e} >> low_{span}")
             value = writer.declare(writer.fresh("v"))
             writer.line(f"{value} = {self._zero()}")
             at, term = writer.fresh("at"), writer.fresh("k")
