@@ -336,7 +336,8 @@ def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
 
 def _choices(node: Node) -> list[Node]:
     """Return nodes that choose, for each element, the piece that it is in."""
-    form, aval = node.form, node.out.aval
+    form: Pieces = node.form
+    aval = node.out.aval
     inside = ShapedArray(aval.shape, np.dtype(bool))
     nodes: list[Node] = []
 

@@ -208,6 +208,15 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: jnp.concatenate([x[:3], y, x[3:]]).astype(jnp.bfloat16) * 2,
         (floats(8), floats(5)),
     ),
+    "loss_of_rows": (
+        fnarray.value_and_grad(lambda x: jnp.mean((f.layer_norm(x) + jnp.sin(x)) ** 2)),
+        (floats(6, 300),),
+    ),
+    "sum_of_norms": (
+        lambda x: (jnp.sum(jnp.linalg.norm(x, axis=1)), jnp.max(x.sum(1)), x * 2),
+        (floats(9, 70),),
+    ),
+    "sum_of_many": (lambda x, y: (jnp.sum(x * y), jnp.max(x)), (floats(1 << 15), floats(1 << 15))),
     "product_of_halves": (
         lambda a, b: a @ b,
         (floats(40, 30).astype(np.float16), floats(30, 40).astype(np.float16)),
