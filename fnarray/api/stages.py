@@ -154,14 +154,20 @@ class _Stage:
     def _texts(self) -> dict[str, str]:
         return {"graph": str(self._traced.closed)}
 
-    def _repr_html_(self) -> str:
+    def _signature(self) -> str:
         taken = ", ".join(a.str_short() for a in self._avals)
         given = ", ".join(a.str_short() for a in self._traced.out_avals)
+        return f"{self.fun_name}({taken}) -> {given}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._signature()}>"
+
+    def _repr_html_(self) -> str:
         folds = "".join(
             f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
             for name, text in self._texts().items()
         )
-        title = escape(f"{self.fun_name}({taken}) -> {given}")
+        title = escape(self._signature())
         return f"<div><b><code>{title}</code></b>, {escape(self._stage)}{folds}</div>"
 
 

@@ -88,6 +88,20 @@ def test_kernel_multiplies_stacks(dtype, sizes, left, right):
     np.testing.assert_array_equal(out.reshape(batch, m, n), a @ b)
 
 
+@pytest.mark.parametrize(("left", "right"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(32, 128, 513), (60, 300, 193), (700, 90, 80), (1, 9000, 200)])
+def test_kernel_multiplies_in_parts_and_pieces(sizes, parts, left, right):
+    """Parts fill the product, each in pieces of few columns where it is a large one."""
+    m, k, n = sizes
+    a, b = (rng.integers(0, 9, s).astype(np.float32) for s in ((m, k), (k, n)))
+    lies = [(x.T if turned else x).reshape(-1) for x, turned in ((a, left), (b, right))]
+    out = np.full(m * n, np.nan, np.float32)
+    for i in range(parts):
+        gemm.part(*lies, out, m, k, n, left, right, i, parts)
+    np.testing.assert_array_equal(out.reshape(m, n), a @ b)
+
+
 @pytest.mark.parametrize("n", [16_384, 20_001, 300_000])
 def test_products_of_many_terms_are_accurate(n):
     """A long sum of equal terms does not drift, compiled or eager, odd lengths included."""
