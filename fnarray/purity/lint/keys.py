@@ -1,10 +1,10 @@
 """FNA605: a random key drawn from twice on one path through a function."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..findings import Finding
 from ..known import MUTATORS
@@ -169,7 +169,7 @@ class _Keys:
         return state
 
 
-_HANDLERS: dict[type, Callable] = {
+_HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any, State], State]] = {
     ast.If: _Keys.if_,
     ast.For: _Keys.loop,
     ast.While: _Keys.loop,
@@ -250,6 +250,8 @@ def meet(body: list[ast.stmt], draws: list[ast.Call]) -> bool:
                 case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                     held[name] = given
                     continue
+                case _:
+                    pass
             if inside:
                 run([p for p in inside if isinstance(p, ast.stmt)])
                 for handler in (p for p in inside if not isinstance(p, ast.stmt)):

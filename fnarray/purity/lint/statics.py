@@ -1,6 +1,5 @@
 """What names stand for in files: the values that the analysis would find in a live program."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
@@ -278,7 +277,7 @@ class StaticResolver:
     def _bindings(self, scope: Scope, name: str) -> Value | None:
         bindings = scope.names.get(name, [])
         if scope.is_function and scope.parent is not None and scope.parent.is_class:
-            args = scope.node.args  # type: ignore[union-attr]
+            args: ast.arguments = cast("Any", scope.node).args
             if [a.arg for a in (*args.posonlyargs, *args.args)][:1] == [name]:
                 return self.instance(scope.parent, name)
         holder = "cell" if scope.is_function else "global"
@@ -366,7 +365,7 @@ class StaticResolver:
         bound = assigned(self.project, owner, name)
         if not bound or value.kind == "class":
             return None
-        kinds = []
+        kinds: list[Value] = []
         for one in bound:
             scope = owner
             made = self.of(one.value, scope, spelled) if one.value is not None else None
