@@ -196,6 +196,10 @@ class StaticResolver:
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
 
+    def is_own(self, value: Value, name: str) -> bool:
+        """Say no: whose class an array is of, no text shows."""
+        return False
+
     def members(self, value: Value) -> Iterable[str]:
         """Return nothing: what ``isinstance`` looks at is a matter of guards."""
         return ()
