@@ -106,6 +106,46 @@ def recurrent(loop: ast.For, slots: frozenset[str], size: int | None) -> str | N
     return "single" if any(len(x) > 1 for x in places.values()) else None
 
 
+#: Statements of vectors that take no longer than one that waits for the one before, and those
+#: that a function of `vmath` stands for.
+_ABREAST, _DEAR = 8, 20
+
+
+def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
+    """Whether a text chooses numbers one after another, more than it works on vectors.
+
+    Counted are the statements of innermost loops: of those that carry a number from turn to turn,
+    or do things in some turns only, beside all others.
+    """
+    chain = vectors = 0
+    chosen = False
+    for loop in (x for statement in body for x in ast.walk(statement)):
+        if not isinstance(loop, ast.For | ast.While):
+            continue
+        inside = [x for statement in loop.body for x in ast.walk(statement)]
+        if any(isinstance(x, ast.For | ast.While) for x in inside):
+            continue
+        functions = sum(isinstance(x, ast.Name) and x.id == "vm" for x in inside)
+        if isinstance(loop, ast.While) or any(_waits(s, slots) for s in loop.body):
+            chain += len(loop.body)
+            called = {x.attr for x in inside if isinstance(x, ast.Attribute)}
+            chosen |= functions > 0 or any(isinstance(x, ast.IfExp) for x in inside)
+            chosen |= not called.isdisjoint(("minimum", "maximum"))
+        else:
+            vectors += len(loop.body) + _DEAR * functions
+    return chosen and _ABREAST * chain > vectors
+
+
+def _waits(statement: ast.stmt, slots: frozenset[str]) -> bool:
+    """Whether a turn's statement depends on the turn before, other than by a sum."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return True
+    (target,) = statement.targets
+    if not isinstance(target, ast.Name) or target.id not in slots:
+        return False
+    return not _is_sum(statement.value, target.id)
+
+
 def at_once(loop: ast.For, size: int, module: Module) -> bool:
     """Whether an innermost loop, whose turns are `apart`, is written as one vector of them all.
 
