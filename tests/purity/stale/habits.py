@@ -572,4 +572,27 @@ ROWS: dict[str, Row] = {
         "B.__annotations__={'b': int, 'c': int}",
         "float(len(get_type_hints(C)))",
     ),
+    **rows(
+        "a class of NumPy's numbers",
+        "class L(np.float64):\n    k=2.0\n    def m(self): return 2.0\nl=L(1.0)",
+        "L.k=3.0; L.m=lambda self: 3.0",
+        "l.k",
+        "l.m()",
+    ),
+    **rows(
+        "a matrix that fills a cache of its own when it is read",
+        "import scipy.sparse as sp\nl=sp.eye(2,format='csr')",
+        "l.data[0]=3.0",
+        "float(l.sum())",
+        "float((l@np.ones(2)).sum())",
+        "float(l.diagonal().sum())",
+        "float(l.tocsc().sum())",
+    ),
+    **rows(
+        "an attribute of the standard library's class",
+        "import fractions\nfractions.Fraction.zz_ten=2.0",
+        "fractions.Fraction.zz_ten=3.0",
+        "fractions.Fraction.zz_ten",
+        "getattr(fractions.Fraction,'zz_ten')",
+    ),
 }
