@@ -119,15 +119,13 @@ class Guards:
         """Guard what an object holds; of trusted code, unless the trace itself changes it."""
         self._add("trusted" if trusted else "contents", obj, name, hold)
 
-    def settle(self) -> None:
+    def settle(self, contents_of: Callable[[Any], Any]) -> None:
         """After the trace: what trusted code changed as it ran is its own, such as a cache.
 
-        What its objects hold now is what must stay.
+        What its objects hold now is what must stay, as far as `contents_of` can tell.
         """
         changed = [k for k, v in self._entries.items() if k[0] == "trusted" and not v[1]()]
         for key in changed:
-            from .contents import contents_of  # which is made of guards, and seldom asked again
-
             holder, _ = self._entries.pop(key)
             found = contents_of(holder)
             if found is not None and found.some and found.hold():
