@@ -31,7 +31,6 @@ from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .boxes import follow_indices
 from .ir import Block, Node, users_of
-from .lift import parted
 from .target import Target
 
 Groups = tuple[tuple[int, ...], ...]
@@ -73,6 +72,8 @@ def inline_calls(graph: Graph) -> Block:
 
     def lift(form: Scan | While, ins: tuple[Atom, ...]) -> tuple[Scan | While, tuple[Atom, ...]]:
         """Compute before a loop what its turns would compute alike."""
+        from .lift import parted  # which programs without loops never need
+
         scan = isinstance(form, Scan)
         start, count = (0, form.num_consts) if scan else (form.cond_nconsts, form.body_nconsts)
         parts = None if form.body.consts else parted(form.body.jaxpr, count)
