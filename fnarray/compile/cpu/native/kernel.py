@@ -113,7 +113,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     def begin() -> tuple[Statements, list[Value]]:
         module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
-        if unmasked and sequential and waits(text.body, text.slots):
+        if unmasked and waits(text.body, text.slots):
             module.features = unmasked
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
