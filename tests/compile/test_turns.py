@@ -161,3 +161,14 @@ def test_features_without_masks(features, left, monkeypatch):
     known = replace(machine.processor(), features=features)
     monkeypatch.setattr(machine, "processor", lambda: known)
     assert machine.unmasked() == left
+
+
+def test_kernels_without_masks_share_no_functions():
+    """What takes vectors in AVX-512's registers is not called from where there are none."""
+    turns = "".join(f"        c = sc.maximum(vm.tanh((c + {k}.0)), x[i])\n" for k in range(30))
+    src = source(turns, "n")
+    assert kernel.written("k", src, None).shared or kernel.written("k", src, None).library
+    module = kernel.written("k", src, None, FEATURES)
+    assert module.features
+    assert not module.shared
+    assert not module.library
