@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.avals import ShapedArray
 from ..core.contraction import free_axes
 from ..core.forms import (
     Branch,
@@ -158,6 +159,8 @@ class _AddedStep:
 #: A result of a body that would be an operand: arrays that leave a body are its own.
 COPY: Any = _AddedStep("copy")
 _SPREAD: Any = _AddedStep("spread")
+_PIECE: Any = _AddedStep("piece")
+_CHOICE: Any = _AddedStep("choice")
 _TIMES: Any = _AddedStep("times")
 _TURNED: Any = _AddedStep("turned")
 _ROWS: Any = _AddedStep("rows")
@@ -298,6 +301,71 @@ def _permutation(node: Node) -> tuple[int, ...] | None:
 
 def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a transposition reads no indices")
+
+
+# ---- pieces as choices ---------------------------------------------------------------------------
+
+
+def choose_pieces(block: Block, most: int) -> Block:
+    """Write what is laid out of few pieces of given arrays into its readers: a choice by place."""
+    makers = {v: node for node in block.nodes for v in node.outs}
+    users, outputs = users_of(block.nodes), set(block.outputs)
+    nodes: list[Node] = []
+    for node in block.nodes:
+        if (
+            isinstance(node.form, Pieces)
+            and 0 < len(node.form.pieces) <= most
+            and all(set(p.stride) <= {1} for p in node.form.pieces)
+            and all(_is_given(a, makers) for a in node.ins)
+            and outputs.isdisjoint(node.outs)
+            and all(isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ()))
+        ):
+            nodes += _choices(node)
+        else:
+            nodes.append(node)
+    return block.rebuilt(nodes, {})
+
+
+def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
+    """Whether a value is an input, or read off one: nothing is computed twice for it."""
+    maker = makers.get(atom) if isinstance(atom, Var) else None
+    if maker is None:
+        return True
+    return isinstance(maker.form, Reindex) and all(_is_given(a, makers) for a in maker.ins)
+
+
+def _choices(node: Node) -> list[Node]:
+    """Return nodes that choose, for each element, the piece that it is in."""
+    form: Pieces = node.form
+    aval = node.out.aval
+    inside = ShapedArray(aval.shape, np.dtype(bool))
+    nodes: list[Node] = []
+
+    def made(name: Any, form: Any, ins: tuple[Atom, ...], aval: ShapedArray) -> Var:
+        eqn = Eqn(name, ins, (Var(aval),), {}, node.eqn.source)
+        nodes.append(Node(eqn, form))
+        return eqn.outvars[0]
+
+    rest: Atom | None = None if form.fill is None else node.ins[form.fill]
+    for piece in form.pieces:
+
+        def within(i: Any, read: Any, p: Any = piece) -> Any:
+            ends = zip(p.offset, i, p.extents, strict=True)
+            return tuple((low, ix, low + n) for low, ix, n in ends)
+
+        def place(i: Any, read: Any, p: Any = piece) -> Any:
+            starts = zip(p.start, i, p.offset, strict=True)
+            return tuple(ix - low + start for start, ix, low in starts)
+
+        operand = node.ins[piece.operand]
+        taken: Atom = made(_PIECE, Reindex(place, within, aval.dtype.type(0)), (operand,), aval)
+        if rest is not None:
+            here = Reindex(lambda i, read: (), within, False)
+            which = made(_PIECE, here, (Literal(True, ShapedArray((), inside.dtype)),), inside)
+            taken = made(_CHOICE, Map("({1} if {0} else {2})", 1), (which, taken, rest), aval)
+        rest = taken
+    last = nodes.pop()
+    return [*nodes, replace(last, eqn=replace(last.eqn, outvars=node.outs))]
 
 
 # ---- loops in lanes ------------------------------------------------------------------------------
@@ -479,4 +547,4 @@ def simplified(graph: Graph, target: Target) -> Block:
     block = lower_lanes(inline_calls(graph), target)
     for _, step in SIMPLIFY:
         block = step(block)
-    return lower_bodies(block, target)
+    return lower_bodies(choose_pieces(block, target.limits.pieces), target)

@@ -34,13 +34,17 @@ _log: Final = logging.getLogger("fnarray.compile")
 
 #: An item is a kernel of its own, since no barrier spans a grid; lanes that end after different
 #: numbers of turns have a thread each; a thread reads as many arrays as it likes; neighbours that
-#: are folded are other threads; and the device keeps memory that is given back.
+#: are folded are other threads; and the device keeps memory that is given back. A block for a row,
+#: or for some columns, multiplies by a vector: a tile's lanes would have nothing to do. A choice
+#: costs an instruction, and an array that is laid out goes through memory twice.
 LIMITS = Limits(
     kernel=1,
     parallel=0,
     lanes=1,
     streams=1 << 10,
     abreast=0,
+    vectors=False,
+    pieces=3,
     workspace=0,
     shared=1 << 62,
     split=1 << 62,
