@@ -13,6 +13,7 @@ from ..core.apart import apart
 from ..core.array import Array, ArrayImpl, Deletable, asarray, default
 from ..core.keep import forget_all
 from ..core.source import boundary
+from ..core.trace import Tracer
 from ..runtime.device import Device, Space, default_device, devices
 
 
@@ -126,8 +127,13 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return a tree with every array as a NumPy array; other leaves stay as they are."""
-    return tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "__array__") else leaf, x)
+    """Return a tree with every array as a NumPy array; tracers and other leaves stay as they are."""
+
+    def get(leaf: Any) -> Any:
+        known = hasattr(leaf, "__array__") and not isinstance(leaf, Tracer)
+        return np.asarray(leaf) if known else leaf
+
+    return tree.map(get, x)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -80,3 +80,9 @@ def test_check_grads_in_double_precision(x64):
     slightly.defjvp(lambda p, t: (slightly(*p), t[0] * fnarray.numpy.cos(p[0]) * 1.0001))
     with pytest.raises(AssertionError):
         check_grads(slightly, (1.0,), 1)
+
+
+def test_device_get_of_what_is_traced():
+    """It stays what it is, in derivatives and in compiled functions, as in JAX."""
+    assert float(fnarray.grad(lambda x: fnarray.device_get(x) ** 2)(3.0)) == 6
+    assert float(fnarray.jit(lambda x: fnarray.device_get({"x": x})["x"] ** 2)(3.0)) == 9
