@@ -127,7 +127,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """Return a tree with every array as a NumPy array; tracers, as other leaves, stay themselves."""
+    """Return a tree with every array as a NumPy array; what is traced, or no array, stays."""
 
     def get(leaf: Any) -> Any:
         known = hasattr(leaf, "__array__") and not isinstance(leaf, Tracer)
