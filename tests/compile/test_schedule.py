@@ -56,6 +56,19 @@ def test_an_elementwise_chain_is_one_flat_loop() -> None:
     assert text.count("vm.exp") == 1
 
 
+def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
+    """A column gathered by an index array is what its own loop has in a register."""
+    x = np.arange(8, dtype=np.uint8).reshape(8, 1)
+
+    def widened(x):
+        padded = jnp.pad(x, ((1, 0), (2, 1)), mode="edge") % 7
+        row = lax.dynamic_slice(padded, (8, 1), (1, 4))
+        return (row % 5).at[:, -2:].min(2)
+
+    np.testing.assert_array_equal(fnarray.jit(widened)(x), [[0, 0, 0, 0]])
+    np.testing.assert_array_equal(fnarray.jit(widened)(x + 3), [[3, 3, 2, 2]])
+
+
 def test_independent_outputs_share_a_loop() -> None:
     """Two results over the same space come from one pass."""
     x = RNG.normal(size=(33,)).astype(np.float32)
