@@ -69,6 +69,24 @@ def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
     np.testing.assert_array_equal(fnarray.jit(widened)(x + 3), [[3, 3, 2, 2]])
 
 
+def test_rows_that_are_read_across_are_read_in_strips() -> None:
+    """Of large arrays whose sizes allow it, whatever else the loop reads; small ones are as is."""
+    x = RNG.normal(size=(256, 512)).astype(np.float32)
+
+    def turned(x):
+        return x.T * 2 + 1
+
+    def both(x):
+        return x.transpose(2, 0, 1) - x[:, 1].T[:, :, None]
+
+    assert loops(code(compiled(turned, x))) == 3
+    assert loops(code(compiled(turned, x[:, :200]))) == 2  # 200 kB
+    assert loops(code(compiled(turned, x[:250]))) == 2  # no strips of 250 rows
+    np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
+    y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
+    np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
 def test_independent_outputs_share_a_loop() -> None:
     """Two results over the same space come from one pass."""
     x = RNG.normal(size=(33,)).astype(np.float32)

@@ -42,6 +42,7 @@ LIMITS = Limits(
     abreast=0,
     workspace=0,
     shared=1 << 62,
+    strips=1 << 62,
     split=1 << 62,
 )
 
