@@ -27,15 +27,20 @@ GRADIENT = 250_000  # float32: 1 MB
 LARGE = 25_000_000  # float32: 100 MB
 
 
-def fastest(call: Callable[[], Any], repeats: int) -> float:
-    """Seconds of the fastest call, after one that is not counted."""
-    call()
-    found = []
-    for _ in range(repeats):
-        start = time.perf_counter()
+def fastest(repeats: int, *calls: Callable[[], Any]) -> list[float]:
+    """Seconds of the fastest of each call, in turn, after one of each that is not counted.
+
+    In turn, so that whoever else uses the machine slows all of them.
+    """
+    for call in calls:
         call()
-        found.append(time.perf_counter() - start)
-    return min(found)
+    found = [float("inf")] * len(calls)
+    for _ in range(repeats):
+        for k, call in enumerate(calls):
+            start = time.perf_counter()
+            call()
+            found[k] = min(found[k], time.perf_counter() - start)
+    return found
 
 
 def placed(devices: Any, x: np.ndarray) -> tuple[Any, Any]:
@@ -61,13 +66,17 @@ def data_parallel(devices: Any, repeats: int) -> float:
     turns = 100
     while True:
         f = fa.shard_map(worker(turns), mesh=mesh, in_specs=P("i"), out_specs=P())
-        alone = fastest(lambda f=f: f(one).block_until_ready(), repeats)
+        (alone,) = fastest(repeats, lambda f=f: f(one).block_until_ready())
         if alone > 0.05:
             break
         turns = int(turns * max(1.5, 0.055 / alone))
     mesh, two = placed(devices, x)
-    f = fa.shard_map(worker(turns), mesh=mesh, in_specs=P("i"), out_specs=P())
-    both = fastest(lambda: f(two).block_until_ready(), repeats)
+    g = fa.shard_map(worker(turns), mesh=mesh, in_specs=P("i"), out_specs=P())
+    alone, both = fastest(
+        4 * repeats,
+        lambda: f(one).block_until_ready(),
+        lambda: g(two).block_until_ready(),
+    )
     print(f"step of {1e3 * alone:.1f} ms on one worker: {1e3 * both:.1f} ms on two")
     return 2 * alone / both
 
@@ -76,27 +85,23 @@ def overhead(devices: Any, repeats: int) -> float:
     """Milliseconds of a step with next to no work."""
     mesh, x = placed(devices, np.ones((2, 4), np.float32))
     f = fa.shard_map(lambda x: lax.psum(x, "i"), mesh=mesh, in_specs=P("i"), out_specs=P())
-    return 1e3 * fastest(lambda: f(x).block_until_ready(), 20 * repeats)
+    (took,) = fastest(20 * repeats, lambda: f(x).block_until_ready())
+    return 1e3 * took
 
 
-def loopback(nbytes: int, repeats: int) -> float:
-    """Seconds that bytes take over a pair of sockets."""
-    data = np.ones(nbytes, np.uint8)
-
-    def once() -> None:
-        with (
-            socket.create_server(("127.0.0.1", 0)) as server,
-            socket.create_connection(server.getsockname()) as out,
-            server.accept()[0] as there,
-        ):
-            sender = threading.Thread(target=out.sendall, args=(data,))
-            sender.start()
-            room, got = bytearray(1 << 20), 0
-            while got < nbytes:
-                got += there.recv_into(room)
-            sender.join()
-
-    return fastest(once, repeats)
+def loopback(data: np.ndarray) -> None:
+    """Send bytes over a pair of sockets."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as out,
+        server.accept()[0] as there,
+    ):
+        sender = threading.Thread(target=out.sendall, args=(data,))
+        sender.start()
+        room, got = bytearray(1 << 20), 0
+        while got < data.nbytes:
+            got += there.recv_into(room)
+        sender.join()
 
 
 def all_reduce(devices: Any, repeats: int) -> float:
@@ -105,9 +110,13 @@ def all_reduce(devices: Any, repeats: int) -> float:
     f = fa.shard_map(
         lambda x: lax.psum(x, "i").sum()[None], mesh=mesh, in_specs=P("i"), out_specs=P()
     )
-    took = fastest(lambda: f(x).block_until_ready(), repeats)
     # To the other worker and back: each link carries the value once.
-    bytes_take = loopback(2 * 4 * LARGE, repeats)
+    data = np.ones(2 * 4 * LARGE, np.uint8)
+    took, bytes_take = fastest(
+        2 * repeats,
+        lambda: f(x).block_until_ready(),
+        lambda: loopback(data),
+    )
     print(f"all-reduce of 100 MB: {1e3 * took:.0f} ms, its bytes {1e3 * bytes_take:.0f} ms")
     return took / bytes_take
 

@@ -160,24 +160,30 @@ def linear_solve(a, b, out, batch, n, k):
 
 
 @compiled
+def _solve_factored(factors, order, b, out, work, s, at, n, k, transposed, conjugated):
+    """Solve system ``s``, with working memory for its right-hand sides from ``at`` on."""
+    row, column = (1, n) if transposed else (n, 1)
+    to = s * n * k
+    for i in range(n):
+        source = i if transposed else order[u(s * n + i)]
+        for c in range(k):
+            work[u(at + i * k + c)] = b[u(to + source * k + c)]
+    for first in (True, False):
+        # L, then U; transposed U^T, then L^T.
+        unit = first != transposed
+        _substitute(factors, s * n * n, row, column, work, at, k, 1, n, k, first, conjugated, unit)
+    for i in range(n):
+        target = order[u(s * n + i)] if transposed else i
+        for c in range(k):
+            out[u(to + target * k + c)] = work[u(at + i * k + c)]
+
+
+@compiled
 def factored_solve(a, factors, order, b, out, batch, n, k, transposed, conjugated):
     """Solve ``op(A) X = B`` given the factors and the rows' order of ``P A = L U``."""
     work = np.empty(n * k, out.dtype)
-    row, column = (1, n) if transposed else (n, 1)
     for s in range(batch):
-        at, to = s * n * n, s * n * k
-        for i in range(n):
-            source = i if transposed else order[u(s * n + i)]
-            for c in range(k):
-                work[u(i * k + c)] = b[u(to + source * k + c)]
-        for first in (True, False):
-            # L, then U; transposed U^T, then L^T.
-            unit = first != transposed
-            _substitute(factors, at, row, column, work, 0, k, 1, n, k, first, conjugated, unit)
-        for i in range(n):
-            target = order[u(s * n + i)] if transposed else i
-            for c in range(k):
-                out[u(to + target * k + c)] = work[u(i * k + c)]
+        _solve_factored(factors, order, b, out, work, s, 0, n, k, transposed, conjugated)
 
 
 @compiled
@@ -211,6 +217,42 @@ def log_determinant(a, sign, log, batch, n):
 
 
 @compiled
+def _tridiagonal(lower, diagonal, upper, x, s, d, e, f, at, n, k):
+    """Solve system ``s`` in place, with three arrays of working memory from ``at`` on."""
+    for i in range(n):
+        d[u(at + i)], f[u(at + i)] = diagonal[u(s * n + i)], 0
+        e[u(at + i)] = upper[u(s * n + i)] if i + 1 < n else 0
+    for i in range(n - 1):
+        row, here, after = (s * n + i) * k, at + i, at + i + 1
+        below = lower[u(s * n + i + 1)]
+        if _size(d[u(here)]) < _size(below):
+            scale = d[u(here)] / below
+            d[u(here)] = below
+            e[u(here)], d[u(after)] = d[u(after)], e[u(here)] - scale * d[u(after)]
+            f[u(here)] = e[u(after)]
+            e[u(after)] = -scale * f[u(here)]
+            for c in range(k):
+                x[u(row + c)], x[u(row + k + c)] = x[u(row + k + c)], x[u(row + c)]
+        elif below != 0:
+            scale = below / d[u(here)]
+            d[u(after)] -= scale * e[u(here)]
+        else:
+            scale = below
+        for c in range(k):
+            x[u(row + k + c)] -= scale * x[u(row + c)]
+    for step in range(n):
+        i = n - 1 - step
+        for c in range(k):
+            row = (s * n + i) * k + c
+            total = x[u(row)]
+            if step > 0:
+                total -= e[u(at + i)] * x[u(row + k)]
+            if step > 1:
+                total -= f[u(at + i)] * x[u(row + 2 * k)]
+            x[u(row)] = total / d[u(at + i)]
+
+
+@compiled
 def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
     """Solve tridiagonal systems by elimination with exchanges of neighbouring rows.
 
@@ -220,37 +262,7 @@ def tridiagonal_solve(lower, diagonal, upper, b, out, batch, n, k):
     for s in range(batch * n * k):
         out[u(s)] = b[u(s)]
     for s in range(batch):
-        for i in range(n):
-            d[u(i)], f[u(i)] = diagonal[u(s * n + i)], 0
-            e[u(i)] = upper[u(s * n + i)] if i + 1 < n else 0
-        for i in range(n - 1):
-            row = (s * n + i) * k
-            below = lower[u(s * n + i + 1)]
-            if _size(d[u(i)]) < _size(below):
-                scale = d[u(i)] / below
-                d[u(i)] = below
-                e[u(i)], d[u(i + 1)] = d[u(i + 1)], e[u(i)] - scale * d[u(i + 1)]
-                f[u(i)] = e[u(i + 1)]
-                e[u(i + 1)] = -scale * f[u(i)]
-                for c in range(k):
-                    out[u(row + c)], out[u(row + k + c)] = out[u(row + k + c)], out[u(row + c)]
-            elif below != 0:
-                scale = below / d[u(i)]
-                d[u(i + 1)] -= scale * e[u(i)]
-            else:
-                scale = below
-            for c in range(k):
-                out[u(row + k + c)] -= scale * out[u(row + c)]
-        for step in range(n):
-            i = n - 1 - step
-            for c in range(k):
-                row = (s * n + i) * k + c
-                total = out[u(row)]
-                if step > 0:
-                    total -= e[u(i)] * out[u(row + k)]
-                if step > 1:
-                    total -= f[u(i)] * out[u(row + 2 * k)]
-                out[u(row)] = total / d[u(i)]
+        _tridiagonal(lower, diagonal, upper, out, s, d, e, f, 0, n, k)
 
 
 @compiled

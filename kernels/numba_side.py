@@ -3,6 +3,9 @@
 The one module of kernels that imports Numba; whoever compiles with Numba imports it first.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# typings/ declares what fnarray uses of Numba, less than this.
+
 from __future__ import annotations
 
 import numpy as np
@@ -180,15 +183,15 @@ def _product(face, texts):
     dot, loops = texts
 
     @overload(face, jit_options={"error_model": "numpy"})
-    def chosen(a, b, out, m, k, n):
+    def chosen(a, b, out, m, k, n, left, right):
         return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
 
 
-def _columns(face, texts):
+def _block(face, texts):
     dot, loops = texts
 
     @overload(face, jit_options={"error_model": "numpy"})
-    def chosen(a, b, out, m, k, n, low, high):
+    def chosen(a, b, out, m, k, n, left, right, low, high):
         return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
 
 
@@ -219,7 +222,7 @@ _KINDS = {
     "in double": _in_double,
     "complex": _complex,
     "product": _product,
-    "columns": _columns,
+    "block": _block,
     "mode": _mode,
 }
 

@@ -12,7 +12,16 @@ import numpy as np
 
 from fnarray_kernels.conv import _element
 from fnarray_kernels.grid import atomic_add, part, thread, threads
-from fnarray_kernels.linalg import _factor, _substitute, cholesky, lu, triangular_solve
+from fnarray_kernels.linalg import (
+    _factor,
+    _solve_factored,
+    _substitute,
+    _tridiagonal,
+    cholesky,
+    lu,
+    permutation,
+    triangular_solve,
+)
 from fnarray_kernels.passes import HELD
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
@@ -198,6 +207,36 @@ def solve(a, b, out, work, pivots, batch, n, k):
                 out[u(row + c)], out[u(other + c)] = out[u(other + c)], out[u(row + c)]
         _substitute(work, s * n * n, n, 1, out, to, k, 1, n, k, True, False, True)
         _substitute(work, s * n * n, n, 1, out, to, k, 1, n, k, False, False, False)
+        s += threads()
+
+
+@compiled
+def solve_factored(a, factors, order, b, out, work, batch, n, k, transposed, conjugated):
+    """Solve ``op(A) X = B`` given the factors and the rows' order of ``P A = L U``."""
+    s = thread()
+    while s < batch:
+        at = s * n * k
+        _solve_factored(factors, order, b, out, work, s, at, n, k, transposed, conjugated)
+        s += threads()
+
+
+@compiled
+def solve_tridiagonal(lower, diagonal, upper, b, out, d, e, f, batch, n, k):
+    """Solve tridiagonal systems; ``d``, ``e`` and ``f`` hold the eliminated diagonals."""
+    s, wide = thread(), n * k
+    while s < batch:
+        for c in range(s * wide, (s + 1) * wide):
+            out[u(c)] = b[u(c)]
+        _tridiagonal(lower, diagonal, upper, out, s, d, e, f, s * n, n, k)
+        s += threads()
+
+
+@compiled
+def permutations(pivots, order, batch, size, rows):
+    """Orders of rows that successive exchanges make."""
+    s = thread()
+    while s < batch:
+        permutation(part(pivots, s * size, size), part(order, s * rows, rows), 1, size, rows)
         s += threads()
 
 

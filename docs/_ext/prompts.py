@@ -1,7 +1,7 @@
 """Examples of public names that are not in docstrings: ``reference/examples/<module>.txt``.
 
-A file is a block for each name: the name at the margin, and under it, indented, what Python's
-prompt shows. Lines before the first name are run before each block.
+A file is a block for each name, or method (``Array.sum``): the name at the margin, and under it,
+indented, what Python's prompt shows. Lines before the first name are run before each block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ASSUMED = """\
 >>> jnp.set_printoptions(precision=4, suppress=True)
 """
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-_BLOCK = re.compile(r"^(\w+)\n((?:[ ]{4}.*\n|\n)+)", re.MULTILINE)
+_BLOCK = re.compile(r"^(\w+(?:\.\w+)?)\n((?:[ ]{4}.*\n|\n)+)", re.MULTILINE)
 
 
 @cache
@@ -61,6 +61,23 @@ def found(name: Name) -> tuple[str, str] | None:
     if block := blocks(name.module).get(name.name):
         return name.module, block
     return None if ">>>" in name.doc else _by_value().get(id(name.value))
+
+
+@cache
+def _methods() -> dict[tuple[int, str], str]:
+    found: dict[tuple[int, str], str] = {}
+    for name in surfaces.every_name():
+        if name.kind == "class":
+            for key, block in blocks(name.module).items():
+                owner, _, method = key.partition(".")
+                if method and owner == name.name:
+                    found[id(name.value), method] = block
+    return found
+
+
+def of_method(cls: type, method: str) -> str | None:
+    """Return the block of a method, by whatever name its class goes."""
+    return _methods().get((id(cls), method))
 
 
 def asks(name: Name) -> bool:

@@ -187,8 +187,11 @@ def _members(cls: type) -> Iterator[str]:
         if key.startswith("_") or not text or isinstance(member, type):
             continue
         kind = "property" if isinstance(member, property) else "method"
+        body = _text(text)
+        if example := prompts.of_method(cls, key):
+            body += f"\n\n.. rubric:: Example\n\n{example}"
         shown = "" if kind == "property" else _without_self(surfaces.signature(member))
-        yield f".. py:{kind}:: {key}{shown}\n\n{_indented(_text(text))}\n"
+        yield f".. py:{kind}:: {key}{shown}\n\n{_indented(body)}\n"
 
 
 def _without_self(text: str) -> str:

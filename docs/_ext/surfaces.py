@@ -18,7 +18,10 @@ import numpy as np
 import scipy
 from sphinx.pycode import ModuleAnalyzer, PycodeError
 
+from fnarray.core import hooks
 from fnarray.core.primitive import Primitive
+
+hooks.install_operators()  # arrays get their methods when the first is used
 
 ROOT = Path(__file__).parents[2]
 #: Modules that hold one primitive a name: the table of operations has them all.

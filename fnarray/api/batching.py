@@ -10,6 +10,7 @@ from ..control.refs import refs_given
 from ..control.signature import Statics, argument_paths, fun_name, fun_text
 from ..core import tree
 from ..core.array import Array, ArrayImpl, aval_of
+from ..core.axes import Axis
 from ..core.callables import named_as
 from ..core.ref import Ref, local, store, value_of
 from ..core.source import user_source
@@ -18,7 +19,7 @@ from ..core.trace import Trace, Tracer, state
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
-from ..transforms.batch import Axis, batch
+from ..transforms.batch import batch
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -354,7 +354,7 @@ class Content:
         if not issubclass(type(obj), types.ModuleType):
             self.add(obj)
             return
-        space, module = vars(obj), obj.__name__
+        space, module = state(obj), obj.__name__
         self._say("module", module)
         if (id(obj), id(attributes)) in self._entered:
             return
@@ -377,7 +377,7 @@ class Content:
 
         Of a surface that imports on demand, names nobody asked for yet are as they were written.
         """
-        space = vars(module)
+        space = state(module)
         for name in attributes:
             value = space.get(name, _NOTHING)
             if value is _NOTHING:

@@ -17,7 +17,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     facts = {
         **packages,
         "python": sys.version.replace("\n", " "),
-        "device info": f"cpu, {len(devices())} local devices",
+        "device info": f"{devices()[0].device_kind}, {len(devices())} local devices",
         "platform": platform.uname(),
     }
     text = "\n".join(f"{name}: {fact}" for name, fact in facts.items())

@@ -212,8 +212,8 @@ class Jitted(Generic[P, R]):
         if place is None and self._place is not None:
             leaves = [x.on_host() if isinstance(x, ArrayElsewhere) else x for x in leaves]
         if place is not None:
-            make = functools.partial(_on_gpu, place)
-            return self._elsewhere(leaves, signature, (place, token, number, *avals), make)
+            key = place, token, number, *avals
+            return self._elsewhere(leaves, signature, key, _on_gpu(place))
         key = (token, number, *avals)
         if any(isinstance(x, ArrayPlaced) for x in leaves):
             known = (getattr(x, "known_as", a) for x, a in zip(leaves, avals, strict=True))
@@ -248,14 +248,10 @@ class Jitted(Generic[P, R]):
         """Call where the host's memory is not: ``make`` returns what calls a program there."""
         run = self._calls.get(key)
         if run is None:
+            from .placed_jit import made_for
+
             t = self._traced(signature)
-            if t.written_refs is not None:
-                raise NotImplementedError(
-                    f"jit: {fun_text(self.__wrapped__)} takes Refs, which lie in the host's "
-                    f"memory, and is to run on {key[0]}. Pass their values, and return the new "
-                    "ones."
-                )
-            run = self._calls[key] = make(t.closed, t.consts, t.out_spec)
+            run = self._calls[key] = made_for(key[0], self.__wrapped__, t, make)
             self._programs.guards.update(t.guards)
         return run(*leaves)
 
@@ -270,8 +266,9 @@ class Jitted(Generic[P, R]):
         t = self._traced(signature)
         if captured := [c for c in t.consts if isinstance(c, ArrayElsewhere)]:
             there = _platform(captured)
-            make = there.caller if there else functools.partial(_on_gpu, captured[0].place)
-            return make(t.closed, t.consts, t.out_spec), t.guards
+            if there is None:
+                return _on_gpu(captured[0].place)(t.closed, t.consts, t.out_spec), t.guards
+            return there.caller(t.closed, t.consts, t.out_spec), t.guards
         wait = config.first_call == "wait"
         run = caller(t.closed, t.consts, t.out_spec, wait=wait, refs=t.written_refs)
         if on_mesh or says_places(t.closed.jaxpr):
@@ -357,7 +354,7 @@ class Jitted(Generic[P, R]):
 
         with effects_scope(self._effects or config.effects):
             t = self._traced(self._signature_of(args, kwargs)[1])
-        where = staged(self, args, kwargs, len(t.signature.in_avals))
+        where = staged(self, args, kwargs, t)
         return TracedFunction(t, self._donated[0], self.__wrapped__, where)
 
     @boundary
@@ -575,11 +572,11 @@ def jit(
     return kind(fun, StaticSpec(*static), donated, inline, effects, options)
 
 
-def _on_gpu(place: devices.Device, graph: Any, consts: Any, out_spec: Any) -> Any:
-    """Return what calls a program on a GPU."""
+def _on_gpu(place: devices.Device) -> Callable[..., Any]:
+    """Return what makes calls of programs on a GPU."""
     from ..runtime import gpu  # asked for by whoever has one
 
-    return gpu.caller(graph, consts, out_spec, place)
+    return functools.partial(gpu.caller, place=place)
 
 
 def _platform(leaves: Sequence[Any]) -> devices.Platform | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..control.signature import argument_paths, fun_text
+from ..control.tracing import Traced
 from ..core import tree
 from ..core.array import Deletable
 from ..core.graph import Graph, Var
@@ -16,7 +17,7 @@ from ..ops.kit.canonical import as_array
 from ..runtime.spec import NamedSharding, Sharding, block_shape, place_of
 from .resharding import is_where, moved, shardings_for
 
-__all__ = ["brought", "given_up", "sent", "warn_of_unusable"]
+__all__ = ["brought", "given_up", "made_for", "sent", "warn_of_unusable"]
 
 
 def brought(
@@ -136,3 +137,25 @@ def warn_of_unusable(fun: Any, graph: Graph, leaves: Sequence[Any], left: Sequen
             "them out of donate_argnums.",
             stacklevel=3,
         )
+
+
+def made_for(where: Any, fun: Any, t: Traced, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what calls a program where the host's memory is not.
+
+    Parameters
+    ----------
+    where : Device or Platform
+    make : callable
+        ``make(graph, consts, out_spec)`` gives the call.
+
+    Raises
+    ------
+    NotImplementedError
+        The function takes Refs.
+    """
+    if t.written_refs is not None:
+        raise NotImplementedError(
+            f"jit: {fun_text(fun)} takes Refs, which lie in the host's memory, and is to run on "
+            f"{where}. Pass their values, and return the new ones."
+        )
+    return make(t.closed, t.consts, t.out_spec)

@@ -122,8 +122,6 @@ def moved(x: Any, where: Any, what: str) -> Any:
         return put(here, where)
     if not isinstance(where, NamedSharding):
         return x
-    if there is not None:
-        return constrained(x, where)
     at = place_of(where, x.ndim)
     if (at.cuts if at else ((),) * x.ndim) != x.aval.cuts:
         cuts = at.cuts if at is not None else ((),) * x.ndim
@@ -239,11 +237,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 def retyped(x: Any, names: Iterable[Hashable], kind: AxisType) -> Any:
     """Return an array with axes of its mesh of another type, cut as it was."""
     x = as_array(x)
-    if type(x) is PlacedArray and isinstance(x.placement, NamedSharding):
-        mesh = x.placement.mesh
+    if isinstance(placement := getattr(x, "placement", None), NamedSharding):
+        mesh = placement.mesh
         types = mesh.types_changed({n: kind for n in names if n in mesh.axis_names})
-        where = NamedSharding(mesh.update(axis_types=types), x.placement.spec)
-        return PlacedArray(x._data, x.aval, where)
+        return moved(x, NamedSharding(mesh.update(axis_types=types), placement.spec), "auto_axes")
     if not isinstance(x, Tracer) or kind is AxisType.Explicit or not any(x.aval.cuts):
         return x
     assert x.aval.place is not None

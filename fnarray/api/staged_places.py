@@ -7,7 +7,7 @@ from typing import Any
 from ..control.tracing import Traced
 from ..core import tree
 from ..core.frozen import frozen
-from ..runtime.device import processor
+from ..runtime.device import Device, processor
 from ..runtime.layout import Format, row_major
 from ..runtime.spec import Sharding, SingleDeviceSharding
 from . import places
@@ -28,22 +28,29 @@ class StagedPlaces:
         Where the arguments are that it was traced for.
     ins, outs : pytree prefixes
         What `jit` was told of them.
+    gpu : Device or None
+        The GPU that the program is to run on.
     """
 
     jitted: Any
     given: tuple[Sharding | None, ...]
     ins: Any
     outs: Any
+    gpu: Device | None
 
     @property
     def said(self) -> bool:
         """Whether anything is said of a place."""
         return any(x is not None for x in (*self.given, self.ins, self.outs))
 
+    @property
+    def _own(self) -> Sharding | None:
+        return None if self.gpu is None else SingleDeviceSharding(self.gpu)
+
     def of_arguments(self, t: Traced) -> list[Any]:
         """Return where each argument is to be; None where it may be anywhere."""
         if self.ins is None:
-            return list(self.given)
+            return [self._own if g is None else g for g in self.given]
         args, _ = t.signature.in_spec.unflatten(t.signature.in_avals)
         ins = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         wanted = shardings_for("jit in_shardings", ins, args, RuntimeError)
@@ -54,22 +61,22 @@ class StagedPlaces:
         given = [None] * len(t.consts) + self.of_arguments(t)
         found = places.of_results(t.closed, given)
         if self.outs is None:
-            return found
+            return [self._own if f is None else f for f in found]
         out = t.out_spec.unflatten(t.out_avals)
         wanted = shardings_for("jit out_shardings", self.outs, out, RuntimeError)
         return [f if w is None else w for f, w in zip(found, wanted, strict=True)]
 
 
-def staged(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: int) -> StagedPlaces:
-    """Return what is said of places where a function is traced for arguments."""
+def staged(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], t: Traced) -> StagedPlaces:
+    """Return what is said of places where a function was traced for arguments."""
     options, found = jitted._options, tree.leaves((args, kwargs))
     given = [getattr(x, "placement", getattr(x, "sharding", None)) for x in found]
     given = [s if isinstance(s, Sharding) and s.num_devices > 1 else None for s in given]
-    if len(given) != leaves:  # static arguments are among them
-        given = [None] * leaves
-    return StagedPlaces(
-        jitted, tuple(given), options.get("in_shardings"), options.get("out_shardings")
-    )
+    if len(given) != len(t.signature.in_avals):  # static arguments are among them
+        given = [None] * len(t.signature.in_avals)
+    gpu = jitted._where([*found, *t.consts])
+    ins, outs = options.get("in_shardings"), options.get("out_shardings")
+    return StagedPlaces(jitted, tuple(given), ins, outs, gpu)
 
 
 def spelled(where: Any) -> Sharding:

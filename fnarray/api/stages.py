@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from typing import Any, Protocol, overload, runtime_checkable
 
@@ -17,6 +17,7 @@ from ..core.graph import ClosedGraph
 from ..core.source import boundary
 from ..core.trace import state
 from ..errors import ReadEffectError
+from ..runtime.device import Device
 from ..runtime.dispatch import (
     assembly_for,
     buffer_of,
@@ -153,14 +154,20 @@ class _Stage:
     def _texts(self) -> dict[str, str]:
         return {"graph": str(self._traced.closed)}
 
-    def _repr_html_(self) -> str:
+    def _signature(self) -> str:
         taken = ", ".join(a.str_short() for a in self._avals)
         given = ", ".join(a.str_short() for a in self._traced.out_avals)
+        return f"{self.fun_name}({taken}) -> {given}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._signature()}>"
+
+    def _repr_html_(self) -> str:
         folds = "".join(
             f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
             for name, text in self._texts().items()
         )
-        title = escape(f"{self.fun_name}({taken}) -> {given}")
+        title = escape(self._signature())
         return f"<div><b><code>{title}</code></b>, {escape(self._stage)}{folds}</div>"
 
 
@@ -185,13 +192,23 @@ class Lowered(_Stage):
     def _texts(self) -> dict[str, str]:
         return {name: self.as_text(dialect) for name, dialect in _DIALECTS.items()}
 
-    @cached_property
+    @property
+    def _gpu(self) -> Device | None:
+        """The GPU that the program is to run on; None for the processor."""
+        return None if self._where is None else self._where.gpu
+
+    @property
     def _executable(self) -> Any:
+        """The program for where it is to run."""
+        return self._on_cpu if self._gpu is None else self._on_gpu
+
+    @cached_property
+    def _on_cpu(self) -> Any:
         return executable(self._traced.closed, self._traced.given)
 
     @cached_property
     def _on_gpu(self) -> Any:
-        return executable_on_gpu(self._traced.closed)
+        return executable_on_gpu(self._traced.closed, 0 if self._gpu is None else self._gpu.id)
 
     def as_text(self, dialect: str | None = None) -> str:
         """Return the program as text.
@@ -199,8 +216,8 @@ class Lowered(_Stage):
         Parameters
         ----------
         dialect : {"numba", "cuda", "jaxpr", "plan"}, optional
-            The emitted Python source (the default), that for a GPU with its launches, the graph, or
-            the schedule in words.
+            The emitted Python source, that for a GPU with its launches, the graph, or the schedule
+            in words. By default the source for where the program is to run.
 
         Raises
         ------
@@ -208,8 +225,10 @@ class Lowered(_Stage):
             For any other dialect.
         """
         match dialect:
-            case None | "numba":
+            case None:
                 return self._executable.as_text()
+            case "numba":
+                return self._on_cpu.as_text()
             case "cuda":
                 return self._on_gpu.as_text()
             case "jaxpr":
@@ -307,12 +326,32 @@ class Compiled(Lowered):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        t = self._traced
-        self._run: Callable[..., Any] = caller(t.closed, t.consts, t.out_spec, refs=t.written_refs)
+        t, self._run = self._traced, self._caller()
         if config.recheck != "off":
             from ..control.recheck import rechecked
 
             self._run = rechecked(self._run, self._fun, t.signature, t)
+
+    def _caller(self) -> Callable[..., Any]:
+        t, place = self._traced, self._gpu
+        if place is None:
+            return caller(t.closed, t.consts, t.out_spec, refs=t.written_refs)
+        from ..runtime import gpu
+        from .placed_jit import made_for
+
+        self._on_gpu.load()
+        run = made_for(place, self._fun, t, partial(gpu.caller, place=place))
+
+        def call(*leaves: Any) -> Any:
+            if gpu.place_of(leaves, self.fun_name) not in (None, place):
+                raise ValueError(
+                    f"Compiled function {self.fun_name} is for {place}, and an argument lies on "
+                    f"{gpu.place_of(leaves, self.fun_name)}. Bring it there with "
+                    "fnarray.device_put, or call the jitted function."
+                )
+            return run(*leaves)
+
+        return call
 
     @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -350,6 +389,8 @@ class Compiled(Lowered):
         if where is not None and (where.said or any(hasattr(x, "placement") for x in leaves)):
             given, named = self._traced.signature.arguments(leaves)
             return where.jitted(*given, **named)
+        if self._gpu is not None:
+            return self._run(*leaves)
         return self._run(*map(buffer_of, leaves, self._avals))
 
     call = __call__

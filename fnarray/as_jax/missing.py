@@ -60,7 +60,7 @@ class NoSuchModule(ModuleNotFoundError):
 
 def watch(name: str, module: ModuleType) -> None:
     """Let a module say what is missing under JAX's name for it."""
-    get = vars(module).get("__getattr__")
+    get = getattr(module, "__getattr__", None)
     if getattr(get, "watches", False):
         return
 

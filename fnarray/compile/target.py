@@ -54,6 +54,11 @@ class Limits:
     thin : int
         Matrices with fewer rows, columns or terms than this are thin: a library call takes twice as
         many multiplications to pay.
+    vectors : bool
+        Whether products of a matrix and a vector may be library calls.
+    pieces : int
+        Arrays laid out of up to so many pieces are written into their readers, which choose for
+        each element; others are filled piece by piece.
     streams : int
         Arrays that one fused loop touches at most: more streams than this defeat prefetching and
         the vectoriser's overlap checks.
@@ -137,6 +142,8 @@ class Limits:
     unroll: int = 64
     library: int = 1 << 14
     thin: int = 8
+    vectors: bool = True
+    pieces: int = 0
     streams: int = 24
     parallel: int = 1 << 20
     shared: int = 1 << 18

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.array import asarray
 from ..core.avals import ShapedArray
+from ..core.axes import Axis
 from ..core.forms import Inline
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, eval_graph
@@ -22,7 +23,6 @@ from ..core.surgery import rearranged
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops.kit.registry import register
-from ..transforms.batch import Axis
 from ..transforms.graphs import (
     Derived,
     Flags,

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core import hooks
 from ..core.avals import ShapedArray
+from ..core.axes import Axis
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.primitive import Missing, Primitive, RuleOf
@@ -24,7 +25,6 @@ from ..core.trace import bind
 from ..ops.kit.calls import broadcast_in_dim, moveaxis
 from ..ops.kit.registry import register, registry
 from ..ops.kit.rules import instantiate, spread
-from ..transforms.batch import Axis
 from ..transforms.graphs import Derived, Flags, batch_graph, jvp_graph
 from ._bodies import Params, Values, either
 

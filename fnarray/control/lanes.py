@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.axes import axes_named
+from ..core.axes import Axis, axes_named
 from ..core.forms import Lanes
 from ..core.graph import ClosedGraph
 from ..core.primitive import Primitive
@@ -21,7 +21,6 @@ from ..core.tangents import chosen, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops.kit.calls import broadcast_in_dim, reshape
 from ..ops.kit.registry import register
-from ..transforms.batch import Axis
 from ..transforms.graphs import Flags, batch_graph, jvp_graph, runner
 from . import loop_rules
 from ._looping import as_program, one_by_one

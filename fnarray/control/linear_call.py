@@ -7,11 +7,11 @@ from typing import Any
 
 from ..core import tree
 from ..core.avals import ShapedArray
+from ..core.axes import Axis
 from ..core.graph import ClosedGraph
 from ..core.tangents import chosen, is_undefined, nonzero, with_zeros
 from ..core.trace import bind
 from ..ops.kit.rules import add_tangents, instantiate, spread
-from ..transforms.batch import Axis
 from ..transforms.graphs import Derived, batch_graph, jvp_graph, runner
 from ._bodies import Holding, common, holding
 from .signature import Signature, abstract, fun_text, spec_of_call

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.avals import ShapedArray
-from ..core.axes import axes_named
+from ..core.axes import Axis, axes_named
 from ..core.graph import ClosedGraph
 from ..core.keep import remembered
 from ..core.primitive import Primitive, RuleOf
@@ -15,7 +15,6 @@ from ..core.trace import bind
 from ..ops.kit.calls import reduce_or, select_n
 from ..ops.kit.registry import registry
 from ..ops.kit.rules import all_spread
-from ..transforms.batch import Axis
 from ..transforms.graphs import Flags, batch_graph, recorded, runner
 from ._looping import Looping, over_lanes
 

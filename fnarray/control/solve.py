@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 from ..core import tree
+from ..core.axes import Axis
 from ..core.forms import Inline
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.primitive import Primitive
@@ -22,7 +23,6 @@ from ..ops.kit.calls import neg
 from ..ops.kit.canonical import as_array
 from ..ops.kit.registry import register
 from ..ops.kit.rules import add_tangents, all_spread, instantiate
-from ..transforms.batch import Axis
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.graphs import Flags, batch_graph

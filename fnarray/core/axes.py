@@ -13,6 +13,18 @@ from .trace import Trace, bind, state, within
 Axes = tuple[tuple[Hashable, int], ...]
 
 
+class Axis(int):
+    """The mapped axis: its size, and its name if it has one."""
+
+    name: Hashable | None
+
+    def __new__(cls, size: int, name: Hashable | None = None) -> Axis:
+        """Return the axis of a size and a name."""
+        self = super().__new__(cls, size)
+        self.name = name
+        return self
+
+
 class AxisTrace(Trace):
     """Binds the axes of a function that runs on several devices, while it is traced.
 

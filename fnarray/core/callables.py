@@ -37,6 +37,7 @@ def class_of(obj: Any) -> type:
 _MRO: Any = vars(type)["__mro__"]
 _SPACE: Any = vars(type)["__dict__"]
 _MODULE: Any = vars(type)["__module__"]
+_NAMES: Any = vars(types.ModuleType)["__dict__"]
 
 
 def mro_of(cls: type) -> tuple[type, ...]:
@@ -78,6 +79,8 @@ _ASKED = ("__getattribute__", "__eq__", "__hash__", "__mro__")
 
 def instance_dict(obj: Any) -> dict[str, Any] | None:
     """Return the dictionary of an object's attributes, by no code of the user's."""
+    if is_a(obj, types.ModuleType):  # where its functions look, whatever a subclass says
+        return _NAMES.__get__(obj)
     for cls in mro_of(class_of(obj)):
         found = space_of(cls).get("__dict__")
         if found is not None:

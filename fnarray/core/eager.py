@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from itertools import repeat
 from operator import itemgetter
 from types import EllipsisType
 from typing import Any, TypeVar, cast, overload
@@ -358,10 +359,9 @@ def _as_program(f: Callable[..., Any], args: tuple[Any, ...], settings: dict[str
     if run is None:
         return f(*args, **settings)
     avals = [x.aval for x in leaves]
-    kinds = [("array", a.shape, a.dtype, a.weak_type) for a in avals]
     try:
-        given, named = with_leaves([args, settings], iter(kinds))
-        key = (f, config.trace_token, *_signed_all(given, named, []))
+        given, named = with_leaves([args, settings], repeat(ArrayElsewhere))
+        key = (f, config.trace_token, *avals, *_signed_all(given, named, []))
     except TypeError:
         return f(*args, **settings)
     known = recall(key)

@@ -17,17 +17,32 @@ from .keep import forget_all
 outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
 #: The modules that names of surfaces come from, by surface.
 _homes: dict[str, dict[str, str]] = {}
+#: Surfaces whose dictionaries somebody has.
+_handed_out: set[str] = set()
+_names: Callable[[types.ModuleType], dict[str, Any]] = vars(types.ModuleType)["__dict__"].__get__
 
 
 class Surface(types.ModuleType):
     """A package whose public functions are what programs are written in.
 
     To guard each of them would cost a program of twenty operations 0.2 us a call. They are as they
-    were until somebody rebinds one, as ``mock.patch`` does: then all is traced again.
+    were until somebody rebinds one, as ``mock.patch`` does: then all is traced again. Who asks for
+    its dictionary may bind names there, and nobody is told: from then on each is guarded.
     """
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """Its names, which may be bound anew from here on."""
+        if self.__name__ not in _handed_out:
+            _handed_out.add(self.__name__)
+            forget_all()
+        return _names(self)
+
+    def __dir__(self) -> list[str]:
+        return _names(self)["__dir__"]()
+
     def __setattr__(self, name: str, value: Any) -> None:
-        before = vars(self).get(name, value)
+        before = _names(self).get(name, value)
         super().__setattr__(name, value)
         if before is not value:
             forget_all()
@@ -70,7 +85,7 @@ def surface(
     home |= dict.fromkeys(modules.split(), "")
     reasons = {name: why for why, names in (missing or {}).items() for name in names.split()}
     sys.modules[package].__class__ = Surface
-    space, _homes[package] = vars(sys.modules[package]), home
+    space, _homes[package] = _names(sys.modules[package]), home
 
     def get(name: str) -> Any:
         if name not in home:
@@ -101,6 +116,11 @@ def absent(module: str, missing: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {module!r} has no attribute {name!r}{why}")
 
     return get
+
+
+def is_handed_out(module: types.ModuleType) -> bool:
+    """Say whether somebody has a surface's dictionary, and so may bind its names unseen."""
+    return module.__name__ in _handed_out
 
 
 def is_own(package: str, name: str, value: Any) -> bool:

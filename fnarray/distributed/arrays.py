@@ -12,7 +12,7 @@ from ..core.array import ArrayElsewhere, ArrayImpl, Elsewhere, _Deleted, asarray
 from ..core.avals import ShapedArray
 from ..runtime.device import platforms
 from ..runtime.placed import Shard
-from ..runtime.spec import Index, Sharding, SingleDeviceSharding
+from ..runtime.spec import Index, Sharding, SingleDeviceSharding, place_of
 from .devices import cluster_of
 from .lineage import Handle, Make, Move, Node, Put
 from .wire import unpacked
@@ -40,7 +40,8 @@ class WorkerArray(ArrayElsewhere):
     def __init__(
         self, handle: Handle, aval: ShapedArray, placement: Sharding, ranks: Sequence[int]
     ):
-        self.handle, self.aval, self.placement = handle, aval, placement
+        self.handle, self.placement = handle, placement
+        self.aval = aval.update(place=place_of(placement, aval.ndim))
         self.ranks = tuple(ranks)
 
     @property

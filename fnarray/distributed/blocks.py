@@ -8,7 +8,7 @@ rule operands are gathered, which is always right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from ..lax import dynamic_slice_in_dim
 from ..ops.collective import axis_index_p
 from ..ops.exchange import all_gather_p, all_to_all_p
 from ..ops.kit.calls import add, mul, reshape
-from ..ops.placing import constraint_p
+from ..ops.placing import constraint_p, reshard_p
 from ..transforms.graphs import Derived, recorded
 
 Spec = tuple[tuple[Hashable, ...], ...]
@@ -124,8 +124,8 @@ class Mapped:
         rule = self._rules.get(prim.name)
         if prim.name == "shard_map":
             return self._inside(values, params)
-        if prim is constraint_p:
-            return [self._constrained(values[0], params["sharding"])]
+        if prim is constraint_p or prim is reshard_p:
+            return [self._constrained(values[0], **params)]
         if cut or any(map(_spreads, subgraphs(params))):
             form = _form(prim, values, self, params)
             if isinstance(form, Inline):
@@ -138,8 +138,22 @@ class Mapped:
                 return found
         return whole_results(prim, [self.whole(v) for v in values], params)
 
-    def _constrained(self, value: Value, sharding: Any) -> Value:
-        """Cut a value as the program says."""
+    def along(
+        self, shape: Sequence[int], have: Spec, want: Spec, axes: Collection[Hashable]
+    ) -> Spec:
+        """Return a spec that is as is wanted along some mesh axes, and as it was along others."""
+        both = tuple(
+            (*w, *(n for n in h if n not in axes)) for h, w in zip(have, want, strict=True)
+        )
+        return both if self.divides(shape, both) else want
+
+    def _constrained(
+        self, value: Value, sharding: Any, mesh: Axes | None = None, cuts: Spec = ()
+    ) -> Value:
+        """Cut a value as the program says: by a sharding, or along axes of a mesh."""
+        if sharding is None:  # of a type alone; without a mesh it says nothing
+            spec = cuts if mesh else value.spec
+            return Value(self.to(value, spec), spec)
         if dict(sharding.mesh.shape) != self.sizes:
             raise ValueError(
                 f"with_sharding_constraint: {sharding.spec} is of the mesh "
@@ -256,7 +270,7 @@ def _form(prim: Primitive, values: Sequence[Value], mapped: Mapped, params: dict
 def _spreads(graph: Graph) -> bool:
     """Whether a graph has programs for each device in it, or says how arrays are cut."""
     return any(
-        eqn.primitive.name in ("shard_map", "sharding_constraint")
+        eqn.primitive.name in ("shard_map", "sharding_constraint", "reshard")
         or any(map(_spreads, subgraphs(eqn.params)))
         for eqn in graph.eqns
     )

@@ -19,6 +19,10 @@ from ..threads.patterns import Fold, Pattern, Route
 SMALL = 256 * 1024
 #: Bytes of a piece that is passed along the ring.
 PIECE = 1024 * 1024
+#: So many members at most add up a slice each, of pieces of so many bytes.
+SHARED, SLICED = 8, 16 * 1024 * 1024
+#: Bytes that are added up at a time: they stay in the processor's cache.
+CACHED = 256 * 1024
 
 
 class Send(NamedTuple):
@@ -29,9 +33,20 @@ class Send(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """Wait for the next data of a member.
+    """Wait for the next data of a member, and copy it ``into`` an array, if one is given.
 
     What is not ``lasting`` is there until the next step is asked for, and then written over.
+    """
+
+    source: int
+    lasting: bool = True
+    into: np.ndarray | None = None
+
+
+class Borrow(NamedTuple):
+    """Wait for the next data of a member, a vector, which is there until all is done.
+
+    What slices of it give is there until another slice is taken.
     """
 
     source: int
@@ -56,7 +71,8 @@ def exchange(me: int, count: int, value: np.ndarray, pattern: Pattern) -> Exchan
         return alone(value, pattern)
     small = value.nbytes * count <= SMALL
     if isinstance(pattern, Fold):
-        return tree(me, count, value, pattern) if small else ring(me, count, value, pattern)
+        large = ring if count > SHARED else shared
+        return (tree if small else large)(me, count, value, pattern)
     if small and not pattern.sparse:
         return tree(me, count, value, pattern)
     return direct(me, count, value, pattern)
@@ -96,6 +112,45 @@ def tree(me: int, count: int, value: np.ndarray, pattern: Pattern) -> Exchange:
     return results[0 if alike else me]
 
 
+def shared(me: int, count: int, value: np.ndarray, pattern: Fold) -> Exchange:
+    """Add up one slice of all values on each member, in the members' order; hand the totals around.
+
+    All work alike, and each link carries two slices. Pieces of slices are on their way while
+    those before them are added up.
+    """
+    flat = np.ascontiguousarray(value).reshape(-1)
+    total = np.empty_like(flat)
+    width = -(-flat.size // count)
+    step, cached = (max(1, nbytes // flat.itemsize) for nbytes in (SLICED, CACHED))
+    others = [(me + k) % count for k in range(1, count)]
+
+    def piece(member: int, j: int) -> slice:
+        stop = min((member + 1) * width, flat.size)
+        return slice(*(min(member * width + k * step, stop) for k in (j, j + 1)))
+
+    pieces = range(-(-width // step))
+    for j in range(len(pieces) + 2):
+        if j in pieces:
+            for to in others:
+                yield Send(to, flat[piece(to, j)])
+        if j - 1 in pieces:
+            parts: dict[int, Any] = {me: flat[piece(me, j - 1)]}
+            for source in reversed(others):
+                parts[source] = yield Borrow(source)
+            out = total[piece(me, j - 1)]
+            for k in range(0, out.size, cached):
+                part = slice(k, min(k + cached, out.size))
+                so_far = parts[0][part]
+                for member in range(1, count):
+                    so_far = pattern.ufunc(so_far, parts[member][part], out=out[part])
+            for to in others:
+                yield Send(to, out)
+        if j - 2 in pieces:
+            for source in reversed(others):
+                yield Receive(source, lasting=False, into=total[piece(source, j - 2)])
+    return total.reshape(value.shape)
+
+
 def ring(me: int, count: int, value: np.ndarray, pattern: Fold) -> Exchange:
     """Pass pieces along the members, each of which adds its own, and the totals once around.
 
@@ -119,7 +174,8 @@ def ring(me: int, count: int, value: np.ndarray, pattern: Fold) -> Exchange:
             yield Send((me + 1) % count, part)
         if me < last and k >= late:
             piece = pieces[k - late]
-            total[piece] = yield Receive(me - 1 if me else last, lasting=False)
+            source = me - 1 if me else last
+            yield Receive(source, lasting=False, into=total[piece])
             if me < last - 1:
                 yield Send(me + 1, total[piece])
     return total.reshape(value.shape)

@@ -16,17 +16,14 @@ import numpy as np
 
 from ..threads.patterns import Pattern
 from ..threads.shards import World, here, shown
-from .exchange import Send, exchange
+from .exchange import Borrow, Receive, Send, exchange
 from .queues import Queue, lasting
 from .rings import Bell
+from .windows import MeetingLost
 from .wire import COPIED, decoded, encoded
 
 #: Seconds between looks at queues that ring no bell.
 POLL = 0.0002
-
-
-class MeetingLost(Exception):
-    """A member is gone, or the run was stopped: the program is run again, or is over."""
 
 
 class Inbox:
@@ -198,6 +195,8 @@ class RemoteWorld(World):
         self._turns: Counter[Any] = Counter()
         self._pending = 0
         self._flushed = threading.Condition()
+        self._lent: dict[int, list[np.ndarray]] = defaultdict(list)
+        self._read: Counter[int] = Counter()
 
     def elsewhere(self, axes: Sequence[int]) -> bool:
         """Whether axes are of the program; those of maps inside of it are of this process."""
@@ -222,7 +221,7 @@ class RemoteWorld(World):
                     self.post(tag, ranks[step.to], step.data, seen)
                     got = None
                 else:
-                    got = self.take(tag, ranks[step.source], seen, step.lasting)
+                    got = self._received(tag, ranks[step.source], seen, step)
         except StopIteration as done:
             self.flush()
             return done.value
@@ -253,7 +252,9 @@ class RemoteWorld(World):
         if (queue := self.session.queue_to(address)) is not None:
             inbox = self.session.inbox
             with queue.lock:
-                queue.write(message, data, lambda ready: inbox.wait(self.run, ready))
+                lent = queue.write(message, data, lambda ready: inbox.wait(self.run, ready))
+            if lent is not None:
+                self._lent[to].append(lent)
             return
         held = isinstance(data, np.ndarray) and data.nbytes > COPIED  # see `flush`
         if held:
@@ -262,22 +263,41 @@ class RemoteWorld(World):
         message["data"] = encoded(data)
         self.session.send(address, message, self._one_flushed if held else None)
 
-    def take(self, tag: str, source: int, what: str, keep: bool = True) -> Any:
-        """Wait for data of a member; what is not kept is there until the next step."""
+    def take(self, tag: str, source: int, what: str) -> Any:
+        """Wait for data of a member."""
+        return self._received(tag, source, what, Receive(source))
+
+    def _received(self, tag: str, source: int, what: str, step: Receive | Borrow) -> Any:
         message = self.session.inbox.take(self.run, tag, source, what)
         if message["what"] != what:
             raise RuntimeError(
                 f"pmap: shards met for different collectives: {message['what']} and {what}. All "
                 "must reach the same ones in the same order."
             )
-        if keep:
+        if (window := message.get("window")) is not None:
+            self._read[source] += 1
+            if isinstance(step, Borrow):
+                return window
+            return window.array() if step.into is None else window.into(step.into)
+        if step.lasting:
             lasting(message)
-        return decoded(message["data"])
+        found = decoded(message["data"])
+        if isinstance(step, Receive) and step.into is not None:
+            step.into[...] = found
+        return found
 
     def flush(self) -> None:
-        """Wait until what was sent has left: the memory may be used again."""
+        """Wait until what was sent has left, and what was lent was read: it may be used again."""
         inbox = self.session.inbox
         inbox.release()
+        for source, times in self._read.items():
+            self.post("read", source, np.array(times), "read")
+        self._read.clear()
+        for to, arrays in self._lent.items():
+            times = 0
+            while times < len(arrays):
+                times += int(self.take("read", to, "read"))
+        self._lent.clear()
         with self._flushed:
             while self._pending and not inbox.closed and self.run not in inbox.aborted:
                 self._flushed.wait(1.0)  # an end that nobody tells of is looked for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from ..core.axes import Axes
@@ -16,7 +17,11 @@ from .rules import RULES
 
 @remembered(1024)
 def partition(
-    closed: ClosedGraph, specs: tuple[Spec, ...], axes: Axes
+    closed: ClosedGraph,
+    specs: tuple[Spec, ...],
+    axes: Axes,
+    said: tuple[Spec, ...] = (),
+    explicit: frozenset[Hashable] = frozenset(),
 ) -> tuple[ClosedGraph, tuple[Any, ...], tuple[Spec, ...]]:
     """Return a program on blocks, arrays that it takes first, and how its results are cut.
 
@@ -28,6 +33,15 @@ def partition(
         How its inputs are cut.
     axes : tuple of (name, size)
         Of the mesh.
+    said : tuple of Spec
+        How its results are cut along axes that are ``explicit``: those of which types say it.
     """
-    derived, found = Mapped(axes, RULES | READS | ALONG, FLOW).graph(closed, specs, closed.in_avals)
+    mapped = Mapped(axes, RULES | READS | ALONG, FLOW)
+    derived, found = mapped.graph(closed, specs, closed.in_avals)
+    if explicit:
+        aims = [
+            mapped.along(a.shape, have, want, explicit)
+            for a, have, want in zip(closed.out_avals, found, said, strict=True)
+        ]
+        derived, found = mapped.graph(closed, specs, closed.in_avals, aims)
     return derived.graph, derived.consts, tuple(found)

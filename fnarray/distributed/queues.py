@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import msgpack
 import numpy as np
 
-from .wire import INLINE, encoded
+from .windows import Window
+from .wire import INLINE, dtype_named, encoded
 
-#: Bytes of the largest record: some fit into a queue, so that both sides work at a time.
+#: Bytes of the largest record: some fit into a queue, so that both sides work at a time. What is
+#: larger is lent, and read where it is, if the other side can.
 RECORD = 1 << 20
 _NOTHING = np.empty(0, np.uint8)
 
@@ -43,10 +45,17 @@ class Queue:
         The thread that still reads the last message, in the memory of the records.
     polled : bool
         Whether no bell rings when a record comes.
+    lends : bool
+        Whether who reads the queue can read this process's memory.
+    process : int or None
+        Who writes the queue, if that is another process of this machine.
     """
 
-    def __init__(self, records: Records, polled: bool = False):
-        self.records, self.polled = records, polled
+    def __init__(
+        self, records: Records, polled: bool = False, lends: bool = False,
+        process: int | None = None,
+    ):  # fmt: skip
+        self.records, self.polled, self.lends, self.process = records, polled, lends, process
         self.lock = threading.Lock()
         self.user: int | None = None
         self._begun: tuple[dict[str, Any], np.ndarray] | None = None
@@ -54,15 +63,18 @@ class Queue:
 
     def write(
         self, message: dict[str, Any], data: Any, wait: Callable[[Callable[[], Any]], Any]
-    ) -> None:
-        """Write a message with an array, or a dict of small ones.
+    ) -> np.ndarray | None:
+        """Write a message with an array, or a dict of small ones; return what it lends.
 
         ``wait`` returns when what it is given returns something, and reads meanwhile.
         """
-        payload = _NOTHING
+        payload, lent = _NOTHING, None
         if isinstance(data, np.ndarray) and data.nbytes > INLINE:
             payload = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
             message["data"] = {"array": data.dtype.name, "shape": data.shape}
+            if self.lends and payload.nbytes > RECORD:
+                message["data"]["at"] = payload.ctypes.data
+                payload, lent = _NOTHING, payload
         else:
             message["data"] = encoded(data, inline=True)
         head: bytes = msgpack.packb({**message, "nbytes": payload.nbytes}) or b""
@@ -71,6 +83,7 @@ class Queue:
             if not self.records.write(head, part):
                 wait(lambda head=head, part=part: self.records.write(head, part) or None)
             head = b""
+        return lent
 
     def next(self) -> dict[str, Any] | None:
         """Return the next message, whose array may lie in the records until `release`."""
@@ -79,7 +92,10 @@ class Queue:
             head, payload = record
             if head:  # whoever wrote the message before may have been stopped in the middle
                 message = msgpack.unpackb(head)
-                nbytes = message.pop("nbytes")
+                nbytes, data = message.pop("nbytes"), message["data"]
+                if self.process is not None and isinstance(data, dict) and "at" in data:
+                    dtype = dtype_named(data["array"])
+                    message["window"] = Window(self.process, data["at"], dtype, data["shape"])
                 if nbytes == payload.nbytes:
                     if nbytes:
                         message["data"]["data"] = payload

@@ -31,12 +31,16 @@ SHARED = hasattr(os, "memfd_create") and platform.machine() in ("x86_64", "AMD64
 
 
 class Offer(NamedTuple):
-    """What a reader needs to open a queue: the process, its descriptors, and the secret."""
+    """What a reader needs to open a queue: the process, its descriptors, and the secret.
+
+    The secret is at an address of the process, too, for who can read its memory.
+    """
 
     process: int
     memory: int
     bell: int
     secret: bytes
+    address: int
 
 
 class Bell:
@@ -86,6 +90,11 @@ class Ring:
         self._words = memoryview(shared).cast("Q")  # aligned: read and written at once
         self._records = self._bytes[LINE * _DATA :]
         self._held = 0
+
+    @property
+    def address(self) -> int:
+        """Where the secret is in this process."""
+        return self._bytes.ctypes.data
 
     @staticmethod
     def made() -> tuple[Ring, bytes]:

@@ -20,7 +20,7 @@ from ..core.primitive import Primitive
 from ..core.surgery import erased
 from ..core.trace import bind, trace_graph
 from ..ops.kit.calls import reshape
-from ..ops.placing import constraint_p
+from ..ops.placing import constraint_p, reshard_p
 from ..ops.slicing import slice_p
 from ..runtime.device import Device
 from ..runtime.dispatch import watchers
@@ -36,7 +36,7 @@ from .programs import dumped
 
 #: Arrays of the client up to this many bytes go with the program; larger ones are put first.
 _SMALL = 64 * 1024
-_CONSTRAINTS = frozenset([constraint_p])
+_CONSTRAINTS = frozenset([constraint_p, reshard_p])
 Spec = tuple[tuple[Any, ...], ...]
 
 
@@ -47,7 +47,7 @@ def _spec_of(sharding: NamedSharding, ndim: int) -> Spec:
 
 def _sharding(mesh: Mesh, spec: Spec) -> NamedSharding:
     entries: list[Any] = [(*s, None)[0] if len(s) < 2 else s for s in spec]
-    while entries and entries[-1] is None:
+    while entries and entries[-1] is None and not mesh.explicit_axes:
         entries.pop()
     return NamedSharding(mesh, PartitionSpec(*entries))
 
@@ -201,7 +201,8 @@ def on_host(
 def _partitioned(
     closed: ClosedGraph, leaves: Sequence[Any], mesh: Mesh, name: str
 ) -> list[WorkerArray]:
-    """Run a program of whole arrays on blocks."""
+    """Run a program of whole arrays on blocks; results are cut as their types say, if they do."""
+    wanted = tuple(a.cuts for a in closed.out_avals)
     closed = erased(closed, _CONSTRAINTS)
     axes: Axes = tuple(mesh.shape.items())
     placed, specs = [], []
@@ -211,7 +212,9 @@ def _partitioned(
             x, spec = _on(x, mesh)
         placed.append(x)
         specs.append(spec)
-    graph, held, out_specs = partition(closed, tuple(specs), axes)
+    graph, held, out_specs = partition(
+        closed, tuple(specs), axes, wanted, frozenset(mesh.explicit_axes)
+    )
     return _started(graph, held, placed, mesh, specs, out_specs, closed.out_avals, name)
 
 
@@ -324,7 +327,7 @@ class Platform:
     def evaluate(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run one operation on workers."""
         leaves = [_leaf(x.array() if type(x) is Literal else x) for x in args]
-        if prim is slice_p and isinstance(leaves[0], WorkerArray):
+        if prim is slice_p and isinstance(leaves[0], WorkerArray) and not any(leaves[0].aval.cuts):
             return _sliced(leaves[0], **params)
         graph = _one(prim, tuple(params.items()), tuple(x.aval for x in leaves))
         mesh = _mesh_of(graph.jaxpr, leaves, f"lax.{prim}")

@@ -315,6 +315,29 @@ def _properties() -> dict[str, property]:
     }
 
 
+#: What `help` says of methods and properties; of the others that they are `fnarray.numpy`'s.
+_SAID = {
+    "flatten": "Return the elements in one axis, as ``ravel``.",
+    "byteswap": "Return the elements with their bytes in reverse order.",
+    "clone": "Return a copy.",
+    "on_device_size_in_bytes": "Return the bytes of all elements.",
+    "copy_to_host_async": "Do nothing: to read an array of a GPU copies it.",
+    "platform": "Return ``'cpu'`` or ``'gpu'``.",
+    "unsafe_buffer_pointer": "Return the address of the first element.",
+    "addressable_data": "Return the part of the array on one of its devices, by number.",
+    "devices": "Return the devices the array is on.",
+    "flat": "An iterator over all elements, the last axis fastest.",
+    "sharding": "How the array is cut over devices.",
+    "addressable_shards": "The parts of the array, with the device and the index of each.",
+    "global_shards": "The parts of the array, as ``addressable_shards``.",
+    "committed": "Whether the array was put on its device, and so stays there.",
+    "is_fully_addressable": "Whether this process can read all of it: True.",
+    "is_fully_replicated": "Whether every device has all of it.",
+    "real": "The real parts.",
+    "imag": "The imaginary parts.",
+}
+
+
 def array_methods() -> dict[str, Any]:
     """Return what arrays answer to: operators, methods and properties, by name."""
     methods = {name: boundary(f) for name, f in _methods().items()}
@@ -324,4 +347,6 @@ def array_methods() -> dict[str, Any]:
         if callable(member):
             member.__name__ = name
             member.__qualname__ = f"Array.{name}"
+        if not member.__doc__ and not name.startswith("_"):
+            member.__doc__ = _SAID.get(name, f"Return ``fnarray.numpy.{name}`` of the array.")
     return table

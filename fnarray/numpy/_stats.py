@@ -346,7 +346,8 @@ def histogram(
     """
     if weights is None:
         (a,) = promote_dtypes_inexact(as_operand("histogram", a))
-        w = lax.full(a.shape, 1, a.dtype)
+        # Whole numbers: a count of single precision stops at 16,777,216.
+        w = lax.full(a.shape, 1, index_dtype(a.size))
     else:
         if np.shape(a) != np.shape(weights):
             raise ValueError(
@@ -360,8 +361,9 @@ def histogram(
         numbers = _bin_numbers(ravel(a), edges)
         counts = lax.full(edges.shape, 0, w.dtype)
         counts = IndexUpdateHelper(counts)[numbers].add(ravel(w), mode="drop")[1:]
+        counts = lax.convert_element_type(counts, a.dtype)
     else:
-        counts = asarray(known, w.dtype)
+        counts = asarray(known, a.dtype)
     if density:
         counts = counts / (edges[1:] - edges[:-1]) / counts.sum()
     return counts, edges

@@ -24,9 +24,10 @@ from .convert import bitcast_convert_type
 from .hashes import philox4x32
 from .kit.calls import add, broadcast, convert, iota, lt, moveaxis
 from .kit.canonical import Shape, as_array, canonical_shape
+from .kit.declare import inlined
 from .kit.registry import register
 from .kit.rules import CONSTANT, NOT_LINEAR
-from .random_bits import inlined, threefry2x32
+from .random_bits import threefry2x32
 from .shape import expand_dims, reshape
 from .slicing import concatenate, index_in_dim, slice_in_dim, stack
 

@@ -23,7 +23,7 @@ from ..core.dtypes import (
     itemsize_bits,
     to_real,
 )
-from ..core.forms import Inline, Map, on_host
+from ..core.forms import Inline, Map
 from ..core.graph import ClosedGraph, Graph, Var
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, differentiable, is_undefined, is_zero, tangent_aval
@@ -33,7 +33,7 @@ from .elementwise import in_single
 from .kit import calls
 from .kit.calls import bitwise_and, broadcast_in_dim, convert, eq, full, ne
 from .kit.checks import FLOAT, all_weak, check_kind, check_same_dtypes, kind
-from .kit.declare import elementwise
+from .kit.declare import elementwise, inlined
 from .kit.moves import moving
 from .kit.registry import register
 from .kit.rules import (
@@ -186,12 +186,37 @@ def _bitcast_eval(x: np.ndarray, *, new_dtype: np.dtype) -> np.ndarray:
 _HALF = {"float16": "f16", "bfloat16": "bf16"}
 
 
+def _places(wide: np.dtype, narrow: np.dtype) -> Array:
+    """Return by how many bits the parts of a number are shifted, the lowest first."""
+    shifts = calls.iota((wide.itemsize // narrow.itemsize,), 0, wide)
+    return calls.mul(shifts, calls.full(shifts.aval, 8 * narrow.itemsize))
+
+
+def _bits_in_pieces(x: Array, *, new_dtype: np.dtype) -> Array:
+    """Return the parts of numbers, or numbers of their parts, which are the last axis."""
+    old, new = (np.dtype(f"uint{8 * d.itemsize}") for d in (x.dtype, new_dtype))
+    bits = bitcast_convert_type(x, old)
+    if old.itemsize > new.itemsize:
+        shifts = _places(old, new)
+        shape = (*x.shape, *shifts.shape)
+        bits = broadcast_in_dim(bits, shape, range(x.ndim))
+        parts = calls.shift_right_logical(bits, broadcast_in_dim(shifts, shape, (x.ndim,)))
+        return bitcast_convert_type(convert(parts, new), new_dtype)
+    shifts = broadcast_in_dim(_places(new, old), x.shape, (x.ndim - 1,))
+    parts = calls.shift_left(convert(bits, new), shifts)
+    # No two parts have a bit in common: their sum is all of them.
+    return bitcast_convert_type(calls.reduce_sum(parts, (x.ndim - 1,)), new_dtype)
+
+
+_pieced = inlined(_bits_in_pieces)
+
+
 def _bitcast_form(ins: tuple[ShapedArray, ...], outs: Any, *, new_dtype: np.dtype) -> Any:
     old = ins[0].dtype
     if old == new_dtype:
         return Map("{0}")
     if old.itemsize != new_dtype.itemsize:
-        return on_host("bitcast_convert_type")
+        return _pieced(ins, outs, new_dtype=new_dtype)
     # Half types are float32 inside kernels.
     text = f"sc.{_HALF[old.name]}_store({{0}})" if old.name in _HALF else "{0}"
     if new_dtype.name in _HALF:

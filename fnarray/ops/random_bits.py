@@ -12,7 +12,6 @@ words but ties every element to the size of the array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -22,13 +21,14 @@ from ..config import config
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import uint8, uint16, uint32, uint64
-from ..core.forms import Inline, Map
+from ..core.forms import Map
 from ..core.primitive import Primitive
-from ..core.trace import bind, no_trace, trace_graph
+from ..core.trace import bind
 from ..errors import ShapeError
 from .bitwise import shift_right_logical
 from .kit.calls import add, convert, lt, mul, select
 from .kit.checks import broadcast_avals
+from .kit.declare import inlined
 from .kit.registry import register
 from .kit.rules import CONSTANT, ELEMENTWISE_BATCH, NOT_LINEAR, one_more_axis
 from .shape import broadcast_in_dim, expand_dims, iota_p, reshape, squeeze
@@ -160,21 +160,6 @@ def _words(joined: Any) -> tuple[Array, Array]:
     return convert(shift_right_logical(joined, convert(32, uint64)), uint32), convert(
         joined, uint32
     )
-
-
-def inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline]:
-    """Return the form of an operation that ``fun`` composes of others."""
-
-    @lru_cache(maxsize=1024)
-    def graph(ins: tuple[ShapedArray, ...], params: tuple[tuple[str, Any], ...]) -> Inline:
-        def flat(*xs: Any) -> Any:
-            out = fun(*xs, **dict(params))
-            return out if many else (out,)
-
-        with no_trace():
-            return Inline(trace_graph(flat, ins, fun.__name__.lstrip("_")))
-
-    return lambda ins, outs, **params: graph(tuple(ins), tuple(params.items()))
 
 
 threefry2x32_p = register(

@@ -17,14 +17,14 @@ import numpy as np
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_, float32, int32, is_complex, is_float
-from ..core.forms import HOST, KernelRef, Library
+from ..core.forms import KernelRef, Library
 from ..core.primitive import Primitive, RuleOf
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import bind
 from ._windows import GatherDimensionNumbers, GatherScatterMode
 from .gather import gather_p
-from .kit.calls import expand
-from .kit.declare import kernel_call
+from .kit.calls import expand, neg
+from .kit.declare import inlined, kernel_call
 from .kit.rules import one_more_axis, shifted
 from .reduce import HALVES
 from .shape import broadcasted_iota
@@ -381,15 +381,25 @@ def _approx_eval(x: np.ndarray, **params: Any) -> tuple[np.ndarray, np.ndarray]:
     return -values, order
 
 
-def _approx_call(ins: Any, outs: Any, **params: Any) -> Library:
-    return HOST
+def _exactly(x: Array, *, axis: int, size: int, is_max: bool) -> Any:
+    """Search by `top_k`, for the smallest among numbers of the other sign."""
+    values, order = bind(top_k_p, x if is_max else neg(x), axis=axis, k=size)
+    return values if is_max else neg(values), order
+
+
+_exact = inlined(_exactly, many=True)
+
+
+def _approx_form(ins: Any, outs: Any, **params: Any) -> Any:
+    axis, is_max = params["reduction_dimension"], params["is_max_k"]
+    return _exact(ins, outs, axis=axis, size=_approx_size(ins[0], params), is_max=is_max)
 
 
 approx_top_k_p = kernel_call(
     "approx_top_k",
     aval=_approx_aval,
     eval=_approx_eval,
-    call=_approx_call,
+    call=_approx_form,
     multiple_results=True,
     jvp=RuleOf(_largest_jvp),
     batch=one_more_axis(reduction_dimension=shifted),

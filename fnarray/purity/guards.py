@@ -18,7 +18,7 @@ from operator import is_
 from typing import Any
 
 from ..core.callables import class_of, instance_dict, mro_of, space_of
-from ..core.lazy import Surface
+from ..core.lazy import Surface, is_handed_out
 
 
 class _Missing:
@@ -81,7 +81,9 @@ class Guards:
         """Guard what a module binds a name to, or that it does not, by the quickest look-up."""
         space = state(module)
         if isinstance(module, Surface):
-            return  # it says itself when a name of it is rebound
+            if not is_handed_out(module):
+                return  # it says itself when a name of it is rebound
+            getattr(module, name, None)  # now, so that its loading is no change
         if type(module) is types.ModuleType and name in space and "__getattr__" not in space:
             # Python's quick look-up, of 4 ns, is for modules that do not answer themselves.
             self.add_attribute(module, name, space[name])

@@ -14,6 +14,7 @@ import sys
 import types
 from typing import Any, Protocol
 
+from ..config import SETTINGS, Config
 from ..core.callables import answers_itself, class_of, module_name
 from .bindings import bound_in_class
 from .guards import MISSING, Guards, mapping_of, parts_of, static
@@ -248,6 +249,9 @@ def _of_instance(
     if name == "__closure__" and is_a(obj, types.FunctionType):
         return _opaque(spelled)  # of cells, which anybody may set
     guards = resolver.guards
+    if cls is Config and name in SETTINGS:
+        guards.add_attribute(obj, name, setting := getattr(obj, name))
+        return resolver.describe(setting, spelled, "attribute", True)
     if is_user_module(module_of(cls)):
         guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
     if is_a(obj, types.FunctionType):

@@ -23,7 +23,7 @@ import types
 import typing
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from ..core.callables import attribute_of as attribute_of
 from ..core.callables import class_of as class_of
@@ -64,7 +64,7 @@ _HOMES = {
     "_collections": "collections", "_io": "io", "posix": "os", "nt": "os", "_random": "random",
     "_socket": "socket", "_thread": "threading", "posixpath": "os.path", "ntpath": "os.path",
     "_pickle": "pickle", "_asyncio": "asyncio", "_warnings": "warnings", "_datetime": "datetime",
-    "_signal": "signal", "_pydatetime": "datetime",
+    "_signal": "signal", "_pydatetime": "datetime", "fnarray.config.Config": "fnarray.config",
 }  # fmt: skip
 
 
@@ -189,7 +189,8 @@ def _is_part_of_library(obj: Any) -> bool:
     Such an object, ``scipy.stats.norm`` for one, is as much the library's own as its functions.
     """
     module = sys.modules.get(module_of(class_of(obj)))
-    return any(x is obj for x in vars(module).values()) if module is not None else False
+    held = instance_dict(module) if module is not None else None
+    return any(x is obj for x in held.values()) if held is not None else False
 
 
 _KINDS: dict[type, str] = {
@@ -286,6 +287,20 @@ def is_frozen(cls: type) -> bool:
         # A class in the user's code with no slots and no dictionary has nothing to assign.
         return False
     return is_a(assign, types.FunctionType) and "frozen" in assign.__name__
+
+
+def protocol_members(cls: type) -> list[str]:
+    """Return the attributes that a `typing.Protocol` asks for, and none of any other class."""
+    bare, found = space_of(_Bare), list[str]()
+    for one in mro_of(cls):
+        space = space_of(one)
+        if space.get("_is_protocol") is True:
+            found += [n for n in (*space, *space.get("__annotations__", ())) if n not in bare]
+    return found
+
+
+class _Bare(Protocol):
+    """What every protocol has."""
 
 
 def name_of(obj: Any) -> str:

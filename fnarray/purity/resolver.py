@@ -39,6 +39,7 @@ from .objects import (
     kind_of,
     module_of,
     name_of,
+    protocol_members,
     trusted_packages,
     watched_by,
 )
@@ -70,6 +71,8 @@ class LiveResolver:
     def __init__(self) -> None:
         self.guards = Guards()
         self._functions: dict[int, Function] = {}
+        #: What has no body to enter, such as a library's functions, by identity.
+        self._closed: dict[int, Any] = {}
         #: What names of a namespace, and attributes of a module, stand for: asked for many times.
         self._names: dict[tuple[int, str], Value | None] = {}
         #: Whether an object's contents are guarded, by its identity; the object is held.
@@ -216,6 +219,10 @@ class LiveResolver:
             holder, spelled = (WATCHED, setting) if setting else (obj, f"{name} ({what})")
             self.guards.add_contents(holder, spelled, same)
 
+    def members(self, value: Value) -> Iterable[str]:
+        """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
+        return protocol_members(value.obj) if is_a(value.obj, type) else ()
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""
         if is_a(value.obj, _HOLDING) or self.is_custom(value):
@@ -286,7 +293,13 @@ class LiveResolver:
 
     def follow(self, value: Value) -> tuple[Function, Value | None] | None:
         """Return the body behind a callable of the user's code."""
-        return self._follow(value.obj, value) if _is_present(value.obj) else None
+        obj = value.obj
+        if not _is_present(obj) or id(obj) in self._closed:
+            return None
+        found = self._follow(obj, value)
+        if found is None:
+            self._closed[id(obj)] = obj
+        return found
 
     # --- objects ---
 

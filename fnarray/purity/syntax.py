@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import linecache
 import re
+import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -13,13 +15,39 @@ from typing import Any
 from ..core.parse import parse
 from .bindings import Tree, first_line
 from .scopes import Facts, FunctionNode
+from .transforms import is_host_call
 
 _trees: dict[str, tuple[list[str], ast.Module | None]] = {}
 
 
 def lines_of(code: CodeType, namespace: dict[str, Any] | None = None) -> list[str]:
     """Return the lines of the file of a code object; empty where there is none."""
-    return linecache.getlines(code.co_filename, namespace)
+    found = linecache.getlines(code.co_filename, namespace)
+    if not found and code.co_filename == "<string>" and code in _of_command_line()[1]:
+        return _of_command_line()[0]
+    return found
+
+
+@functools.cache
+def _of_command_line() -> tuple[list[str], frozenset[CodeType]]:
+    """Return the lines of ``python -c``, and the code in them: of Python 3.13 linecache has them.
+
+    What ``exec`` compiles is called ``<string>`` too: the code tells them apart.
+    """
+    given = sys.orig_argv[: -len(sys.argv) + 1 or None] if sys.argv[:1] == ["-c"] else ["-c"]
+    text = given[-1] if given[-2:-1] == ["-c"] else given[-1].removeprefix("-c")
+    try:
+        made = compile(text, "<string>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return [], frozenset()
+    return text.splitlines(keepends=True), frozenset(_with_inner(made))
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _with_inner(inner)
 
 
 def tree_of(code: CodeType, lines: list[str]) -> ast.Module | None:
@@ -150,28 +178,33 @@ def _functions(tree: ast.AST) -> Iterator[Any]:
 
 def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
     """Yield the instructions of a code object and of the functions made in it."""
-    yield from dis.get_instructions(code)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _instructions(inner)
+    for one in _with_inner(code):
+        yield from dis.get_instructions(one)
 
 
 def from_bytecode(code: CodeType) -> FunctionNode:
     """Return a function that reads, calls and writes the names that a code object does.
 
     Without source this is all that can be said: each chain of attributes that starts at a global or
-    an outer variable is taken to be called, each ``STORE_GLOBAL`` to be an assignment.
+    an outer variable is taken to be called, each ``STORE_GLOBAL`` to be an assignment. What is
+    loaded right after a host callback is what the host calls.
     """
     body: list[ast.stmt] = []
     written: set[str] = set()
     outer: set[str] = set()
     chain: ast.expr | None = None
+    host: ast.Call | None = None
 
-    def flush() -> None:
-        nonlocal chain
-        if chain is not None:
-            called = ast.Call(func=chain, args=[], keywords=[])
-            body.append(ast.Expr(value=ast.copy_location(called, chain)))
+    def flush(*, following: bool = False) -> None:
+        nonlocal chain, host
+        if chain is not None and host is not None:
+            host.args.append(chain)
+            host = None
+        elif chain is not None:
+            called = ast.copy_location(ast.Call(func=chain, args=[], keywords=[]), chain)
+            body.append(ast.Expr(value=called))
+            name = getattr(chain, "attr", getattr(chain, "id", ""))
+            host = called if following and is_host_call(f"fnarray.{name}") else None
         chain = None
 
     for step in _instructions(code):
@@ -185,11 +218,11 @@ def from_bytecode(code: CodeType) -> FunctionNode:
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") or (
             step.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in code.co_freevars
         ):
-            flush()
+            flush(following=True)
             chain = ast.Name(id=step.argval, ctx=ast.Load(), **spot)
         elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain is not None:
             chain = ast.Attribute(value=chain, attr=step.argval, ctx=ast.Load(), **spot)
-        else:
+        elif step.opname != "PUSH_NULL":
             flush()
             if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF"):
                 if step.opname == "STORE_DEREF" and step.argval not in code.co_freevars:

@@ -195,10 +195,22 @@ class Value:
         )
 
     def is_idle(self) -> bool:
-        """Say whether it is a number or array of the trace: to see it once more tells nothing."""
-        known = self.argument or self.fields or self.bound or self.function
-        idle = self.level != OUTSIDE and self.kind in ("", "array") and not known
+        """Say whether it is a number or array: to see it once more tells nothing.
+
+        One from outside must be a constant, and none that decides which way an ``if`` goes.
+        """
+        if self.argument or self.fields or self.bound or self.function:
+            return False
+        if self.level == OUTSIDE:
+            known = self.constant and not self.rebound and self.obj is not ABSENT
+            idle = known and self.kind == "scalar" and not isinstance(self.obj, bool)
+        else:
+            idle = self.kind in ("", "array")
         return idle and all(one.is_idle() for one in self.others)
+
+    def is_plain(self) -> bool:
+        """Say whether it is a number or array that the trace made: nothing is asked of it."""
+        return self.level != OUTSIDE and not self.others and self.kind in ("", "array")
 
     def same(self, other: Value) -> bool:
         """Say whether both stand for the same object, as far as anybody can tell."""
@@ -269,6 +281,10 @@ class Resolver(Protocol):
 
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
+
+    def members(self, value: Value) -> Iterable[str]:
+        """Return the attributes that ``isinstance`` looks for: of a protocol, its members."""
+        ...
 
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, by whatever name: a tuple's items, and fields."""

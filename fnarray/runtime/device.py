@@ -51,8 +51,8 @@ class Device:
 
     @property
     def device_kind(self) -> str:
-        """Name of the kind of hardware."""
-        return self.platform
+        """Name of the kind of hardware; a GPU's own."""
+        return self._gpu().name if self.platform == "gpu" else self.platform
 
     @property
     def host_id(self) -> int:
@@ -63,6 +63,29 @@ class Device:
     def local_hardware_id(self) -> int:
         """Number of the device in its process."""
         return self.id
+
+    @property
+    def compute_capability(self) -> str:
+        """Of a GPU, such as ``"9.0"``.
+
+        Raises
+        ------
+        AttributeError
+            The device is none.
+        """
+        if self.platform != "gpu":
+            raise AttributeError(f"{self!r} has no compute_capability: it is no GPU")
+        number = self._gpu().capability.removeprefix("sm_")
+        return f"{number[:-1]}.{number[-1]}"
+
+    def memory_stats(self) -> dict[str, int] | None:
+        """Return bytes that arrays hold on a GPU, now and at most, and its memory; else None."""
+        return self._gpu().memory_stats() if self.platform == "gpu" else None
+
+    def _gpu(self) -> Any:
+        from ..compile.cuda.device import gpu
+
+        return gpu(self.id)
 
     @property
     def architecture(self) -> str:
@@ -227,5 +250,5 @@ def find_default() -> Any:
     return hooks.gpus() if default_device().platform == "gpu" else None
 
 
-if has_driver():
+if has_driver() or allowed()[0] == "gpu":
     default.find = find_default

@@ -257,12 +257,6 @@ class Mesh(Grid):
         self.devices = grid
         self.axis_names = names
         self.axis_types = types_of(axis_types, len(names))
-        if self.explicit_axes and self.platform:
-            raise ValueError(
-                f"Mesh: axes of workers are of type Auto, got {types_text(self.axis_types)}, at "
-                f"{user_source()}. Leave axis_types out: how arrays on workers are cut is no part "
-                "of their types."
-            )
         self._hash = hash(self._key())
         if names:
             _latest[self.shape_tuple] = self
@@ -402,7 +396,7 @@ def make_mesh(
     axis_names : sequence of str
     axis_types : sequence of AxisType, optional
         ``Explicit`` by default: how arrays are cut is part of their types. Those of workers are
-        of type ``Auto``.
+        of type ``Auto`` by default.
     devices : sequence of Device, optional
 
     Raises

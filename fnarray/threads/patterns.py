@@ -77,3 +77,16 @@ class Route:
 
 
 Pattern = Fold | Route
+
+
+@frozen(eq=False)
+class Here:
+    """What only shards of one process can do with their values: one of them computes all results.
+
+    Attributes
+    ----------
+    combine : callable
+        Returns the results by shard.
+    """
+
+    combine: Callable[[Sequence[Any]], Sequence[Any]]

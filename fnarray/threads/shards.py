@@ -18,7 +18,7 @@ from typing import Any
 
 from ..config import scoped_all, scoped_values
 from ..core.axes import Axes
-from .patterns import Pattern
+from .patterns import Here, Pattern
 
 Coordinates = dict[Hashable, int]
 
@@ -117,12 +117,18 @@ def position(names: Sequence[Hashable]) -> tuple[int, int]:
     return index, count
 
 
+def all_here(names: Sequence[Hashable]) -> bool:
+    """Whether all shards along axes are of this process."""
+    assert here.world is not None
+    return not here.world.elsewhere(_find(names))
+
+
 def meet(
     names: Sequence[Hashable],
     groups: Sequence[Sequence[int]] | None,
     what: tuple[Any, ...],
     value: Any,
-    pattern: Pattern,
+    pattern: Pattern | Here,
 ) -> Any:
     """Wait for the shards along axes; return this shard's part of what they have together.
 
@@ -135,7 +141,7 @@ def meet(
         What the meeting is for, which must be the same for all; its name first.
     value : object
         What this shard brings.
-    pattern : Fold or Route
+    pattern : Fold, Route or Here
         What is done with the values, in the shards' order.
 
     Raises
@@ -154,6 +160,7 @@ def meet(
     others = tuple((k, i) for k, (_, i, _) in enumerate(here.place) if k not in found)
     key = tuple(names), tuple(members), others
     if world.elsewhere(found):
+        assert not isinstance(pattern, Here), "who brings it asks `all_here`"
         return world.exchange(key, what, index, value, pattern)
     with world.lock:
         if world.error is not None:

@@ -7,10 +7,10 @@ computed once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
-from ..core.axes import axes_named
+from ..core.axes import Axis, axes_named
 from ..core.primitive import Primitive
 from ..core.source import user_source
 from ..core.trace import (
@@ -44,18 +44,6 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         short, whole = self.aval.str_short(), self.batch.aval.str_short()
         return f"VmapTracer(aval={short}, batched={whole})"
-
-
-class Axis(int):
-    """The mapped axis: its size, and its name if it has one."""
-
-    name: Hashable | None
-
-    def __new__(cls, size: int, name: Hashable | None = None) -> Axis:
-        """Return the axis of a size and a name."""
-        self = super().__new__(cls, size)
-        self.name = name
-        return self
 
 
 class BatchTrace(Trace):

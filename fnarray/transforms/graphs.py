@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.avals import ShapedArray
+from ..core.axes import Axis
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
@@ -18,7 +19,7 @@ from ..core.tangents import Undefined, Zero, chosen, is_zero, nonzero, with_zero
 from ..core.trace import JitTracer, bind, recording
 from ..ops.kit.rules import instantiate as made
 from ..ops.kit.rules import spread
-from .batch import Axis, batch
+from .batch import batch
 from .derivative import jvp, linearize
 from .transpose import backward
 

@@ -71,13 +71,13 @@ def backward(
             ct = outs[0]
         with located(eqn.source):
             results = rule(ct, *operands, **eqn.params)
-        for k, (atom, x, ct) in enumerate(zip(eqn.invars, operands, results, strict=True)):
-            # Of several results some have no cotangent, and so may an operand of theirs.
-            if ct is None and type(x) is Undefined and not eqn.primitive.multiple_results:
-                raise MissingRuleError(
-                    "transpose", eqn.primitive.name, f"it is not linear in operand {k}"
-                )
-            give(atom, ct)
+            for k, (atom, x, ct) in enumerate(zip(eqn.invars, operands, results, strict=True)):
+                # Of several results some have no cotangent, and so may an operand of theirs.
+                if ct is None and type(x) is Undefined and not eqn.primitive.multiple_results:
+                    raise MissingRuleError(
+                        "transpose", eqn.primitive.name, f"it is not linear in operand {k}"
+                    )
+                give(atom, ct)
     return [
         found.get(v, Zero(v.aval)) if type(x) is Undefined else None
         for v, x in zip(graph.invars, args, strict=True)
@@ -88,8 +88,8 @@ def _evaluated(eqn: Eqn, known: dict[Var, Any]) -> bool:
     """Compute an equation that depends on no linear input; say whether it was one."""
     if not all(type(a) is Literal or a in known for a in eqn.invars):
         return False
-    outs = bind(
-        eqn.primitive, *[a if type(a) is Literal else known[a] for a in eqn.invars], **eqn.params
-    )
+    operands = [a if type(a) is Literal else known[a] for a in eqn.invars]
+    with located(eqn.source):
+        outs = bind(eqn.primitive, *operands, **eqn.params)
     known.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True))
     return True

@@ -484,3 +484,13 @@ def test_looks_like_the_function():
     assert (jitted.__name__, jitted.__doc__) == ("fun", "Say what it does.")
     assert jitted.__wrapped__ is fun
     assert repr(jitted).startswith("<PjitFunction of <function")
+
+
+def test_bits_in_pieces_are_no_view_of_the_argument() -> None:
+    """An update of the pieces, in place, had changed the caller's array."""
+    x = fnarray.numpy.arange(8, dtype=fnarray.numpy.float32)
+    pieces = fnarray.jit(lambda x: lax.bitcast_convert_type(x, fnarray.numpy.uint8).at[0].set(255))(
+        x
+    )
+    assert (np.asarray(pieces)[0] == 255).all()
+    np.testing.assert_array_equal(x, np.arange(8, dtype=np.float32))

@@ -223,3 +223,16 @@ def test_devices(jax):
         fnarray.devices("tpu")
     with pytest.raises(ValueError, match="process_index 3"):
         fnarray.local_devices(3)
+
+
+def test_stages_say_what_they_are():
+    """Name and signature of the function, at each stage."""
+
+    def scaled(x, *, by):
+        return x * by
+
+    traced = fnarray.jit(scaled).trace(X.reshape(2, 2), by=1)
+    lowered = traced.lower()
+    for stage in (traced, lowered, lowered.compile()):
+        kind = type(stage).__name__
+        assert repr(stage) == f"<{kind}: scaled(float32[2,2], ~int32[]) -> float32[2,2]>"

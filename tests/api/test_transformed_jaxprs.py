@@ -102,3 +102,30 @@ def _text(module: Any, program: str) -> str:
 def test_printed_as_jax(program: str) -> None:
     """Derivatives and maps record the equations that JAX's record, in their order."""
     assert _text(fnarray, program) == _text(jax, program)
+
+
+def _lines(graph):
+    for eqn in graph.eqns:
+        yield eqn.source.function
+        for value in eqn.params.values():
+            yield from _lines(value.jaxpr) if hasattr(value, "jaxpr") else ()
+
+
+def test_what_backward_passes_compute_is_at_the_line_of_the_function():
+    """Sums of cotangents too: no operation of a gradient is where the gradient was asked for."""
+
+    def layer(w, x):
+        return fnarray.numpy.tanh(w * x)
+
+    def loss(w, x):
+        h = layer(w, x)
+        looped = fnarray.lax.fori_loop(0, 3, lambda i, c: c * h + w, h)
+        return fnarray.numpy.sum(looped * h + layer(w, h))
+
+    def train(w, x):
+        return fnarray.grad(loss)(w, x)
+
+    graph = fnarray.make_jaxpr(train)(v, v).jaxpr
+    places = set(_lines(graph))
+    assert any(name.endswith("layer") for name in places)
+    assert not any(name.endswith("train") for name in places), places

@@ -25,13 +25,15 @@ X = np.ones(3, np.float32)
 
 @pytest.fixture(autouse=True)
 def fresh(tmp_path):
-    """Start each test with nothing in memory and nothing on disk."""
-    before = config.cache_dir
+    """Start each test with nothing in memory and nothing on disk, and the native compiler."""
+    before = config.cache_dir, config.compiler
     config.update("cache_dir", str(tmp_path))
+    config.update("compiler", "auto")
     build.forget()
     pipeline._executables.clear()
     yield
-    config.update("cache_dir", before)
+    config.update("cache_dir", before[0])
+    config.update("compiler", before[1])
 
 
 def unrolled(x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import math
 import os
 import pickle
@@ -138,6 +139,7 @@ def test_what_it_does_not_know_has_a_reason(text, signature, reason):
 def test_fallbacks_are_counted():
     """What is left to Numba runs, and its reason is counted."""
     build.fallbacks.clear()
+    config.update("compiler", "auto")
     src = source("def kernel(x, out):\n    out[0] = np.median(x)\n", "f64[1]", "f64[1]")
     out = np.zeros(1)
     load(src)(np.array([3.0, 1.0, 2.0]), out)
@@ -261,15 +263,16 @@ def test_memory_is_written_or_run_never_both():
 
 
 PRODUCT = """
-def kernel(a_, b_, out_, batch, m, k, n):
+def kernel(a_, b_, out_, batch, m, k, n, left, right):
     a = flat(a_)
     b = flat(b_)
     out = flat(out_)
-    fk.gemm.batched(a, b, out, batch, m, k, n)
+    fk.gemm.batched(a, b, out, batch, m, k, n, left, right)
 """
 #: Batch, rows, terms and columns: vectors, matrices, and each of them empty.
 SIZES = (
     (1, 1, 1, 1), (2, 1, 5, 1), (3, 1, 7, 9), (2, 8, 7, 1), (2, 33, 17, 40), (1, 128, 200, 64),
+    (1, 32, 128, 513), (2, 60, 300, 193), (1, 4, 9000, 70), (1, 1, 9000, 200),
     (0, 3, 3, 3), (2, 0, 3, 3), (2, 3, 0, 3), (2, 3, 3, 0), (1, 1, 0, 1),
 )  # fmt: skip
 KINDS = {"f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16"}
@@ -286,14 +289,14 @@ def numbers(dtype, *shape):
 def test_products_are_those_of_numba(code):
     """BLAS is called as Numba calls it: the same routine for vectors and matrices of any size."""
     report, dtype = Report(), KINDS[code]
-    run = both(report, source(PRODUCT, *[f"{code}[3]"] * 3, *["i64"] * 4))
-    for batch, m, k, n in SIZES:
-        a, b, out = (
-            numbers(dtype, math.prod(shape)).reshape(shape)
-            for shape in ((batch, m, k), (batch, k, n), (batch, m, n))
-        )
-        run(a, b, out, batch, m, k, n)
-        np.testing.assert_allclose(out, a @ b, rtol=2e-4, atol=2e-4)
+    run = both(report, source(PRODUCT, *[f"{code}[3]"] * 3, *["i64"] * 6))
+    for (batch, m, k, n), left, right in itertools.product(SIZES, (0, 1), (0, 1)):
+        shapes = (batch, *(k, m)[:: 2 * left - 1]), (batch, *(n, k)[:: 2 * right - 1])
+        a, b = (numbers(dtype, math.prod(shape)).reshape(shape) for shape in shapes)
+        out = np.empty((batch, m, n), dtype)
+        run(a, b, out, batch, m, k, n, left, right)
+        rows, columns = (x.swapaxes(1, 2) if turned else x for x, turned in ((a, left), (b, right)))
+        np.testing.assert_allclose(out, rows @ columns, rtol=2e-4, atol=2e-4)
     assert not report.fallbacks
     assert not report.differences, report.differences[0]
 
@@ -327,7 +330,7 @@ def test_products_in_loops(dtype, terms):
 
 def test_products_by_the_way_that_scipy_documents(monkeypatch):
     """Where SciPy's library has other names, the routines are those of its module, as Numba's."""
-    src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 4)
+    src = source(PRODUCT, *["c128[3]"] * 3, *["i64"] * 6)
     assert blas.address("fnarray_zgemm")
     assert not blas.address("fnarray_zheev")
     monkeypatch.setattr(blas, "of_wheel", lambda routine: None)
@@ -336,16 +339,19 @@ def test_products_by_the_way_that_scipy_documents(monkeypatch):
     for batch, m, k, n in SIZES[:5]:
         a, b = numbers("c16", batch * m * k), numbers("c16", batch * k * n)
         a, b, out = a.reshape(batch, m, k), b.reshape(batch, k, n), np.zeros((batch, m, n), "c16")
-        call(a, b, out, batch, m, k, n)
+        call(a, b, out, batch, m, k, n, 0, 0)
         np.testing.assert_allclose(out, a @ b)
 
 
 def test_products_without_blas_are_left_to_numba(monkeypatch):
     """A process without the routines says so; a cached kernel that wants them is refused."""
-    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 4)
+    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 6)
     code = kernel.compile_kernel("k", src)
     monkeypatch.setattr(blas, "address", lambda symbol: None)
-    monkeypatch.setattr(llvmlite, "address_of_symbol", lambda symbol: None)
+    known = llvmlite.address_of_symbol
+    monkeypatch.setattr(
+        llvmlite, "address_of_symbol", lambda x: None if x.startswith("fnarray") else known(x)
+    )
     with pytest.raises(LookupError, match="fnarray_s"):
         loading.rebuild("k", src.signature, code)
     with pytest.raises(Fallback, match="fnarray_s"):

@@ -111,7 +111,7 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 LOOPS = """\
-def kernel(x, y, a, b, out, n, turns, cores, parts, m, k, w):
+def kernel(x, y, a, b, out, n, turns, cores, parts, m, k, w, left, right):
     p = x
     q = y
     for t in range(turns):
@@ -125,14 +125,17 @@ def kernel(x, y, a, b, out, n, turns, cores, parts, m, k, w):
         p, q = q, p
         fk.threads.share(cores, cores)
         for i in range(cores):
-            fk.gemm.part(a, b, out, m, k, w, i, cores)
+            fk.gemm.part(a, b, out, m, k, w, left, right, i, cores)
 """
-KINDS = ("f32[1]",) * 5 + ("i64",) * 7
+KINDS = ("f32[1]",) * 5 + ("i64",) * 9
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(70, 33), (5, 100), (1, 64), (64, 1), (3, 3)])
 @pytest.mark.parametrize("compiler", ["native", pytest.param("numba", marks=pytest.mark.slow)])
-def test_loops_and_products_inside_of_kernels(threads, compiler, rows, columns) -> None:
+@pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_loops_and_products_inside_of_kernels(
+    threads, compiler, rows, columns, left, right
+) -> None:
     """The text means the same whoever shares it: buffers that change places, parts of products."""
     before, rng = config.compiler, np.random.default_rng(0)
     x, y = (rng.normal(size=1002).astype(np.float32) for _ in range(2))
@@ -146,12 +149,14 @@ def test_loops_and_products_inside_of_kernels(threads, compiler, rows, columns) 
     config.update("compiler", compiler)
     try:
         kernel = build.load(build.KernelSource(LOOPS, KINDS))
-        kernel(x, y, a, b, out, 1000, 3, launch.cores(), 7, rows, 20, columns)
+        kernel(x, y, a, b, out, 1000, 3, launch.cores(), 7, rows, 20, columns, left, right)
     finally:
         config.update("compiler", before)
     np.testing.assert_array_equal(y, want)
     np.testing.assert_array_equal(x, other)
-    product = a.reshape(rows, 20) @ b.reshape(20, columns)
+    product = (a.reshape(20, rows).T if left else a.reshape(rows, 20)) @ (
+        b.reshape(columns, 20).T if right else b.reshape(20, columns)
+    )
     np.testing.assert_allclose(out.reshape(rows, columns), product, rtol=1e-4, atol=1e-4)
 
 

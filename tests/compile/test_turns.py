@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,3 +110,52 @@ def test_same_bits_as_numba(name):
         x = np.linspace(0.5, 1.5, 300, dtype=np.float32)
         run(x, np.arange(300, dtype=np.float32) / 300, np.ones(300, np.float32), n)
     assert not report.differences, report.differences[0]
+
+
+#: Turns of an innermost loop of a recurrence, and whether they choose numbers one after another.
+CHOICES = {
+    "greatest so far": ("        c = sc.maximum(c, x[i])\n        out[i] = c\n", True),
+    "a choice": ("        t0 = (x[i] if x[i] < c else c)\n        c = t0\n", True),
+    "a function": ("        c = vm.tanh((c + x[i]))\n", True),
+    "in some turns": (
+        "        if x[i] < y[i]:\n            out[i] = sc.minimum(x[i], y[i])\n",
+        True,
+    ),
+    "arithmetic": ("        c = (c * x[i])\n", False),
+    "a sum": ("        c = sc.radd(c, sc.maximum(x[i], y[i]))\n", False),
+    "vectors": ("        out[i] = sc.maximum(x[i], y[i])\n", False),
+}
+FEATURES = "+avx2,+fma,-avx512f"
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_choices_one_after_another_use_no_masks(choice):
+    """A recurrence of them is compiled for a processor without; no other kernel is."""
+    body, waits = CHOICES[choice]
+    src = source(body, "n")
+    flushing = src.text.replace("n):\n", "n):\n    mode = fk.rounding.flush_subnormal()\n", 1)
+    for text, told in ((src.text, False), (flushing, waits)):
+        module = kernel.written("k", KernelSource(text, SIGNATURE), None, FEATURES)
+        assert (f'"target-features"="{FEATURES}"' in module.text()) == told
+
+
+def test_long_work_on_vectors_keeps_its_masks():
+    """A few choices beside functions of whole arrays are not worth half of the registers."""
+    functions = "".join(f"        t{k + 1} = vm.exp(t{k})\n" for k in range(4))
+    head = (
+        "    mode = fk.rounding.flush_subnormal()\n    for i in range(n):\n"
+        f"        t0 = x[i]\n{functions}        out[i] = t4\n"
+    )
+    src = source(CHOICES["greatest so far"][0], "n", head)
+    assert "target-features" not in kernel.written("k", src, None, FEATURES).text()
+
+
+@pytest.mark.parametrize(
+    ("features", "left"),
+    [("+avx2,+avx512f,+avx512vl,+fma", "+avx2,+fma,-avx512f"), ("+avx2,+fma", ""), ("", "")],
+)
+def test_features_without_masks(features, left, monkeypatch):
+    """They are the processor's, but for AVX-512; there are none where it has none."""
+    known = replace(machine.processor(), features=features)
+    monkeypatch.setattr(machine, "processor", lambda: known)
+    assert machine.unmasked() == left

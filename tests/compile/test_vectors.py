@@ -43,7 +43,7 @@ def compared(src: KernelSource, sizes=(0, 1, 15, 16, 17, 64, 100)) -> None:
     run = both(report, src)
     random = np.random.default_rng(0)
     for n in sizes:
-        x, y, out = random.normal(size=(3, 3 * n + 8)).astype(np.float32)
+        x, y, out = random.normal(size=(3, 8 * n + 8)).astype(np.float32)
         x[::7], y[::5] = np.nan, -0.0
         u, b = random.integers(0, 3, n + 8), random.normal(size=n + 8) > 0
         run(x, y, u, b, out, n, np.float32(0.75))
@@ -99,3 +99,44 @@ def test_narrow_vectors():
     module = kernel.written("k", source(FIT["chain"]), None)
     assert module.straight
     assert f"load <{module.lanes} x float>" in module.text()
+
+
+#: Loops of eight turns in a recurrence, which read elements that lie apart: one vector each.
+AT_ONCE = {
+    "column": "vm.log(y[u(n * i + 1)])",
+    "clamped column": "vm.exp(x[u(n * i + min(max(t, 0), n - 1))])",
+    "backward": "vm.tanh(x[u(8 - i)]) + y[i]",
+    "the same for all": "vm.exp(y[u(3 * i)]) * x[u(n)] + f32(n)",
+    "product of indices": "vm.exp(y[u((i + 1) * 3 + t)])",
+    "bits": "vm.exp(y[u(3 * i)]) * f32(b[u(2 * i)] & (y[i] < c))",
+}
+#: What stays a loop: a turn that reads what another wrote, places that are read, and the turn.
+TURN_BY_TURN = {
+    "another turn's": "vm.log(w[u(7 - i)]) + y[u(2 * i)]",
+    "looked up": "vm.log(x[u(k[u(2 * i)])])",
+    "turn": "vm.log(y[u(2 * i)]) * f32(i)",
+}
+
+
+def recurrence(value: str) -> KernelSource:
+    text = (
+        "def kernel(x, y, k, b, out, n, c):\n"
+        "    mode = fk.rounding.flush_subnormal()\n"
+        "    w = out\n"
+        "    for t in range(3):\n"
+        "        for i in range(8):\n"
+        f"            w[u(i)] = {value}\n"
+        "        for j in range(8):\n"
+        "            y[u(j)] = out[u(j)] * c\n"
+        "    fk.rounding.restore(mode)\n"
+    )
+    return KernelSource(text, KINDS)
+
+
+@pytest.mark.parametrize("name", [*AT_ONCE, *TURN_BY_TURN])
+def test_few_turns_at_once(name):
+    """Numba's bits; what LLVM would compute number by number is a vector of eight."""
+    src = recurrence((AT_ONCE | TURN_BY_TURN)[name])
+    wide = "<8 x float>" in kernel.written("k", src, 512).text()
+    assert wide == (name in AT_ONCE)
+    compared(src, (8, 16, 17, 40))

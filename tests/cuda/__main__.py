@@ -1,7 +1,9 @@
 """``python -m tests.cuda [--every N] [--lanes N | --launch]``: kernels for a GPU beside the CPU's.
 
 Every program of the corpus of `tests.replay` runs by the processor's target, and by the kernels for
-a GPU as the processor reads them, with one lane or several. Exit status 1 where results differ.
+a GPU as the processor reads them, with one lane or several; those over large arrays by the LLVM
+text that a GPU gets. Exit status 1 where results differ. ``--only random --seed 7 --count 300``
+runs random programs that no test runs.
 With ``--launch``: the host's time for a launch, against a driver that does nothing.
 """
 
@@ -10,24 +12,29 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
 import fnarray
 from fnarray.compile.cuda.processor import ONE_THREAD, simulated
+from fnarray.compile.target import Target
 from fnarray.config import config, scoped
 
 from .compare import Report, both
+from .host import HOST
 from .machine import launch_time, loaded
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
 
 
-def compare(every: int, lanes: int, only: str = "") -> Report:
-    """Run the programs of the corpus, each ``every``-th, by both targets."""
-    report = Report()
+def compare(every: int, target: Target, part: Iterable[tuple[str, str]], report: Report) -> None:
+    """Run the programs of a part of the corpus, each ``every``-th, by both targets."""
     names = iter(range(1 << 30))
     current = [""]
 
@@ -35,24 +42,31 @@ def compare(every: int, lanes: int, only: str = "") -> Report:
         if next(names) % every == 0:
             before = len(report.differences)
             try:
-                fnarray.jit(f)(*args)
+                fnarray.jit(f)(*fnarray.tree.map(_filled, args))
             except (TypeError, ValueError, NotImplementedError, fnarray.errors.FnarrayError):
                 return "error"
             finally:
                 for k in range(before, len(report.differences)):
                     report.differences[k] = f"after {current[0]}: {report.differences[k]}"
+                    print(report.differences[k], flush=True)
         return ""
 
-    target = simulated(lanes) if lanes > 1 else ONE_THREAD
-    with both(report, target), mock.patch.object(corpus, "text_of", run):
-        parts = (corpus.operations, corpus.random_programs, corpus.benchmarks, corpus.larger)
-        with scoped("effects", "off"):
-            for part in parts:
-                if only and only not in part.__name__:
-                    continue
-                for current[0], _ in part():
-                    pass
-    return report
+    with (
+        both(report, target),
+        mock.patch.object(corpus, "text_of", run),
+        scoped("effects", "off"),
+        scoped("cuda_fma", False),  # recurrences of 10,000 steps make much of a rounding
+    ):
+        for current[0], _ in part:
+            pass
+
+
+def _filled(x: Any) -> Any:
+    """Return numbers for an argument of which the shape alone is said."""
+    if not isinstance(x, fnarray.ShapeDtypeStruct):
+        return x
+    numbers = np.random.default_rng(0).standard_normal(x.shape)
+    return (abs(numbers) * 8 if x.dtype.kind in "iu" else numbers).astype(x.dtype)
 
 
 def main() -> int:
@@ -60,7 +74,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cuda", description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="run each N-th program only")
     parser.add_argument("--lanes", type=int, default=1, help="threads of a block")
-    parser.add_argument("--show", type=int, default=3, help="differences to print in full")
+    parser.add_argument("--seed", type=int, default=0, help="of random programs")
+    parser.add_argument("--count", type=int, default=corpus.RANDOM, help="of random programs")
     parser.add_argument("--only", default="", help="a part of the corpus")
     parser.add_argument("--launch", action="store_true", help="print the host's time for a launch")
     args = parser.parse_args()
@@ -71,9 +86,19 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as cache:
         config.update("cache_dir", cache)
-        report = compare(args.every, args.lanes, args.only)
-    for text in report.differences[: args.show]:
-        print(text)
+        report = Report()
+        read = simulated(args.lanes) if args.lanes > 1 else ONE_THREAD
+        random = partial(corpus.random_programs, args.seed, args.count)
+        # Python takes hours for the elements of the last two.
+        for name, part, target in (
+            ("operations", corpus.operations, read),
+            ("random", random, read),
+            ("benchmarks", corpus.benchmarks, HOST),
+            ("larger", corpus.larger, HOST),
+        ):
+            if args.only in name:
+                compare(args.every, target, part(), report)
+                print(f"{name}: {report.programs} programs so far", flush=True)
     print(f"{report.programs} programs, {report.kernels} kernels")
     print(f"{sum(report.steps.values())} steps: {dict(report.steps.most_common())}")
     print(f"{len(report.differences)} differences")

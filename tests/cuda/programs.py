@@ -188,6 +188,35 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b),
         (floats(2, 24, 3, 16), floats(2, 28, 3, 16)),
     ),
+    "product_of_many_terms": (
+        lambda x: (jnp.einsum("bki,bkj->bij", x, x + 1), x[0].T @ x[1]),
+        (floats(2, 1100, 5),),
+    ),
+    "product_with_a_vector": (
+        lambda x, v, w: (x @ v, w @ x),
+        (floats(70, 300), floats(300), floats(70)),
+    ),
+    "neighbours_around": (
+        lambda x: x + jnp.roll(x, 1, 0) * 2 - jnp.roll(x, (-1, 3), (0, 1)) * jnp.roll(x, -2, 1),
+        (floats(9, 40),),
+    ),
+    "neighbours_in_a_frame": (
+        lambda x: (jnp.pad(x, 1, constant_values=-0.0)[:, 2:] * 2).sum(1) - jnp.pad(x, 1).max(1),
+        (floats(7, 12),),
+    ),
+    "ends_joined": (
+        lambda x, y: jnp.concatenate([x[:3], y, x[3:]]).astype(jnp.bfloat16) * 2,
+        (floats(8), floats(5)),
+    ),
+    "loss_of_rows": (
+        fnarray.value_and_grad(lambda x: jnp.mean((f.layer_norm(x) + jnp.sin(x)) ** 2)),
+        (floats(6, 300),),
+    ),
+    "sum_of_norms": (
+        lambda x: (jnp.sum(jnp.linalg.norm(x, axis=1)), jnp.max(x.sum(1)), x * 2),
+        (floats(9, 70),),
+    ),
+    "sum_of_many": (lambda x, y: (jnp.sum(x * y), jnp.max(x)), (floats(1 << 15), floats(1 << 15))),
     "product_of_halves": (
         lambda a, b: a @ b,
         (floats(40, 30).astype(np.float16), floats(30, 40).astype(np.float16)),
@@ -237,6 +266,30 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (floats(5, 4, 4), floats(5, 4, 2)),
     ),
+    "gradient_of_solve": (
+        fnarray.grad(lambda x, y: jnp.sum(jnp.linalg.solve(x, y) ** 2), (0, 1)),
+        (floats(5, 4, 4), floats(5, 4, 2)),
+    ),
+    "complex_systems_by_factors": (
+        fnarray.grad(lambda x, y: jnp.sum(abs(jnp.linalg.solve(x + 2j * x[::-1], y))), (0, 1)),
+        (floats(3, 4, 4), floats(3, 4, 2)),
+    ),
+    "tridiagonal_systems": (
+        lambda d, b: lax.linalg.tridiagonal_solve(d[0], d[1] * 0.1, d[2], b),
+        (floats(3, 6, 9), floats(6, 9, 2)),
+    ),
+    "order_of_exchanged_rows": (
+        lambda p: lax.linalg.lu_pivots_to_permutation(p, 6),
+        (integers(2, 5, 3) + np.arange(3, dtype=np.int32),),
+    ),
+    "numbers_in_pieces": (
+        lambda x: (
+            lax.bitcast_convert_type(x, jnp.uint8),
+            lax.bitcast_convert_type(lax.bitcast_convert_type(x, jnp.bfloat16), jnp.float32),
+        ),
+        (floats(5, 7),),
+    ),
+    "about_the_least": (lambda x: lax.approx_min_k(x, 5), (floats(3, 100),)),
     "random": (lambda k: fnarray.random.normal(k, (33,)), (fnarray.random.key(3),)),
     "gradient_of_scan": (
         fnarray.grad(lambda x: jnp.sum(recurrence(x)[1] ** 2)),

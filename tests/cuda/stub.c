@@ -93,6 +93,13 @@ int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) {
     CALL("cuMemcpyDtoHAsync_v2"); memcpy(to, from, n); return 0;
 }
 int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t n, void *s) { memcpy(to, from, n); return 0; }
+static int peers;
+int stub_peers(void) { return peers; }
+int cuMemcpyPeerAsync(void *to, void *tc, const void *from, void *fc, size_t n, void *s) {
+    peers++; memcpy(to, from, n); return 0;
+}
+int cuDeviceCanAccessPeer(int *can, int a, int b) { *can = a != b; return 0; }
+int cuMemPoolSetAccess(void *pool, const int *who, size_t n) { return who[0] == 1 && who[2] == 3 ? 0 : 1; }
 int cuMemGetInfo_v2(size_t *f, size_t *t) { *f = total - held; *t = total; return 0; }
 int cuDeviceGetDefaultMemPool(void **p, int d) { *p = &held; return 0; }
 int cuMemPoolSetAttribute(void *p, int which, uint64_t *v) { return 0; }

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,6 +161,62 @@ def test_what_is_given_up_is_deleted(machine) -> None:
                 use(gone)
 
 
+def test_a_device_says_what_it_is(machine) -> None:
+    """Its name, its capability, and what arrays hold of its memory."""
+    first, _ = gpus()
+    assert (first.device_kind, first.compute_capability) == ("stub 0", "9.0")
+    before = first.memory_stats()
+    x = fnarray.device_put(np.zeros(1000, np.float32), first)
+    stats = first.memory_stats()
+    assert stats["bytes_in_use"] == before["bytes_in_use"] + x.nbytes
+    assert stats["peak_bytes_in_use"] >= stats["bytes_in_use"]
+    assert stats["bytes_limit"] == 1 << 30
+    cpu = fnarray.devices("cpu")[0]
+    assert (cpu.device_kind, cpu.memory_stats()) == ("cpu", None)
+    with pytest.raises(AttributeError, match="is no GPU"):
+        print(cpu.compute_capability)
+
+
+def test_what_is_compiled_ahead_runs_where_its_arguments_were(machine) -> None:
+    """On the GPU of the arrays, or of what the function captured; another one is an error."""
+    first, second = gpus()
+    x = fnarray.device_put(floats(4), second)
+    lowered = fnarray.jit(lambda x: jnp.sin(x) + 1).lower(x)
+    assert "launch(" in lowered.as_text()
+    compiled = lowered.compile()
+    for given in (x, floats(4)):  # the host's numbers are brought there
+        y = compiled(given)
+        assert y.device == second
+        np.testing.assert_allclose(np.asarray(y), np.sin(floats(4)) + 1, rtol=1e-6)
+    assert compiled.output_shardings.device_set == {second}
+    assert compiled.memory_analysis().argument_size_in_bytes == 16
+    with pytest.raises(ValueError, match=r"is for cuda:1, and an argument lies on cuda:0"):
+        compiled(fnarray.device_put(floats(4), first))
+    captured = fnarray.jit(lambda y: x * y).lower(floats(4)).compile()
+    assert captured(floats(4)).device == second
+    told = fnarray.jit(lambda x: x + 1, device=first).lower(floats(4)).compile()
+    assert told(floats(4)).device == first
+
+
+def test_a_platform_that_is_named_needs_no_file(library, tmp_path) -> None:
+    """What finds drivers looks for files of /dev; the setting says that there is one."""
+    code = (
+        "import pathlib, sys; from tests.cuda.machine import loaded\n"
+        "loaded(pathlib.Path(sys.argv[1]))\n"
+        "import fnarray.numpy as jnp; print(jnp.ones(3).device)\n"
+    )
+    env = {**os.environ, "FNARRAY_PLATFORMS": "cpu"}
+    for platforms, where in (("gpu,cpu", "cuda:0"), ("cpu,gpu", "cpu:0")):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path)],
+            cwd=Path(__file__).parents[2],
+            env={**env, "FNARRAY_PLATFORMS": platforms},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout.strip()) == (0, where), done.stderr
+
+
 # ---- other libraries ---------------------------------------------------------------------------
 
 
@@ -289,6 +349,14 @@ LIBRARY = {
     "cholesky": (jnp.linalg.cholesky, (positive(30),)),
     "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
     "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
+    "gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (positive(30) / 30, floats(30, 3)),
+    ),
+    "complex gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(abs(jnp.linalg.solve(a + 1j * b, b))), (0, 1)),
+        (positive(30) / 30, floats(30, 30)),
+    ),
     "lu": (lambda a: fnarray.lax.linalg.lu(a), (floats(2, 30, 30),)),
     "triangular": (
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
@@ -372,34 +440,3 @@ def test_callbacks_are_the_users_own(machine) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(np.asarray(f(x)), np.sin(floats(6)) + 1, rtol=1e-6)
-
-
-# ---- several devices ---------------------------------------------------------------------------
-
-
-def test_shards_run_on_devices_of_their_own(machine) -> None:
-    """Under `jit`, and called as it is; more shards than devices take turns; sums are told."""
-    x = floats(4, 6)
-    there = fnarray.device_put(x, gpus()[0])
-    mapped = fnarray.pmap(lambda x: jnp.sin(x) * 2, devices=[*gpus(), *gpus()])
-    for f in (mapped, mapped, fnarray.jit(mapped)):
-        y = f(there)
-        assert y.devices() == {gpus()[0]}
-        np.testing.assert_allclose(np.asarray(y), np.sin(x) * 2, rtol=1e-6)
-    total = fnarray.pmap(
-        lambda x: x / fnarray.lax.psum(x, "i"), axis_name="i", devices=[*gpus(), *gpus()]
-    )
-    with pytest.warns(UserWarning, match=r"psum at .*has no kernel on a GPU"):
-        y = total(there)
-    np.testing.assert_allclose(np.asarray(y), x / x.sum(0), rtol=1e-5)
-
-
-def test_shard_map_runs_on_devices(machine) -> None:
-    """Blocks go to the devices, and results come together on the first."""
-    mesh = fnarray.sharding.Mesh(np.asarray(gpus()), ("d",))
-    spec = fnarray.sharding.PartitionSpec("d")
-    f = fnarray.shard_map(lambda x: jnp.cumsum(x, 0), mesh=mesh, in_specs=spec, out_specs=spec)
-    x = floats(6, 3)
-    y = f(fnarray.device_put(x, gpus()[0]))
-    want = np.concatenate([np.cumsum(x[:3], 0), np.cumsum(x[3:], 0)])
-    np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)

@@ -140,6 +140,36 @@ def test_scalar_words_lower_for_all_dtypes() -> None:
             )
 
 
+def test_few_tiles_share_the_terms() -> None:
+    """A product of few entries and many terms runs on all multiprocessors, then adds up."""
+    text = fnarray.jit(lambda x: x.T @ x).lower(np.ones((1 << 16, 32), np.float32)).as_text("cuda")
+    first, second = re.findall(r"launch\(kernel\d, (\d+), 256", text)
+    assert int(first) >= 132
+    assert int(second) == 4
+
+
+def test_neighbours_are_read_where_they_lie() -> None:
+    """Rolled arrays are choices by place in their reader: one kernel, no array in between."""
+    text = (
+        fnarray.jit(
+            lambda x: jnp.roll(x, 1, 0) + jnp.roll(x, -1, 1) * jnp.pad(x[1:-1], ((1, 1), (0, 0)))
+        )
+        .lower(floats(64, 64))
+        .as_text("cuda")
+    )
+    assert text.count("launch(") == 1
+
+
+def test_products_with_vectors_read_lines() -> None:
+    """A block folds a row; where columns are folded, neighbouring lanes have neighbouring ones."""
+    a, x = np.ones((5000, 4096), np.float32), np.ones(4096, np.float32)
+    rows = fnarray.jit(lambda a, x: a @ x).lower(a, x).as_text("cuda")
+    assert "launch(kernel0, 5000, 256" in rows
+    columns = fnarray.jit(lambda a, x: x @ a).lower(a.T.copy(), x).as_text("cuda")
+    assert "across" in columns
+    assert "room" not in rows + columns
+
+
 def test_half_precision_moves_four_at_a_time() -> None:
     """Four halves are one access of 64 bits."""
     text = assembly(lambda x: x + x, np.ones(64, np.float16))

@@ -5,16 +5,20 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fnarray.distributed import rings
-from fnarray.distributed.meeting import Inbox, MeetingLost
+from fnarray.distributed import exchange, rings
+from fnarray.distributed.meeting import Inbox, MeetingLost, RemoteWorld
 from fnarray.distributed.queues import Queue, lasting
 from fnarray.distributed.rings import Bell, Offer, Ring
+from fnarray.distributed.windows import Window, readable
 from fnarray.distributed.wire import decoded
+from fnarray.threads.patterns import Fold, Route
+from fnarray.threads.shards import here
 
 pytestmark = pytest.mark.skipif(not rings.SHARED, reason="memory is shared on x86-64 Linux alone")
 
@@ -22,7 +26,7 @@ pytestmark = pytest.mark.skipif(not rings.SHARED, reason="memory is shared on x8
 def offered(bell):
     """A queue to write, and what a reader needs to open it."""
     ring, secret = Ring.made()
-    return ring, Offer(os.getpid(), ring.memory, bell.descriptor, secret)
+    return ring, Offer(os.getpid(), ring.memory, bell.descriptor, secret, ring.address)
 
 
 @pytest.fixture
@@ -142,16 +146,23 @@ def test_nothing_is_left_of_a_killed_process():
         "import os, sys, time\nfrom fnarray.distributed.rings import Bell, Ring\n"
         "import numpy as np\nring, secret = Ring.made(); bell = Bell()\n"
         "ring.bell = os.dup(bell.descriptor)\nring.write(b'head', np.ones(1000, np.uint8))\n"
-        "print(ring.memory, bell.descriptor, secret.hex(), flush=True)\ntime.sleep(100)\n"
+        "print(ring.memory, bell.descriptor, secret.hex(), ring.address, flush=True)\n"
+        "time.sleep(100)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
-        memory, bell, secret = other.stdout.readline().split()
-        offer = Offer(other.pid, int(memory), int(bell), bytes.fromhex(secret))
+        memory, bell, secret, address = other.stdout.readline().split()
+        offer = Offer(other.pid, int(memory), int(bell), bytes.fromhex(secret), int(address))
         ring = Ring.opened(offer)
+        lent = Window(other.pid, offer.address, np.dtype(np.uint8), (32,))
+        if lends := readable(other.pid, offer.address, offer.secret):
+            assert lent.array().tobytes() == offer.secret
         own = ring.memory
         assert "memfd:fnarray (deleted)" in str(Path(f"/proc/self/fd/{own}").readlink())
         os.kill(other.pid, signal.SIGKILL)
         other.wait()
+    if lends:
+        with pytest.raises(MeetingLost, match="cannot be read"):
+            lent.array()
     head, payload = ring.read()  # what was written is whole, and can still be read
     assert head == b"head"
     assert payload.sum() == 1000
@@ -159,3 +170,100 @@ def test_nothing_is_left_of_a_killed_process():
     ring.release()
     del ring
     assert not Path(f"/proc/self/fd/{own}").exists()
+
+
+# ---- memory that is lent -------------------------------------------------------------------------
+
+
+class Member:
+    """What a session is to its collectives: an inbox, and queues to others."""
+
+    def __init__(self, members, lends):
+        self.inbox, self.members, self.lends = Inbox(), members, lends
+        self.queues = {}
+
+    def queue_to(self, address):
+        if address not in self.queues:
+            other = self.members[int(address)]
+            ring, offer = offered(self.inbox.bell)
+            ring.answer(os.getpid(), other.inbox.bell.descriptor)
+            other.inbox.add(Queue(Ring.opened(offer), process=os.getpid()))
+            can = readable(offer.process, offer.address, offer.secret)
+            self.queues[address] = Queue(ring, lends=self.lends and can)
+        return self.queues[address]
+
+
+def together(count, lends, act):
+    """What ``act(member's world, number)`` returns on threads that stand for workers."""
+    members = []
+    members += [Member(members, lends) for _ in range(count)]
+    found, errors = [None] * count, []
+
+    def run(k):
+        world = RemoteWorld(members[k], "r", [str(j) for j in range(count)], k, [count])
+        here.world, here.place = world, (("i", k, count),)
+        try:
+            found[k] = act(world, k)
+        except BaseException as error:
+            errors.append(error)
+            for member in members:
+                member.inbox.abort(["r"])
+        finally:
+            here.world, here.place = None, ()
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return found
+
+
+@pytest.mark.parametrize("lends", [True, False])
+@pytest.mark.parametrize("count", [2, 3])
+def test_large_values_meet_bit_for_bit(count, lends, monkeypatch):
+    """Sums of several pieces, gathers, exchanges: read where they are, or through queues."""
+    monkeypatch.setattr(exchange, "SLICED", 2_000_000)
+    rng = np.random.default_rng(count)
+    xs = [rng.standard_normal((count, 800_001)).astype(np.float32) for _ in range(count)]
+    key = ("i",), range(count), ()
+    for pattern in (Fold(np.add), Route(np.stack), Route(np.stack, lambda x, s, t: x[t])):
+
+        def act(world, k, pattern=pattern):
+            own = xs[k].copy()
+            out = world.exchange(key, ("meets",), k, own, pattern)
+            own[...] = np.nan  # from here on nobody may read it
+            return np.array(out)
+
+        for one, expected in zip(together(count, lends, act), pattern.combine(xs), strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+def test_what_is_lent_is_waited_for():
+    """Who lends goes on when it was read, not before; a run that is stopped waits no more."""
+    read = threading.Event()
+
+    def act(world, k):
+        if k:
+            time.sleep(0.1)
+            read.set()
+            return world.take("t", 0, "w").sum() + (world.flush() or 0)
+        world.post("t", 1, np.ones(2_000_000, np.float32), "w")
+        world.flush()
+        return read.is_set()
+
+    assert together(2, True, act) == [True, 2_000_000]
+
+    def stopped(world, k):
+        if k:
+            world.session.members[0].inbox.abort(["r"])
+            return True
+        with pytest.raises(MeetingLost):
+            for _ in range(2):
+                world.post("t", 1, np.ones(2_000_000, np.float32), "w")
+            world.flush()
+        return True
+
+    assert together(2, True, stopped) == [True, True]

@@ -50,9 +50,29 @@ def test_every_block_is_of_a_public_name():
     for module in FILES:
         names = {name.name: name for name in surfaces.names(module)}
         blocks = prompts.blocks(module)
-        assert [key for key in blocks if key not in names or ">>>" in names[key].doc] == []
+        whole = [key for key in blocks if "." not in key]
+        assert [key for key in whole if key not in names or ">>>" in names[key].doc] == []
+        of_classes = [key.split(".") for key in blocks if "." in key]
+        assert [key for cls, key in of_classes if not hasattr(names[cls].value, key)] == []
         margin = [line for line in prompts._file(module).splitlines() if line[:1].isidentifier()]
         assert margin == sorted(blocks)
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        fnarray.Array, fnarray.custom_jvp, fnarray.custom_vjp, fnarray.stages.Wrapped,
+        fnarray.export.Exported, fnarray.numpy.ufunc, fnarray.purity.Finding,
+        fnarray.scipy.spatial.transform.Rotation,
+    ],
+)  # fmt: skip
+def test_methods_that_programs_call_have_an_example(cls):
+    """Each of them has one of its own, as functions have."""
+    members = {key: inspect.getattr_static(cls, key) for key in vars(cls) if key[0] != "_"}
+    called = [key for key, m in members.items() if callable(getattr(m, "__func__", m))]
+    assert len(called) >= 1
+    assert [key for key in called if prompts.of_method(cls, key) is None] == []
+    assert [key for key in called if not inspect.getdoc(members[key])] == []
 
 
 @pytest.mark.parametrize("module", FILES)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fnarray.core import forms, tree
 from fnarray.core.dtypes import is_half
-from fnarray.core.graph import eval_graph
+from fnarray.core.graph import Var, eval_graph
 from fnarray.core.trace import trace_graph
 from fnarray_kernels import scalar as sc
 
@@ -181,9 +181,8 @@ def run_form(form, ins, out_avals):
         values = list(ins)
         env = dict(zip(form.graph.jaxpr.invars, values, strict=True))
         for eqn in form.graph.jaxpr.eqns:
-            parts = run_form(
-                eqn.form(), [env[v] for v in eqn.invars], [v.aval for v in eqn.outvars]
-            )
+            given = [env[v] if isinstance(v, Var) else np.asarray(v.val) for v in eqn.invars]
+            parts = run_form(eqn.form(), given, [v.aval for v in eqn.outvars])
             env.update(zip(eqn.outvars, parts, strict=True))
         return [env[v] for v in form.graph.jaxpr.outvars]
     if isinstance(form, forms.Iota):

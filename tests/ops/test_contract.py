@@ -76,14 +76,30 @@ def test_precision_spellings(given, meant):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (1, 1, 0, 2), (0, 2, 2, 2), (3, 7, 1, 1)])
-def test_kernel_multiplies_stacks(dtype, sizes):
-    """The kernel for loops gives NumPy's products."""
+@pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_kernel_multiplies_stacks(dtype, sizes, left, right):
+    """The kernel for loops gives NumPy's products, of matrices that lie transposed as well."""
     batch, m, k, n = sizes
     a = rng.integers(0, 2 if dtype == "bool" else 9, (batch, m, k)).astype(dtype)
     b = rng.integers(0, 2 if dtype == "bool" else 9, (batch, k, n)).astype(dtype)
     out = np.empty(batch * m * n, dtype)
-    gemm.batched(a.reshape(-1), b.reshape(-1), out, batch, m, k, n)
+    lies = (x.swapaxes(1, 2) if turned else x for x, turned in ((a, left), (b, right)))
+    gemm.batched(*(x.reshape(-1) for x in lies), out, batch, m, k, n, left, right)
     np.testing.assert_array_equal(out.reshape(batch, m, n), a @ b)
+
+
+@pytest.mark.parametrize(("left", "right"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("parts", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(32, 128, 513), (60, 300, 193), (700, 90, 80), (1, 9000, 200)])
+def test_kernel_multiplies_in_parts_and_pieces(sizes, parts, left, right):
+    """Parts fill the product, each in pieces of few columns where it is a large one."""
+    m, k, n = sizes
+    a, b = (rng.integers(0, 9, s).astype(np.float32) for s in ((m, k), (k, n)))
+    lies = [(x.T if turned else x).reshape(-1) for x, turned in ((a, left), (b, right))]
+    out = np.full(m * n, np.nan, np.float32)
+    for i in range(parts):
+        gemm.part(*lies, out, m, k, n, left, right, i, parts)
+    np.testing.assert_array_equal(out.reshape(m, n), a @ b)
 
 
 @pytest.mark.parametrize("n", [16_384, 20_001, 300_000])
@@ -97,3 +113,35 @@ def test_products_of_many_terms_are_accurate(n):
 
     for product in (f, fnarray.jit(f)):
         np.testing.assert_allclose(product(x), want, rtol=3e-5)
+
+
+@pytest.mark.parametrize(
+    ("dims", "turn", "shapes"),
+    [
+        ((((1,), (0,)), ((), ())), (1, 0), ((40, 30), (40, 50))),
+        ((((2,), (1,)), ((0,), (0,))), (2, 1, 0), ((40, 3, 5), (5, 40, 30))),
+        ((((2,), (1,)), ((0,), (0,))), (0, 2, 1), ((5, 40, 30), (5, 40, 30))),
+        ((((2, 1), (0, 1)), ((), ())), (2, 0, 1), ((40, 5, 30), (5, 40, 30))),
+        ((((1,), (0,)), ((), ())), (2, 1, 0), ((30, 40, 5), (40, 30))),
+    ],
+)
+def test_transposes_are_absorbed(dims, turn, shapes):
+    """A product of a transposed operand is the same whether the transpose is written or read."""
+    x, y = (rng.normal(size=s).astype(np.float32) for s in shapes)
+
+    def product(x, y):
+        return lax.dot_general(lax.transpose(lax.exp(x), turn), y, dims)
+
+    want = lax.dot_general(np.exp(x).transpose(turn), y, dims)
+    np.testing.assert_allclose(fnarray.jit(product)(x, y), want, rtol=1e-4, atol=1e-4)
+    (loop,) = fnarray.jit(lambda x, y: lax.scan(lambda c, t: (c, product(t, y)), 0.0, x)[1:])(
+        x[None], y
+    )
+    np.testing.assert_allclose(loop[0], product(x, y), rtol=1e-4, atol=1e-4)
+
+
+def test_slices_are_no_transposes():
+    """A product of some rows and columns has as many terms as they are."""
+    x = rng.normal(size=(40, 50)).astype(np.float32)
+    product = fnarray.jit(lambda x: lax.dot(x[:30, :20], x[:20, :45]))
+    np.testing.assert_allclose(product(x), x[:30, :20] @ x[:20, :45], rtol=1e-4, atol=1e-4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 
 import pytest
 
@@ -40,6 +42,9 @@ SAID = {
     'globals()["last"] = x': ["writes the global 'last'"],
     'vars(box)["w"] = x': ["sets 'box.w'"],
     'box.__dict__["w"] = x': ["sets 'box.w'"],
+    "vars(box).update(w=x)": ["changes 'box.__dict__', an attribute"],
+    'fnarray.config.update("enable_x64", True)': ["fnarray.config.update reads or changes"],
+    'box.x64 = "no" if fnarray.config.enable_x64 else "yes"': ["sets 'box.x64'"],
     'x = table["a"] * x + table["b"] * table["a"]': ["reads 'table'"],
     'x = table["a"] * x + current.get()': ["reads 'table'", "reads 'current'"],
     "matrix.T[0] = 1": ["writes into 'matrix'"],
@@ -75,3 +80,67 @@ def test_no_call_is_said_twice_in_a_row(tmp_path):
         (finding,) = found
         assert finding.path[-1] == "again"
         assert finding.path.count("again") == 1
+
+
+LEAK = """
+import fnarray
+from fnarray import lax
+@fnarray.jit
+def f(x):
+    seen = []
+    def inner(y):
+        seen.append(y)
+        return y * y
+    return {call}
+"""
+#: How a local of the traced function gets out of a function that is traced inside of it.
+INSTEAD = {
+    "fnarray.grad(inner)(x)": "Return it from the function: grad(inner, has_aux=True) gives",
+    "fnarray.vjp(inner, x)[0]": "Return it from the function: vjp(inner, has_aux=True) gives",
+    "fnarray.vmap(inner)(x)": "Return it from the function: vmap(inner) gives",
+    "lax.map(inner, x)": "Carry the value through the loop",
+}
+
+
+@pytest.mark.parametrize("call", INSTEAD)
+def test_a_callback_that_leaks_says_how_its_transform_gives_values_back(call, tmp_path):
+    """The repair is one that the transform offers."""
+    path = tmp_path / "leak.py"
+    path.write_text(LEAK.format(call=call))
+    (found,) = lint([read(path)], Settings(root=tmp_path)).findings
+    assert found.code == "FNA108"
+    assert found.repair.startswith(INSTEAD[call])
+
+
+HOST = """
+import time
+import fnarray
+def cb(v):
+    time.sleep(0.0)
+    print(v)
+    return v
+@fnarray.jit
+def f(x):
+    return fnarray.pure_callback(cb, x, x)
+@fnarray.jit
+def g(x):
+    print(x)
+    return x
+print(f(1.0))
+try:
+    g(1.0)
+except fnarray.errors.EffectError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("given", [["-c", HOST], ["-c" + HOST], ["-"]])
+def test_a_program_on_the_command_line_is_judged_as_in_a_file(given):
+    """What a host callback does is allowed; what is found is found where it is."""
+    told = [*given, "--", "an argument"] if given != ["-"] else given
+    done = subprocess.run(
+        [sys.executable, *told], input=HOST, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("1.0\n1.0\njit: g is not pure: an effect found.")
+    assert ":13:" in done.stdout
+    assert ("    print(x)\n" in done.stdout) == (given != ["-"])  # text that was piped is gone

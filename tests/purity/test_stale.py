@@ -18,6 +18,8 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray.core import lazy
+from fnarray.core.callables import instance_dict
 from fnarray.errors import EffectError
 
 from .stale import (
@@ -58,10 +60,12 @@ def module_of(row: Row, folder, number: int) -> types.ModuleType:
 def modules_as_they_were():
     """Take back what a row does to modules that the whole process uses."""
     used = (builtins, math, operator, functools, itertools, json, np, np.linalg, jnp)
-    assert callable(jnp.sin)  # loaded on first use: what was not there is not taken back
-    before = [dict(vars(module)) for module in used]
+    # Loaded on first use: what was not there is not taken back.
+    assert all(callable(f) for f in (jnp.sin, jnp.tan, jnp.exp))
+    before = [dict(instance_dict(module)) for module in used]
+    handed = set(lazy._handed_out)
     options, context = np.get_printoptions(), decimal.getcontext().copy()
-    imported = set(sys.modules)
+    imported, threads = set(sys.modules), fnarray.config.num_threads
     yield
     for name in set(sys.modules) - imported:
         if vars(sys.modules[name]).get("__spec__") is None:  # made by a row: its answers are odd
@@ -70,8 +74,10 @@ def modules_as_they_were():
     decimal.setcontext(context)
     for module, values in zip(used, before, strict=True):
         for name, value in values.items():
-            if vars(module).get(name) is not value:
+            if instance_dict(module).get(name) is not value:
                 setattr(module, name, value)
+    lazy._handed_out &= handed
+    fnarray.config.update("num_threads", threads)
 
 
 @pytest.fixture(scope="module")

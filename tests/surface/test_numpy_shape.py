@@ -338,3 +338,16 @@ def test_padding_by_a_function_fills_the_vectors():
 
     got = fnp.pad(VALUES["v"], (1, 2), double, by=2)
     np.testing.assert_allclose(got, [0, 3, -5, 1, 0, 0])
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_repetitions_of_every_length(mode, n):
+    """Once or many times around the axis, on either side: as NumPy, and compiled."""
+    x = np.arange(2 * n, dtype=np.float32).reshape(n, 2)
+    for widths in ((0, 0), (1, 0), (1, 2), (5, 3), (20, 17)):
+        want = np.pad(x, (widths, (1, 0)), mode)
+        np.testing.assert_array_equal(fnp.pad(x, (widths, (1, 0)), mode), want)
+    compiled = jit(fnp.pad, static_argnames=("pad_width", "mode"))
+    got = compiled(x, pad_width=((5, 3), (0, 1)), mode=mode)
+    np.testing.assert_array_equal(got, np.pad(x, ((5, 3), (0, 1)), mode))

@@ -254,3 +254,11 @@ def test_counts_do_not_stop_at_the_precision_of_their_type():
     """A bin of more numbers than single precision counts one by one has all of them."""
     counts, _ = fnp.histogram(fnp.zeros((1 << 24) + 4096), 1, (-1.0, 1.0))
     assert int(counts[0]) == (1 << 24) + 4096
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
+def test_counts_of_short_numbers_do_not_stop(wrap):
+    """float16 counts one by one as far as 2,048; a bin of more numbers has all of them."""
+    counts, _ = wrap(lambda x: fnp.histogram(x, 2, (-1.0, 1.0)))(fnp.ones(3000, "float16"))
+    assert counts.dtype == np.float16
+    assert counts.tolist() == [0, 3000]

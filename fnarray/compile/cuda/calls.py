@@ -267,24 +267,28 @@ def _adds(node: Node) -> bool:
     return node.outs[0].aval.dtype.name in ADDED
 
 
-#: Functions of `spread` by those of `linalg`, and whether they want memory to factor in.
-_MATRICES: Final = {
-    "cholesky": ("factor_cholesky", False),
-    "triangular_solve": ("solve_triangular", False),
-    "lu": ("factor_lu", False),
-    "linear_solve": ("solve", True),
-    "determinant": ("determinants", True),
-    "log_determinant": ("log_determinants", True),
+#: Functions of `spread` by those of `linalg`, and what working memory they want of a matrix.
+_MATRICES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "cholesky": ("factor_cholesky", ()),
+    "triangular_solve": ("solve_triangular", ()),
+    "lu": ("factor_lu", ()),
+    "permutation": ("permutations", ()),
+    "linear_solve": ("solve", ("matrix", "pivots")),
+    "factored_solve": ("solve_factored", ("sides",)),
+    "tridiagonal_solve": ("solve_tridiagonal", ("row", "row", "row")),
+    "determinant": ("determinants", ("matrix", "pivots")),
+    "log_determinant": ("log_determinants", ("matrix", "pivots")),
 }
+#: A thread goes along a diagonal of so many elements at most, unless there are `MANY`.
+DIAGONAL: Final = 1 << 12
 
 
 def _matrices(calls: Calls, function: str) -> None:
     name, works = _MATRICES[function]
-    batch, n = calls.statics[:2]
-    work: tuple[str, ...] = ()
-    if works:
-        dtype = calls.node.ins[0].aval.dtype
-        work = calls.part(dtype, batch * n * n), calls.part("i64", batch * n)
+    batch, n, *more = calls.statics
+    dtype = calls.node.ins[0].aval.dtype
+    room = {"matrix": n * n, "pivots": n, "row": n, "sides": n * more[0] if more else 0}
+    work = [calls.part("i64" if w == "pivots" else dtype, batch * room[w]) for w in works]
     grid = grid_of(batch, 32, GRID)  # few threads, spread over the multiprocessors
     calls.call(f"spread.{name}", grid, *calls.node.ins, *calls.node.outs, *work, *calls.statics)
 
@@ -294,6 +298,8 @@ def _small(node: Node) -> bool:
     form: Library = node.form
     if form.op.function not in _MATRICES:
         return False
+    if form.op.function == "tridiagonal_solve" and form.statics[1] > DIAGONAL:
+        return form.statics[0] >= MANY
     return form.size <= (MATRIX_MANY if form.statics[0] >= MANY else MATRIX)
 
 

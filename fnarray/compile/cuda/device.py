@@ -24,6 +24,7 @@ from .libcuda import DriverError, Libcuda, libcuda
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
 _NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
+_ON_DEVICE, _READ_AND_WRITE = 1, 3
 #: Arguments of launches are packed in one buffer, as the driver lays them out.
 BUFFER, SIZE = 1, 2
 #: Addresses from here on stand for arrays of a program that is recorded.
@@ -33,6 +34,12 @@ _PACKED: Final = {
     "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
     "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d",
 }  # fmt: skip
+
+
+class _Access(ctypes.Structure):
+    """Who may reach a pool's memory: ``CUmemAccessDesc``."""
+
+    _fields_ = (("kind", c_int), ("number", c_int), ("flags", c_int))
 
 
 class _Current(threading.local):
@@ -198,8 +205,8 @@ class Gpu:
     name : str
     capability : str
         ``"sm_90"``.
-    held : int
-        Bytes of the arrays that live there.
+    held, most : int
+        Bytes of the arrays that live there, and of those that did at most.
     stream : int
         Handle of the one stream; calls return before what they start is done.
     started : deque of KernelSource
@@ -222,15 +229,16 @@ class Gpu:
         major, minor = (self._attribute(device, k) for k in (_MAJOR, _MINOR))
         self.capability = f"sm_{major}{minor}"
         self.multiprocessors = self._attribute(device, _MULTIPROCESSORS)
-        self._context, stream, pool = c_void_p(), c_void_p(), c_void_p()
+        self._context, self._pool, stream = c_void_p(), c_void_p(), c_void_p()
+        self._only, self._reached = count() == 1, set[int]()
         driver.cuDevicePrimaryCtxRetain(byref(self._context), device)
         self.enter()
         driver.cuStreamCreate(byref(stream), _NON_BLOCKING)
         self.stream = stream.value or 0
         # Memory that is freed stays with the process: the next allocation of the stream takes it.
-        driver.cuDeviceGetDefaultMemPool(byref(pool), device)
-        driver.cuMemPoolSetAttribute(pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
-        self.held = 0
+        driver.cuDeviceGetDefaultMemPool(byref(self._pool), device)
+        driver.cuMemPoolSetAttribute(self._pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
+        self.held = self.most = 0
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
         self._lock = threading.Lock()
@@ -255,7 +263,11 @@ class Gpu:
             )
         if _current.recorder is not None:
             raise NotRecorded
-        if _current.context is not self:
+        return self._entered()
+
+    def _entered(self) -> Libcuda:
+        # Where there are several devices, another library may have turned to another of them.
+        if _current.context is not self or not self._only:
             self._driver.cuCtxSetCurrent(self._context)
             _current.context = self
         return self._driver
@@ -278,15 +290,26 @@ class Gpu:
         except DriverError as error:
             if error.number != _OUT_OF_MEMORY:
                 raise
-            free, total = c_size_t(), c_size_t()
-            driver.cuMemGetInfo_v2(byref(free), byref(total))
+            free, total = self._room()
             raise JaxRuntimeError(
                 f"RESOURCE_EXHAUSTED: out of memory on gpu:{self.number} ({self.name}): {size:,} "
-                f"bytes were asked for, arrays hold {self.held:,}, {free.value:,} of "
-                f"{total.value:,} are free. Delete arrays that are not needed, or compute in parts."
+                f"bytes were asked for, arrays hold {self.held:,}, {free:,} of "
+                f"{total:,} are free. Delete arrays that are not needed, or compute in parts."
             ) from error
         self.held += size
+        self.most = max(self.most, self.held)
         return address.value or 0
+
+    def _room(self) -> tuple[int, int]:
+        """Return how many bytes the device has free, and in all."""
+        free, total = c_size_t(), c_size_t()
+        self.enter().cuMemGetInfo_v2(byref(free), byref(total))
+        return free.value, total.value
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return bytes that arrays hold, and held at most, and those of the device."""
+        held = {"bytes_in_use": self.held, "peak_bytes_in_use": self.most}
+        return {**held, "bytes_limit": self._room()[1]}
 
     def free(self, address: int, size: int) -> None:
         """Give bytes back, after all that was started before."""
@@ -295,7 +318,7 @@ class Gpu:
                 _current.recorder.moves.append((False, address, size))
             return
         if os.getpid() == self._pid:
-            self.enter().cuMemFreeAsync(address, self.stream)
+            self._entered().cuMemFreeAsync(address, self.stream)  # in a recording as well
             self.held -= size
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
@@ -326,11 +349,45 @@ class Gpu:
 
     def take(self, x: DeviceArray) -> DeviceArray:
         """Return an array of another device on this one; it does not go by the host."""
-        x.device.wait()  # its stream is another
         out = DeviceArray(self, x.shape, x.dtype)
-        self.copy(out, x)
-        self.wait()  # or its memory could be given back, and filled, before it is read
+        self.bring(out, x)
         return out
+
+    def bring(self, to: DeviceArray, source: DeviceArray) -> None:
+        """Copy an array of any device into one of this one; neither goes by the host."""
+        there = source.device
+        if there is self:
+            self.copy(to, source)
+            return
+        self._reach(there)
+        self._follow(there)
+        self.enter().cuMemcpyPeerAsync(
+            to.pointer, self._context, source.pointer, there._context, source.nbytes, self.stream
+        )
+        there._follow(self)  # or its memory could be given back, and filled, before it is read
+
+    def _follow(self, other: Gpu) -> None:
+        """Let what is started here wait for what was started on another device."""
+        driver, event = other.enter(), c_void_p()
+        driver.cuEventCreate(byref(event), _NO_TIMING)
+        driver.cuEventRecord(event, other.stream)
+        self.enter().cuStreamWaitEvent(self.stream, event, 0)
+        driver.cuEventDestroy_v2(event)
+
+    def _reach(self, other: Gpu) -> None:
+        """Let the device read another's memory, and be read, where a link joins them.
+
+        Where none does, or it is refused, the driver takes copies through the host's memory.
+        """
+        if other.number in self._reached:
+            return
+        for one, two in ((self, other), (other, self)):
+            joined = c_int()
+            self._driver.cuDeviceCanAccessPeer(byref(joined), one.number, two.number)
+            if joined.value:
+                reader = _Access(_ON_DEVICE, one.number, _READ_AND_WRITE)
+                self._driver.cuMemPoolSetAccess(two._pool, byref(reader), 1)
+            one._reached.add(two.number)
 
     def copy(self, to: DeviceArray, source: DeviceArray) -> None:
         """Copy one array of the device into another."""
@@ -375,7 +432,7 @@ class Gpu:
     def forget(self, graph: c_void_p, ready: c_void_p) -> None:
         """Give back a graph, and what the driver made of it to be launched."""
         if os.getpid() == self._pid:
-            driver = self.enter()
+            driver = self._entered()
             driver.cuGraphExecDestroy(ready)
             driver.cuGraphDestroy(graph)
 

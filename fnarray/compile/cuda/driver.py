@@ -25,6 +25,8 @@ class _Driver(Driver):
         who = "host: operands are copied there, results back"
         if isinstance(node.form, CONTROL):
             who = "turned by the driver"
+        elif node.eqn.primitive.collective is not None:
+            who = "shards meet: from device to device"
         elif vendor.covers(node):
             who = "library: CuPy"
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"

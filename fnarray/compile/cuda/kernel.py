@@ -83,8 +83,9 @@ def _written(
 ) -> tuple[Grid, dict[str, tuple[str, int]], bool]:
     """Write a region's item; return its grid, its arrays of parts, and whether more must follow."""
     step = _step(body)
-    if step is not None and (written := _whole(step, body, values, targets)):
-        return written, {}, False
+    if step is not None and (written := _whole(step, body, values, targets, stage)):
+        grid, parts = written
+        return grid, parts, grid.again
     bodies, again = _bodies(body, values, stage)
     bodies.emit(body, targets)
     loops = bodies.loops
@@ -94,9 +95,9 @@ def _written(
 
 
 def _whole(
-    step: Step, body: Body, values: GridValues, targets: Mapping[Var, Storage]
-) -> Grid | None:
-    """Write a step that is a kernel of its own kind; None where it is none."""
+    step: Step, body: Body, values: GridValues, targets: Mapping[Var, Storage], stage: int
+) -> tuple[Grid, dict[str, tuple[str, int]]] | None:
+    """Write a step that is a kernel of its own kind, and its arrays of parts; None for others."""
     form, shape = step.node.form, lane_shape(step.node)
     if shape is None and not isinstance(form, Library | Contract):
         return None
@@ -106,10 +107,11 @@ def _whole(
             values.storage[var] = values.storage[place.var]
     values.writer.note(note_of(step.node))
     if shape is not None:
-        return LaneFlow(values, step.node).write(shape)
+        return LaneFlow(values, step.node).write(shape), {}
     if isinstance(form, Contract):
-        return Product(values, step.node).write()
-    return Running(values, step.node).write()
+        product = Product(values, step.node, stage)
+        return product.write(), product.sums
+    return Running(values, step.node).write(), {}
 
 
 def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:

@@ -54,15 +54,19 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "cuMemcpyHtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "cuMemcpyPeerAsync": (c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuDeviceGetDefaultMemPool": (POINTER(c_void_p), c_int),
     "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
+    "cuMemPoolSetAccess": (c_void_p, c_void_p, c_size_t),
+    "cuDeviceCanAccessPeer": (POINTER(c_int), c_int, c_int),
 }  # fmt: skip
 
 #: What to do about an error, by the driver's number.
 _ADVICE: Final = {
     2: "Free arrays, or compute in parts.",
-    35: "Install a newer driver of the GPU.",
+    34: "libcuda.so.1 is the toolkit's stub: install the driver, or take the stub off the path.",
+    36: "Install a newer driver of the GPU.",
     200: "The kernel's code is damaged: clear the cache (fnarray cache clear).",
     218: "The kernel's code is damaged: clear the cache (fnarray cache clear).",
     100: "There is no GPU, or CUDA_VISIBLE_DEVICES hides it.",
@@ -71,6 +75,8 @@ _ADVICE: Final = {
     3: "A process that forked after it used the GPU cannot use it: use the 'spawn' method.",
     209: "The kernel was built for another architecture: clear the cache (fnarray cache clear).",
     222: "The driver is older than the kernel's PTX: install a newer one.",
+    803: "The driver's library and its kernel module differ: restart after its update.",
+    804: "The driver is older than the compatibility library allows: install a newer one.",
     700: "A kernel touched memory that is not its own; please report the program.",
     701: "The kernel asks for more registers or shared memory than a multiprocessor has.",
     719: "A kernel failed; the process cannot use the GPU any more. Please report the program.",

@@ -10,6 +10,7 @@ A region holds one item. A tree of loops runs in one of four ways:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from math import prod
 from typing import Any
@@ -19,12 +20,24 @@ import numpy as np
 from ...core.forms import Operand, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import Ix, LoopVar, substitute, variable
+from ...core.symbolic import Ix, LoopVar, variable
 from ..emit.loops import Loops, accumulator_dtypes, lays, replaced, split
-from ..emit.values import CODES, Counters, Storage
+from ..emit.values import CODES, Counters
 from ..ir import Node
-from ..schedule.nests import Nest, counter_var
+from ..schedule.nests import Nest
 from ..schedule.plan import Body, Tree
+from .trees import (
+    WIDE,
+    chain_of,
+    extents_of,
+    fold_of,
+    folded_in,
+    in_line,
+    in_lines,
+    perfect,
+    quad,
+    read_in_line,
+)
 from .values import GridValues
 
 #: Threads of a block, and of a block whose rows are short: one warp.
@@ -36,8 +49,6 @@ SHORT = 256
 COLUMNS, SECTOR, TALL, MANY = 32, 8, 64, 1 << 16
 #: Who stores what all lanes of a block have.
 FIRST = "lane() == 0"
-#: Inner loops of at least this many iterations are shared by the lanes of a block.
-WIDE = 32
 #: Whole folds of up to this many terms are one block's, and of that many lanes.
 ALONE, MOST = 1 << 14, 1024
 #: Blocks of a grid whose blocks keep something: eight for each of 132 multiprocessors.
@@ -144,13 +155,13 @@ class GridLoops(Loops):
         if any(m.parallel_depth <= tree.depth for m in tree.members):
             self._fold(tree, body)
             return
-        chain = _chain(tree)
+        chain = chain_of(tree)
         last = chain[-1]
         inner = [c for c in last.children if isinstance(c, Tree)]
         if inner:
             # Lanes would read what an overlay in between has one of them write.
             apart = not any(isinstance(c, Nest) and lays(c) for c in last.children)
-            if apart and any(map(_in_line, inner)) and all(map(_shareable, inner)):
+            if apart and any(map(in_line, inner)) and all(map(_shareable, inner)):
                 self._rows(chain, last.children, body)
             elif apart and _are_tall(chain, inner):
                 self._columns(chain, body)
@@ -169,7 +180,7 @@ class GridLoops(Loops):
         total = prod(t.extent for t in chain)
         with ExitStack() as stack:
             i = self.values.turns(stack, total, "thread()", "threads()")
-            counters = (*split(_extents(chain), i),)
+            counters = (*split(extents_of(chain), i),)
             for t in chain:
                 self._enter(t, body)
             self._children(chain[-1].children, body, counters)
@@ -201,31 +212,40 @@ class GridLoops(Loops):
         if total % 4 or not total:
             return False
         flat = variable("flat", total)
-        read, written = _in_lines(tree, flat, values)
+        read, written = in_lines(tree, flat, values)
         if not written:
             return False
         with ExitStack() as stack:
             i = values.turns(stack, total, "4 * thread()", "4 * threads()", quads=True)
-            for var in read:
-                name = writer.assign(f"load4({values.storage[var].name}, {values.index(i)})", None)
-                values.storage[var] = _quad(values.storage[var], name, i, writer.scope.depth)
+            self._load(read, i)
             outs: dict[str, str] = {}
             for var in written:
                 store = values.storage[var]
                 name = writer.assign(f"four({store.name})", None)
                 outs[store.name] = name
-                values.storage[var] = _quad(store, name, i, writer.scope.depth)
-            k = writer.fresh("k")
-            values.counted.add(k)
-            with writer.block(f"for {k} in range(4):"):
-                writer.declare(k)
-                self._enter(tree, body)
-                here = i + Ix({LoopVar(k, 4): 1})
-                self._children(tree.children, body, (*split(tree.extents, here),))
+                values.storage[var] = quad(store, name, i, writer.scope.depth)
+            self._four(tree, body, i)
             for array, name in outs.items():
                 writer.line(f"store4({array}, {values.index(i)}, {name})")
         self.grid = grid_of(total // 4, LANES, GRID)
         return True
+
+    def _load(self, read: list[Var], i: Any) -> None:
+        """Bring four elements from ``i`` on of each array to registers."""
+        values, writer = self.values, self.writer
+        for var in read:
+            name = writer.assign(f"load4({values.storage[var].name}, {values.index(i)})", None)
+            values.storage[var] = quad(values.storage[var], name, i, writer.scope.depth)
+
+    def _four(self, tree: Tree, body: Body, i: Any) -> None:
+        """Emit four iterations of a loop, from ``i`` on."""
+        k = self.writer.fresh("k")
+        self.values.counted.add(k)
+        with self.writer.block(f"for {k} in range(4):"):
+            self.writer.declare(k)
+            self._enter(tree, body)
+            here = i + Ix({LoopVar(k, 4): 1})
+            self._children(tree.children, body, (*split(tree.extents, here),))
 
     # -- a block for each --------------------------------------------------------------------
 
@@ -233,25 +253,39 @@ class GridLoops(Loops):
         values, total = self.values, prod(t.extent for t in chain)
         with ExitStack() as stack:
             i = values.turns(stack, total, "block()", "blocks()")
-            counters = (*split(_extents(chain), i),)
             for t in chain:
                 self._enter(t, body)
-            values.row = FIRST
-            for k, child in enumerate(children):
-                if isinstance(child, Nest):
-                    self.nest(child, counters)
-                    continue
+            self._row(children, body, (*split(extents_of(chain), i),))
+        kept = self._share_rows(chain[0], children)
+        self.grid = Grid(min(max(total, 1), BLOCKS if kept else GRID), self.grid.lanes)
+
+    def _row(
+        self, children: Any, body: Body, counters: Counters, once: Sequence[Nest] = ()
+    ) -> None:
+        """Emit what a block does for a row; one lane adds to folds ``once`` outside of loops."""
+        values, writer = self.values, self.writer
+        values.row = FIRST
+        for k, child in enumerate(children):
+            if isinstance(child, Tree):
                 self._shared(child, body, counters)
-                if k + 1 < len(children) and not _folded(child):
-                    self.writer.line("sync()")
-            if values.scratch:
-                self.writer.line("sync()")  # the next row's values go where this one's are read
-            values.row = ""
-        width = max(prod(_extents(_perfect(c))) for c in children if isinstance(c, Tree))
-        kept = self._kept(chain[0])
-        blocks = min(max(total, 1), BLOCKS if kept else GRID)
-        self.grid = Grid(blocks, WARP if width <= SHORT else LANES)
-        values.owners.update(dict.fromkeys(kept, "block"))
+                if k + 1 < len(children) and not folded_in(child):
+                    writer.line("sync()")
+            elif child in once:
+                with writer.block(f"if {FIRST}:"):
+                    self.nest(child, counters)
+            else:
+                self.nest(child, counters)
+        if values.scratch:
+            writer.line("sync()")  # the next row's values go where this one's are read
+        values.row = ""
+
+    def _share_rows(self, tree: Tree, children: Any) -> set[str]:
+        """Choose the lanes of rows' blocks, which own working arrays; return those arrays."""
+        width = max(prod(extents_of(perfect(c))) for c in children if isinstance(c, Tree))
+        self.grid = Grid(1, WARP if width <= SHORT else LANES)
+        kept = self._kept(tree)
+        self.values.owners.update(dict.fromkeys(kept, "block"))
+        return kept
 
     def _shared(self, tree: Tree, body: Body, counters: Counters, whole: str = "") -> None:
         """Emit a loop whose iterations the lanes of a block share.
@@ -259,23 +293,34 @@ class GridLoops(Loops):
         ``whole`` is "parts" where a grid's do, "columns" where those of one column do. Accumulators
         are combined over them, and left to `_end`, or as parts.
         """
-        folded = _folded(tree)
+        folded = folded_in(tree)
         for nest in folded:
             self._begin_parts(nest, counters)
-        chain = _perfect(tree)
-        total = prod(_extents(chain))
+        chain = perfect(tree)
+        total = prod(extents_of(chain))
         who, all_ = _SHARING[whole]
-        ordered = any(word_of(_fold_of(nest)) is None for nest in folded)
+        ordered = any(word_of(fold_of(nest)) is None for nest in folded)
         row, self.values.row = self.values.row, ""
+        quads: list[Var] = []
+        flat = len(chain) == 1 and not any(isinstance(c, Tree) for c in tree.children)
+        if whole == "parts" and not ordered and flat and total % 4 == 0:
+            quads = read_in_line(tree, variable("flat", total), self.values)
         with ExitStack() as stack:
-            if ordered:
+            if quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
+                storage = dict(self.values.storage)
+                i = self.values.turns(stack, total, f"4 * {who}", f"4 * {all_}", quads=True)
+                self._load(quads, i)
+                self._four(tree, body, i)
+                self.values.storage.update((v, storage[v]) for v in quads)
+            elif ordered:
                 i = self.values.stretch(stack, total, who, all_)
             else:
                 i = self.values.turns(stack, total, who, all_)
-            inside = (*counters, *split(_extents(chain), i))
-            for t in chain:
-                self._enter(t, body)
-            self._children(chain[-1].children, body, inside)
+            if not quads:
+                inside = (*counters, *split(extents_of(chain), i))
+                for t in chain:
+                    self._enter(t, body)
+                self._children(chain[-1].children, body, inside)
         self.values.row = row
         for nest in folded:
             self._combine(nest, columns=whole == "columns")
@@ -301,7 +346,7 @@ class GridLoops(Loops):
             name = self.writer.declare(self.writer.fresh("i"))
             values.counted.add(name)
             line(f"{name} = min(first + lane() % across, {n} - 1)")
-            counters = (*split(_extents(chain), variable(name, total)),)
+            counters = (*split(extents_of(chain), variable(name, total)),)
             for t in chain:
                 self._enter(t, body)
             values.row = f"lane() < across and first + lane() < {n}"
@@ -319,20 +364,39 @@ class GridLoops(Loops):
     def _fold(self, tree: Tree, body: Body) -> None:
         """Emit folds of everything: by a block, or by many blocks in parts and then by one."""
         self.values.row = FIRST
-        total = prod(_extents(_perfect(tree)))
+        total = prod(extents_of(perfect(tree)))
         if not _shareable(tree):
             self.values.row = ""
             super().tree(tree, body)
         elif self.stage:
             self._finish_parts(tree)
             self.grid = Grid(1, LANES)
+        elif _has_rows(tree):
+            self._fold_rows(tree, body)
         elif total <= ALONE:
             self._shared(tree, body, ())
             self.grid = Grid(1, LANES if total <= 4 * LANES else MOST)
         else:
-            grid = grid_of(total // 4, LANES, BLOCKS)
-            self.grid = Grid(grid.blocks, LANES, again=True)
+            self.grid = Grid(_blocks_of(tree), LANES, again=True)
             self._shared(tree, body, (), "parts")
+
+    def _fold_rows(self, tree: Tree, body: Body) -> None:
+        """Emit folds of everything whose rows have folds of their own: a block for each row."""
+        values, chain = self.values, perfect(tree)
+        total, children = prod(extents_of(chain)), chain[-1].children
+        folded = folded_in(tree)
+        for nest in folded:
+            self._begin_parts(nest, ())
+        with ExitStack() as stack:
+            i = values.turns(stack, total, "block()", "blocks()")
+            for t in chain:
+                self._enter(t, body)
+            self._row(children, body, (*split(extents_of(chain), i),), once=folded)
+        for nest in folded:
+            self._combine(nest)
+            self._leave(nest)
+        self._share_rows(tree, children)
+        self.grid = Grid(_blocks_of(tree), self.grid.lanes, again=True)
 
     def _start(self, fold: Reduce, node: Node, j: int, dtype: np.dtype) -> str:
         word = word_of(fold)
@@ -348,7 +412,7 @@ class GridLoops(Loops):
 
     def _combine(self, nest: Nest, *, columns: bool = False) -> None:
         """Combine the accumulators of a block's lanes, in order; every lane has the result."""
-        fold, names, writer = _fold_of(nest), self._names(nest), self.writer
+        fold, names, writer = fold_of(nest), self._names(nest), self.writer
         word = word_of(fold)
         if not columns and word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
             writer.line(f"{names[0]} = {_WORDS[word]}({names[0]})")
@@ -372,14 +436,14 @@ class GridLoops(Loops):
     def _merge(self, nest: Nest, terms: list[str]) -> None:
         names, writer = self._names(nest), self.writer
         terms = [writer.assign(t, None, "x") for t in terms]
-        new = self._combined(_fold_of(nest), nest.node, names, terms)
+        new = self._combined(fold_of(nest), nest.node, names, terms)
         new = [writer.assign(n, None, "y") for n in new]
         for name, expression in zip(names, new, strict=True):
             writer.line(f"{name} = {expression}")
 
     def _finish(self, nest: Nest, counters: Counters) -> None:
         """Bring a user's start in, and make accumulators the results."""
-        fold = _fold_of(nest)
+        fold = fold_of(nest)
         if word_of(fold) is not None and isinstance(fold.inits[0], Operand):
             dtype = accumulator_dtypes(fold, nest.node)[0]
             self._merge(nest, [Loops._start(self, fold, nest.node, 0, dtype)])
@@ -387,7 +451,7 @@ class GridLoops(Loops):
 
     def _part_names(self, nest: Nest) -> list[str]:
         names: list[str] = []
-        for dtype in accumulator_dtypes(_fold_of(nest), nest.node):
+        for dtype in accumulator_dtypes(fold_of(nest), nest.node):
             code = "f32" if dtype.name in self.values.narrow else CODES[dtype.name]
             name = self.writer.declare(self.writer.fresh("part"))
             self.writer.depth_of[name] = 0
@@ -402,9 +466,8 @@ class GridLoops(Loops):
                 self.writer.line(f"{part}[block()] = {name}")
 
     def _finish_parts(self, tree: Tree) -> None:
-        total = prod(_extents(_perfect(tree)))
-        blocks = grid_of(total // 4, LANES, BLOCKS).blocks
-        for nest in _folded(tree):
+        blocks = _blocks_of(tree)
+        for nest in folded_in(tree):
             parts = self._part_names(nest)
             self._begin_parts(nest, ())
             with ExitStack() as stack:
@@ -422,105 +485,28 @@ def grid_of(turns: int, lanes: int, most: int) -> Grid:
     return Grid(min(max(-(-turns // lanes), 1), most), lanes)
 
 
-def _fold_of(nest: Nest) -> Reduce:
-    assert nest.fold is not None
-    return nest.fold
+def _has_rows(tree: Tree) -> bool:
+    """Whether what is folded is in rows, each of which is a block's, in any order."""
+    if any(word_of(fold_of(nest)) is None for nest in folded_in(tree)):
+        return False
+    children = perfect(tree)[-1].children
+    inner = [c for c in children if isinstance(c, Tree)]
+    apart = not any(isinstance(c, Nest) and lays(c) for c in children)
+    return apart and any(map(in_line, inner)) and all(map(_shareable, inner))
 
 
-def _folded(tree: Tree) -> list[Nest]:
-    """Return the nests whose folding begins with a tree's loop."""
-    return [m for m in tree.members if m.parallel_depth == tree.depth < len(m.loops)]
+def _blocks_of(tree: Tree) -> int:
+    """Return how many blocks leave parts of the folds of everything."""
+    total = prod(extents_of(perfect(tree)))
+    return min(total, BLOCKS) if _has_rows(tree) else grid_of(total // 4, LANES, BLOCKS).blocks
 
 
 def _are_tall(chain: list[Tree], inner: list[Tree]) -> bool:
     """Whether a loop folds more terms than one thread should, in loops that do nothing else."""
-    folds = all(len(_folded(t)) == len(t.members) and _shareable(t) for t in inner)
-    tall = all(prod(_extents(_perfect(t))) >= TALL for t in inner)
+    folds = all(len(folded_in(t)) == len(t.members) and _shareable(t) for t in inner)
+    tall = all(prod(extents_of(perfect(t))) >= TALL for t in inner)
     return folds and tall and WIDE <= prod(t.extent for t in chain) <= MANY
 
 
 def _shareable(tree: Tree) -> bool:
-    return all(map(in_parts, _folded(tree)))
-
-
-def _only(tree: Tree) -> Tree | None:
-    """Return the one loop that is all of what a tree's loop holds."""
-    child = tree.children[0] if len(tree.children) == 1 else None
-    whole = isinstance(child, Tree) and len(child.members) == len(tree.members)
-    return child if whole and isinstance(child, Tree) else None
-
-
-def _chain(tree: Tree) -> list[Tree]:
-    """Return the loops, one inside another, that no member folds."""
-    chain = [tree]
-    while (child := _only(chain[-1])) is not None:
-        if any(m.parallel_depth <= child.depth for m in child.members):
-            break
-        chain.append(child)
-    return chain
-
-
-def _perfect(tree: Tree) -> list[Tree]:
-    """Return the loops, one inside another, that each member folds all of, or none."""
-    chain = [tree]
-    while (child := _only(chain[-1])) is not None:
-        last = chain[-1].depth
-        if any(m.loops[last].reduced != m.loops[child.depth].reduced for m in child.members):
-            break
-        chain.append(child)
-    return chain
-
-
-def _extents(chain: list[Tree]) -> tuple[int, ...]:
-    return tuple(n for t in chain for n in t.extents)
-
-
-def _in_line(tree: Tree) -> bool:
-    """Whether neighbouring iterations of an inner loop read neighbouring elements of memory."""
-    chain = _perfect(tree)
-    if prod(_extents(chain)) < WIDE:
-        return False
-    last = LoopVar(f"L{chain[-1].last}", chain[-1].extents[-1])
-    for nest in tree.members:
-        for indices in nest.reads.values():
-            for idx in indices:
-                if idx and isinstance(idx[-1], Ix) and last in idx[-1].terms:
-                    return True
-    return False
-
-
-def _in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list[Var]]:
-    """Return what a loop reads, and writes, at its counter and nowhere else."""
-    at: dict[Var, set[Any]] = {}
-    made = {v for m in tree.members for v in m.node.outs}
-    counters = (*split(tree.extents, flat),)
-    for nest in tree.members:
-        known = _known(nest, counters)
-        for var, indices in nest.reads.items():
-            if var in values.storage and var not in made:
-                found = {values.storage[var].offset(known(idx)) for idx in indices}
-                at.setdefault(var, set()).update(found)
-    read = [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
-    written: list[Var] = []
-    for nest in tree.members:
-        for var in nest.node.outs:
-            if var in values.storage:
-                store = values.storage[var]
-                shared = any(s.name == store.name for v, s in values.storage.items() if v in at)
-                twice = any(store.name == values.storage[v].name for v in written)
-                if store.offset(_known(nest, counters)(nest.out)) != flat or shared or twice:
-                    return [], []  # an overlay is laid over another's elements
-                written.append(var)
-    return read, written
-
-
-def _known(nest: Nest, counters: Counters) -> Any:
-    at: dict[Any, Any] = {
-        counter_var(k, loop.extent): counters[k] for k, loop in enumerate(nest.loops)
-    }
-    return lambda idx: tuple(substitute(ix, at) for ix in idx)
-
-
-def _quad(store: Storage, name: str, i: Any, depth: int) -> Storage:
-    """Return four elements from ``i`` on, in registers, as the storage of the value they are of."""
-    return Storage(name, store.strides, store.base - i, depth)
+    return all(map(in_parts, folded_in(tree)))

@@ -66,7 +66,8 @@ class Emulated(Gpu):
     graphs = False
 
     def __init__(self, number: int, lanes: int = 1):
-        self.number, self.name, self.capability, self.stream, self.held = number, "cpu", "", 0, 0
+        self.number, self.name, self.capability, self.stream = number, "cpu", "", 0
+        self.held = self.most = 0
         self.lanes = lanes
         self._memory: dict[int, np.ndarray] = {}
 
@@ -97,6 +98,8 @@ class Emulated(Gpu):
     def copy(self, to: DeviceArray, source: DeviceArray) -> None:
         """Copy one array of the device into another."""
         self.view(to)[...] = self.view(source)
+
+    bring = copy  # all devices' memory is the host's
 
     def to_host(self, x: DeviceArray) -> np.ndarray:
         """Return an array's elements as NumPy's."""

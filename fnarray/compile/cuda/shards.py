@@ -1,7 +1,7 @@
 """One program on several GPUs: each shard on a device of its own, as far as there are so many.
 
-Rows go from device to device without the host; what shards tell each other, by collectives, goes by
-the host's memory, where they meet.
+Rows go from device to device without the host, and so does what shards tell each other, by
+collectives: the host's threads meet, and elements stay on the devices.
 """
 
 from __future__ import annotations
@@ -52,11 +52,7 @@ def sharded(node: Node, compiled: Callable[[ClosedGraph, int], Run], first: Gpu)
             for out, names, result in zip(outs, params["out_names"], results, strict=True):
                 # Of a result that is the same for all along an axis, the first shard's counts.
                 if all(i == 0 or n in names for n, i in at.items()):
-                    if here is not first:
-                        here.wait()
-                    first.copy(_row(out, names, at), result)
-                    if here is not first:
-                        first.wait()  # or its memory could be filled before it is read
+                    first.bring(_row(out, names, at), result)
 
         run_shards(work, axes, params["name"])
         return outs

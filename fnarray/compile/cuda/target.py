@@ -22,6 +22,7 @@ from ..schedule.select import CONTROL
 from ..target import Limits, LoopAxis, Target, one_by_one
 from . import vendor
 from .build import key
+from .collectives import exchanged
 from .device import DeviceArray, Gpu, NotRecorded, gpu, recording
 from .driver import emit
 from .graphs import Replayed
@@ -33,13 +34,17 @@ _log: Final = logging.getLogger("fnarray.compile")
 
 #: An item is a kernel of its own, since no barrier spans a grid; lanes that end after different
 #: numbers of turns have a thread each; a thread reads as many arrays as it likes; neighbours that
-#: are folded are other threads; and the device keeps memory that is given back.
+#: are folded are other threads; and the device keeps memory that is given back. A block for a row,
+#: or for some columns, multiplies by a vector: a tile's lanes would have nothing to do. A choice
+#: costs an instruction, and an array that is laid out goes through memory twice.
 LIMITS = Limits(
     kernel=1,
     parallel=0,
     lanes=1,
     streams=1 << 10,
     abreast=0,
+    vectors=False,
+    pieces=3,
     workspace=0,
     shared=1 << 62,
     strips=1 << 62,
@@ -66,19 +71,16 @@ def _step(
         return sharded(node, lambda graph, k: compiled(graph, cuda(k)), where())
     if vendor.covers(node):
         return vendor.step_of(node, where())
-    return through_host(node, step_of(node, limits, compiled), where())
-
-
-def through_host(node: Node, step: Run, where: Gpu) -> Run:
-    """Return a step of the host's, between copies of its operands and its results.
-
-    Raises
-    ------
-    JaxRuntimeError
-        The setting ``transfer_guard`` refuses such copies.
-    """
+    by_host = _through_host(node, step_of(node, limits, compiled), where())
+    if node.eqn.primitive.collective is not None:
+        return exchanged(node, lambda graph, k: compiled(graph, cuda(k)), by_host, where())
     if node.form.op is not HOST.op:  # else it is what the user asks of the host: a callback
         _tell(node)
+    return by_host
+
+
+def _through_host(node: Node, step: Run, where: Gpu) -> Run:
+    """Return a step of the host's, between copies of its operands and its results."""
 
     def call(*arrays: Any) -> list[Any]:
         if recording():
@@ -89,7 +91,13 @@ def through_host(node: Node, step: Run, where: Gpu) -> Run:
 
 
 def _tell(node: Node) -> None:
-    """Say, once for each program, that a step leaves the device."""
+    """Say, once for each program, that a step leaves the device.
+
+    Raises
+    ------
+    JaxRuntimeError
+        The setting ``transfer_guard`` refuses that.
+    """
     name, source = node.eqn.primitive.name, node.eqn.source
     moved = sum(a.aval.size * a.aval.dtype.itemsize for a in (*node.ins, *node.outs))
     text = (

@@ -224,6 +224,26 @@ def _solve(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
     return cp.linalg.solve(a, b)
 
 
+def _factored(cp: Any, node: Node, where: Gpu, a: Any, factors: Any, order: Any, b: Any) -> Any:
+    """Solve ``op(A) X = B`` by the factors of ``A`` and the order of its rows."""
+    *_, transposed, conjugated = node.form.statics
+    solve = functools.partial(_dense(cp).solve_triangular, check_finite=False)
+    if conjugated and not transposed:
+        factors, conjugated = factors.conj(), False
+    trans = 2 if conjugated else int(transposed)
+
+    def one(lu: Any, rows: Any, b: Any) -> tuple[Any]:
+        if not transposed:
+            b = solve(lu, b[rows[:, 0]], 0, lower=True, unit_diagonal=True)
+            return (solve(lu, b, 0, lower=False),)
+        b = solve(lu, b, trans, lower=False)
+        x = cp.empty(b.shape, b.dtype)
+        x[rows[:, 0]] = solve(lu, b, trans, lower=True, unit_diagonal=True)
+        return (x,)
+
+    return _each(cp, node, one, factors, order[..., None], b)
+
+
 def _determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     return cp.linalg.det(a)
 
@@ -307,6 +327,7 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "lu"): (_lu, _always),
     ("linalg", "triangular_solve"): (_triangular, _always),
     ("linalg", "linear_solve"): (_solve, _always),
+    ("linalg", "factored_solve"): (_factored, _always),
     ("linalg", "determinant"): (_determinant, _always),
     ("linalg", "log_determinant"): (_log_determinant, _always),
     ("host", "qr"): (_qr, _is_plain_qr),

@@ -239,6 +239,7 @@ class Steps:
         work = weighed(rows * inner * columns, node.out.aval.dtype)
         self.values.product = max(self.values.product, work)
         sizes = [self.values.number(n) for n in (batch, rows, inner, columns)]
+        sizes += map(str, map(int, operands.turned))
         sums = None if wide == out.dtype else self.values.new_scratch(Var(out.update(dtype=wide)))
         arrays.append(sums.name if sums else self._array(node.out, stored=False))
         self._multiply(arrays, sizes, work if batch == 1 and max(rows, columns) >= _THIN else 0)

@@ -196,10 +196,13 @@ class Operands:
         Which operands must be written to an array first.
     orders : tuple of (tuple of int or None)
         For a contraction: the order of axes in which an operand must be written first.
+    turned : tuple of bool
+        For a contraction: of which operands the columns lie together, which BLAS reads as well.
     """
 
     stored: tuple[bool, ...]
     orders: tuple[tuple[int, ...] | None, ...] = ()
+    turned: tuple[bool, ...] = ()
 
 
 Flow = Arms | Turns | Operands

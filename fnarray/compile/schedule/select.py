@@ -94,7 +94,10 @@ def is_library(node: Node, limits: Limits) -> bool:
     if prod(node.out.aval.shape) == batch:
         return False  # of vectors: loops are as fast as memory, and as exact as sums are
     # Loops over a vector, or a few columns, are as fast as memory: no call is worth its cost there.
-    thin = min(inner, *(x.size // max(batch * inner, 1) for x in (lhs, rhs))) < limits.thin
+    sides = [x.size // max(batch * inner, 1) for x in (lhs, rhs)]
+    if min(sides) == 1 and not limits.vectors:
+        return False
+    thin = min(inner, *sides) < limits.thin
     return products_of(node) > limits.library * (2 if thin else 1)
 
 

@@ -183,6 +183,16 @@ def bitwise_or(x: Operand, y: Operand) -> Array:
     return _binary("or", x, y)
 
 
+def shift_left(x: Operand, y: Operand) -> Array:
+    """``x << y``."""
+    return _binary("shift_left", x, y)
+
+
+def shift_right_logical(x: Operand, y: Operand) -> Array:
+    """``x >> y`` of the bits, without their sign."""
+    return _binary("shift_right_logical", x, y)
+
+
 def select_n(which: Array, *cases: Array) -> Array:
     """Choose among cases by number, or the second where a mask holds."""
     return bind(registry["select_n"], which, *cases)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Protocol, cast
 
 import numpy as np
 
 from ...core.array import Array
 from ...core.avals import ShapedArray
-from ...core.forms import HOST, Library, Map, Reduce, Reindex, on_host
+from ...core.forms import HOST, Inline, Library, Map, Reduce, Reindex, on_host
 from ...core.primitive import Primitive, Rule
-from ...core.trace import bind
+from ...core.trace import bind, no_trace, trace_graph
 from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
 from .registry import register
 from .rules import ELEMENTWISE_BATCH, NOT_LINEAR, one_more_axis, shifted
@@ -301,3 +301,21 @@ def kernel_call(
             print_params=print_params,
         )
     )
+
+
+def inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline]:
+    """Return the form of an operation that ``fun`` composes of others."""
+
+    @lru_cache(maxsize=1024)
+    def graph(ins: tuple[ShapedArray, ...], params: tuple[tuple[str, Any], ...]) -> Inline:
+        def flat(*xs: Any) -> Any:
+            out = fun(*xs, **dict(params))
+            return out if many else (out,)
+
+        with no_trace():
+            return Inline(trace_graph(flat, ins, fun.__name__.lstrip("_")))
+
+    def form(ins: Any, outs: Any, **params: Any) -> Inline:
+        return graph(tuple(ins), tuple(params.items()))
+
+    return form

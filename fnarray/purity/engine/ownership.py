@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from .. import rules
 from ..scopes import Frame
+from ..transforms import transform_of
 from ..values import CHANGING, CONTAINERS, OUTSIDE, Value
 from .machine import Engine
 
@@ -19,6 +20,9 @@ _HOLDING = frozenset({"tuple", "frozen"})
 _WHOLE = CONTAINERS | {"tuple"}
 #: What is to be done about an object that is read as a whole.
 _OF_OBJECTS = "Pass its values as arguments, or make its class a frozen dataclass."
+#: Transforms that take ``has_aux``.
+_AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp",
+                        "vjp", "linearize"})  # fmt: skip
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -86,18 +90,19 @@ def mutate(
     given: Sequence[Value] = (), *, attribute: bool = False,
 ) -> None:  # fmt: skip
     """Report a change in place, unless the trace in progress made the object itself."""
+    said: set[str] = set()
     for one in value.each():
-        if one.kind == "ref":  # its value goes in and comes out, wherever it is from
+        # The value of a Ref goes in and comes out, wherever it is from; a parameter's default and
+        # the argument in its place are one cause.
+        if one.kind == "ref" or one.name in said:
             continue
         if (
             one.kind == "scalar" and not attribute
         ):  # None, where a container may be: it has no items
             continue
         name = one.name or "a value"
-        if one.kind == "member" and not one.argument and one.level == OUTSIDE:
-            name = one.name
         if OUTSIDE < one.level < frame.level:
-            engine.report(rules.CallbackLeak, frame, node, name, what)
+            leak(engine, frame, node, name, what)
         elif one.argument:
             engine.report(rules.ArgumentMutation, frame, node, name, what, value=one)
         elif one.level != OUTSIDE:
@@ -106,11 +111,27 @@ def mutate(
             engine.report(rules.ArrayWrite, frame, node, _base(one).name or name, what)
         elif one.name == "globals()":
             engine.report(rules.GlobalWrite, frame, node, name, what)
+        elif name.endswith(".__dict__"):  # ``vars(model).update(w=x)``
+            engine.report(
+                rules.AttributeWrite, frame, node, name, "changes", value=one, given=given
+            )
         elif attribute:
             full, done = f"{name}.{what}".rstrip("."), "deletes" if _deletes(node) else "sets"
             engine.report(rules.AttributeWrite, frame, node, full, done, value=one, given=given)
         else:
             engine.report(rules.CapturedMutation, frame, node, name, what, value=one, given=given)
+        said.add(one.name)
+
+
+def leak(engine: Engine, frame: Frame, node: ast.AST, name: str, what: str) -> None:
+    """Report what a traced callback does to a local of the function around it."""
+    traced = next((step for step in reversed(frame.path) if "(" in step), "")
+    transform = transform_of(f"fnarray.{traced.partition('(')[0]}")
+    repair = ""  # of a loop, or a branch, the rule's own
+    if transform is not None:
+        aux = ", has_aux=True" if transform.name in _AUXILIARY else ""
+        repair = f"Return it from the function: {traced.removesuffix(')')}{aux}) gives it back."
+    engine.report(rules.CallbackLeak, frame, node, name, what, repair=repair)
 
 
 def _deletes(node: ast.AST) -> bool:

@@ -12,7 +12,7 @@ from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .entry import body_of
 from .machine import Engine
-from .ownership import read, use
+from .ownership import leak, read, use
 from .parts import take_attribute
 
 _BINARY = {
@@ -98,6 +98,8 @@ def binary(
     *, in_place: bool = False,
 ) -> Value | None:  # fmt: skip
     """Run what ``left + right`` calls."""
+    if left.is_plain() and right.is_plain():
+        return None
     if not isinstance(op, ast.Mod) or left.kind == "identity":  # else it may be text
         compute(engine, (left, right))
     elif right.kind == "tuple" and right.level != OUTSIDE:  # ``"%s %s" % (a, b)``
@@ -256,7 +258,7 @@ def draw(
             if one.level == OUTSIDE:
                 engine.report(rules.OuterIterator, frame, node, name)
             elif one.level < frame.level and one.name:
-                engine.report(rules.CallbackLeak, frame, node, name, "drawn from")
+                leak(engine, frame, node, name, "drawn from")
         elif one.level == OUTSIDE and explicit and one.kind in ("", "instance"):
             engine.report(rules.OuterIterator, frame, node, name)
         else:

@@ -84,6 +84,8 @@ def _check_class(engine: Engine, call: Call, method: str) -> None:
                 asked = take_attribute(engine, one, method, call.frame, call.node)
                 if body_of(engine, asked) is not None:
                     engine.call(asked, [call.args[0]], {}, call.frame, call.node)
+                for name in engine.resolver.members(one):
+                    take_attribute(engine, call.args[0], name, call.frame, call.node)
 
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:

@@ -10,7 +10,7 @@ from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
 from .machine import Engine
-from .ownership import mutate, read, use
+from .ownership import leak, mutate, read, use
 from .parts import take_item
 
 _UNPACKED = frozenset({"iterator", "generator", "file", "instance"})
@@ -30,7 +30,7 @@ def bind(engine: Engine, name: str, value: Value, frame: Frame, node: ast.AST) -
         if owner is None:
             engine.report(rules.NonlocalWrite, frame, node, name)
         elif owner.level < frame.level:
-            engine.report(rules.CallbackLeak, frame, node, name, "nonlocal")
+            leak(engine, frame, node, name, "nonlocal")
         else:
             owner.env[name] = join([owner.env.get(name), value]) or value
     else:

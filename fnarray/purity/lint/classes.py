@@ -1,6 +1,5 @@
 """What the text of a class, and of those above it, says of its objects."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
@@ -39,7 +38,7 @@ def assigned(project: Project, owner: Scope, name: str, depth: int = _HIGHEST) -
     if found or not depth:
         return found or []
     higher = (assigned(project, base, name, depth - 1) for base in above(project, owner))
-    return next((some for some in higher if some), [])
+    return next((some for some in higher if some), list[Assigned]())
 
 
 def attributes(project: Project, owner: Scope) -> set[str]:

@@ -1,14 +1,13 @@
 """Settings of the linter: the table ``[tool.fnarray.lint]``, overlaid by the command line."""
 
-# pyright: standard
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, cast
 
 from ._glob import matches
 
@@ -39,7 +38,9 @@ class Settings:
     select: tuple[str, ...] = ("ALL",)
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
     src: tuple[str, ...] = (".", "src")
@@ -128,10 +129,10 @@ def _table(path: Path) -> dict[str, Any] | None:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
     if path.name != "pyproject.toml" and "tool" not in data:
         return data
-    found = data.get("tool", {}).get("fnarray", {}).get("lint")
+    found: Any = data.get("tool", {}).get("fnarray", {}).get("lint")
     if found is not None and not isinstance(found, dict):
         raise UsageError(f"{path}: tool.fnarray.lint must be a table, got {found!r}.")
-    return found
+    return cast("dict[str, Any] | None", found)
 
 
 def load(path: Path | None, known: Iterable[tuple[str, str]] = ()) -> Settings:
@@ -169,19 +170,25 @@ def _value(path: Path, key: str, value: Any) -> Any:
             good = isinstance(value, str) and (key != "format" or value in FORMATS)
             expected = "a path" if key == "baseline" else f"one of {', '.join(FORMATS)}"
         case "per-file-ignores":
-            good = isinstance(value, dict) and all(map(_is_list, value.values()))
+            good = isinstance(value, dict) and all(map(_is_list, _values(value)))
             expected = "a table from pattern to list of codes"
-            value = {k: tuple(v) for k, v in value.items()} if good else value
+            if good:
+                value = {k: tuple(v) for k, v in cast("dict[str, list[str]]", value).items()}
         case _:
             good, expected = _is_list(value), "a list of strings"
             value = tuple(value) if good else value
     if not good:
         raise UsageError(f"{where}: expected {expected}, got {value!r}.")
-    return value
+    return cast("Any", value)
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+    return isinstance(value, list) and all(isinstance(v, str) for v in _items(value))
+
+
+#: TOML's lists and tables may hold anything.
+_items: Callable[[Any], Iterable[Any]] = list.__iter__  # pyright: ignore
+_values: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 
 
 def check_codes(settings: Settings, known: Iterable[tuple[str, str]], where: str) -> None:

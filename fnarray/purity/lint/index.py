@@ -1,15 +1,15 @@
 """What a module binds and calls, gathered in one walk over its tree; nothing is imported."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..bindings import bindings, bound_once
 from ..known import MUTATORS
@@ -63,12 +63,12 @@ class Scope:
     node: ast.Module | ast.ClassDef | Function
     module: Module
     parent: Scope | None
-    names: dict[str, list[Binding]] = field(default_factory=dict)
-    elsewhere: dict[str, str] = field(default_factory=dict)
-    writes: set[str] = field(default_factory=set)
-    frozen: set[str] = field(default_factory=set)
+    names: dict[str, list[Binding]] = field(default_factory=dict[str, list[Binding]])
+    elsewhere: dict[str, str] = field(default_factory=dict[str, str])
+    writes: set[str] = field(default_factory=set[str])
+    frozen: set[str] = field(default_factory=set[str])
     loop: ast.AST | None = None
-    returns: list[ast.expr] = field(default_factory=list)
+    returns: list[ast.expr] = field(default_factory=list[ast.expr])
     sets: dict[str, list[Assigned]] | None = None
     holds: bool = False
 
@@ -97,9 +97,9 @@ class Scope:
     @property
     def qualname(self) -> str:
         """The dotted name inside the module."""
-        parts = []
-        scope: Scope | None = self
-        while scope is not None and scope.parent is not None:
+        parts: list[str] = []
+        scope: Scope = self
+        while scope.parent is not None:
             parts.append(scope.name)
             scope = scope.parent
         return ".".join(reversed(parts))
@@ -163,16 +163,16 @@ class Module:
     source: SourceFile
     is_package: bool
     scope: Scope = field(init=False)
-    calls: list[CallSite] = field(default_factory=list)
-    functions: list[Scope] = field(default_factory=list)
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    kept: set[ast.AST] = field(default_factory=set)
-    kept_names: set[str] = field(default_factory=set)
-    asked: dict[str, Module | None] = field(default_factory=dict)
-    sites: list[Site] = field(default_factory=list)
-    reached: set[str] = field(default_factory=set)
-    _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict)
+    calls: list[CallSite] = field(default_factory=list[CallSite])
+    functions: list[Scope] = field(default_factory=list[Scope])
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict[ast.AST, Scope])
+    stars: list[str] = field(default_factory=list[str])
+    kept: set[ast.AST] = field(default_factory=set[ast.AST])
+    kept_names: set[str] = field(default_factory=set[str])
+    asked: dict[str, Module | None] = field(default_factory=dict[str, "Module | None"])
+    sites: list[Site] = field(default_factory=list[Site])
+    reached: set[str] = field(default_factory=set[str])
+    _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict[re.Pattern[str], bool])
 
     def __post_init__(self) -> None:
         tree = self.source.tree or ast.Module([], [])
@@ -261,6 +261,8 @@ class _Walk:
                     return
                 outer.writes.add(name)
                 scope = outer
+            case _:
+                pass
         scope.names.setdefault(name, []).append(binding)
 
     def target(self, node: ast.AST, scope: Scope, value: ast.expr | None, exact: bool) -> None:
@@ -340,6 +342,8 @@ class _Walk:
                     ast.Constant(value=False),
                 ):
                     scope.frozen.add(name)
+                case _:
+                    pass
             if isinstance(target, (ast.Subscript, ast.Attribute)):
                 self.keep(node.value)
                 self.children(target, scope, loop)
@@ -484,6 +488,8 @@ class _Walk:
                     self.mutates(node, base, method, scope)
             case ast.Name(id="setattr" | "delattr"):
                 self.sets(node, scope)
+            case _:
+                pass
         self.visit(node.func, scope, loop)
         for arg in node.args:
             self.visit(arg, scope, loop)
@@ -517,9 +523,11 @@ class _Walk:
         match node.args:
             case [made, ast.Constant(value=str() as name), *_]:
                 self.changed(ast.Attribute(made, name), scope, "set", node)
+            case _:
+                pass
 
 
-_HANDLERS = {
+_HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any, Scope, ast.AST | None], None]] = {
     ast.Import: _Walk.import_,
     ast.ImportFrom: _Walk.import_from,
     ast.Assign: _Walk.assign,

@@ -1,10 +1,10 @@
 """FNA605: a random key drawn from twice on one path through a function."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..findings import Finding
 from ..known import MUTATORS
@@ -99,7 +99,7 @@ class _Keys:
         for child in children(node):
             self.draws(child, state)
         if isinstance(node, ast.Call):
-            key = self.key(node)
+            key = drawn_key(self.project, self.scope, node)
             if key is not None:
                 assert state is not None
                 if not state.get(key):
@@ -113,20 +113,6 @@ class _Keys:
 
     def mentions(self, node: ast.AST) -> bool:
         return not isinstance(node, (ast.Name, ast.Constant, ast.expr_context))
-
-    def key(self, node: ast.Call) -> str | None:
-        """Return the spelling of the key that a call consumes."""
-        if not isinstance(node.func, (ast.Name, ast.Attribute)):
-            return None
-        target = self.project.resolve(node.func, self.scope)
-        if not isinstance(target, External) or not target.name.startswith(_RANDOM):
-            return None
-        if target.name.rpartition(".")[2] in _FREE:
-            return None
-        given = node.args[0] if node.args else next(
-            (k.value for k in node.keywords if k.arg == "key"), None
-        )  # fmt: skip
-        return _spelling(given)
 
     # --- statements ---
 
@@ -183,7 +169,7 @@ class _Keys:
         return state
 
 
-_HANDLERS: dict[type, Callable] = {
+_HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any, State], State]] = {
     ast.If: _Keys.if_,
     ast.For: _Keys.loop,
     ast.While: _Keys.loop,
@@ -264,6 +250,8 @@ def meet(body: list[ast.stmt], draws: list[ast.Call]) -> bool:
                 case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                     held[name] = given
                     continue
+                case _:
+                    pass
             if inside:
                 run([p for p in inside if isinstance(p, ast.stmt)])
                 for handler in (p for p in inside if not isinstance(p, ast.stmt)):
@@ -296,7 +284,17 @@ def _spelling(node: ast.expr | None) -> str | None:
 
 def drawn_key(project: Project, scope: Scope, call: ast.Call) -> str | None:
     """Return how the key that a call draws from is spelled, if the call draws."""
-    return _Keys(project, scope).key(call)
+    if not isinstance(call.func, (ast.Name, ast.Attribute)):
+        return None
+    given = call.args[0] if call.args else next(
+        (k.value for k in call.keywords if k.arg == "key"), None
+    )  # fmt: skip
+    spelled = _spelling(given)
+    # Most calls are given no name first: to resolve what they call is most of the time.
+    target = project.resolve(call.func, scope) if spelled is not None else None
+    if not isinstance(target, External) or not target.name.startswith(_RANDOM):
+        return None
+    return None if target.name.rpartition(".")[2] in _FREE else spelled
 
 
 def reused(project: Project, module: Module) -> Iterator[Finding]:

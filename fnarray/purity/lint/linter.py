@@ -1,11 +1,11 @@
 """From sources to findings: each file is examined with what it imports, then all are compared."""
 
-# pyright: standard
 from __future__ import annotations
 
+import ast
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -67,7 +67,7 @@ class Result:
     findings: list[Finding]
     sources: dict[str, SourceFile]
     traced: int = 0
-    crashes: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list[str])
 
 
 def lint(
@@ -162,7 +162,7 @@ class Examiner:
             outcome.found += jit_in_loop(self.finder, module)
             outcome.found += unhashable(self.finder, module, sites)
             outcome.found += reused(self.project, module)
-        alone, inner = [], []
+        alone, inner = list[TracedSite](), list[TracedSite]()
         effects = Effects(self.resolver)
         for traced in _distinct(sites):
             with _surviving(outcome, source, traced):
@@ -193,9 +193,9 @@ def _share(found: Iterable[Finding | Doubt], among: Outcome | Inner) -> None:
             among.found.append(one)
 
 
-def _by_node(found: Iterable[TracedSite]) -> dict:
+def _by_node(found: Iterable[TracedSite]) -> dict[ast.AST, TracedSite]:
     """Return one entry per function; abstract uses come first, for they claim most."""
-    roots: dict = {}
+    roots: dict[ast.AST, TracedSite] = {}
     for traced in sorted(found, key=lambda t: not t.transform.abstract):
         roots.setdefault(traced.scope.node, traced)
     return roots
@@ -203,7 +203,7 @@ def _by_node(found: Iterable[TracedSite]) -> dict:
 
 def _distinct(found: Iterable[TracedSite]) -> Iterator[TracedSite]:
     """Yield each function once per way of tracing it that matters."""
-    seen = set()
+    seen = set[tuple[object, ...]]()
     for traced in found:
         kind = traced.transform
         key = (traced.scope, kind.abstract, kind.body, traced.bound, traced.fixed)
@@ -223,7 +223,7 @@ def _fault(source: SourceFile) -> Finding:
 @contextmanager
 def _surviving(
     outcome: Outcome, source: SourceFile, traced: TracedSite | None = None
-) -> Iterator[None]:
+) -> Generator[None, None, None]:
     """Make a finding of a failure of the linter: it must not hide what is found elsewhere."""
     try:
         yield

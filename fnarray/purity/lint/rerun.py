@@ -4,7 +4,6 @@
 nothing else in this package does.
 """
 
-# pyright: standard
 from __future__ import annotations
 
 import json
@@ -28,7 +27,8 @@ def main(out: str, script: str) -> None:
     try:
         runpy.run_path(script, run_name="__main__")
     except EffectError as error:
-        found: Any = error.findings
+        stopped: Any = error
+        found: tuple[Any, ...] = stopped.findings
         frames = traceback.extract_tb(error.__traceback__)
         report = {
             "findings": [one.as_dict() for one in found],

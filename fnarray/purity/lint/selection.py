@@ -1,6 +1,5 @@
 """Which findings are shown: what configuration and comments leave, each place and code once."""
 
-# pyright: standard
 from __future__ import annotations
 
 import re
@@ -8,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from ..findings import Finding, Place
-from ..rules import RULES, rule
+from ..rules import RULES, LintRule, rule
 from .config import Settings
 from .source import SourceFile
-from .suppress import MARK, Suppressions
+from .suppress import MARK, Comment, Suppressions
 
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(jax|fnarray)\b", re.MULTILINE)
 _LIBRARY = re.compile(r"\bfnarray(?=\.\w)")
@@ -90,7 +89,7 @@ def _spoken(known: dict[str, SourceFile], given: list[SourceFile]) -> Callable[[
         if not by_project("jax"):
             return finding
         source = known.get(finding.file)
-        used = imported(source) if source else frozenset()
+        used = imported(source) if source else frozenset[str]()
         if "fnarray" in used or (not used and by_project("fnarray")):
             return finding
         return replace(finding, repair=_LIBRARY.sub("jax", finding.repair))
@@ -104,10 +103,10 @@ def _upkeep(
     """Yield the suppression comments that suppress nothing, or name nothing."""
     unused, unknown = RULES["FNA002"], RULES["FNA003"]
 
-    def at(comment: object, of: type, name: str) -> Finding:
-        line, start, end = comment.line, comment.column + 1, comment.end_column + 1  # type: ignore
+    def at(comment: Comment, of: type[LintRule], name: str) -> Finding:
+        line, start, end = comment.line, comment.column + 1, comment.end_column + 1
         where = Place(source.path, line, start, line, end)
-        return of.at(where, name=name, source=source.line(line))  # type: ignore[attr-defined]
+        return of.at(where, name=name, source=source.line(line))
 
     for comment in comments.blanket():
         yield at(comment, unknown, "")

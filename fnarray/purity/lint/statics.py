@@ -1,11 +1,10 @@
 """What names stand for in files: the values that the analysis would find in a live program."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from ..bindings import belongs, bound_before, bound_in_class
@@ -197,6 +196,10 @@ class StaticResolver:
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
 
+    def members(self, value: Value) -> Iterable[str]:
+        """Return nothing: what ``isinstance`` looks at is a matter of guards."""
+        return ()
+
     def parts(self, value: Value) -> Iterator[Value] | None:
         """Return what an immutable object holds, when its text shows it."""
         return self.items(value)
@@ -274,7 +277,7 @@ class StaticResolver:
     def _bindings(self, scope: Scope, name: str) -> Value | None:
         bindings = scope.names.get(name, [])
         if scope.is_function and scope.parent is not None and scope.parent.is_class:
-            args = scope.node.args  # type: ignore[union-attr]
+            args: ast.arguments = cast("Any", scope.node).args
             if [a.arg for a in (*args.posonlyargs, *args.args)][:1] == [name]:
                 return self.instance(scope.parent, name)
         holder = "cell" if scope.is_function else "global"
@@ -362,7 +365,7 @@ class StaticResolver:
         bound = assigned(self.project, owner, name)
         if not bound or value.kind == "class":
             return None
-        kinds = []
+        kinds: list[Value] = []
         for one in bound:
             scope = owner
             made = self.of(one.value, scope, spelled) if one.value is not None else None

@@ -1,6 +1,5 @@
 """Finding the functions that a file hands to transforms and control flow."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
@@ -210,9 +209,8 @@ class Finder:
             match getattr(binding, "value", None):
                 case ast.List(elts=items) | ast.Tuple(elts=items):
                     exact = isinstance(key, ast.Constant) and isinstance(key.value, int)
-                    chosen: list[ast.expr] = (
-                        items[key.value : key.value + 1] if exact else items  # type: ignore
-                    )
+                    at: Any = key
+                    chosen = items[at.value : at.value + 1] if exact else items
                     yield from ((one, holder) for one in chosen or items)
                 case ast.Dict(keys=keys, values=values):
                     same = [

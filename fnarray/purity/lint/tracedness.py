@@ -4,14 +4,13 @@ The walk knows no rule. A rule registers the syntax that it watches (`Watchers`)
 each such node, once its parts were walked and while the strengths of names are those of that place.
 """
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from ..findings import Finding
 from ..nodes import children, walk
@@ -139,18 +138,19 @@ class Tracedness:
         if traced.transform.name == "pmap":
             return set()
         try:
-            value = ast.literal_eval(axes)
+            value: Any = ast.literal_eval(axes)
         except (ValueError, TypeError, SyntaxError):
             return None
         if isinstance(value, (tuple, list)):
-            return {i for i, axis in enumerate(value) if axis is None}
+            given = cast("tuple[Any, ...]", value)
+            return {i for i, axis in enumerate(given) if axis is None}
         return set() if value is not None else None
 
     # --- statements ---
 
     def _block(self, body: list[ast.stmt]) -> None:
         for statement in body:
-            handler = _STATEMENTS.get(type(statement))
+            handler = self._statements.get(type(statement))
             if handler is not None:
                 handler(self, statement)
             else:
@@ -204,6 +204,8 @@ class Tracedness:
                     strengths = [min(strength, TREE)] * len(target.elts)
                 for item, one in zip(target.elts, strengths, strict=True):
                     self._bind(item, one)
+            case _:
+                pass
 
     def _if_(self, node: ast.If) -> None:
         self.decide(node.test, "if")
@@ -274,7 +276,7 @@ class Tracedness:
         """Check an expression and everything inside it."""
         if node is None:
             return
-        handler = _EXPRESSIONS.get(type(node))
+        handler = self._expressions.get(type(node))
         if handler is not None:
             handler(self, node)
         else:
@@ -433,35 +435,36 @@ class Tracedness:
                 return child.id
         return short(node)
 
+    # --- what runs each kind of syntax ---
 
-_STATEMENTS: dict[type, Callable] = {
-    ast.FunctionDef: Tracedness._define,
-    ast.AsyncFunctionDef: Tracedness._define,
-    ast.ClassDef: Tracedness._class_,
-    ast.Assign: Tracedness._assign,
-    ast.AnnAssign: Tracedness._ann_assign,
-    ast.AugAssign: Tracedness._aug_assign,
-    ast.If: Tracedness._if_,
-    ast.While: Tracedness._while_,
-    ast.For: Tracedness._for_,
-    ast.With: Tracedness._with_,
-    ast.Try: Tracedness._try_,
-    ast.TryStar: Tracedness._try_,
-    ast.Assert: Tracedness._assert_,
-    ast.Match: Tracedness._match,
-}
-_EXPRESSIONS: dict[type, Callable] = {
-    ast.BoolOp: Tracedness._bool_op,
-    ast.UnaryOp: Tracedness._unary,
-    ast.IfExp: Tracedness._if_exp,
-    ast.Lambda: Tracedness._lambda_,
-    ast.ListComp: Tracedness._comprehension,
-    ast.SetComp: Tracedness._comprehension,
-    ast.DictComp: Tracedness._comprehension,
-    ast.GeneratorExp: Tracedness._comprehension,
-    ast.NamedExpr: Tracedness._named,
-    ast.Call: Tracedness._call,
-}
+    _statements: ClassVar[Mapping[type[ast.stmt], Callable[[Any, Any], None]]] = {
+        ast.FunctionDef: _define,
+        ast.AsyncFunctionDef: _define,
+        ast.ClassDef: _class_,
+        ast.Assign: _assign,
+        ast.AnnAssign: _ann_assign,
+        ast.AugAssign: _aug_assign,
+        ast.If: _if_,
+        ast.While: _while_,
+        ast.For: _for_,
+        ast.With: _with_,
+        ast.Try: _try_,
+        ast.TryStar: _try_,
+        ast.Assert: _assert_,
+        ast.Match: _match,
+    }
+    _expressions: ClassVar[Mapping[type[ast.AST], Callable[[Any, Any], None]]] = {
+        ast.BoolOp: _bool_op,
+        ast.UnaryOp: _unary,
+        ast.IfExp: _if_exp,
+        ast.Lambda: _lambda_,
+        ast.ListComp: _comprehension,
+        ast.SetComp: _comprehension,
+        ast.DictComp: _comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.NamedExpr: _named,
+        ast.Call: _call,
+    }
 
 
 def _is_number(node: ast.AST, name: str) -> bool:
@@ -501,12 +504,14 @@ def _is_textual(arg: ast.arg) -> bool:
 
 def _inspected(node: ast.AST) -> set[str]:
     """Return the names whose type a function asks for: it may expect other than arrays."""
-    asked = set()
+    asked = set[str]()
     for child in walk(node):
         match child:
             case ast.Call(func=ast.Name(id=asks) | ast.Attribute(attr=asks), args=[first, *_]):
                 if asks in _ASKS and isinstance(first, ast.Name):
                     asked.add(first.id)
+            case _:
+                pass
     return asked
 
 

@@ -1,6 +1,5 @@
 """Pitfalls of applying a transform: anew in a loop, or with static values that do not hash."""
 
-# pyright: standard
 from __future__ import annotations
 
 import ast
@@ -14,8 +13,10 @@ from .place import place_of
 from .project import External
 from .traced import Finder, TracedSite, static_names
 
-_UNHASHABLE = {ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
-               ast.DictComp: "dict", ast.SetComp: "set"}  # fmt: skip
+_UNHASHABLE: dict[type[ast.expr], str] = {
+    ast.List: "list", ast.Dict: "dict", ast.Set: "set", ast.ListComp: "list",
+    ast.DictComp: "dict", ast.SetComp: "set",
+}  # fmt: skip
 _MAKERS = {f"builtins.{n}": n for n in ("list", "dict", "set", "bytearray")} | {
     f"{m}.{n}": "array"
     for m in ("numpy", "jax.numpy", "fnarray.numpy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from ..findings import Finding, Place
@@ -27,7 +28,7 @@ class LintRule:
     up to a dot; ``spares`` those under such a name that do no harm. To call one is the effect, or,
     ``on_sight``, to name it. ``message`` and ``repair`` are formatted with ``name``, the offender
     as the user spells it, and ``what``, the operation; ``bad`` and ``good`` are whole programs, the
-    first fires and the second is silent.
+    first fires and the second is silent. ``repairs`` are those of names that need another one.
     """
 
     code: ClassVar[str]
@@ -41,6 +42,7 @@ class LintRule:
     watches: ClassVar[str] = ""
     spares: ClassVar[str] = ""
     on_sight: ClassVar[bool] = False
+    repairs: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         if cls.code in RULES:
@@ -65,7 +67,7 @@ class LintRule:
             cls.code,
             cls.name,
             cls.message.format_map(words),
-            cls.repair.format_map(words),
+            cls.repairs.get(name, cls.repair).format_map(words),
             place.file,
             place.line,
             place.column,

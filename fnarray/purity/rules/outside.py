@@ -291,6 +291,10 @@ class Environment(LintRule):
         fnarray.config.update jax.config.update locale.setlocale locale.getpreferredencoding
         locale.getencoding
     """
+    repairs = dict.fromkeys(
+        ("fnarray.config.update", "jax.config.update"),
+        "Set it before, or for a block by the setting's own name: with fnarray.enable_x64(): ...",
+    )
     on_sight = True
     why = """
 The environment may change, and differs between processes that share the cache on disk.

@@ -158,4 +158,43 @@ ROWS: dict[str, Row] = {
         "float(os.getenv('YYY'))",
         "float(os.path.expandvars('$YYY'))",
     ),
+    **rows(
+        "our own surface, by its dictionary",
+        "",
+        "vars(jnp)['sin']=jnp.cos",
+        "jnp.sin(2.0)",
+        "getattr(jnp,'sin')(2.0)",
+    ),
+    **rows(
+        "our own surface, by a dictionary taken before",
+        "D=jnp.__dict__",
+        "D['tan']=jnp.cos",
+        "jnp.tan(2.0)",
+    ),
+    **rows(
+        "our own surface, by mock.patch.dict",
+        "from unittest import mock",
+        "mock.patch.dict(vars(jnp),{'exp':jnp.cos}).start()",
+        "jnp.exp(2.0)",
+    ),
+    **rows(
+        "our own setting",
+        "",
+        "fnarray.config.update('num_threads',7)",
+        "float(fnarray.config.num_threads or 1)",
+    ),
+    **rows(
+        "protocol",
+        "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass P(Protocol):\n    def go(self): ...\n@runtime_checkable\nclass Q(P, Protocol):\n    k: int\nclass O:\n    def go(self): pass\no=O()",
+        "O.k=1",
+        "2.0 if isinstance(o,Q) else 3.0",
+        "2.0 if isinstance(O(),Q) else 3.0",
+        "2.0 if isinstance(o,(int,Q)) else 3.0",
+    ),
+    **rows(
+        "protocol, on the object",
+        "from typing import Protocol, runtime_checkable\n@runtime_checkable\nclass P(Protocol):\n    k: int\nclass O: pass\no=O()",
+        "o.k=1",
+        "2.0 if isinstance(o,P) else 3.0",
+    ),
 }

@@ -17,6 +17,7 @@ from . import load, machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, settled
+from .turns import waits
 from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Module
 
@@ -31,7 +32,7 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     """
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
-    module = written(name, src, _width())
+    module = written(name, src, _width(), machine.unmasked())
     code = b""
 
     def make() -> None:
@@ -64,7 +65,7 @@ def assembly_of(name: str, src: KernelSource) -> str:
     Fallback
         The kernel is Numba's to compile.
     """
-    module = written(name, src, _width())
+    module = written(name, src, _width(), machine.unmasked())
     texts = [machine.assembly(*item) for item in module.library.values()]
     own = machine.assembly(module.text(), module.straight, scalar=is_recurrence(src))
     return "\n".join([own, *texts])
@@ -83,13 +84,15 @@ def lower(name: str, src: KernelSource, width: int | None) -> str:
     return written(name, src, width).text()
 
 
-def written(name: str, src: KernelSource, width: int | None) -> Module:
+def written(name: str, src: KernelSource, width: int | None, unmasked: str = "") -> Module:
     """Return a kernel as an LLVM module.
 
     Parameters
     ----------
     width : int, optional
         Bits of the vectors to use; LLVM's choice where there are none.
+    unmasked : str, optional
+        The processor's features for a kernel of choices that wait for each other.
 
     Raises
     ------
@@ -110,6 +113,8 @@ def written(name: str, src: KernelSource, width: int | None) -> Module:
     def begin() -> tuple[Statements, list[Value]]:
         module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
+        if unmasked and sequential and waits(text.body, text.slots):
+            module.features = unmasked
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, read_function
-from .turns import apart, order_of, recurrent, uses
+from .turns import apart, at_once, order_of, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -184,15 +185,14 @@ class Statements(Expressions):
         self.lines.append(f"{counter} = phi i64 [ {first}, %{before} ], [ {after}, %{following} ]")
         at = counter
         if step is not None:
-            at = self.new(f"mul nsw i64 {counter}, {step}")
-            at = self.new(f"add nsw i64 {at}, {start}")
+            at = self.new(f"add nsw i64 {self.new(f'mul nsw i64 {counter}, {step}')}, {start}")
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before, size = self._stay, _size(start, stop)
-        order = ""
+        order, few = "", 0
         if self.own and self.recurrent:
-            order = self._recurrent(node, size if step is None else None)
+            order, few = self._recurrent(node, size if step is None else None, whole=whole)
         if self.suite(node.body):
             self.go(following)
         self.access = ""
@@ -207,24 +207,38 @@ class Statements(Expressions):
                 tail = len(self.lines)
                 self._innermost.append((head, tail, stop, end) if plain and whole else None)
         self.lines[-1] += order
+        self._join(head, few, end)
         self.begin(end)
 
-    def _recurrent(self, node: ast.For, size: int | None) -> str:
-        """Return what marks the end of a loop of a recurrence."""
+    def _recurrent(self, node: ast.For, size: int | None, *, whole: bool) -> tuple[str, int]:
+        """Return what marks the end of a loop of a recurrence; its turns, if they are one vector.
+
+        ``whole`` if it begins at 0.
+        """
         if any(isinstance(x, ast.For | ast.While) for s in node.body for x in ast.walk(s)):
-            return ""
+            return "", 0
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
+        if whole and free and size is not None and at_once(node, size, self.module):
+            return "", size
         order = recurrent(node, slots, size)
         if free and uses(node, self.module.sharing):
             order = "plain"
         if not free:
-            return self.module.loop(order) if order else ""
+            return self.module.loop(order) if order else "", 0
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
         # whether they overlap before each loop, and has a second one for where they do.
         group = self.module.say("distinct !{}", anew=True)
         self.access = f", !llvm.access.group {group}"
-        return self.module.loop(order or "free", group)
+        return self.module.loop(order or "free", group), 0
+
+    def _join(self, head: int, few: int, end: str) -> None:
+        """Write the loop whose lines begin at one as a vector of its few turns, if it can be."""
+        if few:
+            from .vectors import Unfit, once  # which few kernels need
+
+            with suppress(Unfit):
+                self.lines[head:] = once(self.module, self.lines[head:], few, end)
 
     def _order(
         self, node: ast.For, size: int | None, step: str | None, inside: bool

@@ -106,6 +106,57 @@ def recurrent(loop: ast.For, slots: frozenset[str], size: int | None) -> str | N
     return "single" if any(len(x) > 1 for x in places.values()) else None
 
 
+#: Statements of vectors that take no longer than one that waits for the one before, and those
+#: that a function of `vmath` stands for.
+_ABREAST, _DEAR = 8, 20
+
+
+def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
+    """Whether a text chooses numbers one after another, more than it works on vectors.
+
+    Counted are the statements of innermost loops: of those that carry a number from turn to turn,
+    or do things in some turns only, beside all others.
+    """
+    chain = vectors = 0
+    chosen = False
+    for loop in (x for statement in body for x in ast.walk(statement)):
+        if not isinstance(loop, ast.For | ast.While):
+            continue
+        inside = [x for statement in loop.body for x in ast.walk(statement)]
+        if any(isinstance(x, ast.For | ast.While) for x in inside):
+            continue
+        functions = sum(isinstance(x, ast.Name) and x.id == "vm" for x in inside)
+        if isinstance(loop, ast.While) or any(_waits(s, slots) for s in loop.body):
+            chain += len(loop.body)
+            called = {x.attr for x in inside if isinstance(x, ast.Attribute)}
+            chosen |= functions > 0 or any(isinstance(x, ast.IfExp) for x in inside)
+            chosen |= not called.isdisjoint(("minimum", "maximum"))
+        else:
+            vectors += len(loop.body) + _DEAR * functions
+    return chosen and _ABREAST * chain > vectors
+
+
+def _waits(statement: ast.stmt, slots: frozenset[str]) -> bool:
+    """Whether a turn's statement depends on the turn before, other than by a sum."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return True
+    (target,) = statement.targets
+    if not isinstance(target, ast.Name) or target.id not in slots:
+        return False
+    return not _is_sum(statement.value, target.id)
+
+
+def at_once(loop: ast.For, size: int, module: Module) -> bool:
+    """Whether an innermost loop, whose turns are `apart`, is written as one vector of them all.
+
+    It calls a function, and reads elements that lie apart, of which LLVM makes numbers.
+    """
+    assert isinstance(loop.target, ast.Name)
+    turn = _Turn(loop.body, loop.target.id, frozenset(), integers=module.integers)
+    few = FEW - 1 <= size <= module.lanes and not size & (size - 1)
+    return few and turn.dear and not turn.along and not turn.sums and not turn.traps
+
+
 def uses(loop: ast.For, functions: frozenset[str]) -> bool:
     """Whether a loop uses one of some functions of `vmath`."""
     nodes = (x for statement in loop.body for x in ast.walk(statement))
@@ -208,7 +259,7 @@ class _Turn:
 
     def _expression(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
-            return self._call(node.func)
+            return self._call(node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
             self.traps = True
         if isinstance(node, ast.Subscript):
@@ -217,15 +268,22 @@ class _Turn:
             return self.written.get(node.value.id, place := ast.dump(node.slice)) == place
         return True
 
-    def _call(self, function: ast.expr) -> bool:
+    def _call(self, call: ast.Call) -> bool:
+        function = call.func
         if isinstance(function, ast.Name):
-            return function.id in _WORDS
+            bound = function.id in ("min", "max") and not self._changes(call)  # of an index
+            return bound or function.id in _WORDS
         if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
             return False  # a function with loops, perhaps
         self.called.add(function.attr)
         self.traps |= bool(_TRAPS[self.integers].search(function.attr))
         self.dear |= function.value.id == "vm"
         return function.value.id in ("sc", "vm")
+
+    def _changes(self, value: ast.expr) -> bool:
+        """Whether a value may be another one in each turn."""
+        names = {x.id for x in ast.walk(value) if isinstance(x, ast.Name)}
+        return self.counter in names or not names.isdisjoint(self.assigned)
 
     def _along(self, place: ast.expr) -> bool:
         """Whether an index grows by one each turn, or never."""

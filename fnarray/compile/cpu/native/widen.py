@@ -11,7 +11,7 @@ from typing import Final
 #: Types of numbers, and how many bytes each takes in memory.
 BYTES: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 #: Instructions whose operands are numbers, and whose results are.
-_PLAIN: Final = frozenset(
+PLAIN: Final = frozenset(
     (
         *("fadd", "fsub", "fmul", "fdiv", "fneg", "add", "sub", "mul", "and", "or", "xor", "shl"),
         *("ashr", "lshr", "icmp", "fcmp", "select", "bitcast", "fpext", "fptrunc", "sitofp"),
@@ -64,7 +64,7 @@ def of_vectors(
     operand : callable
         Gives what stands for the name of a number of a type.
     """
-    if words[0] not in _PLAIN:
+    if words[0] not in PLAIN:
         return None
     out: list[str] = []
     kinds: list[str] = []

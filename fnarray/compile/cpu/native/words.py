@@ -171,22 +171,7 @@ def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
         return to.function(texts[1], args)  # type: ignore[attr-defined]
     from . import products  # which few kernels hold
 
-    sizes = [to.cast(n, I64) for n in _numbers(to, args[3:])]
-    products.multiply(to, *arrays, sizes=sizes)
-    return Known(None)
-
-
-def _columns(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
-    arrays = [a for a in args[:3] if isinstance(a, Array)]
-    if len(arrays) < 3 or arrays[2].dtype.kind not in "fc":
-        return to.function(texts[1], args)  # type: ignore[attr-defined]
-    from . import products  # which few kernels hold
-
-    a, b, out = arrays
-    m, k, n, low, high = (to.cast(x, I64) for x in _numbers(to, args[3:]))
-    b, out = (Array(x.dtype, to.element(x, low), None) for x in (b, out))
-    width = Scalar(I64, to.new(f"sub i64 {high.ir}, {low.ir}"))
-    products.multiply(to, a, b, out, sizes=[m, k, width, n])
+    products.multiply(to, *arrays, sizes=[to.cast(n, I64) for n in _numbers(to, args[3:])])
     return Known(None)
 
 
@@ -203,7 +188,7 @@ _KINDS: dict[str, Any] = {
     "in double": _in_double,
     "complex": _make,
     "product": _product,
-    "columns": _columns,
+    "block": _product,
     "mode": _mode,
 }
 

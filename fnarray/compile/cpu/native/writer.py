@@ -57,6 +57,8 @@ class Module:
         Whether it is a recurrence: loops over few elements, often.
     flushes : bool
         Whether it takes subnormal numbers as zero.
+    features : str
+        The processor's, where not all of them are to be used.
     metadata : list of str
         What is said of its loops.
     library : dict
@@ -85,6 +87,7 @@ class Module:
     attributes: list[str] = field(default_factory=list[str])
     sequential: bool = False
     flushes: bool = False
+    features: str = ""
     metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
     library: dict[str, tuple[str, bool]] = field(default_factory=dict[str, tuple[str, bool]])
@@ -132,6 +135,7 @@ class Module:
             for name, (result, args) in self.declared.items()
         ]
         wide = f' "prefer-vector-width"="{self.width}"' if self.width else ""
+        wide += f' "target-features"="{self.features}"' if self.features else ""
         if self.used:
             names = ", ".join(f"ptr @{name}" for name in self.used)
             out.append(
