@@ -41,7 +41,7 @@ def _declared(name: str, doc: str, *, of_one: float = 1, skip_nan: bool = False)
 
     quantile.__name__ = quantile.__qualname__ = name
     quantile.__doc__ = doc
-    return replayed(quantile)
+    return replayed(exact=True)(quantile)
 
 
 quantile = _declared(
@@ -79,7 +79,7 @@ nanpercentile = _declared(
 )
 
 
-@replayed
+@replayed(exact=True)
 def median(
     a: Any,
     axis: Axis = None,
@@ -91,7 +91,7 @@ def median(
     return _quantile("median", a, 0.5, axis, out, "midpoint", keepdims, None, skip_nan=False)
 
 
-@replayed
+@replayed(exact=True)
 def nanmedian(
     a: Any,
     axis: Axis = None,
