@@ -211,7 +211,7 @@ PHASES = {
     "simplify": ("fnarray.compile.pipeline:simplified",),
     "schedule": ("fnarray.compile.pipeline:schedule",),
     "emit": ("fnarray.compile.emit.driver:Driver.write",),
-    "read": ("fnarray.compile.cpu.native.kernel:lower",),
+    "read": ("fnarray.compile.cpu.native.kernel:written",),
     "llvm": ("fnarray.compile.cpu.native.compiler:emitted",),
     "link": ("fnarray.compile.cpu.native.machine:address_of",),
     "files": ("fnarray.compile.cache.store:put", "fnarray.compile.cache.store:put_source"),

@@ -184,7 +184,10 @@ class Config(threading.local):
         None, "Its axes and their types, where they are others than the mesh's own.", traced=True
     )
     num_cpu_devices: int | None = _row(
-        None, "CPU devices offered to pmap; None is one per core.", minimum=1, traced=True
+        None,
+        "CPU devices offered to pmap; None is one per core.",
+        minimum=1,
+        traced=True,
     )
     disable_jit: bool = _row(False, "Run compiled functions op by op.", traced=True)
     effects: Effects = _row("error", "What to do with an impure function.", traced=True)
@@ -423,7 +426,7 @@ def scoped_all(values: Iterable[tuple[str, Any]]) -> ExitStack:
         return stack.pop_all()
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+def from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Values the environment sets, ``FNARRAY_`` before ``JAX_``; an empty one sets nothing."""
     values = {}
     for name, row in SETTINGS.items():
@@ -439,7 +442,9 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-for _name, _value in _from_environment(os.environ).items():
+#: What was set when fnarray was imported.
+first_read: Final = from_environment(os.environ)
+for _name, _value in first_read.items():
     setattr(Config, _name, _value)
 Config.trace_token = _token({})
 config: Final = Config()

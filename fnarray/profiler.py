@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .api.jit import Jitted
+from .api.jit import PjitFunction
 from .api.stages import Compiled
 from .api.tracing import named_scope
 from .core import hooks
@@ -67,7 +67,7 @@ class _Recorder:
         self._own: list[tuple[Any, str, Any]] = []
         self._namespaces: list[tuple[Any, dict[str, Any]]] = []
         self.began = time.perf_counter()
-        for kind in (Jitted, Compiled):
+        for kind in (PjitFunction, Compiled):
             self._exchange(kind, "__call__", self._call(kind.__call__))
         self._exchange(Compiled, "call", Compiled.__call__)
         hooks.listeners.append(self._told)

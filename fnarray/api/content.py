@@ -189,6 +189,8 @@ class Content:
         self._say("dtype", obj.name, obj.str)
 
     def _scalar(self, obj: np.generic) -> None:
+        if type(obj).__module__ != "numpy":
+            raise Unproven("a number of a class of the user's")
         self._dtype(obj.dtype)
         self._say("scalar", obj.tobytes())
 

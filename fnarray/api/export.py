@@ -36,7 +36,7 @@ from .derivatives import vjp
 from .encoding import Unencodable, decoded_array, decoded_graph, encoded_array, encoded_graph
 from .export_traces import all_traced, scope_of
 from .generalize import at_sizes, choices, generalized
-from .jit import Jitted, jit
+from .jit import PjitFunction, jit
 from .sizes import SymbolicArray, found_sizes
 from .trees import decoded_tree, encoded_tree
 
@@ -316,7 +316,7 @@ def export(
 
     Parameters
     ----------
-    fun_jit : Jitted
+    fun_jit : PjitFunction
         Made by `jit`.
     platforms : sequence of str, optional
         Of ``"cpu"``, ``"cuda"``; by default the one in use.
@@ -340,8 +340,8 @@ def export(
         not decide.
     """
     if getattr(fun_jit, "__module__", "").startswith("fnarray."):
-        fun_jit = fun_jit if isinstance(fun_jit, Jitted) else jit(fun_jit)
-    if not isinstance(fun_jit, Jitted):
+        fun_jit = fun_jit if isinstance(fun_jit, PjitFunction) else jit(fun_jit)
+    if not isinstance(fun_jit, PjitFunction):
         raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit!r}")
     chosen = (default_export_platform(),) if platforms is None else tuple(platforms)
     if bad := [p for p in chosen if p not in _PLATFORMS]:

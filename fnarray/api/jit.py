@@ -41,7 +41,7 @@ from ..control.tracing import Traced, traced
 from ..core import tree
 from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, default, stays_on_host
 from ..core.avals import ShapedArray
-from ..core.callables import is_generator_function, take_name
+from ..core.callables import SignatureOf, is_generator_function, take_name
 from ..core.graph import eval_graph
 from ..core.keep import kept_with
 from ..core.source import boundary, tidy
@@ -100,9 +100,10 @@ class Programs:
         self.guards = Guards()
 
 
-class Jitted(Generic[P, R]):
+class PjitFunction(Generic[P, R]):
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
+    __signature__ = SignatureOf()
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
         "__dict__", "__weakref__", "_calls", "_donated", "_effects", "_inline", "_kept", "_last",
@@ -380,11 +381,11 @@ class Jitted(Generic[P, R]):
     # ---- as a Python object ----
 
     @overload
-    def __get__(self, obj: None, objtype: Any = None) -> Jitted[P, R]: ...
+    def __get__(self, obj: None, objtype: Any = None) -> PjitFunction[P, R]: ...
 
     @overload
     def __get__(
-        self: Jitted[Concatenate[Any, Q], R], obj: object, objtype: Any = None
+        self: PjitFunction[Concatenate[Any, Q], R], obj: object, objtype: Any = None
     ) -> Callable[Q, R]: ...
 
     def __get__(self, obj: Any, objtype: Any = None) -> Any:
@@ -394,33 +395,34 @@ class Jitted(Generic[P, R]):
         return f"<PjitFunction of {self.__wrapped__!r}>"
 
     def __reduce__(self) -> Any:
-        name = getattr(self, "__qualname__", "")
-        module = getattr(self, "__module__", None)
+        name, module = getattr(self, "__qualname__", ""), getattr(self, "__module__", None)
         found = sys.modules.get(module or "")
         for part in name.split("."):
             found = getattr(found, part, None)
-        if found is self and module != "__main__":
-            return name
-        return functools.partial(jit, **self._options), (self.__wrapped__,)
+        here = found is self and module != "__main__"
+        return name if here else (functools.partial(jit, **self._options), (self.__wrapped__,))
 
 
-tell(Jitted, lambda f: (f.__wrapped__, f._statics.nums, f._statics.names, f._inline, f._effects))
+tell(
+    PjitFunction,
+    lambda f: (f.__wrapped__, f._statics.nums, f._statics.names, f._inline, f._effects),
+)
 
 
 def _shown(fun: Callable[..., Any], where: int | str) -> str:
     """Return a static argument's name, or its position where it has none."""
     names = list(parameters_of(fun) or ())
-    if isinstance(where, str):
-        return repr(where)
-    return f"{names[where]!r}" if where < len(names) else f"{where}"
+    if isinstance(where, int) and where < len(names):
+        where = names[where]
+    return repr(where)
 
 
-class PlacedJitted(Jitted):
+class PlacedPjitFunction(PjitFunction):
     """A compiled function whose arguments and results are somewhere, or arguments given up."""
 
     @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; see `Jitted`.
+        """Call the function; see `PjitFunction`.
 
         Raises
         ------
@@ -476,11 +478,11 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> Jitted[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> PjitFunction[P, R]: ...
 
 
 @overload
-def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
 
 
 def jit(
@@ -534,7 +536,7 @@ def jit(
 
     Returns
     -------
-    Jitted
+    PjitFunction
         Called as ``fun`` is; see its ``lower``, ``trace``, ``eval_shape``, ``clear_cache``.
 
     Raises
@@ -568,7 +570,7 @@ def jit(
             f"{sorted(both, key=str)} appear in both."
         )
     placed = in_shardings is not None or out_shardings is not None
-    kind = PlacedJitted if placed or any(donated) else Jitted
+    kind = PlacedPjitFunction if placed or any(donated) else PjitFunction
     return kind(fun, StaticSpec(*static), donated, inline, effects, options)
 
 

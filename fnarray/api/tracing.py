@@ -17,7 +17,7 @@ from ..core.ref import AbstractRef, Ref
 from ..core.source import boundary, scoped
 from ..core.trace import EagerTrace, tracing
 from ..ops.kit.moves import Overlay, OverlayAval
-from .jit import Jitted, jit
+from .jit import PjitFunction, jit
 from .stages import struct_of
 
 
@@ -82,7 +82,7 @@ def eval_shape(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     -------
     pytree of ShapeDtypeStruct
     """
-    if is_a(fun, Jitted):
+    if is_a(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
     _, signature = jit(fun)._signature_of(args, kwargs)
     t = traced(fun, signature, user="eval_shape")

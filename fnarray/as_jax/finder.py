@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from ..config import config
+from ..config import config, first_read, from_environment
 from .missing import NoSuchModule, watch
 
 #: The version whose interface is implemented; setup.cfg's oracle is of the same series.
@@ -34,6 +35,8 @@ def home(name: str) -> str | None:
     top, _, rest = name.partition(".")
     places = [f"{_OWN}.{name}"]
     first = rest.partition(".")[0]
+    if top == "jax" and rest.startswith(("experimental.", "extend.")):  # packages of fnarray
+        places.append(f"{_OWN}.jax._{rest}")
     fnarray = sys.modules[_FNARRAY]
     # The settings are an object, and a module of the same name.
     if (
@@ -55,7 +58,7 @@ def _exists(place: str) -> bool:
 def _jax_name(module: str) -> str:
     """Return JAX's name for a module of fnarray."""
     if module.startswith(f"{_OWN}."):
-        return module.removeprefix(f"{_OWN}.")
+        return module.removeprefix(f"{_OWN}.").replace("jax._e", "jax.e")
     return "jax" + module.removeprefix(_FNARRAY)
 
 
@@ -106,13 +109,16 @@ class _Installed(Distribution):
 class Finder(MetaPathFinder):
     """Finds jax and jaxlib in fnarray."""
 
+    def __init__(self) -> None:
+        self._asked: set[str] = set()
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return where a module of JAX is; refuse those that there are not."""
         top = fullname.partition(".")[0]
         if top == _FNARRAY:
-            self._look_again(fullname, path)
+            return self._look_again(fullname, path)
         if top not in _NAMES:
             return None
         module = home(fullname)
@@ -121,16 +127,23 @@ class Finder(MetaPathFinder):
         watch(fullname, import_module(module))
         return ModuleSpec(fullname, Same(module), is_package=True)
 
-    def _look_again(self, fullname: str, path: Sequence[str] | None) -> None:
-        """Refuse what ``from jax.x import y`` asks for by fnarray's name of the module.
+    def _look_again(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Return what ``from jax.x import y`` asks for by fnarray's name of the module, or refuse.
 
         Python asks for a submodule where a package has no attribute, and its own error would say
         nothing of what there is instead.
         """
         parent, _, last = fullname.rpartition(".")
         known = _jax_name(parent)
-        if known in sys.modules and PathFinder.find_spec(fullname, path) is None:
+        if known not in sys.modules or PathFinder.find_spec(fullname, path) is not None:
+            return None
+        if parent.startswith(_OWN) or fullname in self._asked:  # `home` looks for it by this name
             raise NoSuchModule(f"{known}.{last}")
+        self._asked.add(fullname)
+        try:
+            return self.find_spec(f"{known}.{last}", path)
+        finally:
+            self._asked.discard(fullname)
 
     def find_distributions(
         self, context: DistributionFinder.Context | None = None
@@ -138,6 +151,18 @@ class Finder(MetaPathFinder):
         """Yield the two packages that are stood in for."""
         asked = context.name if context is not None else None
         return [_Installed(name) for name in _NAMES if asked in (name, None)]
+
+
+@cache
+def _devices_of(flags: str) -> int:
+    return from_environment({"XLA_FLAGS": flags}).get("num_cpu_devices", 1)
+
+
+def read_again() -> None:
+    """Take what the environment sets by now, and did not when fnarray was imported."""
+    for name, value in from_environment(os.environ).items():
+        if (name, value) not in first_read.items():
+            config.update(name, value)
 
 
 def install() -> None:
@@ -158,5 +183,9 @@ def install() -> None:
             "`import fnarray.as_jax` first, or run the program by `python -m fnarray run`."
         )
     sys.meta_path.insert(0, Finder())
+    from ..runtime import device
+
+    # As many as JAX has, which asks when it first needs one.
+    device.default_count = lambda: _devices_of(os.environ.get("XLA_FLAGS", ""))
     if "FNARRAY_EFFECTS" not in os.environ:
         config.update("effects", "off")

@@ -17,7 +17,7 @@ from ..core import hooks
 from ..core.avals import ShapedArray
 from ..core.axes import Axis
 from ..core.frozen import frozen
-from ..core.graph import ClosedGraph
+from ..core.graph import ClosedGraph, Var
 from ..core.primitive import Missing, Primitive, RuleOf
 from ..core.surgery import one_equation, rearranged
 from ..core.tangents import chosen, nonzero, with_zeros
@@ -227,6 +227,26 @@ def _result_order(flags: Flags, num_carry: int) -> tuple[list[int], int]:
 
 
 # ---- one loop over examples ----------------------------------------------------------------------
+
+
+def returned_operands(graph: ClosedGraph) -> tuple[int | None, ...]:
+    """Return for each result of a graph which operand it is, if it is one."""
+    places: dict[Any, int] = {v: k for k, v in enumerate(graph.jaxpr.invars)}
+    return tuple(places.get(v) if isinstance(v, Var) else None for v in graph.jaxpr.outvars)
+
+
+def kept_whole(
+    operands: Values, batched: Sequence[bool], results: Any, origins: Sequence[int | None]
+) -> Any:
+    """Return results of a rule of batching; those that are an operand of no examples stay that.
+
+    ``origins`` says which operand a result is, whatever branch or turn it comes from.
+    """
+    outs, flags = list(results[0]), list(results[1])
+    for k, origin in enumerate(origins):
+        if origin is not None and not batched[origin]:
+            outs[k], flags[k] = operands[origin], False
+    return outs, tuple(flags)
 
 
 def one_by_one(

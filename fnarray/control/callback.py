@@ -226,8 +226,8 @@ def pure_callback(
     ValueError
         ``vmap_method`` is unknown, or a dtype has 64 bits without ``enable_x64``.
     JaxRuntimeError
-        As the program runs: the callback returned something else than promised. What the callback
-        raises is passed on as it is.
+        As the program runs: the callback returned something else than promised, or raised. What it
+        raised is the error's ``__cause__``.
     """
     check_callable("pure_callback", callback)
     if vmap_method not in VMAP_METHODS:

@@ -20,7 +20,7 @@ from ..ops.kit.calls import full, ne, select_n
 from ..transforms.batch import Axis
 from ..transforms.graphs import Derived, Flags, batch_graph, linearize_graph, runner
 from ._bodies import Graphs, Holding, alike, common
-from ._looping import one_by_one, over_lanes
+from ._looping import kept_whole, one_by_one, over_lanes, returned_operands
 
 __all__: list[str] = []
 
@@ -137,14 +137,23 @@ def _batch(prim: Primitive) -> Any:
     of_one_branch = FAMILY.batch(prim)
 
     def batch(axis: Axis, operands: Sequence[Any], batched: Flags, *, branches: Graphs) -> Any:
-        if batched[0]:
-            meets = any(axis.name in collective_axes(b.jaxpr) for b in branches)
-            if any(map(_heavy, branches)) and not meets:
-                return one_by_one(prim, axis, operands, batched, branches=branches)
-            return _selected(axis, operands, batched, branches)
-        return of_one_branch(axis, operands, batched, branches=branches)
+        if not batched[0]:
+            return of_one_branch(axis, operands, batched, branches=branches)
+        meets = any(axis.name in collective_axes(b.jaxpr) for b in branches)
+        if any(map(_heavy, branches)) and not meets:
+            results = one_by_one(prim, axis, operands, batched, branches=branches)
+        else:
+            results = _selected(axis, operands, batched, branches)
+        return kept_whole(operands[1:], batched[1:], results, _passed_on(branches))
 
     return batch
+
+
+@remembered(4096)
+def _passed_on(branches: Graphs) -> tuple[int | None, ...]:
+    """Return for each result the operand that every branch returns for it, if they do."""
+    found = zip(*(returned_operands(b) for b in branches), strict=True)
+    return tuple(one[0] if len(set(one)) == 1 else None for one in found)
 
 
 @remembered(4096)

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..core import tree
+from ..core.array import asarray
 from ..core.forms import HOST
 from ..core.primitive import Primitive
 from ..core.source import user_source
-from ..core.trace import no_trace
+from ..core.trace import no_trace, state
 from ..ops.kit.registry import register
 from .host import (
     NOT_LINEAR,
@@ -95,6 +96,8 @@ def debug_callback(
     ------
     TypeError
         ``callback`` is not callable.
+    JaxRuntimeError
+        As a program runs: the callback raised the error's ``__cause__``.
     """
     options = {"effect": "OrderedDebug" if ordered else "Debug", "partitioned": partitioned}
     if callback is None:
@@ -107,7 +110,11 @@ def debug_callback(
 def _record_callback(options: dict, callback: Callable, /, *args: Any, **kwargs: Any) -> None:
     check_callable("debug.callback", callback)
     leaves, in_tree, statics = split_arguments(args, kwargs)
-    act(debug_callback_p, leaves, callback=FlatCallback(callback, in_tree, statics), **options)
+    flat = FlatCallback(callback, in_tree, statics)
+    if state.trace is None:  # nothing stands between: its errors are the caller's, as in JAX
+        flat.call(*(asarray(x)._data for x in leaves))
+    else:
+        act(debug_callback_p, leaves, callback=flat, **options)
 
 
 def _check_alone(where: str, args: tuple, kwargs: dict[str, Any]) -> None:

@@ -6,7 +6,9 @@ run step by step. Functions are known by identity, in every cache, and never wri
 
 from __future__ import annotations
 
+from bdb import BdbQuit
 from collections.abc import Callable, Sequence
+from traceback import format_exception_only
 from types import MethodType
 from typing import Any
 
@@ -18,6 +20,7 @@ from ..core.avals import ShapedArray
 from ..core.primitive import Missing, Primitive
 from ..core.source import user_source
 from ..core.trace import bind, no_trace, state, wrap
+from ..errors import JaxRuntimeError
 from .scan import map as map_rows
 from .signature import fun_text
 
@@ -107,15 +110,21 @@ class FlatCallback:
         text = self.source.text()
         return f"{fun_text(self.callback.value)}, called at {self.source}" + (text and f": {text}")
 
-    def __call__(self, *leaves: np.ndarray) -> Any:
+    def call(self, *leaves: np.ndarray) -> Any:
         """Call the function on copies of the leaves; their buffers will be written over."""
         args, kwargs = arguments(self.in_tree, self.statics, leaves)
         with no_trace():
-            try:
-                return self.callback.value(*args, **kwargs)
-            except Exception as error:
-                error.add_note(f"Raised by the callback {self.where()}")
-                raise
+            return self.callback.value(*args, **kwargs)
+
+    def __call__(self, *leaves: np.ndarray) -> Any:
+        """Call the function for a program: its errors are the program's, `JaxRuntimeError`."""
+        try:
+            return self.call(*leaves)
+        except BdbQuit:  # whoever is at the debugger stops the program
+            raise
+        except Exception as error:
+            said = "".join(format_exception_only(error)).rstrip()
+            raise JaxRuntimeError(f"the callback {self.where()} raised\n  {said}") from error
 
 
 def arguments(

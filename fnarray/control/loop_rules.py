@@ -16,7 +16,7 @@ from ..ops.kit.calls import reduce_or, select_n
 from ..ops.kit.registry import registry
 from ..ops.kit.rules import all_spread
 from ..transforms.graphs import Flags, batch_graph, recorded, runner
-from ._looping import Looping, over_lanes
+from ._looping import Looping, kept_whole, over_lanes, returned_operands
 
 __all__: list[str] = []
 
@@ -70,7 +70,14 @@ def _batch(prim: Primitive) -> Any:
             # Arrays that rules made are of this batch alone.
             made = (test.consts or step.consts) and not acts(params)
             lanes = _all_together if exchange or made else _in_lanes
-            return lanes(prim, axis, operands, batched, params)
+            # What the body returns as it came is the same, however many turns a lane takes.
+            origins = [
+                first + num_consts + i if k == num_consts + i else None
+                for i, k in enumerate(returned_operands(params["body_jaxpr"]))
+            ]
+            return kept_whole(
+                operands, batched, lanes(prim, axis, operands, batched, params), origins
+            )
         k = len(test.consts)
         params |= {"cond_jaxpr": test.graph, "cond_nconsts": k + first}
         return turn_together(axis, [*test.consts, *operands], (False,) * k + batched, **params)

@@ -233,6 +233,13 @@ def traced(
     return result
 
 
+def _held_now(obj: Any) -> Any:
+    """Return the contents of an object: few traces change some that they read."""
+    from ..purity.contents import contents_of
+
+    return contents_of(obj)
+
+
 def trace(
     fun: Callable[..., Any],
     signature: Signature,
@@ -256,7 +263,7 @@ def trace(
     with _nested(), collecting(guards), admit(fun, transform, statics=statics) as admission:
         guards.update(admission.guards)
         graph, out_spec, written = _run(fun, signature, user, known, call)
-    guards.settle()
+    guards.settle(_held_now)
     if config.effects == "warn":
         # What it rebinds itself would never hold.
         guards.drop(guards.changed())

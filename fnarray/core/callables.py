@@ -135,6 +135,16 @@ def take_name(wrapper: Any, fun: Callable[..., Any]) -> Any:
     return wrapper
 
 
+class SignatureOf:
+    """The signature of what is wrapped: `inspect` takes what can be bound for a builtin's."""
+
+    def __get__(self, fun: Any, kind: type) -> Any:
+        """Return it, of an instance; the class has its own."""
+        if fun is None:
+            raise AttributeError("__signature__")
+        return inspect.signature(fun.__wrapped__)
+
+
 def named_as(fun: Callable[..., Any]) -> Callable[[T], T]:
     """As ``functools.wraps``: a decorator that gives a wrapper the names of a callable.
 

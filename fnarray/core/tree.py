@@ -353,6 +353,8 @@ def transpose(
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """Leaves of a prefix, each repeated for every leaf of `full_tree` below it.
 
+    ``is_leaf`` is asked of the prefix alone: of `None` in it, which then stands for a subtree.
+
     Raises
     ------
     ValueError
@@ -363,7 +365,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return [
         top
         for top, part in zip(tops, parts, strict=True)
-        for _ in range(len(flatten_spec(part, is_leaf)[0]))
+        for _ in range(len(flatten_spec(part)[0]))
     ]
 
 
@@ -376,7 +378,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
         `prefix_tree` is no prefix of `full_tree`; the message shows the path.
     """
     spread = broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    return structure(full_tree, is_leaf).unflatten(spread)
+    return structure(full_tree).unflatten(spread)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

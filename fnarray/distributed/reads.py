@@ -6,7 +6,7 @@ which all others bring a zero: each device gets as many elements as the result h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from .. import numpy as jnp
 from ..core.primitive import Primitive
 from ..core.trace import bind
 from ..ops._windows import GatherScatterMode
-from ..ops.collective import psum_p
+from ..ops.collective import pmax_p, pmin_p, psum_p
 from ..ops.exchange import all_gather_p
 from ..ops.kit import calls
 from ..ops.kit.calls import add, mul, select, sub
@@ -39,9 +39,13 @@ def _of_owner(mine: Any, x: Any, names: Names) -> Any:
     dtype = x.dtype
     if dtype == np.bool_:
         return calls.convert(_of_owner(mine, calls.convert(x, np.uint8), names), dtype)
-    # Zero with the sign that changes no other: 0.0 + -0.0 is 0.0, and -0.0 + -0.0 is -0.0.
-    zero = np.array(0, dtype) if np.dtype(dtype).kind in "iu" else -np.zeros((), dtype)
-    return bind(psum_p, jnp.where(mine, x, zero), axis_name=names, axis_index_groups=None)
+    x = jnp.where(mine, x, _nothing(dtype))
+    return bind(psum_p, x, axis_name=names, axis_index_groups=None)
+
+
+def _nothing(dtype: Any) -> np.ndarray:
+    """Return the zero that changes no other: 0.0 + -0.0 is 0.0, and -0.0 + -0.0 is -0.0."""
+    return np.array(0, dtype) if np.dtype(dtype).kind in "iu" else -np.zeros((), dtype)
 
 
 def _can_add(x: Any) -> bool:
@@ -233,8 +237,49 @@ def _batched_gather(
     ]
 
 
+def _by_rows(
+    m: Mapped, values: list[Value], d: int, window: int, params: Params
+) -> tuple[Value, Value, Params]:
+    """Return indices and updates of single elements along an axis, of which windows are written.
+
+    A window that is not all inside is left out, as it would be.
+    """
+    v, indices, updates = values
+    numbers = params["dimension_numbers"]
+    n, j = m.shape(v)[d], numbers.scatter_dims_to_operand_dims.index(d)
+    spec = (*(s for k, s in enumerate(updates.spec) if k != window), ())
+    whole = tuple(() if k == window else s for k, s in enumerate(updates.spec))
+    new = jnp.moveaxis(m.to(updates, whole), window, -1)
+    size, ids = new.shape[-1], indices.x
+    start = ids[..., j, None]
+    at = jnp.where((start >= 0) & (start <= n - size), start + np.arange(size), n)
+    ids = jnp.broadcast_to(ids[..., None, :], (*ids.shape[:-1], size, ids.shape[-1]))
+    ids = jnp.where(np.arange(ids.shape[-1]) == j, at[..., None].astype(ids.dtype), ids)
+    numbers = numbers._replace(
+        update_window_dims=tuple(
+            k - (k > window) for k in numbers.update_window_dims if k != window
+        ),
+        inserted_window_dims=tuple(sorted((*numbers.inserted_window_dims, d))),
+    )
+    at_most = {"dimension_numbers": numbers, "indices_are_sorted": False}
+    return Value(ids, (*indices.spec[:-1], (), ())), Value(new, spec), {**params, **at_most}
+
+
+def _cut_like(m: Mapped, v: Value, wanted: Mapping[int, Names]) -> Value:
+    """Cut axes of a value that are whole, where what is written into it is cut along them."""
+    spec, used = list(v.spec), {n for s in v.spec for n in s}
+    for d, names in wanted.items():
+        if not spec[d] and used.isdisjoint(names):
+            spec[d] = names
+            used.update(names)
+    return Value(m.to(v, tuple(spec)), tuple(spec))
+
+
 def _scatter(m: Mapped, prim: Primitive, values: list[Value], params: Params) -> Any:
-    """Each device writes what falls into its block; updates and indices are whole on all."""
+    """Each device writes what falls into its block.
+
+    Updates that are cut, and that are added up, are added up by the devices that have them.
+    """
     v, indices, updates = values
     numbers, mode = params["dimension_numbers"], params["mode"]
     whole, index_map = m.shape(v), numbers.scatter_dims_to_operand_dims
@@ -244,18 +289,59 @@ def _scatter(m: Mapped, prim: Primitive, values: list[Value], params: Params) ->
     window = dict(zip(windows, numbers.update_window_dims, strict=True))
     shape = m.shape(updates)
     sizes = [shape[window[d]] if d in window else 1 for d in range(v.x.ndim)]
+    v = _cut_like(
+        m,
+        v,
+        {
+            d: updates.spec[k]
+            for d, k in window.items()
+            if sizes[d] == whole[d] and d not in index_map
+        },
+    )
     passing = _passes(v, sizes, whole, index_map) & {*window}
+    for d, s in enumerate(v.spec):
+        if s and d in window and d not in passing and d in index_map:
+            indices, updates, params = _by_rows(m, [v, indices, updates], d, window[d], params)
+            return _scatter(m, prim, [v, indices, updates], params)
     single = [d for d, s in enumerate(v.spec) if s and d not in window and d in index_map]
     if any(s and d not in passing and d not in single for d, s in enumerate(v.spec)):
         return None
     cut = {window[d]: v.spec[d] for d in passing}
+    total = _TOTALS.get(prim.name) if v.x.dtype != np.bool_ else None
+    used = {n for s in v.spec for n in s}
+    rows: list[Names] = []
+    for k, s in zip(
+        [k for k in range(len(shape)) if k not in numbers.update_window_dims],
+        indices.spec[:-1],
+        strict=True,
+    ):
+        names = updates.spec[k] or s
+        rows.append(names if total is not None and used.isdisjoint(names) else ())
+        used.update(rows[-1])
+        cut[k] = rows[-1]
     new = m.to(updates, tuple(cut.get(k, ()) for k in range(len(shape))))
-    ids = m.whole(indices)
+    ids = m.to(indices, (*rows, ()))
     if single:
         ids, _ = _indexed(m, v, ids, index_map, single, False)
         params = {**params, "mode": GatherScatterMode.FILL_OR_DROP, "indices_are_sorted": False}
         params["unique_indices"] = False  # those of other devices all are the one outside
-    return [Value(bind(prim, v.x, ids, new, **params), v.spec)]
+    axes = tuple(n for s in rows for n in s)
+    if not axes or total is None:
+        return [Value(bind(prim, v.x, ids, new, **params), v.spec)]
+    summed = total is psum_p
+    x = jnp.broadcast_to(_nothing(v.x.dtype), v.x.shape) if summed else v.x
+    out = bind(prim, x, ids, new, **params)
+    out = bind(total, out, axis_name=axes, axis_index_groups=None)
+    return [Value(add(v.x, out) if summed else out, v.spec)]
+
+
+#: What puts together what devices wrote into arrays of their own.
+_TOTALS = {
+    "scatter-add": psum_p,
+    "scatter-sub": psum_p,
+    "scatter-min": pmin_p,
+    "scatter-max": pmax_p,
+}
 
 
 # ---- reductions ----------------------------------------------------------------------------------

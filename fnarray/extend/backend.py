@@ -6,40 +6,9 @@ from typing import Any
 
 from ..api.arrays import clear_caches as clear_backends
 from ..api.arrays import default_backend
-from ..runtime.device import default_device, devices
+from ..runtime.device import Client, default_device
 
 __all__ = ["Client", "backends", "clear_backends", "get_backend", "get_default_device"]
-
-
-class Client:
-    """The devices of one platform.
-
-    Attributes
-    ----------
-    platform : str
-    platform_version : str
-    """
-
-    platform_version = "fnarray"
-
-    def __init__(self, platform: str):
-        self.platform = platform
-
-    def devices(self) -> list[Any]:
-        """Return them."""
-        return list(devices(self.platform))
-
-    local_devices = devices
-
-    def device_count(self) -> int:
-        """Say how many there are."""
-        return len(self.devices())
-
-    local_device_count = device_count
-
-    def process_index(self) -> int:
-        """Return 0: there is one process."""
-        return 0
 
 
 def get_backend(platform: str | None = None) -> Client:

@@ -19,9 +19,18 @@ __all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "stan
 Axis = int | tuple[int, ...] | None
 
 
-def _shift(x: Array, axis: Axis, where: Any) -> Array:
+def _shift(x: Array, axis: Axis) -> Array:
     """Largest element along the axes, kept as axes of size 1: a constant for differentiation."""
-    return lax.stop_gradient(jnp.max(x, axis, where=where, initial=-np.inf, keepdims=True))
+    return lax.stop_gradient(jnp.max(x, axis, initial=-np.inf, keepdims=True))
+
+
+def _taken(x: Array, where: Any) -> Array:
+    """Return the elements to take and, for the others, one whose exponential is 0.
+
+    Chosen first, not as they are summed: the slope there would be 0 times that of an exponential
+    that overflows, or of NaN.
+    """
+    return x if where is None else jnp.where(where, x, -np.inf)
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
@@ -36,17 +45,18 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
         Elements to take; the others get 0.
     """
     (x,) = inexact_operands("softmax", x)
-    grown = jnp.exp(x - _shift(x, axis, where))
-    if where is not None:
-        grown = jnp.where(where, grown, 0.0)
-    return grown / jnp.sum(grown, axis, where=where, keepdims=True)
+    x = _taken(x, where)
+    grown = jnp.exp(x - _shift(x, axis))
+    result = grown / jnp.sum(grown, axis, keepdims=True)
+    return result if where is None else jnp.where(where, result, 0.0)
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """Logarithm of `softmax`, without underflow; -inf where ``where`` is False."""
     (x,) = inexact_operands("log_softmax", x)
-    shifted = x - _shift(x, axis, where)
-    total = jnp.sum(jnp.exp(shifted), axis, where=where, keepdims=True)
+    x = _taken(x, where)
+    shifted = x - _shift(x, axis)
+    total = jnp.sum(jnp.exp(shifted), axis, keepdims=True)
     result = shifted - jnp.log(total)
     return result if where is None else jnp.where(where, result, -np.inf)
 
@@ -100,16 +110,15 @@ def logsumexp(
         x, b = jnp.broadcast_arrays(*inexact_operands("logsumexp", a, b))
         # A weight of zero takes its element out, also where exp overflows.
         x = jnp.where(b != 0, x, -np.inf)
-    if where is not None:
-        where = jnp.broadcast_to(where, x.shape)
+    x = _taken(x, where)
     real = lax.real(x) if is_complex(x.dtype) else x
-    top = _shift(real, axis, where)
+    top = _shift(real, axis)
     # -inf - -inf is NaN: elements that are all -inf are left where they are.
     top = jnp.where(jnp.isfinite(top), top, 0.0)
     terms = jnp.exp(x - lax.convert_element_type(top, x.dtype))
     if b is not None:
         terms = terms * b
-    total = jnp.sum(terms, axis, where=where, keepdims=True)
+    total = jnp.sum(terms, axis, keepdims=True)
     sign = lax.sign(total)
     if return_sign or not is_complex(x.dtype):
         size = jnp.log(jnp.abs(total)) + top

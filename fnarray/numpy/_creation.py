@@ -28,7 +28,7 @@ from ..core.trace import Tracer, state
 from ..errors import ConcretizationTypeError
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
-from ..ops.kit.moves import moving
+from ..ops.kit.moves import Overlay, check_kept, moving
 from ._promote import as_operand, broadcast_to
 
 __all__ = [
@@ -102,6 +102,7 @@ def array(
         return cut_as(where, array, object, dtype, copy, order, ndmin)
     if order not in (None, "K", "A", "C"):
         raise ValueError(f"numpy.array: order must be 'K', 'A', 'C' or None, got {order!r}.")
+    check_kept("numpy.array", object, dtype)
     out = _array(object, None if dtype is None else canonicalize_dtype(dtype))
     if out.ndim < ndmin:
         out = lax.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
@@ -139,14 +140,16 @@ def _array(value: Any, dtype: np.dtype | None) -> Array:
 
 
 def _array_of_list(value: Sequence[Any], dtype: np.dtype | None) -> Array:
-    traced, dtypes = False, set()
+    traced, arrays, dtypes = False, False, set()
     for leaf in _leaves(value):
         traced |= isinstance(leaf, Tracer)
+        arrays |= isinstance(leaf, Array)
         dtypes.add(_dtype_of(leaf))
     if dtype is None:
         found = result_type(*_weakest(dtypes)) if dtypes else canonicalize_dtype(float)
         dtype = canonicalize_dtype(found)
-    if traced:
+    # NumPy makes ml_dtypes' numbers of Python's alone, not of arrays without axes.
+    if traced or (arrays and cast("np.dtype", dtype).kind == "V"):
         # Elements are stacked level by level; those that are known are constants.
         parts = [_array(v, dtype) for v in value]
         shapes = {p.shape for p in parts}
@@ -237,6 +240,7 @@ def copy(a: Any, order: str | None = None) -> Array:
     return lax.copy(as_array(as_operand("copy", a)))
 
 
+@moving
 @replayed(same=True)
 def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert elements to a dtype.
@@ -250,6 +254,7 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
     dtype : dtype-like
         None is the default float.
     """
+    check_kept("numpy.astype", x, dtype)
     x = as_array(as_operand("astype", x))
     target = canonicalize_dtype(float if dtype is None else dtype)
     if target == np.bool_ and x.dtype != np.bool_:
@@ -378,6 +383,7 @@ def empty(
     return full(shape, 0, _dtype(dtype))
 
 
+@moving
 def full(
     shape: Any,
     fill_value: Any,
@@ -403,6 +409,9 @@ def full(
 
 
 def _like(name: str, a: Any, value: Any, dtype: DTypeLike, shape: Any) -> Array:
+    check_kept(name, value, dtype)
+    if isinstance(a, Overlay) and dtype is not None and dtype != a.dtype:
+        a = a.kind
     if not hasattr(a, "dtype") or not hasattr(a, "shape"):
         a = aval_of(as_operand(name, a))
     sizes = tuple(a.shape) if shape is None else canonical_shape(name, shape)
@@ -412,6 +421,7 @@ def _like(name: str, a: Any, value: Any, dtype: DTypeLike, shape: Any) -> Array:
     return out if shape is not None or not is_placed(a) else placed_like(out, a)
 
 
+@moving
 def zeros_like(
     a: Any,
     dtype: DTypeLike = None,
@@ -427,6 +437,7 @@ def zeros_like(
     return _like("zeros_like", a, 0, dtype, shape)
 
 
+@moving
 def ones_like(
     a: Any,
     dtype: DTypeLike = None,
@@ -442,6 +453,7 @@ def ones_like(
     return _like("ones_like", a, 1, dtype, shape)
 
 
+@moving
 def empty_like(
     prototype: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
@@ -449,6 +461,7 @@ def empty_like(
     return _like("empty_like", prototype, 0, dtype, shape)
 
 
+@moving
 def full_like(
     a: Any,
     fill_value: Any,

@@ -15,6 +15,7 @@ from ..core import dtypes
 from ..core.array import Array
 from ..core.dtypes import finfo, iinfo, is_complex, isdtype, issubdtype, promote_types
 from ..core.dtypes import result_type as _result_type
+from ..ops.kit.moves import Overlay
 from ._creation import asarray
 
 __all__ = [
@@ -203,7 +204,7 @@ def result_type(*args: Any) -> np.dtype:
     ValueError
         For no arguments, or dtypes that do not promote under ``numpy_dtype_promotion``.
     """
-    return _result_type(*args)
+    return _result_type(*(x.dtype if isinstance(x, Overlay) else x for x in args))
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> Any:

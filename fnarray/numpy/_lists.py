@@ -18,6 +18,7 @@ from ..errors import ConcretizationTypeError
 from ..ops.gather import wrap_negative
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ._at import IndexUpdateHelper
 from ._creation import array
 from ._indexing import getitem
@@ -275,6 +276,7 @@ def _kept_traced(index: Array, n: int, unique: bool) -> Array:
     return count + lax.reduce_sum(lax.convert_element_type(skipped, index.dtype), (1,))
 
 
+@moving
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """Return an array with values inserted before places along an axis.
 

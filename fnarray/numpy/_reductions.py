@@ -462,13 +462,15 @@ def var(
     else:
         center = convert(as_operand("var", mean), work)
     distance = lax.sub(a, broadcast_to("var", center, a.shape))
+    if where is not None:  # before the square, whose slope at NaN is NaN
+        distance = choose_where(where, distance, convert(0, work))
     if is_complex(work):
         square = lax.real(lax.mul(distance, lax.conj(distance)))
     else:
         square = lax.square(distance)
     real = to_real(work)
     divisor = lax.sub(_count(a, axes, where, real, keepdims), convert(ddof, real))
-    ratio = true_divide(sum(square, axes, keepdims=keepdims, where=where), divisor)
+    ratio = true_divide(sum(square, axes, keepdims=keepdims), divisor)
     ratio = convert(ratio, to_real(target))
     positive = lax.gt(divisor, convert(0, real))
     return choose_where(positive, ratio, convert(math.nan, ratio.dtype))

@@ -345,6 +345,7 @@ def take_along_axis(
     )
 
 
+@moving
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """Choose, for each element, from the array that ``a`` numbers.
 

@@ -16,6 +16,7 @@ from ..ops.elementwise import max as lax_max
 from ..ops.elementwise import min as lax_min
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import moving
 from ..ops.shape import broadcast_shapes
 from ._promote import broadcast_to, operands, promote_args, promote_dtypes
 
@@ -80,6 +81,7 @@ def clip(
     return arr
 
 
+@moving
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """For each place, take the choice whose condition is the first to hold there.
 

@@ -17,6 +17,7 @@ from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
+from ..ops.kit.moves import Overlay
 from ._creation import asarray
 from ._indexing import take as take_index
 from ._join import concatenate
@@ -404,6 +405,10 @@ def setxor1d(
 @replayed
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Return whether two arrays have one shape and equal elements; NaNs with ``equal_nan``."""
+    if isinstance(a1, Overlay) or isinstance(a2, Overlay):
+        kinds = getattr(a1, "dtype", None), getattr(a2, "dtype", None)
+        words = getattr(a1, "_base", None), getattr(a2, "_base", None)
+        return array_equal(*words) if kinds[0] == kinds[1] else as_array(np.False_)
     a, b = promote_dtypes(asarray(a1), asarray(a2))
     if a.shape != b.shape:
         return as_array(np.False_)

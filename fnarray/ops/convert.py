@@ -471,6 +471,7 @@ _select_n_p = register(
 )
 
 
+@moving
 def select_n(which: Any, *cases: Any) -> Array:
     """Choose each element from the case that ``which`` numbers.
 

@@ -232,9 +232,9 @@ def _of_log_sums(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:
 
     before = _moved_on(out, -np.inf, axis, reverse)
     kept, share = (exp(sub(finite(y), finite(out))) for y in (before, x))
-    # A first element of minus infinity is its own sum.
-    new = select(eq(x, out), g, mul(g, share))
-    return linear_recurrence(kept, new, axis, reverse)
+    # An element of minus infinity that nothing comes before is its own sum.
+    kept, share = select(eq(out, -np.inf), 0, kept), select(eq(x, out), 1, share)
+    return linear_recurrence(kept, mul(g, share), axis, reverse)
 
 
 def _of_extremes(g: Any, out: Any, x: Any, *, axis: int, reverse: bool) -> Any:

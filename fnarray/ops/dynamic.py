@@ -198,6 +198,7 @@ dynamic_slice_p = register(
 )
 
 
+@moving
 def dynamic_slice(
     operand: Any,
     start_indices: Any,
@@ -349,6 +350,7 @@ dynamic_update_slice_p = register(
 )
 
 
+@moving
 def dynamic_update_slice(
     operand: Any,
     update: Any,

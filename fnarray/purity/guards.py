@@ -119,12 +119,19 @@ class Guards:
         """Guard what an object holds; of trusted code, unless the trace itself changes it."""
         self._add("trusted" if trusted else "contents", obj, name, hold)
 
-    def settle(self) -> None:
-        """After the trace: what trusted code changes as it runs is its own, such as a cache."""
-        kept = {k: v for k, v in self._entries.items() if k[0] != "trusted" or v[1]()}
-        if len(kept) != len(self._entries):
-            self._entries = kept
-            self.holds = self._looked_up if kept else always
+    def settle(self, contents_of: Callable[[Any], Any]) -> None:
+        """After the trace: what trusted code changed as it ran is its own, such as a cache.
+
+        What its objects hold now is what must stay, as far as `contents_of` can tell.
+        """
+        changed = [k for k, v in self._entries.items() if k[0] == "trusted" and not v[1]()]
+        for key in changed:
+            holder, _ = self._entries.pop(key)
+            found = contents_of(holder)
+            if found is not None and found.some and found.hold():
+                self._entries[key] = holder, found.hold
+        if changed:
+            self.holds = self._looked_up if self._entries else always
 
     def update(self, other: Guards) -> None:
         """Guard what other guards do, too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import linecache
 import sys
@@ -174,14 +173,7 @@ def _analyse(fun: Any, resolver: LiveResolver, statics: Statics) -> Analysis:
         function.node, function.file, function.module, name=function.name, defaults=defaults,
         lines=function.lines,
     )  # fmt: skip
-    # What an analysis makes lives to its end: to look for garbage among it is a fifteenth of it.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return analyse(function, resolver, (function.name,))
-    finally:
-        if collecting:
-            gc.enable()
+    return analyse(function, resolver, (function.name,))
 
 
 def check(fun: Callable[..., Any]) -> list[Finding]:

@@ -39,6 +39,8 @@ _FINAL = re.compile(r"\bFinal\b")
 #: What swapping the code of a function, or its defaults, changes.
 _OF_FUNCTIONS = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__",
                            "__doc__"})  # fmt: skip
+#: Of a class whose attributes can be set (``Py_TPFLAGS_HEAPTYPE``).
+_MADE_IN_PYTHON = 1 << 9
 #: What a class is called.
 _CALLED = {name: vars(type)[name] for name in ("__name__", "__qualname__")}
 #: From where a class inherits.
@@ -212,6 +214,8 @@ def _of_class(
     made = resolver.settled(made)
     if not user:
         made.ref = canonical(f"{module_of(cls)}.{cls.__qualname__}.{name}")
+        if cls.__flags__ & _MADE_IN_PYTHON and not module_of(cls).startswith("fnarray"):
+            resolver.guards.add_static(cls, name, found)  # anybody may set it
     return made
 
 

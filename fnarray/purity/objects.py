@@ -222,7 +222,9 @@ def _array_kind(obj: Any) -> str | None:
         if is_a(obj, numpy.void):
             return "ndarray"  # a record looks into the array that it was taken from
         if is_a(obj, numpy.generic):
-            return "scalar"
+            return "frozen" if is_user_module(module_of(class_of(obj))) else "scalar"
+        if is_a(obj, numpy.nditer):
+            return "iterator"
         if is_a(obj, (numpy.random.Generator, numpy.random.RandomState)):
             return "rng"
         if is_a(obj, numpy.ufunc):

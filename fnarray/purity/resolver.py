@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..core.callables import class_of, module_name, said_of
+from ..core.callables import class_of, module_name, mro_of, said_of
 from ..core.keep import forget_all
 from ..core.trace import Tracer
 from ..core.tree_nodes import node_functions
@@ -181,6 +181,16 @@ class LiveResolver:
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         cls = class_of(value.obj)
         return _is_present(value.obj) and cls is not type and is_user_module(module_of(cls))
+
+    def is_own(self, value: Value, name: str) -> bool:
+        """Say whether an array has an attribute of its own class, one of the user's."""
+        if value.kind != "ndarray" or not self.is_custom(value):
+            return False
+        cls = class_of(value.obj)
+        found = static(cls, name)
+        self.guards.add_static(cls, name, found)
+        above = next(c for c in mro_of(cls) if not is_user_module(module_of(c)))
+        return name in (instance_dict(value.obj) or ()) or found is not static(above, name)
 
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""

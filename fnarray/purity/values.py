@@ -272,6 +272,10 @@ class Resolver(Protocol):
         """Say whether an object is of a class in the user's code, whose operators are as well."""
         ...
 
+    def is_own(self, value: Value, name: str) -> bool:
+        """Say whether an array has an attribute of its own class, one of the user's."""
+        ...
+
     def setter(self, value: Value, name: str) -> Value | None:
         """Return what an assignment to an attribute calls, by the class of its object."""
 

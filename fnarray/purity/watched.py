@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import enum
 import sys
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
 from .contents import Check, contents_of
 from .guards import mapping_of, static
-from .objects import is_a
+from .objects import is_a, mro_of, space_of
 
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
 
@@ -57,6 +58,17 @@ def _parts(number: Any) -> Check | None:
     return found.hold if found is not None and found.some else None
 
 
+def _hints(obj: Any) -> Check | None:
+    """Return a comparison of annotations, those of the classes above too, with what they are."""
+    if is_a(obj, type):
+        spaces = [space_of(cls) for cls in mro_of(obj) if "__annotations__" in space_of(cls)]
+        held = [(space, space["__annotations__"]) for space in spaces]
+        same = [mapping_of(notes) for _, notes in held if is_a(notes, dict)]
+        whole = lambda: all(space.get("__annotations__") is notes for space, notes in held)  # noqa: E731
+        return lambda: whole() and all(check() for check in same)
+    return mapping_of(obj.__annotations__) if is_a(obj, types.FunctionType) else None
+
+
 #: What may be looked at, and the check of whether it is as it was.
 WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "printing": _printing,
@@ -64,6 +76,7 @@ WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "fields": _fields,
     "members": _members,
     "parts": _parts,
+    "hints": _hints,
 }
 
 

@@ -175,9 +175,14 @@ class PRNGKeyArray(Overlay):
         return _At(self)
 
     def __eq__(self, other: object) -> Any:
+        if not isinstance(self._base, Array):  # what `eval_shape` knows of keys
+            kind = getattr(other, "shape", None), getattr(other, "dtype", None)
+            return kind == (self.shape, self.dtype)
         return jnp.all(jnp.equal(self._base, _compared(other, self)), -1)
 
     def __ne__(self, other: object) -> Any:
+        if not isinstance(self._base, Array):
+            return not self == other
         return jnp.any(jnp.not_equal(self._base, _compared(other, self)), -1)
 
     __hash__ = None  # type: ignore[assignment]

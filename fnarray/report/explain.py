@@ -84,7 +84,7 @@ class _Explain:
     Parameters
     ----------
     fun : callable
-        Jitted or not.
+        PjitFunction or not.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform as machine
+from collections.abc import Callable
 from enum import Enum, auto
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,9 @@ from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
 from ..threads.cores import available_cores
+
+#: How many CPU devices there are where no setting says; another number where JAX is stood in for.
+default_count: Callable[[], int] = available_cores
 
 
 class Space(Enum):
@@ -27,6 +31,15 @@ class Space(Enum):
         return f"MemorySpace.{self.name}"
 
     __str__ = __repr__
+
+
+@frozen
+class Memory:
+    """Where a device keeps arrays."""
+
+    kind: str
+    platform: str
+    process_index: int
 
 
 @frozen
@@ -60,6 +73,11 @@ class Device:
         return self.process_index
 
     @property
+    def client(self) -> Client:
+        """All devices of the platform."""
+        return Client(self.platform)
+
+    @property
     def local_hardware_id(self) -> int:
         """Number of the device in its process."""
         return self.id
@@ -81,6 +99,28 @@ class Device:
     def memory_stats(self) -> dict[str, int] | None:
         """Return bytes that arrays hold on a GPU, now and at most, and its memory; else None."""
         return self._gpu().memory_stats() if self.platform == "gpu" else None
+
+    def default_memory(self) -> Memory:
+        """Return the memory where its arrays are, which is the only one it has."""
+        return Memory("device", self.platform, self.process_index)
+
+    def addressable_memories(self) -> list[Memory]:
+        """Return its memories."""
+        return [self.default_memory()]
+
+    def memory(self, kind: str) -> Memory:
+        """Return the memory of a kind, ``"device"``.
+
+        Raises
+        ------
+        ValueError
+            The device has none of that kind.
+        """
+        if kind != "device":
+            raise ValueError(
+                f"{self!r} has one memory, of kind 'device', and none of kind {kind!r}."
+            )
+        return self.default_memory()
 
     def _gpu(self) -> Any:
         from ..compile.cuda.device import gpu
@@ -242,7 +282,38 @@ def devices(backend: str | None = None) -> list[Device]:
         from ..compile.cuda.device import count
 
         return [Device(i, "gpu") for i in range(count())]
-    return [_device(i) for i in range(config.num_cpu_devices or available_cores())]
+    return [_device(i) for i in range(config.num_cpu_devices or default_count())]
+
+
+class Client:
+    """The devices of one platform.
+
+    Attributes
+    ----------
+    platform : str
+    platform_version, runtime_type : str
+    """
+
+    platform_version = runtime_type = "fnarray"
+
+    def __init__(self, platform: str):
+        self.platform = platform
+
+    def devices(self) -> list[Any]:
+        """Return them."""
+        return list(devices(self.platform))
+
+    local_devices = devices
+
+    def device_count(self) -> int:
+        """Say how many there are."""
+        return len(self.devices())
+
+    local_device_count = device_count
+
+    def process_index(self) -> int:
+        """Return 0: there is one process."""
+        return 0
 
 
 def find_default() -> Any:

@@ -129,6 +129,11 @@ class Sharding:
         return self.device_set
 
     @property
+    def _addressable_device_assignment(self) -> tuple[Device, ...]:
+        """The devices in their order, as Orbax asks."""
+        return tuple(self._assignment())
+
+    @property
     def platform(self) -> Platform | None:
         """What brings arrays to devices that are not of this process; None where they are."""
         return platform_of(self._assignment())

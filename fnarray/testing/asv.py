@@ -31,7 +31,7 @@ def benchmark(
     Parameters
     ----------
     fun : callable
-        Jitted or not; a decorator such as `grad` may have made it.
+        PjitFunction or not; a decorator such as `grad` may have made it.
     arguments : callable
         Called before each measurement, to give the arguments as a tuple.
     name : str, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+import inspect
 import logging
 import pickle
 import weakref
@@ -484,6 +485,9 @@ def test_looks_like_the_function():
     assert (jitted.__name__, jitted.__doc__) == ("fun", "Say what it does.")
     assert jitted.__wrapped__ is fun
     assert repr(jitted).startswith("<PjitFunction of <function")
+    assert type(jitted).__name__ == "PjitFunction"  # by which libraries tell it
+    for follow in (True, False):
+        assert str(inspect.signature(jitted, follow_wrapped=follow)) == "(x)"
 
 
 def test_bits_in_pieces_are_no_view_of_the_argument() -> None:

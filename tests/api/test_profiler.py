@@ -13,7 +13,7 @@ import pytest
 import fnarray as fa
 import fnarray.numpy as jnp
 from fnarray import profiler
-from fnarray.api.jit import Jitted
+from fnarray.api.jit import PjitFunction
 from fnarray.api.stages import Compiled
 from fnarray.core import hooks
 
@@ -99,20 +99,20 @@ def test_a_profile_holds_calls_compilation_and_kernels(tmp_path):
 
 def test_nothing_is_left_behind(tmp_path):
     """After a profile calls are made of what they were made of before, also after an error."""
-    plain = Jitted.__call__, Compiled.__call__, Compiled.call
+    plain = PjitFunction.__call__, Compiled.__call__, Compiled.call
     f = fa.jit(lambda x: jnp.exp(x) + 2)
     f(jnp.ones(3))
     before = {m: dict(m.__globals__) for m in hooks.drivers}
 
     def fail():
         with profiler.trace(tmp_path):
-            assert Jitted.__call__ is not plain[0]
+            assert PjitFunction.__call__ is not plain[0]
             f(jnp.ones(3))
             raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
         fail()
-    assert (Jitted.__call__, Compiled.__call__, Compiled.call) == plain
+    assert (PjitFunction.__call__, Compiled.__call__, Compiled.call) == plain
     assert not hooks.listeners
     assert not hooks.binders
     for main, names in before.items():
@@ -190,7 +190,7 @@ def test_a_summary_is_printed_at_exit():
 
 def test_the_summary_can_be_switched(tmp_path):
     """On and off while the process runs, around a trace of its own."""
-    plain = Jitted.__call__
+    plain = PjitFunction.__call__
     f = fa.jit(lambda x: x - 1)
     fa.config.update("profile", "summary")
     try:
@@ -201,6 +201,6 @@ def test_the_summary_can_be_switched(tmp_path):
         assert "call" in profiler.summary()
     finally:
         fa.config.update("profile", "off")
-    assert Jitted.__call__ is plain
+    assert PjitFunction.__call__ is plain
     calls = [e for e in taken(tmp_path)["traceEvents"] if e.get("cat") == "call"]
     assert len(calls) == 1

@@ -80,6 +80,19 @@ def test_results_are_where_they_are_asked_for(mesh):
     assert fnarray.lax.with_sharding_constraint(jnp.asarray(X), rows).sharding == rows
 
 
+def test_nothing_is_no_result(mesh):
+    """`None` among shardings stands for a tree of results, and among results for none."""
+    rows = NamedSharding(mesh, P("rows"))
+
+    def f(x):
+        return None, 2 * x, {"a": None, "b": x.sum()}
+
+    nothing, double, rest = fnarray.jit(f, out_shardings=(None, rows, None))(X)
+    assert nothing is rest["a"] is None
+    assert double.sharding == rows
+    np.testing.assert_allclose(rest["b"], X.sum(), rtol=1e-6)
+
+
 def test_arrays_of_parts(mesh):
     """A callback, the devices' arrays, or this process make an array."""
     rows = NamedSharding(mesh, P("rows"))

@@ -52,6 +52,27 @@ def test_effects_are_let_pass(tmp_path):
     assert said(tmp_path)["facts"][-1] == "off"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "count"), [("", "", 1), ("=8", "", 8), ("", "=3", 3)], ids=str
+)
+def test_variables_that_a_program_sets(tmp_path, before, after, count):
+    """Before it imports jax; of devices, before it asks for them. There is one otherwise."""
+    program = f"""
+import os, fnarray.as_jax
+flags = "--xla_force_host_platform_device_count{before}"
+if {bool(before)}:
+    os.environ["XLA_FLAGS"] = flags
+os.environ["JAX_ENABLE_X64"] = "1"
+import jax, jax.numpy as jnp
+if {bool(after)}:
+    os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count{after}"
+print(jax.device_count(), jnp.ones(()).dtype)
+"""
+    nothing = dict.fromkeys(("FNARRAY_NUM_CPU_DEVICES", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS"), "")
+    done = run(["-c", program], tmp_path, **nothing)
+    assert (done.stderr, done.stdout) == ("", f"{count} float64\n")
+
+
 def test_private_modules(tmp_path):
     """What libraries and their tests fetch of them; a private one is the public one it has not."""
     private = [
@@ -79,18 +100,56 @@ def test_private_modules(tmp_path):
         "assert jax._src.numpy.util.promote_dtypes_inexact(1)[0].dtype == 'float32'",
         "from jax._src.interpreters.batching import is_vmappable as f; assert not f(1.0)",
     ]
+    private += [
+        "from jax.experimental import pjit; assert pjit.pjit is jax.jit",
+        (
+            "from jax import monitoring as m; heard = []; "
+            "f = lambda *a, **k: heard.append((a, k)); "
+            "m.register_event_duration_secs_listener(f); m.record_event('no'); "
+            "m.record_event_duration_secs('e', 0.5, kind='x'); "
+            "m.unregister_event_duration_listener(f); m.record_event_duration_secs('e', 1.0); "
+            "assert heard == [(('e', 0.5), {'kind': 'x'})]"
+        ),
+        (
+            "import jax._src.distributed as d; assert d.global_state.process_id == 0; "
+            "jax.distributed.initialize(None, 1); assert not jax.distributed.is_initialized()"
+        ),
+        (
+            "from jax.experimental import colocated_python as c; devices = jax.devices(); "
+            "assert c.colocated_cpu_devices(devices) == tuple(devices); "
+            "assert c.colocated_python(lambda x: x + 1).specialize(devices=devices)(1) == 2"
+        ),
+        "from jax.experimental.array_serialization import serialization as s; assert s.__doc__",
+        (
+            "d = jax.devices()[0]; "
+            "assert [m.kind for m in d.addressable_memories()] == ['device']; "
+            "assert d.memory('device') == d.default_memory() and d.client.device_count() == 1; "
+            "from jax.extend.backend import get_backend as g; assert type(g()) is type(d.client)"
+        ),
+    ]
     fails = [
         "from jax._src.public_test_util import check_close as f; f([1.0], [1.1], rtol=1e-3)",
         "from jax._src.numpy.util import check_arraylike as f; f('g', [1])",
         "import jax._src.numpy.nothing",
         "with jax.no_execution(True): jnp.sin(0.0)",
+        "jax.distributed.initialize(num_processes=2)",
+        "jax.devices()[0].memory('pinned_host')",
+        "from jax.experimental import nothing",
     ]
     found = said(tmp_path, *private, *fails)
     assert [found[line] for line in private] == [None] * len(private)
     texts = [found[line][-1] for line in fails]
     for text, part in zip(
         texts,
-        ("Not equal to tolerance", "list", "jax._src.numpy.nothing", "no counterpart"),
+        (
+            "Not equal to tolerance",
+            "list",
+            "jax._src.numpy.nothing",
+            "no counterpart",
+            "num_processes=2",
+            "one memory",
+            "jax.experimental.nothing",
+        ),
         strict=True,
     ):
         assert part in text

@@ -37,13 +37,15 @@ def scaled(k):
 
 @pytest.fixture(autouse=True)
 def fresh(tmp_path, monkeypatch):
-    """Nothing in memory or on disk, and four threads whatever the machine has."""
+    """Nothing in memory or on disk; the native compiler, and four threads on any machine."""
     build.forget()
-    before = config.cache_dir
+    before = config.cache_dir, config.compiler
     config.update("cache_dir", str(tmp_path / "store"))
+    config.update("compiler", "auto")
     monkeypatch.setattr(launch, "_cores", 4)
     yield
-    config.update("cache_dir", before)
+    config.update("cache_dir", before[0])
+    config.update("compiler", before[1])
     assert not [t for t in threading.enumerate() if t.name.startswith("fnarray compiler")]
     assert not machine._inside
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fnarray
+from fnarray import lax
 from fnarray.config import effects
 from fnarray.core.forms import Map
 from fnarray.core.primitive import Missing, Primitive
@@ -215,3 +216,42 @@ def test_arrays_that_rules_make_belong_to_the_whole_batch():
         got = fnarray.vmap(f)(N, X)
     assert lanes_of(graph) == []
     np.testing.assert_allclose(got, X**N)
+
+
+def _branch(i, b, s):
+    return lax.cond(i > 3, lambda b, s: (b, s + 1), lambda b, s: (b, s), b, s)
+
+
+def _heavy_branch(i, b, s):
+    def slow(b, s):
+        return b, lax.fori_loop(0, 3, lambda _, c: c + 1, s)
+
+    return lax.cond(i > 3, slow, lambda b, s: (b, s), b, s)
+
+
+def _one_of_three(i, b, s):
+    cases = [lambda b, s: (b, s + 1), lambda b, s: (b, s), lambda b, s: (b, -s)]
+    return lax.switch(i % 3, cases, b, s)
+
+
+def _turns(i, b, s):
+    b, i, s = lax.while_loop(lambda c: c[1] < 3, lambda c: (c[0], c[1] + 1, c[2] + 1), (b, i, s))
+    return b, s
+
+
+@pytest.mark.parametrize("f", [_branch, _heavy_branch, _one_of_three, _turns])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_passed_on_stays_unmapped(f, compiled):
+    """It is the same for all examples, whatever branch or number of turns each takes."""
+    i, s = np.arange(8), np.arange(8, dtype=np.float32)
+    mapped = fnarray.vmap(f, (0, None, 0), (None, 0))
+    run = fnarray.jit(mapped) if compiled else mapped
+    b, out = run(i, np.float32(2), s)
+    assert b.shape == ()
+    assert float(b) == 2
+    alone = [f(i[k], np.float32(2), s[k])[1] for k in range(8)]
+    np.testing.assert_array_equal(np.asarray(out), np.asarray(alone, np.float32))
+    with pytest.raises(ValueError, match="out_axes is None for result 1"):
+        fnarray.vmap(f, (0, None, 0), None)(i, np.float32(2), s)
+    both = fnarray.vmap(f)(i, s + 1, s)
+    np.testing.assert_array_equal(np.asarray(both[0]), s + 1)

@@ -220,7 +220,7 @@ def test_environment_is_read_at_import():
 )
 def test_environment_values(environ, expected):
     """What variables set, by precedence."""
-    assert module._from_environment(environ) == expected
+    assert module.from_environment(environ) == expected
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_environment_values(environ, expected):
 def test_bad_environment_names_the_variable(environ):
     """A value that cannot be read is a `ValueError` with the variable's name."""
     with pytest.raises(ValueError, match=next(iter(environ))):
-        module._from_environment(environ)
+        module.from_environment(environ)
 
 
 # ---- settings of JAX that have no row ------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_flags_of_the_command_line(restore, monkeypatch):
 
 def test_the_old_variable_of_the_platform():
     """``JAX_PLATFORM_NAME`` chooses where nothing newer does."""
-    read = module._from_environment
+    read = module.from_environment
     assert read({"JAX_PLATFORM_NAME": "cpu"}) == {"platforms": "cpu"}
     newer = {"JAX_PLATFORM_NAME": "gpu", "JAX_PLATFORMS": "cpu"}
     assert read(newer) == {"platforms": "cpu"}

@@ -325,6 +325,13 @@ def test_broadcast_spreads_a_prefix():
     prefix, full = (1, None, 2), ((3, 4), None, [5, {"a": 6}])
     assert ours.tree_broadcast(prefix, full) == theirs.tree_broadcast(prefix, full)
     assert tree.broadcast_prefix(prefix, full) == [1, 1, 2, 2]
+    # `None` is a leaf of the prefix, as of shardings, and no leaf of what it is spread over.
+    none = {"is_leaf": lambda x: x is None}
+    assert tree.broadcast_prefix(prefix, full, **none) == [1, 1, 2, 2]
+    assert tree.broadcast_prefix((None, None), ((3, 4), None), **none) == [None, None]
+    assert ours.tree_broadcast((None, 2), full[1:], **none) == theirs.tree_broadcast(
+        (None, 2), full[1:], **none
+    )
     with pytest.raises(ValueError, match="at the root it has a tuple of length 1"):
         ours.tree_broadcast((1, 2), ((3, 4),))
 

@@ -45,6 +45,19 @@ READS = {
     "product": lambda x, np_, lax: (np_.prod(x), np_.prod(x, axis=0)),
     "any": lambda x, np_, lax: (np_.any(x > 1), np_.all(x > -9, axis=0), np_.any(x > 1, axis=1)),
 }
+
+
+def _groups(x, np_):
+    """A number for each row, of which some are of no group."""
+    return (4 * abs(x[:, 0])).astype(np_.int32)
+
+
+def _window(x, lax, start):
+    """Rows added from a start on, of which none is where one is outside."""
+    numbers = lax.ScatterDimensionNumbers((0, 1), (), (0,))
+    return lax.scatter_add(x, np.array([start]), x[:4] + 1, numbers, mode="drop")
+
+
 WRITES = {
     "set": lambda x, np_, lax: x.at[3].set(x[0]),
     "set many": lambda x, np_, lax: x.at[np_.array([1, 6, 1])].add(x[:3]),
@@ -65,6 +78,19 @@ FLOATS = {
     "logarithm": lambda x, np_, lax: lax.cumlogsumexp(x, 0),
     "nan": lambda x, np_, lax: np_.argmax(x.at[9, 2].set(np.nan).at[11, 2].set(np.nan), 0),
     "statistics": lambda x, np_, lax: (x.mean(), x.std(0), x.var()),
+    "by group": lambda x, np_, lax: (
+        np_.zeros((4, 8), np_.float32).at[_groups(x, np_)].add(x),
+        np_.zeros((4, 8), np_.float32).at[_groups(x, np_)].max(x),
+        np_.ones((4, 8), np_.float32).at[_groups(x, np_)].subtract(x),
+    ),
+    "counts": lambda x, np_, lax: np_.bincount((3 * abs(x)).astype(np_.int32).ravel(), length=9),
+    "set window": lambda x, np_, lax: (
+        x.at[3:7].set(1.5).sum(0),
+        x.at[9:11, 2:5].multiply(-2).sum(1),
+        _window(x, lax, 12).sum(0),
+        _window(x, lax, 13).sum(0),
+        _window(x, lax, -1).sum(0),
+    ),
 }
 ALONG = {
     "sort": lambda x, np_, lax: (np_.sort(x, 0), np_.sort(x, 1), np_.argsort(-x, 1)),

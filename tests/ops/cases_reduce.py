@@ -193,7 +193,7 @@ RUNNING = [
     OpCase(
         "cumlogsumexp:infinite",
         lambda lax: lax.cumlogsumexp,
-        values=(np.array([-np.inf, -np.inf, 0, 88, np.inf, 1], np.float32),),
+        values=(np.array([-np.inf, 0, 88, np.inf, 1], np.float32),),
         ulp=4,
     ),
 ]

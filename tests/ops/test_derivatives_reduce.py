@@ -181,3 +181,14 @@ def test_computation_beyond_elementwise() -> None:
 
     with pytest.raises(NotImplementedError, match="elementwise"):
         fnarray.jvp(f, (x,), (x,))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_of_nothing_have_slopes(reverse):
+    """Where the first elements are the logarithm of zero, sums are what comes after: no NaN."""
+    x = np.float32([-np.inf, -np.inf, 3, -np.inf])
+    found = fnarray.jacrev(lambda x: lax.cumlogsumexp(x, reverse=reverse))(x)
+    forward = fnarray.jacfwd(lambda x: lax.cumlogsumexp(x, reverse=reverse))(x)
+    np.testing.assert_array_equal(np.asarray(found), np.asarray(forward))
+    large = [2, 3] if not reverse else [0, 1, 2]
+    np.testing.assert_array_equal(np.asarray(found)[large], np.float32([[0, 0, 1, 0]] * len(large)))

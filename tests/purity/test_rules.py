@@ -25,7 +25,7 @@ def load(tmp_path, name: str, text: str) -> ModuleType:
 
 
 def traced(module: ModuleType) -> list:
-    made = [v for v in vars(module).values() if type(v).__name__ == "Jitted"]
+    made = [v for v in vars(module).values() if type(v).__name__ == "PjitFunction"]
     for name in ("counter", "make"):
         if hasattr(module, name):
             result = getattr(module, name)()

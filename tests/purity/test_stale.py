@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import decimal
+import fractions
 import functools
 import itertools
 import json
@@ -77,6 +78,8 @@ def modules_as_they_were():
             if instance_dict(module).get(name) is not value:
                 setattr(module, name, value)
     lazy._handed_out &= handed
+    if hasattr(fractions.Fraction, "zz_ten"):  # set by a row
+        del fractions.Fraction.zz_ten
     fnarray.config.update("num_threads", threads)
 
 

@@ -32,6 +32,19 @@ MOVES = {
     "index": lambda np_, lax, k, ks: lax.dynamic_index_in_dim(ks, 3, 0, False),
     "update": lambda np_, lax, k, ks: lax.dynamic_update_index_in_dim(ks, k, 2, 0),
     "broadcast": lambda np_, lax, k, ks: lax.broadcast(k, (3,)),
+    "astype": lambda np_, lax, k, ks: np_.astype(ks, ks.dtype),
+    "asarray of a dtype": lambda np_, lax, k, ks: np_.asarray(ks, dtype=ks.dtype),
+    "zeros_like": lambda np_, lax, k, ks: np_.zeros_like(ks),
+    "ones_like": lambda np_, lax, k, ks: np_.ones_like(ks, shape=(2,)),
+    "empty_like": lambda np_, lax, k, ks: np_.empty_like(ks),
+    "full_like": lambda np_, lax, k, ks: np_.full_like(ks, k),
+    "full": lambda np_, lax, k, ks: np_.full((2, 2), k),
+    "select_n": lambda np_, lax, k, ks: lax.select_n(np_.arange(6) > 2, ks, ks[::-1]),
+    "select conditions": lambda np_, lax, k, ks: np_.select([np_.arange(6) > 2], [ks], k),
+    "choose": lambda np_, lax, k, ks: np_.choose(np_.arange(6) % 2, [ks, ks[::-1]], mode="clip"),
+    "insert": lambda np_, lax, k, ks: np_.insert(ks, 1, k),
+    "slice": lambda np_, lax, k, ks: lax.dynamic_slice(ks, (2,), (3,)),
+    "update slice": lambda np_, lax, k, ks: lax.dynamic_update_slice(ks, ks[:2], (3,)),
 }
 
 
@@ -47,6 +60,38 @@ def test_moving(name):
         assert got.shape == want.shape
         words, wanted = fnarray.random.key_data(got), jax.random.key_data(want)
         np.testing.assert_array_equal(np.asarray(words), np.asarray(wanted))
+
+
+def test_keys_are_not_converted():
+    """To numbers, which they were in silence: keys over floats, that draw what no key draws."""
+    keys = fnarray.random.split(fnarray.random.key(3), 6)
+    for convert in (
+        lambda: fnp.astype(keys, np.float32),
+        lambda: fnp.array(keys, dtype=np.uint32),
+        lambda: fnp.full_like(keys, keys[0], dtype=np.float32),
+    ):
+        with pytest.raises(ValueError, match=r"key<fry> cannot be converted.*key_data"):
+            convert()
+    assert fnp.zeros_like(keys, dtype=np.float32).dtype == np.float32
+
+
+def test_keys_are_compared():
+    """As a whole, with keys of their generator alone."""
+    key, other = fnarray.random.key(3), fnarray.random.key(3, impl="rbg")
+    keys = fnarray.random.split(key, 2)
+    assert bool(fnp.array_equal(keys, fnarray.random.split(key, 2), equal_nan=True))
+    assert not any(map(bool, (fnp.array_equal(keys, k) for k in (keys[:1], keys[::-1], other))))
+    assert not bool(fnp.array_equal(keys, fnp.ones((2, 2))))
+
+
+def test_kinds_of_keys():
+    """Their dtype is found as others' are; what is known of keys equals a description of them."""
+    key = fnarray.random.key(3)
+    assert fnp.result_type(key) == fnp.result_type(key, key.dtype) == key.dtype
+    known = fnarray.eval_shape(lambda: fnarray.random.split(key, 2))
+    assert known == fnarray.ShapeDtypeStruct((2,), key.dtype)
+    assert known != fnarray.ShapeDtypeStruct((3,), key.dtype)
+    assert known != fnarray.ShapeDtypeStruct((2,), np.float32)
 
 
 def test_keys_are_leaves_of_trees():

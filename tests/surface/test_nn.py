@@ -114,6 +114,34 @@ def test_call(name, args, params, jax):
     same(getattr(nn, name)(*args, **params), want)
 
 
+#: Numbers whose exponentials overflow, or are none; masks that take them out, or everything.
+MASKED = [[1.0, 1000.0, 2.0], [1.0, np.inf, 2.0], [1.0, np.nan, 2.0], [1.0, -np.inf, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "logmeanexp"])
+@pytest.mark.parametrize("where", [(True, False, True), (False, False, False)], ids=str)
+def test_what_is_masked_does_not_count(name, where, jax):
+    """Neither in values, nor in derivatives of any order, whatever it is."""
+    where = np.array(where)
+    for row in MASKED:
+        x = np.float32(row)
+
+        def losses(lib, x=x):
+            f = getattr(lib.nn, name)
+            numbers = lib.numpy.array([1.0, 2.0, 3.0])
+
+            def loss(x):
+                y = f(x, where=where)
+                return lib.numpy.sum(lib.numpy.where(lib.numpy.isfinite(y), y * numbers, 0.0))
+
+            return f(x, where=where), lib.grad(loss)(x)
+
+        for got, want in zip(losses(fnarray), in_one(lambda: losses(jax)), strict=True):
+            np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-4, atol=1e-5)
+        second = fnarray.jit(fnarray.hessian(lambda x: nn.logsumexp(x, where=where)))(x)
+        assert np.isfinite(np.asarray(second)).all()
+
+
 HEADS = [
     {},
     {"is_causal": True},

@@ -312,3 +312,19 @@ def test_the_table_is_complete() -> None:
         if callable(value := getattr(fnarray.numpy, name)) and not isinstance(value, type)
     }
     assert public - set(TABLE) - set(OTHERS.split()) == set()
+
+
+@pytest.mark.parametrize("name", ["nanvar", "nanstd", "var", "std"])
+def test_what_is_taken_out_has_no_slope(name: str) -> None:
+    """NaN and infinity that a mask, or being NaN, takes out: the others' slopes are those alone."""
+    f = getattr(fnarray.numpy, name)
+    for hole in (np.nan,) if name.startswith("nan") else (np.nan, np.inf):
+        x = np.float32([[1, hole, 2, 4], [3, 1, hole, 0]])
+        here = {} if name.startswith("nan") else {"where": np.isfinite(x)}
+        found = fnarray.grad(lambda x, here=here: fnarray.numpy.sum(f(x, axis=1, **here)))(x)
+        alone = fnarray.grad(lambda x: fnarray.numpy.sum(f(x, axis=1)))(
+            x[np.isfinite(x)].reshape(2, 3)
+        )
+        wanted = np.zeros_like(x)
+        wanted[np.isfinite(x)] = np.ravel(alone)
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)

@@ -9,8 +9,12 @@ import fnarray as _fnarray
 from fnarray import jax_settings as _settings
 
 from ..finder import home as _home
+from ..finder import read_again as _read_again
 from .version import __version__ as __version__
 from .version import __version_info__ as __version_info__
+
+# A program may set JAX's variables before it imports jax, and fnarray was imported before.
+_read_again()
 
 #: Settings that JAX gives a value for a block by a function of their name, and fnarray has not.
 _STATES = (

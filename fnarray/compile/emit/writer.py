@@ -25,7 +25,7 @@ class Suite:
     """An indented suite: its header line, statements, and values known inside it.
 
     ``barrier`` marks a suite that may not run, or runs with changed storage (a branch, a loop
-    over carries): values computed inside must not be moved out of it.
+    over carries): values computed inside must not be moved out of it. ``comment`` is the last one.
     """
 
     header: str
@@ -33,6 +33,7 @@ class Suite:
     barrier: bool = False
     lines: list[str | Suite] = field(default_factory=lambda: [])
     memo: dict[Any, str] = field(default_factory=dict[Any, str])
+    comment: str = ""
 
 
 class Writer:
@@ -89,12 +90,9 @@ class Writer:
 
     def note(self, comment: str) -> None:
         """Add a comment, unless the scope's last comment says the same."""
-        for item in reversed(self.scope.lines):
-            if isinstance(item, str) and item.startswith("#"):
-                if item == comment:
-                    return
-                break
-        self.line(comment)
+        if self.scope.comment != comment:
+            self.scope.comment = comment
+            self.line(comment)
 
     def declare(self, name: str) -> str:
         """Note that a name is defined in the innermost scope."""

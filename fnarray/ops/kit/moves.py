@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from ...core import tree
 from ...core.array import Array
+from ...core.dtypes import ExtendedDType
 from ...core.frozen import frozen
 from ...core.source import tidy
 from ...core.trace import bind
@@ -100,15 +101,29 @@ def moving(f: F) -> F:
                 ) from None
         columns: list[Any] = []
         for k in range(one.words):
-            some, given = spec.unflatten(
-                [x.column(k) if isinstance(x, Overlay) else x for x in leaves]
-            )
+            some, given = spec.unflatten([_part(x, k, one) for x in leaves])
             columns.append(tree.flatten_spec(f(*some, **given)))
         (_, out), *_ = columns
         rows = zip(*(found for found, _ in columns), strict=True)
         return out.unflatten([one.over(_rows(row)) for row in rows])
 
     return cast(F, face)
+
+
+def check_kept(name: str, x: Any, dtype: Any) -> None:
+    """Raise `ValueError` where elements that are no numbers are to be converted to some."""
+    if isinstance(x, Overlay) and dtype is not None and dtype != x.dtype:
+        raise ValueError(
+            f"{name}: {x.dtype.name} cannot be converted to {dtype}: random keys are no numbers. "
+            "Use random.key_data(key) for the words."
+        )
+
+
+def _part(x: Any, k: int, one: Overlay) -> Any:
+    """Return the word of an argument, or the dtype of words where it is the elements' dtype."""
+    if isinstance(x, Overlay):
+        return x.column(k)
+    return one.column(k).dtype if isinstance(x, ExtendedDType) and one.kind.dtype == x else x
 
 
 def _rows(columns: Sequence[Any]) -> Any:

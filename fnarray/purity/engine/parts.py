@@ -142,7 +142,9 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
         return Value("dict", OUTSIDE, name=f"{name}", holder="attribute")
     if one.kind == "ndarray" and attr in _STATE:
         engine.report(rules.MutableAttribute, frame, node, name, value=one)
-    if one.kind in CONTAINERS or one.kind in DRAWN or one.kind in _OPAQUE:
+    if (
+        one.kind in CONTAINERS or one.kind in DRAWN or one.kind in _OPAQUE
+    ) and not engine.resolver.is_own(one, attr):
         return Value("member", OUTSIDE, name=name, bound=one, origin=one.origin)
     value = engine.resolver.attribute(one, attr)
     if value is None:

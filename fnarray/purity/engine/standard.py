@@ -139,6 +139,12 @@ def _fields(engine: Engine, call: Call) -> Value | None:
     return None
 
 
+def _hints(engine: Engine, call: Call) -> Value | None:
+    for value in call.args[:1]:
+        engine.resolver.watch(value, "hints")
+    return None
+
+
 def _next(engine: Engine, call: Call) -> Value | None:
     if not call.args:
         return None
@@ -244,6 +250,8 @@ HANDLERS: Final[dict[str, Handler]] = {
     "builtins.str.format": _format,
     "dataclasses.replace": _replace,
     "dataclasses.fields": _fields,
+    "typing.get_type_hints": _hints,
+    "inspect.get_annotations": _hints,
     "copy.copy": _copy,
     "copy.deepcopy": _copy,
     "builtins.next": _next,

@@ -58,3 +58,12 @@ def is_generator(scope: Scope) -> bool:
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             stack.extend(children(node))
     return False
+
+
+def stands_in_loop(scope: Scope) -> bool:
+    """Say whether a function, or one around it, may be made anew at each turn of a loop."""
+    while scope.parent is not None:
+        if scope.in_loop or scope.is_class:
+            return True
+        scope = scope.parent
+    return False

@@ -14,7 +14,7 @@ from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .classes import assigned, instance_kind, is_enum, is_thread_local
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
-from .kinds import external_kind, is_final, is_generator, is_number
+from .kinds import external_kind, is_final, is_generator, is_number, stands_in_loop
 from .project import External, Target
 from .traced import Finder
 
@@ -114,7 +114,7 @@ class StaticResolver:
 
     def rebound(self, scope: Scope, name: str) -> str:
         """Say what rebinds a variable behind the back of a closure; "" if nothing does."""
-        if name not in scope.module.reached and not _stands_in_loop(scope):
+        if name not in scope.module.reached and not stands_in_loop(scope):
             return ""
         key = scope, name
         if key not in self._rebound:
@@ -195,6 +195,10 @@ class StaticResolver:
 
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
+
+    def is_own(self, value: Value, name: str) -> bool:
+        """Say no: whose class an array is of, no text shows."""
+        return False
 
     def members(self, value: Value) -> Iterable[str]:
         """Return nothing: what ``isinstance`` looks at is a matter of guards."""
@@ -588,12 +592,3 @@ class StaticResolver:
         if external_kind(dotted) == "class" and (not kind or effect_of(dotted)):
             return Value("frozen", OUTSIDE, name=name, ref=dotted)
         return Value(kind, OUTSIDE, name=name) if kind else None
-
-
-def _stands_in_loop(scope: Scope) -> bool:
-    """Say whether a function, or one around it, may be made anew at each turn of a loop."""
-    while scope.parent is not None:
-        if scope.in_loop or scope.is_class:
-            return True
-        scope = scope.parent
-    return False

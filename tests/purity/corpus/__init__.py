@@ -46,7 +46,7 @@ def cases(module: str) -> Iterator[Case]:
     for name, value in vars(loaded).items():
         if name.startswith("make_"):
             functions[name] = value()
-        elif type(value).__name__ == "Jitted":
+        elif type(value).__name__ == "PjitFunction":
             functions[name] = value
     functions |= {k: v for k, (v, _) in getattr(loaded, "TRACED", {}).items()}
     for name, function in functions.items():

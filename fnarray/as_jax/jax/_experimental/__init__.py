@@ -1,0 +1,1 @@
+"""Modules of ``jax.experimental`` that fnarray has not: of them what libraries fetch."""

@@ -1,0 +1,1 @@
+"""``jax.experimental.colocated_python.func``: nothing of it is needed in one process."""

@@ -1,0 +1,104 @@
+"""What is asked of the driver and of the linker, beside NVIDIA's own description of them."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fnarray
+import fnarray.numpy as jnp
+from fnarray.compile.cuda import device, graphs, libcuda, toolkit
+
+pytestmark = pytest.mark.cuda
+if importlib.util.find_spec("cuda") is None:
+    pytest.skip("fnarray[cuda] is not installed", allow_module_level=True)
+
+driver = pytest.importorskip("cuda.bindings.driver")
+
+
+def test_numbers_are_the_drivers() -> None:
+    """Attributes, flags and errors by their names in ``cuda.h``."""
+    names = {
+        driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: device._MAJOR,
+        driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: device._MINOR,
+        driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: device._MULTIPROCESSORS,
+        driver.CUstream_flags.CU_STREAM_NON_BLOCKING: device._NON_BLOCKING,
+        driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: device._RELEASE_THRESHOLD,
+        driver.CUevent_flags.CU_EVENT_DISABLE_TIMING: device._NO_TIMING,
+        driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: device._ORDINAL,
+        driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: device._MAX_THREADS,
+        driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE: device._ON_DEVICE,
+        driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE: device._READ_AND_WRITE,
+        driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY: device._OUT_OF_MEMORY,
+    }
+    for theirs, ours in names.items():
+        assert int(theirs) == ours, theirs
+    for number in libcuda._ADVICE:
+        assert driver.CUresult(number).name
+
+
+def test_functions_are_the_drivers() -> None:
+    """Each name is one that NVIDIA's own package calls, as versions of it are numbered there."""
+    declared = Path(driver.__file__).with_name("cydriver.pxd").read_text()
+    # Macros of cuda.h name the versions: the package calls this one by its plain name.
+    renamed = {"cuGraphInstantiateWithFlags": "cuGraphInstantiate"}
+    for name, types in libcuda._FUNCTIONS.items():
+        plain = name.removesuffix("_v2")
+        found = re.search(rf"CUresult {renamed.get(plain, plain)}\(([^)]*)\)", declared)
+        assert found, name
+        assert len(found[1].split(",")) == len(types), name
+
+
+def test_a_graphs_node_is_laid_out_as_the_drivers() -> None:
+    """``CUDA_KERNEL_NODE_PARAMS_v2``, field by field."""
+    declared = Path(driver.__file__).with_name("cydriver.pxd").read_text()
+    fields = re.search(r"struct CUDA_KERNEL_NODE_PARAMS_v2_st:\n((?:        .*\n)+)", declared)
+    assert fields
+    kinds = [
+        ctypes.c_uint if "unsigned int" in line else ctypes.c_void_p
+        for line in fields[1].splitlines()
+    ]
+    assert [kind for _, kind in graphs.KernelNode._fields_] == kinds
+
+
+def _disassembler() -> str | None:
+    found = Path(sysconfig.get_paths()["purelib"]).glob("nvidia/*/bin/nvdisasm")
+    return next(map(str, found), shutil.which("nvdisasm"))
+
+
+@pytest.mark.skipif(not toolkit.linker(), reason="the linker of fnarray[cuda] is not installed")
+@pytest.mark.skipif(_disassembler() is None, reason="nvidia-cuda-nvdisasm is not installed")
+@pytest.mark.parametrize(
+    ("name", "loads"),
+    [("map", 2), ("sum", 1), ("halves", 0), ("scan", 1)],
+)
+def test_machine_code_loads_128_bits(name, loads, tmp_path) -> None:
+    """Four float32 are one load of the machine's; nothing calls a division of integers."""
+    big, small = np.ones(1 << 16, np.float32), np.ones(64, np.float32)
+    programs = {
+        "map": (lambda x, y: 2 * x + y, (big, big)),
+        "sum": (jnp.sum, (big,)),
+        "halves": (lambda x: x + x, (big.astype(np.float16),)),  # four are 64 bits
+        "scan": (
+            lambda c, ts: fnarray.lax.scan(lambda c, t: (0.99 * c + t, None), c, ts)[0],
+            (big, small),
+        ),
+    }
+    fun, args = programs[name]
+    kernel = fnarray.jit(fun).lower(*args).compile(target="sm_90").kernels[0]
+    path = tmp_path / "kernel.cubin"
+    path.write_bytes(kernel.code)
+    text = subprocess.run(
+        [str(_disassembler()), "-c", path], check=True, capture_output=True, text=True
+    ).stdout
+    assert min(text.count("LDG.E.128"), loads) == loads
+    assert "CALL" not in text
+    assert kernel.cost.spills == 0
