@@ -232,7 +232,7 @@ def _replay_of(graph: ClosedGraph, kind: type | None, exact: bool = False) -> Re
     double = any(v.aval.dtype.name in _DOUBLE for e in jaxpr.eqns for v in e.outvars)
     if exact and kind is None and not (double or graph.consts or config.disable_jit):
         (aval,) = jaxpr.out_avals
-        return lambda *data: stored(compiled_call(graph, data)[0], aval)
+        return lambda *data: stored(compiled_call(graph, [*map(np.asarray, data)])[0], aval)
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
@@ -518,7 +518,7 @@ def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> 
     return fitted
 
 
-def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
+def _learner(f: Callable[..., Any], numbers: Numbers, exact: bool) -> Callable[..., Any]:
     """Return what calls an elementwise function whose signature is new, and records it."""
 
     def learn(key: Any, known: Any, *args: Any) -> Any:
@@ -533,7 +533,7 @@ def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
                 for x, kind, aval in zip(args, kinds, entered, strict=True)
             ]
             found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
-            replay = _record(f.__name__, f, avals, out)
+            replay = _record(f.__name__, f, avals, out, exact)
             return _with_numbers(replay, found) if replay and found else replay
 
         return _learn(f, key, known, args, {}, record)
@@ -541,7 +541,7 @@ def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
     return learn
 
 
-def elementwise(numbers: Numbers) -> Callable[[F], F]:
+def elementwise(numbers: Numbers, *, exact: bool = False) -> Callable[[F], F]:
     """Declare a function of one or two arrays, for which Python numbers may stand.
 
     Parameters
@@ -549,10 +549,12 @@ def elementwise(numbers: Numbers) -> Callable[[F], F]:
     numbers : callable
         Given the operands, the avals at which Python numbers among them enter. Their values are no
         part of the signature.
+    exact : bool
+        As of `replayed`.
     """
 
     def declare(f: F) -> F:
-        learn = _learner(f, numbers)
+        learn = _learner(f, numbers, exact)
 
         # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
         @wraps(f)

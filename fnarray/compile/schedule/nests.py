@@ -256,9 +256,8 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
         strides = row_major(var.aval.shape)
         for idx in places:
             offset: Any = sum((i * s for i, s in zip(idx, strides, strict=True)), 0)
-            terms = offset.terms if isinstance(offset, Ix) else {}
-            if terms.get(atoms[-1], 0) > width:
-                along.update(k for k in range(len(outer)) if terms.get(atoms[k]) == 1)
+            if isinstance(offset, Ix) and offset.terms.get(atoms[-1], 0) > width:
+                along.update(k for k in range(len(outer)) if offset.terms.get(atoms[k]) == 1)
     if not along:
         return None
     k = min(along)
@@ -266,7 +265,7 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     loops = (*outer[:k], strip, *outer[k:], inside)
     moved = [counter(i + (i >= k), loop.extent) for i, loop in enumerate(outer)]
     across = counter(k, strip.extent) * width + counter(len(outer) + 1, width)
-    at = dict(zip(atoms, [*moved, across], strict=True))
+    at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 
 
