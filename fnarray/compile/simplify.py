@@ -64,10 +64,29 @@ def inline_calls(graph: Graph) -> Block:
                 outs = walk(form.graph.jaxpr, ins)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
+            if isinstance(form, Scan | While):
+                form, ins = lift(form, ins)
             outvars = tuple(Var(v.aval) for v in eqn.outvars)
             env.update(zip(eqn.outvars, outvars, strict=True))
             nodes.append(Node(Eqn(eqn.primitive, ins, outvars, eqn.params, eqn.source), form))
         return [read(a) for a in inner.outvars]
+
+    def lift(form: Scan | While, ins: tuple[Atom, ...]) -> tuple[Scan | While, tuple[Atom, ...]]:
+        """Compute before a loop what its turns would compute alike."""
+        from .lift import parted  # which programs without loops never need
+
+        scan = isinstance(form, Scan)
+        start, count = (0, form.num_consts) if scan else (form.cond_nconsts, form.body_nconsts)
+        parts = None if form.body.consts else parted(form.body.jaxpr, count)
+        if parts is None or (scan and form.length < 2):
+            return form, ins
+        end = start + count
+        before, body = parts[0], ClosedGraph(parts[1])
+        found = walk(before, ins[start:end])
+        ins, count = (*ins[:end], *found, *ins[end:]), count + len(found)
+        if scan:
+            return replace(form, body=body, num_consts=count), ins
+        return replace(form, body=body, body_nconsts=count), ins
 
     inputs = tuple(Var(v.aval) for v in (*graph.constvars, *graph.invars))
     outputs = walk(graph, inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+from jax.test_util import check_grads as jax_check_grads
 
 import fnarray
 import fnarray.nn
@@ -62,6 +63,14 @@ def test_check_grads_accepts_and_rejects():
         check_grads(wrong, (1.0, 1.0), 1, modes=("rev",))
     with pytest.raises(ValueError, match="modes"):
         check_grads(wrong, (1.0, 1.0), 1, modes=("sideways",))
+
+
+def test_check_grads_of_what_is_steep():
+    """Differences of float32 numbers pass where the third derivative is large, as JAX's do."""
+
+    jax_check_grads(lambda x: jax.numpy.exp(40 * x), (0.1,), 1)
+    check_grads(lambda x: fnarray.numpy.exp(40 * x), (0.1,), 1)
+    check_grads(lambda x, n: fnarray.numpy.exp(40 * x) * n, (0.1, 2), 1)
 
 
 def test_check_grads_in_double_precision(x64):

@@ -124,19 +124,21 @@ CHOICES = {
     "arithmetic": ("        c = (c * x[i])\n", False),
     "a sum": ("        c = sc.radd(c, sc.maximum(x[i], y[i]))\n", False),
     "vectors": ("        out[i] = sc.maximum(x[i], y[i])\n", False),
+    "a greatest": ("        c = sc.maximum(c, x[i])\n", True),
+    "a greatest of functions": ("        c = sc.maximum(c, vm.exp(x[i]))\n", False),
 }
 FEATURES = "+avx2,+fma,-avx512f"
 
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_choices_one_after_another_use_no_masks(choice):
-    """A recurrence of them is compiled for a processor without; no other kernel is."""
+    """A kernel of them is compiled for a processor without; no other one is."""
     body, waits = CHOICES[choice]
     src = source(body, "n")
     flushing = src.text.replace("n):\n", "n):\n    mode = fk.rounding.flush_subnormal()\n", 1)
-    for text, told in ((src.text, False), (flushing, waits)):
+    for text in (src.text, flushing):
         module = kernel.written("k", KernelSource(text, SIGNATURE), None, FEATURES)
-        assert (f'"target-features"="{FEATURES}"' in module.text()) == told
+        assert (f'"target-features"="{FEATURES}"' in module.text()) == waits
 
 
 def test_long_work_on_vectors_keeps_its_masks():
@@ -159,3 +161,14 @@ def test_features_without_masks(features, left, monkeypatch):
     known = replace(machine.processor(), features=features)
     monkeypatch.setattr(machine, "processor", lambda: known)
     assert machine.unmasked() == left
+
+
+def test_kernels_without_masks_share_no_functions():
+    """What takes vectors in AVX-512's registers is not called from where there are none."""
+    turns = "".join(f"        c = sc.maximum(vm.tanh((c + {k}.0)), x[i])\n" for k in range(30))
+    src = source(turns, "n")
+    assert kernel.written("k", src, None).shared or kernel.written("k", src, None).library
+    module = kernel.written("k", src, None, FEATURES)
+    assert module.features
+    assert not module.shared
+    assert not module.library

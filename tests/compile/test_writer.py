@@ -55,6 +55,7 @@ def test_empty_suites_pass():
     assert Writer().render(0) == "pass\n"
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["i", "u", "f", "c", "b", "t", "w"]), max_size=150))
 def test_names_are_new(prefixes):
     """No name is given twice, and none is a dtype's."""

@@ -255,3 +255,22 @@ def test_where_of_many(dtype):
         got = fnp.where(*args)
         np.testing.assert_array_equal(got, np.where(*args))
         assert got.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "float16"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_many_values_are_found_as_few(dtype, side):
+    """Thousands that are looked for together go where NumPy puts them: equal ones, NaN and ends."""
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 7, 64, 5001):
+        keys = np.sort((rng.normal(size=n) * 9).astype(dtype))
+        values = (rng.normal(size=(3, 5000)) * 12).astype(dtype)
+        lists = [(keys, values), (keys, np.sort(values.reshape(-1)))]
+        if np.dtype(dtype).kind == "f":
+            odd = values.copy()
+            odd[1, ::7] = [np.nan, np.inf, -np.inf, 0.0, -0.0] * 143
+            lists += [(keys, odd), (np.append(keys, np.nan).astype(dtype), odd)]
+        for a, v in lists:
+            wide = (x.astype(np.float32) if dtype == "float16" else x for x in (a, v))
+            want = np.searchsorted(*wide, side)
+            np.testing.assert_array_equal(fnp.searchsorted(a, v, side=side), want)

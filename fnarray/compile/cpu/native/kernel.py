@@ -7,6 +7,7 @@ The machine calls ``name(frame)``: one 64-bit word for each argument, which hold
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -105,7 +106,9 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
         raise Fallback("a signature of another length")
     sequential = is_recurrence(src)
     lanes = _lanes(src, width)
-    least = shared.MANY if sequential else shared.USES
+    features = unmasked if waits(text.body, text.slots) else ""
+    # Functions that kernels share take vectors in registers that one without AVX-512 has not.
+    least = sys.maxsize if features else shared.MANY if sequential else shared.USES
     uses = Counter[str](_FUNCTION.findall(src.text))
     shares = frozenset(f for f, n in uses.items() if n >= least)
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
@@ -113,8 +116,7 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     def begin() -> tuple[Statements, list[Value]]:
         module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
-        if unmasked and sequential and waits(text.body, text.slots):
-            module.features = unmasked
+        module.features = features
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
