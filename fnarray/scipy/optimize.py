@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,9 +147,7 @@ def _bfgs(
 ) -> OptimizeResults:
     differentiated = value_and_grad(fun)
     maxiter = x0.size * 200 if maxiter is None else maxiter
-
-    def size(gradient: Array) -> Array:
-        return jnp.linalg.norm(gradient, ord=norm)
+    size = partial(jnp.linalg.norm, ord=norm)
 
     def step(s: _State) -> _State:
         direction = -jnp.dot(s.inverse, s.gradient)
