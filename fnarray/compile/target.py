@@ -128,6 +128,9 @@ class Limits:
         elements inside; else they are apart, and may run as one long loop each. Apart they took,
         on (n, n, r) and slices of it of r - 1, 0.6 of the time at r = 7 and 16, 0.8 at 32, 0.95 at
         64 and 1.06 at 128.
+    strips : int
+        Arrays of at least so many bytes, which the nearest caches do not hold, are read across
+        their rows in strips.
     """
 
     dear: int = 8
@@ -163,6 +166,7 @@ class Limits:
     lanes: int = 128
     lane_state: int = 16
     row: int = 64
+    strips: int = 1 << 18
 
 
 def weighed(multiplications: int, dtype: np.dtype) -> int:

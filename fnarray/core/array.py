@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator
+from contextlib import suppress
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
     from .installed import Installed
 else:
     Installed = object
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep up to 64 MB that arrays free, rather than give it back to the system.
+
+    What was given back is faulted in again page by page: five results of 4 MB took 33 ms a call,
+    of 3,900 faults, on a busy machine, and 2.5 without. glibc keeps twice the largest block that
+    was mapped and freed, up to 32 MB: this is one, never touched (1 us). It changes nothing for
+    other allocators, nor where the user has set ``MALLOC_TRIM_THRESHOLD_``.
+    """
+    with suppress(MemoryError):
+        np.empty((1 << 25) - (1 << 16), np.uint8)
+
+
+_keep_freed_memory()
 
 
 class Array(Installed):

@@ -34,6 +34,7 @@ from .array import Array, ArrayElsewhere, ArrayImpl, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import Atom, ClosedGraph, Eqn, Literal
+from .hooks import compiled_call
 from .memo import recall, remember
 from .quiet import quietly
 from .source import tidy
@@ -52,6 +53,7 @@ _SEEN = False
 _SMALL = 4096
 #: Values of more bytes than this take longer to get memory for than to let go of.
 _LARGE = 1 << 16
+_DOUBLE = ("float64", "complex128")
 #: What repeats elements in an evaluator's place, where only NumPy reads them: by single ones.
 thin_of: dict[Callable[..., Any], Callable[..., Any]] = {}
 #: Errors of a function whose operations follow from values.
@@ -220,12 +222,17 @@ def _bytes(eqn: Eqn) -> int:
     return sum(v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars)
 
 
-def _replay_of(graph: ClosedGraph, kind: type | None) -> Replay | None:
+def _replay_of(graph: ClosedGraph, kind: type | None, exact: bool = False) -> Replay | None:
     """Return what replays a graph; None for one that has to be called each time.
 
-    ``kind`` is that of the sequence of its results; None of a single one.
+    ``kind`` is that of the sequence of its results; None of a single one. An ``exact`` graph
+    computes the same bits compiled, unless there are doubles in it.
     """
     jaxpr = graph.jaxpr
+    double = any(v.aval.dtype.name in _DOUBLE for e in jaxpr.eqns for v in e.outvars)
+    if exact and kind is None and not (double or graph.consts or config.disable_jit):
+        (aval,) = jaxpr.out_avals
+        return lambda *data: stored(compiled_call(graph, [*map(np.asarray, data)])[0], aval)
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
@@ -257,7 +264,7 @@ def _replay_by(evaluate: Callable[..., Any], aval: ShapedArray) -> Replay:
 
 
 def _record(
-    name: str, call: Callable[..., Any], avals: Sequence[ShapedArray], out: Any
+    name: str, call: Callable[..., Any], avals: Sequence[ShapedArray], out: Any, exact: bool = False
 ) -> Replay | None:
     """Return what replays a call on operands of some avals, whose result is known."""
     kind = type(out) if type(out) in (tuple, list) else None
@@ -274,7 +281,7 @@ def _record(
     known = tuple(x.aval for x in outs)
     if graph.jaxpr.out_avals != known:
         raise AssertionError(f"{name}: recorded {graph.jaxpr.out_avals}, called {known}")
-    return _replay_of(graph, kind)
+    return _replay_of(graph, kind, exact)
 
 
 def _never(*data: Any) -> None:
@@ -397,7 +404,10 @@ def replayed(f: F) -> F: ...
 
 @overload
 def replayed(
-    *, instead: Callable[..., Callable[..., Any] | None] | None = None, same: bool = False
+    *,
+    instead: Callable[..., Callable[..., Any] | None] | None = None,
+    same: bool = False,
+    exact: bool = False,
 ) -> Callable[[F], F]: ...
 
 
@@ -406,6 +416,7 @@ def replayed(
     *,
     instead: Callable[..., Callable[..., Any] | None] | None = None,
     same: bool = False,
+    exact: bool = False,
 ) -> Callable[..., Any]:
     """Declare a function of arrays and settings, both anywhere among its arguments.
 
@@ -422,9 +433,12 @@ def replayed(
         it knows nothing.
     same : bool
         Whether it returns its operand itself where it has nothing to do; else another array.
+    exact : bool
+        Whether, in single precision, it computes the same bits when it is compiled, so that its
+        record may be.
     """
     if f is None:
-        return partial(cast("Any", replayed), instead=instead, same=same)
+        return partial(cast("Any", replayed), instead=instead, same=same, exact=exact)
     own = (lambda out, *_: out) if same else apart
 
     @wraps(f)
@@ -463,7 +477,8 @@ def replayed(
                     leaves = iter(tracers)
                     return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
 
-                return _record(f.__name__, call, [x.aval for x in leaves_of([args, settings])], out)
+                avals = [x.aval for x in leaves_of([args, settings])]
+                return _record(f.__name__, call, avals, out, exact)
 
             return own(_learn(f, key, replay, args, settings, record), args, settings)
         except Exception as error:
@@ -503,7 +518,7 @@ def _with_numbers(replay: Replay, numbers: dict[int, tuple[np.dtype, type]]) -> 
     return fitted
 
 
-def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
+def _learner(f: Callable[..., Any], numbers: Numbers, exact: bool) -> Callable[..., Any]:
     """Return what calls an elementwise function whose signature is new, and records it."""
 
     def learn(key: Any, known: Any, *args: Any) -> Any:
@@ -518,7 +533,7 @@ def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
                 for x, kind, aval in zip(args, kinds, entered, strict=True)
             ]
             found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
-            replay = _record(f.__name__, f, avals, out)
+            replay = _record(f.__name__, f, avals, out, exact)
             return _with_numbers(replay, found) if replay and found else replay
 
         return _learn(f, key, known, args, {}, record)
@@ -526,7 +541,7 @@ def _learner(f: Callable[..., Any], numbers: Numbers) -> Callable[..., Any]:
     return learn
 
 
-def elementwise(numbers: Numbers) -> Callable[[F], F]:
+def elementwise(numbers: Numbers, *, exact: bool = False) -> Callable[[F], F]:
     """Declare a function of one or two arrays, for which Python numbers may stand.
 
     Parameters
@@ -534,10 +549,12 @@ def elementwise(numbers: Numbers) -> Callable[[F], F]:
     numbers : callable
         Given the operands, the avals at which Python numbers among them enter. Their values are no
         part of the signature.
+    exact : bool
+        As of `replayed`.
     """
 
     def declare(f: F) -> F:
-        learn = _learner(f, numbers)
+        learn = _learner(f, numbers, exact)
 
         # Two of a kind, as a loop over operands would cost a fourth of ``x + y``.
         @wraps(f)

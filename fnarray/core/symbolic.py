@@ -171,7 +171,7 @@ def clamp(ix: Index, low: int, high: int) -> Index:
     a, b = bounds(ix)
     if low <= a and b <= high:
         return ix
-    if b <= low:
+    if b <= low or low == high:  # an axis of size 1 is read at 0, whatever the index array holds
         return low
     if a >= high:
         return high

@@ -58,3 +58,5 @@ def _own_avals(*args: Any) -> list[ShapedArray]:
 
 #: Declare a function of elements that is several operations.
 composed = elementwise(_own_avals)
+#: The same of one that computes the same bits compiled: of exact operations alone.
+composed_exactly = elementwise(_own_avals, exact=True)

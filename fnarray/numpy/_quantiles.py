@@ -9,6 +9,7 @@ from typing import Any
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_complex, to_single
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ._promote import as_operand, no_out, promote_dtypes_inexact
 from ._reductions import Axis, canonical_axes
@@ -40,7 +41,7 @@ def _declared(name: str, doc: str, *, of_one: float = 1, skip_nan: bool = False)
 
     quantile.__name__ = quantile.__qualname__ = name
     quantile.__doc__ = doc
-    return quantile
+    return replayed(exact=True)(quantile)
 
 
 quantile = _declared(
@@ -78,6 +79,7 @@ nanpercentile = _declared(
 )
 
 
+@replayed(exact=True)
 def median(
     a: Any,
     axis: Axis = None,
@@ -89,6 +91,7 @@ def median(
     return _quantile("median", a, 0.5, axis, out, "midpoint", keepdims, None, skip_nan=False)
 
 
+@replayed(exact=True)
 def nanmedian(
     a: Any,
     axis: Axis = None,

@@ -24,7 +24,7 @@ from ..core.dtypes import (
 from ..core.eager import replayed
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
-from ._face import composed, promoted
+from ._face import composed, composed_exactly, promoted
 from ._promote import (
     as_operand,
     operands,
@@ -128,7 +128,7 @@ def _nonzero_divisor(y: Array) -> Array:
 
 
 @ufunc_of()
-@composed
+@composed_exactly
 def floor_divide(x: Any, y: Any, /) -> Array:
     """Quotient rounded down; integers stay integers.
 
@@ -159,7 +159,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 @ufunc_of()
-@composed
+@composed_exactly
 def remainder(x: Any, y: Any, /) -> Array:
     """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
     x, y = promote_args_numeric("remainder", x, y)
@@ -176,7 +176,7 @@ mod = remainder
 
 
 @ufunc_of()
-@composed
+@composed_exactly
 def fmod(x: Any, y: Any, /) -> Array:
     """Remainder of the quotient cut towards zero: it has the dividend's sign."""
     x, y = promote_args_numeric("fmod", x, y)
@@ -326,14 +326,14 @@ def minimum(x: Any, y: Any, /) -> Array:
     ...
 
 
-@composed
+@composed_exactly
 def fmax(x1: Any, x2: Any, /) -> Array:
     """Larger of two; a NaN gives way to a number."""
     x, y = operands("fmax", x1, x2)
     return choose_where(logical_or(greater(x, y), not_equal(y, y)), x, y)
 
 
-@composed
+@composed_exactly
 def fmin(x1: Any, x2: Any, /) -> Array:
     """Smaller of two; a NaN gives way to a number."""
     x, y = operands("fmin", x1, x2)

@@ -18,6 +18,7 @@ from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
+from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.source import boundary
 from ..core.tree import register_pytree_node_class
@@ -392,6 +393,16 @@ def _legacy(name: str) -> None:
     if config.legacy_prng_key == "error":
         raise ValueError(text)
     warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def exact_sampler(body: Callable[..., R]) -> Callable[..., R]:
+    """Make a random function as `sampler`, whose draws are the same bits when it is compiled.
+
+    Called again and again outside of programs it is: 8 normal numbers took 285 us in NumPy's calls,
+    and take 3. It must do no more than integers, sums, products, roots and `sample_log` and its
+    kin, whose bits NumPy gives as well.
+    """
+    return sampler(replayed(exact=True)(body))
 
 
 def sampler(body: Callable[..., R]) -> Callable[..., R]:

@@ -15,7 +15,7 @@ from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array, canonical_axis, canonical_shape
 from ._args import Shape, check_shape
 from ._generators import random_bits
-from ._keys import sampler
+from ._keys import exact_sampler
 from ._transformed import gumbel
 from ._uniform import randint, subkeys, uniform
 
@@ -45,7 +45,7 @@ def _along(name: str, axis: int, x: Array) -> int:
     return canonical_axis(name, axis, x.ndim or 1)
 
 
-@sampler
+@exact_sampler
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
     """Return an array with its elements along an axis in random order.
 
@@ -87,7 +87,7 @@ def _shuffled(key: Any, x: Array, axis: int) -> Array:
     return x
 
 
-@sampler
+@exact_sampler
 def choice(
     key: Any,
     a: Any,
@@ -170,7 +170,7 @@ def _weighted(key: Any, shape: Shape, n: int, replace: bool, p: Any, mode: str |
     return lax.convert_element_type(at, int)
 
 
-@sampler
+@exact_sampler
 def categorical(
     key: Any,
     logits: Any,

@@ -16,7 +16,7 @@ from ..ops.kit.canonical import canonical_shape
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, arguments, dtype_of, shape_of
 from ._generators import random_bits
-from ._keys import sampler
+from ._keys import exact_sampler, sampler
 from ._uniform import both, normal, rademacher, subkeys, uniform_floats
 
 __all__ = [
@@ -47,7 +47,7 @@ def _uniforms(
     return uniform_floats(key, canonical_shape(name, shape), dtype, start, 1.0)
 
 
-@sampler
+@exact_sampler
 def exponential(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the exponential distribution of mean 1.
 
@@ -73,21 +73,21 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     return lax.tan(lax.mul(u.dtype.type(np.pi), lax.sub(u, u.dtype.type(0.5))))
 
 
-@sampler
+@exact_sampler
 def laplace(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard Laplace distribution; parameters as for `exponential`."""
     u = _uniforms("laplace", key, shape, dtype, lambda limits: -1.0 + float(limits.epsneg))
     return lax.mul(lax.sign(u), sample_log1p(lax.neg(lax.abs(u))))
 
 
-@sampler
+@exact_sampler
 def logistic(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard logistic distribution; parameters as for `exponential`."""
     u = _uniforms("logistic", key, shape, dtype, lambda limits: limits.tiny)
     return lax.sub(sample_log(u), sample_log1p(lax.neg(u)))
 
 
-@sampler
+@exact_sampler
 def gumbel(key: Any, shape: Shape = (), dtype: Any = None, mode: str | None = None) -> Array:
     """Draw from the standard Gumbel distribution.
 
@@ -232,7 +232,7 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = None) -> A
     return lax.exp(lax.div(exponential(key, shape, dtype), b))
 
 
-@sampler
+@exact_sampler
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the Rayleigh distribution of a scale; see `pareto` for the other parameters."""
     dtype, shape, scale = arguments("rayleigh", dtype, shape, scale)
@@ -264,7 +264,7 @@ def weibull_min(
     return jnp.power(-sample_log1p(-u), 1.0 / concentration) * scale
 
 
-@sampler
+@exact_sampler
 def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> Array:
     """Draw from the Wald (inverse Gaussian) distribution of a mean and scale 1.
 
@@ -285,7 +285,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = None) -> 
     return lax.select(z <= mean / (mean + x), x, square / x)
 
 
-@sampler
+@exact_sampler
 def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = None
 ) -> Array:

@@ -28,12 +28,12 @@ from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank
 from ._args import Shape, check_shape, dtype_of, shape_of
 from ._generators import random_bits, random_split
-from ._keys import sampler
+from ._keys import exact_sampler
 
 __all__ = ["bernoulli", "bits", "normal", "rademacher", "randint", "uniform"]
 
 
-@sampler
+@exact_sampler
 def bits(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw unsigned integers of uniform bits.
 
@@ -53,7 +53,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     return random_bits(key, 8 * dtype.itemsize, canonical_shape("bits", shape))
 
 
-@sampler
+@exact_sampler
 def uniform(
     key: Any, shape: Shape = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> Array:
@@ -111,7 +111,7 @@ def _moved(unit: Array, low: Array, high: Array) -> Array:
     return lax.max(low, multiply_add(unit, width, low))
 
 
-@sampler
+@exact_sampler
 def normal(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw from the standard normal distribution.
 
@@ -156,7 +156,7 @@ def subkeys(key: Any, num: int = 2) -> list[Array]:
     return [lax.index_in_dim(keys, i, keepdims=False) for i in range(num)]
 
 
-@sampler
+@exact_sampler
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = None) -> Array:
     """Draw integers uniformly from ``[minval, maxval)``; all are ``minval`` where that is empty.
 
@@ -230,7 +230,7 @@ def _integers(key: Any, shape: Shape, low: Array, high: Array, dtype: np.dtype) 
     return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
 
 
-@sampler
+@exact_sampler
 def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
     """Draw booleans that are True with probability ``p``.
 
@@ -265,7 +265,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None, mode: str = "l
     return lax.lt(lax.mul(second, scale), lax.sub(p, first))
 
 
-@sampler
+@exact_sampler
 def rademacher(key: Any, shape: Shape = (), dtype: Any = None) -> Array:
     """Draw -1 and 1, each with probability a half.
 

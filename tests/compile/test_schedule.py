@@ -56,6 +56,37 @@ def test_an_elementwise_chain_is_one_flat_loop() -> None:
     assert text.count("vm.exp") == 1
 
 
+def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
+    """A column gathered by an index array is what its own loop has in a register."""
+    x = np.arange(8, dtype=np.uint8).reshape(8, 1)
+
+    def widened(x):
+        padded = jnp.pad(x, ((1, 0), (2, 1)), mode="edge") % 7
+        row = lax.dynamic_slice(padded, (8, 1), (1, 4))
+        return (row % 5).at[:, -2:].min(2)
+
+    np.testing.assert_array_equal(fnarray.jit(widened)(x), [[0, 0, 0, 0]])
+    np.testing.assert_array_equal(fnarray.jit(widened)(x + 3), [[3, 3, 2, 2]])
+
+
+def test_rows_that_are_read_across_are_read_in_strips() -> None:
+    """Of large arrays whose sizes allow it, whatever else the loop reads; small ones are as is."""
+    x = RNG.normal(size=(256, 512)).astype(np.float32)
+
+    def turned(x):
+        return x.T * 2 + 1
+
+    def both(x):
+        return x.transpose(2, 0, 1) - x[:, 1].T[:, :, None]
+
+    assert loops(code(compiled(turned, x))) == 3
+    assert loops(code(compiled(turned, x[:, :200]))) == 2  # 200 kB
+    assert loops(code(compiled(turned, x[:250]))) == 2  # no strips of 250 rows
+    np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
+    y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
+    np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
 def test_independent_outputs_share_a_loop() -> None:
     """Two results over the same space come from one pass."""
     x = RNG.normal(size=(33,)).astype(np.float32)

@@ -199,6 +199,7 @@ def test_clamp_keeps_what_lies_within():
     assert clamp(ix, 5, 9) == 5
     assert clamp(ix, -9, -3) == -3
     assert clamp(7, 0, 4) == 4
+    assert clamp(ix, 2, 2) == 2
     inside = clamp(ix, 0, 4)
     assert bounds(inside) == (0, 4)
     assert clamp(inside, 0, 4) is inside

@@ -445,6 +445,40 @@ def test_compiled_normal_equals_evaluated(dtype):
     assert np.abs(got.view(bits).astype(int) - want.view(bits)).max() <= 2
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: random.bits(k, (7, 3)),
+        lambda k: random.uniform(k, (300,), "float32", -3, 2),
+        lambda k: random.uniform(k, (300,), "float64", -3, 2),
+        lambda k: random.normal(k, (300,)),
+        lambda k: random.normal(k, (300,), "float64"),
+        lambda k: random.normal(k, (300,), "bfloat16"),
+        lambda k: random.normal(k, (300,), "complex64"),
+        lambda k: random.randint(k, (300,), -5, 1000),
+        lambda k: random.bernoulli(k, 0.37, (300,)),
+        lambda k: random.rademacher(k, (300,)),
+        lambda k: random.exponential(k, (300,)),
+        lambda k: random.laplace(k, (300,)),
+        lambda k: random.logistic(k, (300,)),
+        lambda k: random.gumbel(k, (300,), mode="high"),
+        lambda k: random.rayleigh(k, 2.0, (300,)),
+        lambda k: random.wald(k, 2.0, (300,)),
+        lambda k: random.triangular(k, 0, 0.3, 1, (300,)),
+        lambda k: random.categorical(k, np.arange(9, dtype=np.float32), shape=(300,)),
+        lambda k: random.choice(k, 9, (300,), p=np.full(9, 1 / 9, np.float32)),
+        lambda k: random.permutation(k, 300),
+    ],
+)
+@pytest.mark.parametrize("wide", [False, True])
+def test_repeated_draws_are_the_same_bits(draw, wide):
+    """The third call and later ones may run compiled: nobody can tell."""
+    with fnarray.enable_x64(wide):
+        key = random.key(4)
+        first, *others = (np.asarray(draw(key)).tobytes() for _ in range(5))
+    assert all(other == first for other in others)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_compiled_uniform_bounds_equal_evaluated(dtype):
     """The product with the span is fused with the sum in kernels and in NumPy alike."""

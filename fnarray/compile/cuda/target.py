@@ -47,6 +47,7 @@ LIMITS = Limits(
     pieces=3,
     workspace=0,
     shared=1 << 62,
+    strips=1 << 62,
     split=1 << 62,
 )
 
