@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import socket
 import sys
 from typing import Any
@@ -96,8 +97,15 @@ def _serve(comm: Any, scheduler: str, memory_limit: Any) -> None:
     ranks.world, ranks.library = comm, _library()
 
     async def serve() -> None:
-        name = comm.Get_rank() - 1
-        async with Worker(scheduler, name=name, nthreads=1, memory_limit=memory_limit) as worker:
+        # As those of a local cluster: what is no warning would be told of, with a traceback, at
+        # the end of each connection.
+        async with Worker(
+            scheduler,
+            name=comm.Get_rank() - 1,
+            nthreads=1,
+            memory_limit=memory_limit,
+            silence_logs=logging.WARNING,
+        ) as worker:
             await worker.finished()
 
     asyncio.run(serve())
