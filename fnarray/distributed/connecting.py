@@ -114,9 +114,9 @@ def _client(
             client = Client(address, **{"set_as_default": False, **options})
         except (OSError, TypeError, ValueError) as error:
             raise ConnectionError(
-                f"connect: no Dask scheduler answers at {address!r}: {error} Check the address "
-                "(client.scheduler.address of a running cluster), the network between, and that "
-                "both sides use TLS or neither does (security=)."
+                f"connect: no Dask scheduler answers at {address!r}: {str(error).rstrip('.')}. "
+                "Check the address (client.scheduler.address of a running cluster), the network "
+                "between, and that both sides use TLS or neither does (security=)."
             ) from error
         own.append(client)
         return client
