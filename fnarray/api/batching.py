@@ -214,16 +214,17 @@ def checked_arrays(
 ) -> list[Any]:
     """Return arguments as arrays; raise `TypeError` naming one that is none.
 
-    Where there are ``axes``, those that have None stay what they are if they are none.
+    Where there are ``axes``, those that have None stay what they are if they are none: numbers have
+    their values in the function, under `jit` too.
     """
     out = []
     for k, x in enumerate(leaves):
+        if axes is not None and axes[k] is None and not isinstance(x, Array | Ref):
+            out.append(x)
+            continue
         try:
             out.append(value_of(x) if type(x) is Ref and what == "vmap" else as_array(x))
         except TypeError as error:
-            if axes is not None and axes[k] is None:
-                out.append(x)
-                continue
             path = argument_paths(fun, args, kwargs)[k]
             raise TypeError(
                 f"{what}: the argument {path} of {fun_text(fun)} is {x!r} of type {type(x)}, not a "

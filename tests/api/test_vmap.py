@@ -237,3 +237,23 @@ def test_anything_is_the_same_for_all():
     np.testing.assert_array_equal(np.asarray(got), [2, 4, 6])
     with pytest.raises(TypeError, match="not a valid"):
         fnarray.vmap(lambda f: f)(len)
+
+
+@pytest.mark.parametrize("number", [0.5, -3, True, np.float32(2), np.ones((), np.int32)])
+@pytest.mark.parametrize("outer", [lambda f: f, fnarray.jit, fnarray.vmap, fnarray.linearize])
+def test_numbers_that_are_not_mapped_keep_their_value(outer, number):
+    """A function may choose by them, whatever is traced around it, and sees what was given."""
+    seen = []
+
+    def scaled(x, h):
+        seen.append(type(h))
+        return x * h if h > 0 else x - h
+
+    def run(x):
+        return fnarray.vmap(scaled, in_axes=(0, None))(x, number)
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with effects("off"):  # `seen` is written to
+        got = outer(run, x)[0] if outer is fnarray.linearize else outer(run)(x)
+    np.testing.assert_allclose(got, x * number if number > 0 else x - number)
+    assert set(seen) == {type(number)}
