@@ -10,6 +10,7 @@ from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import bool_
 from ..core.eager import elementwise
+from ..ops.kit.moves import Overlay
 from ._promote import Promotion
 
 __all__: list[str] = []
@@ -22,6 +23,7 @@ def promoted(
     promote: Promotion,
     boolean: Any = None,
     numbers: Promotion | None = None,
+    others: Callable[..., Any] | None = None,
 ) -> Callable[[F], F]:
     """Declare a function of one or two arrays: the ``lax`` operation ``op`` after promotion.
 
@@ -34,6 +36,8 @@ def promoted(
         Operation for bools.
     numbers : callable, optional
         Promotion by which Python numbers enter, where ``promote`` does more than convert.
+    others : callable, optional
+        Operation for elements that are no numbers, such as random keys.
     """
 
     def declare(signature: F) -> F:
@@ -41,6 +45,8 @@ def promoted(
 
         @wraps(signature)
         def apply(*args: Any) -> Any:
+            if others is not None and any(isinstance(x, Overlay) for x in args):
+                return others(*args)
             operands = promote(name, *args)
             act = boolean if boolean is not None and operands[0].dtype == bool_ else op
             return act(*operands)

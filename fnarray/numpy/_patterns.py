@@ -14,6 +14,7 @@ from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
+from ..ops.kit.moves import moving
 from ._creation import DTypeLike, _dtype
 from ._promote import as_operand, broadcast_to, operands, promote_dtypes
 from ._ranges import arange, linspace
@@ -100,6 +101,7 @@ def _below(name: str, m: Array, k: int) -> Array:
     return broadcast_to(name, mask, m.shape)
 
 
+@moving
 def tril(m: Any, k: int = 0) -> Array:
     """Lower triangle of matrices: zero above the ``k``-th diagonal of the last two axes.
 
@@ -112,6 +114,7 @@ def tril(m: Any, k: int = 0) -> Array:
     return lax.select_n(_below("tril", m, k), lax.full_like(m, 0), m)
 
 
+@moving
 def triu(m: Any, k: int = 0) -> Array:
     """Upper triangle of matrices: zero below the ``k``-th diagonal of the last two axes.
 

@@ -258,6 +258,7 @@ def atleast_1d(*arys: Any) -> Array | list[Array]:
     return _atleast("atleast_1d", arys, lambda x: another(x) if x.ndim else lax.reshape(x, (1,)))
 
 
+@moving
 def atleast_2d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least two axes: new ones are put in front."""
 
@@ -267,6 +268,7 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
     return _atleast("atleast_2d", arys, grow)
 
 
+@moving
 def atleast_3d(*arys: Any) -> Array | list[Array]:
     """Return arrays with at least three axes: a vector becomes ``(1, n, 1)``."""
     axes = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}

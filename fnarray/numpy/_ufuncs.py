@@ -344,14 +344,14 @@ def fmin(x1: Any, x2: Any, /) -> Array:
 
 
 @ufunc_of()
-@promoted(lax.eq, promote_args)
+@promoted(lax.eq, promote_args, others=operator.eq)
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
     ...
 
 
 @ufunc_of()
-@promoted(lax.ne, promote_args)
+@promoted(lax.ne, promote_args, others=operator.ne)
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
     ...

@@ -44,6 +44,8 @@ MOVES = {
     "choose": lambda np_, lax, k, ks: np_.choose(np_.arange(6) % 2, [ks, ks[::-1]], mode="clip"),
     "insert": lambda np_, lax, k, ks: np_.insert(ks, 1, k),
     "slice": lambda np_, lax, k, ks: lax.dynamic_slice(ks, (2,), (3,)),
+    "atleast_2d": lambda np_, lax, k, ks: np_.atleast_2d(ks),
+    "triu": lambda np_, lax, k, ks: np_.triu(ks.reshape(2, 3)),
     "update slice": lambda np_, lax, k, ks: lax.dynamic_update_slice(ks, ks[:2], (3,)),
 }
 
@@ -111,3 +113,11 @@ def test_keys_are_leaves_of_trees():
     rows = fnarray.tree.transpose(fnarray.tree.structure([0, 0]), None, [tree, tree])
     assert rows["n"] == [1, 1]
     assert rows["key"][0] is key
+
+
+def test_equal_compares_keys():
+    """`equal` and `not_equal` say of keys what ``==`` and ``!=`` do, compiled too."""
+    keys = fnarray.random.split(fnarray.random.key(3), 4)
+    other = fnp.roll(keys, 1).at[2].set(keys[2])
+    for f in (fnp.equal, fnarray.jit(fnp.equal), lambda a, b: ~fnp.not_equal(a, b)):
+        np.testing.assert_array_equal(f(keys, other), [False, False, True, False])
