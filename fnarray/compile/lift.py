@@ -56,7 +56,12 @@ def _needed(eqns: list[Eqn], results: tuple[Var, ...]) -> tuple[Eqn, ...]:
 
 
 def _may_move(eqn: Eqn) -> bool:
-    """Whether an equation may be computed in vain; not what asks to be computed again."""
+    """Whether an equation may be computed in vain; not what asks to be computed again.
+
+    Where shards meet is no place to move: those that take no turn would wait, or be waited for.
+    """
+    if eqn.primitive.collective is not None:
+        return False
     form = form_of(eqn)
     return not (isinstance(form, While) or (isinstance(form, Inline) and form.apart))
 

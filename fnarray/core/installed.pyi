@@ -72,9 +72,11 @@ class Installed:
     @property
     def T(self) -> Array:
         """The array with its axes in reverse order."""
-    def addressable_data(self, index: int) -> Array: ...
+    def addressable_data(self, index: int) -> Array:
+        """Return the part of the array on one of its devices, by number."""
     @property
-    def addressable_shards(self) -> list[Any]: ...
+    def addressable_shards(self) -> list[Any]:
+        """The parts of the array, with the device and the index of each."""
     def all(
         self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None
     ) -> Array:
@@ -109,14 +111,17 @@ class Installed:
     @property
     def at(self) -> IndexUpdateHelper:
         """What ``x.at`` is: ``x.at[idx]`` names places of an array, to be read or updated."""
-    def byteswap(self) -> Array: ...
+    def byteswap(self) -> Array:
+        """Return the elements with their bytes in reverse order."""
     def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Array:
         """Choose, for each element, from the array that ``a`` numbers."""
     def clip(self, min: Any = None, max: Any = None) -> Array:
         """Limit elements to the range from ``min`` to ``max``."""
-    def clone(self) -> Array: ...
+    def clone(self) -> Array:
+        """Return a copy."""
     @property
-    def committed(self) -> bool: ...
+    def committed(self) -> bool:
+        """Whether the array was put on its device, and so stays there."""
     def compress(
         self,
         condition: Any,
@@ -133,7 +138,8 @@ class Installed:
         """Complex conjugate; real numbers stay as they are."""
     def copy(self, order: str | None = None) -> Array:
         """Return a copy of an array."""
-    def copy_to_host_async(self) -> None: ...
+    def copy_to_host_async(self) -> None:
+        """Do nothing: to read an array of a GPU copies it."""
     def cumprod(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         """Running products along an axis; see `cumsum`."""
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
@@ -141,7 +147,8 @@ class Installed:
     @property
     def device(self) -> Any:
         """The device the array is on; of several, the sharding."""
-    def devices(self) -> set[Any]: ...
+    def devices(self) -> set[Any]:
+        """Return the devices the array is on."""
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
         """Return a diagonal of the matrices along two axes, as the last axis of the result."""
     def dot(
@@ -154,19 +161,25 @@ class Installed:
     ) -> Array:
         """Sum products over the last axis of ``a`` and the last but one of ``b``, or its only one."""
     @property
-    def flat(self) -> Iterator[Array]: ...
-    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array: ...
+    def flat(self) -> Iterator[Array]:
+        """An iterator over all elements, the last axis fastest."""
+    def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+        """Return the elements in one axis, as ``ravel``."""
     @property
     def format(self) -> Array:
         """How the array lies in memory, the last axis fastest, and where it is."""
     @property
-    def global_shards(self) -> list[Any]: ...
+    def global_shards(self) -> list[Any]:
+        """The parts of the array, as ``addressable_shards``."""
     @property
-    def imag(self) -> Array: ...
+    def imag(self) -> Array:
+        """The imaginary parts."""
     @property
-    def is_fully_addressable(self) -> bool: ...
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read all of it: True."""
     @property
-    def is_fully_replicated(self) -> bool: ...
+    def is_fully_replicated(self) -> bool:
+        """Whether every device has all of it."""
     @property
     def mT(self) -> Array:
         """The array with its last two axes exchanged."""
@@ -200,8 +213,10 @@ class Installed:
         """Smallest element along axes; NaN where there is one. See `max`."""
     def nonzero(self, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
         """Return the indices of elements that are not zero, an array for each axis."""
-    def on_device_size_in_bytes(self) -> int: ...
-    def platform(self) -> str: ...
+    def on_device_size_in_bytes(self) -> int:
+        """Return the bytes of all elements."""
+    def platform(self) -> str:
+        """Return ``'cpu'`` or ``'gpu'``."""
     def prod(
         self,
         axis: Axis = None,
@@ -218,7 +233,8 @@ class Installed:
     def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
         """Return an array's elements as a vector, in C or Fortran order."""
     @property
-    def real(self) -> Array: ...
+    def real(self) -> Array:
+        """The real parts."""
     def repeat(
         self,
         repeats: Any,
@@ -239,7 +255,8 @@ class Installed:
     ) -> Array:
         """Return the places at which values would be inserted into a sorted vector."""
     @property
-    def sharding(self) -> Sharding: ...
+    def sharding(self) -> Sharding:
+        """How the array is cut over devices."""
     def sort(
         self,
         axis: int | None = -1,
@@ -297,7 +314,8 @@ class Installed:
         """Sum a diagonal of the matrices along two axes."""
     def transpose(self, *axes: Any) -> Array:
         """Reverse the order of the axes, or put them in the order given."""
-    def unsafe_buffer_pointer(self) -> int: ...
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address of the first element."""
     def var(
         self,
         axis: Axis = None,

@@ -253,7 +253,7 @@ class Session:
             except _MissingInput as error:
                 found = {"missing": str(error)}
             except BaseException as error:
-                if isinstance(error, MemoryError):
+                if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
                     error.add_note(f"The memory of {self._where()}: {self._holdings()}.")
                 found = {"error": packed_error(error)}
             if number is not None and not self.inbox.closed:

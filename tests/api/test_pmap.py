@@ -15,6 +15,7 @@ import fnarray as fa
 import fnarray.numpy as fnp
 from fnarray import lax
 from fnarray.config import scoped
+from fnarray.errors import JaxRuntimeError
 
 from .mapped_cases import CASES, argument
 
@@ -330,7 +331,8 @@ def test_shard_that_raises():
 
     mapped = fa.pmap(f, axis_name="i")
     error = within_time(lambda: mapped(X))
-    assert isinstance(error, KeyError)
+    assert isinstance(error, JaxRuntimeError)
+    assert isinstance(error.__cause__, KeyError)
     assert any("shard 2 of pmap(f)" in note for note in error.__notes__)
     np.testing.assert_array_equal(within_time(lambda: mapped(X + 10)), np.full(4, 46))
 
@@ -344,7 +346,8 @@ def test_shard_that_raises_in_a_nested_map():
 
     mapped = fa.pmap(fa.pmap(f, axis_name="j"), axis_name="i")
     error = within_time(lambda: mapped(np.arange(6.0, dtype=np.float32).reshape(2, 3)))
-    assert isinstance(error, KeyError)
+    assert isinstance(error, JaxRuntimeError)
+    assert isinstance(error.__cause__, KeyError)
     assert any("shard 1 of pmap(f)" in note for note in error.__notes__)
 
 

@@ -18,8 +18,7 @@ from fnarray.config import config
 from tests.compilers.compare import Report, both
 
 pytestmark = pytest.mark.cpu
-TEXT = "def kernel(x, out):\n    for i in range(x.size):\n        t = x[i]\n"
-LAST = "        out[i] = t\n"
+TEXT = "def kernel(x, out):\n    for i in range(x.size):\n        t0 = x[i]\n"
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +46,9 @@ def texts(monkeypatch):
 
 
 def source(function: str, turns: int = shared.USES, dtype: str = "f32", shift: float = 0.5):
-    step = f"        t = vm.{function}(t) + {dtype}({shift})\n"
-    return KernelSource(TEXT + step * turns + LAST, (f"{dtype}[1]", f"{dtype}[1]"))
+    steps = [f"        t{k + 1} = vm.{function}(t{k}) + {dtype}({shift})\n" for k in range(turns)]
+    text = f"{TEXT}{''.join(steps)}        out[i] = t{turns}\n"
+    return KernelSource(text, (f"{dtype}[1]", f"{dtype}[1]"))
 
 
 def run(src: KernelSource, size: int = 37) -> np.ndarray:

@@ -355,6 +355,35 @@ def lane_state(n: int) -> Case:
 
 
 #: For each limit, what measures it. ``turns`` weighs an estimate: it has no size of its own.
+def strips(n: int) -> Case:
+    """Rows of n bytes that are read across."""
+    x = numbers(n // 256 or 64, 64)
+    return (lambda x: lax.transpose(x, (1, 0)) + f32(1)), (lambda x: [x.T + 1]), (x,)
+
+
+def pieces(n: int) -> Case:
+    """An array laid out of n pieces and three, which a loop reads at two places."""
+
+    def f(x):
+        y = lax.concatenate([x, *[x[:2]] * (n + 2)], 0)
+        return y[1:] - y[:-1]
+
+    def want(x):
+        y = np.concatenate([x, *[x[:2]] * (n + 2)])
+        return [y[1:] - y[:-1]]
+
+    return f, want, (numbers(9),)
+
+
+def vectors(n: int) -> Case:
+    """Products of n rows and more with a vector, from either side."""
+
+    def f(x, y):
+        return lax.dot(x, y), lax.dot(y, lax.transpose(x, (1, 0)))
+
+    return f, lambda x, y: [x @ y, y @ x.T], (numbers(n + 700, 70), numbers(70))
+
+
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
@@ -365,6 +394,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
+    "strips": strips, "pieces": pieces, "vectors": vectors,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -379,6 +409,7 @@ EXTREMES = {
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "shared": (1, 1 << 60), "split": (0, 1 << 60),
+    "strips": (0, 1 << 60), "pieces": (0, 100), "vectors": (False, True),
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from fnarray.ops.kit import calls
 X = np.array([[1.0, -2.0], [3.0, 0.5]], np.float32)
 Z = X.astype(np.complex64)
 MASK = X > 0
+BITS = np.arange(4, dtype=np.uint32).reshape(2, 2)
 DIMS = lax.ScatterDimensionNumbers((1,), (0,), (0,))
 ADDITION = fnarray.make_jaxpr(lax.add)(X[0, 0], X[0, 0])
 
@@ -82,6 +83,8 @@ TABLE = {
     ),
     "select": ("select_n", (MASK, X, X), calls.select),
     "select_n": ("select_n", (MASK, X, X), calls.select_n),
+    "shift_left": ("shift_left", (BITS, BITS), calls.shift_left),
+    "shift_right_logical": ("shift_right_logical", (BITS, BITS), calls.shift_right_logical),
     "sign": ("sign", (X,), calls.sign),
     "slice": ("slice", (X,), lambda x: calls.slice(x, (0, 1), (2, 2))),
     "sub": ("sub", (X, X), calls.sub),
