@@ -72,8 +72,11 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     CALL("cuLaunchKernel");
     return call(f, gx, bx, extra);
 }
-int cuMemAllocAsync(void **p, size_t n, void *s) {
-    CALL("cuMemAllocAsync");
+/* Shards of several devices allocate at once: who is called has let go of Python's lock. */
+static int taken;
+static void lock(void) { while (__sync_lock_test_and_set(&taken, 1)) ; }
+static void unlock(void) { __sync_lock_release(&taken); }
+static int allocated(void **p, size_t n) {
     if (held + n > total) return 2;
     for (int k = 0; k < 1 << 16; k++) if (!known[k].at) {
         known[k].at = *p = aligned_alloc(256, (n + 255) / 256 * 256); known[k].size = n;
@@ -82,12 +85,18 @@ int cuMemAllocAsync(void **p, size_t n, void *s) {
     }
     return 2;
 }
-int cuMemFreeAsync(void *p, void *s) {
+static int freed(void *p) {
     for (int k = 0; k < 1 << 16; k++) if (known[k].at == p) {
         held -= known[k].size; blocks--; known[k].at = 0; free(p); return 0;
     }
     return 1;
 }
+int cuMemAllocAsync(void **p, size_t n, void *s) {
+    CALL("cuMemAllocAsync");
+    lock(); int found = allocated(p, n); unlock();
+    return found;
+}
+int cuMemFreeAsync(void *p, void *s) { lock(); int found = freed(p); unlock(); return found; }
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *s) { memcpy(to, from, n); return 0; }
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) {
     CALL("cuMemcpyDtoHAsync_v2"); memcpy(to, from, n); return 0;
