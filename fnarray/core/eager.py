@@ -229,8 +229,8 @@ def _replay_of(graph: ClosedGraph, kind: type | None, exact: bool = False) -> Re
     computes the same bits compiled, unless there are doubles in it.
     """
     jaxpr = graph.jaxpr
-    double = any(v.aval.dtype.name in _DOUBLE for e in jaxpr.eqns for v in e.outvars)
-    if exact and kind is None and not (double or graph.consts or config.disable_jit):
+    compiled = exact and kind is None and not (graph.consts or config.disable_jit)
+    if compiled and not any(v.aval.dtype.name in _DOUBLE for e in jaxpr.eqns for v in e.outvars):
         (aval,) = jaxpr.out_avals
         return lambda *data: stored(compiled_call(graph, [*map(np.asarray, data)])[0], aval)
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.

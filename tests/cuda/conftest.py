@@ -8,7 +8,7 @@ import pytest
 
 from fnarray.compile.cuda import vendor
 
-from .machine import loaded
+from .machine import computing, forget, loaded
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +30,15 @@ def little_to_collect():
 def library(tmp_path_factory):
     """The stub, under the driver's name: a process finds the first of that name, once loaded."""
     return loaded(tmp_path_factory.mktemp("stub"))
+
+
+@pytest.fixture
+def machine(library):
+    """A machine with two GPUs whose kernels compute."""
+    library.stub_set(2, 12040, 1 << 30)
+    forget()
+    with computing(library):
+        yield library
+    gc.collect()
+    library.stub_set(1, 12040, 1 << 30)
+    forget()

@@ -22,22 +22,10 @@ from fnarray.errors import JaxRuntimeError
 from fnarray.runtime import device as devices
 
 from . import cupy_standin
-from .machine import computing, forget, needs_gcc
+from .machine import forget, needs_gcc
 from .programs import EVERY_NAME, floats
 
 pytestmark = needs_gcc
-
-
-@pytest.fixture
-def machine(library):
-    """A machine with two GPUs whose kernels compute."""
-    library.stub_set(2, 12040, 1 << 30)
-    forget()
-    with computing(library):
-        yield library
-    gc.collect()
-    library.stub_set(1, 12040, 1 << 30)
-    forget()
 
 
 @pytest.fixture

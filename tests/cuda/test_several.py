@@ -14,22 +14,10 @@ from fnarray import lax
 from fnarray.compile.cuda.device import Gpu
 from fnarray.config import scoped
 
-from .machine import computing, forget, needs_gcc
+from .machine import needs_gcc
 from .programs import floats
 
 pytestmark = needs_gcc
-
-
-@pytest.fixture
-def machine(library):
-    """A machine with two GPUs whose kernels compute."""
-    library.stub_set(2, 12040, 1 << 30)
-    forget()
-    with computing(library):
-        yield library
-    gc.collect()
-    library.stub_set(1, 12040, 1 << 30)
-    forget()
 
 
 @pytest.fixture
