@@ -21,6 +21,10 @@ from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
 from ..transforms.batch import batch
 
+#: Types that an extension maps by rules of its own (`interpreters.batching.register_vmappable`).
+#: Taken apart by their leaves, they would be mapped where those rules may not map.
+ruled_otherwise: set[type] = set()
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -78,6 +82,7 @@ def vmap(
 
     @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        _refuse_ruled(fun, (args, kwargs))
         leaves, spec = tree.flatten_spec((args, kwargs))
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
         # What is the same for all examples may be anything.
@@ -100,6 +105,7 @@ def vmap(
             )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = cast("Any", fun)(*a, **k)
+            _refuse_ruled(fun, out)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, outs, out_spec))
             _check_results(fun, outs)
@@ -116,6 +122,19 @@ def vmap(
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _refuse_ruled(fun: Callable[..., Any], value: Any) -> None:
+    """Raise where a tree holds a value of `ruled_otherwise`."""
+    if not ruled_otherwise:
+        return
+    for x in tree.leaves(value, is_leaf=lambda x: type(x) in ruled_otherwise):
+        if type(x) in ruled_otherwise:
+            raise NotImplementedError(
+                f"vmap: an argument or result of {fun_text(fun)} is a {type(x).__name__}, which "
+                "register_vmappable gave rules of mapping, and vmap maps arrays. Pass the arrays "
+                "in it, each with its axis."
+            )
 
 
 def _check_cut_alike(
