@@ -122,7 +122,8 @@ def infer_argnums_and_argnames(
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return positions and names of arguments, each inferred from the other where it is None."""
     nums = None if argnums is None else argnums_of(argnums)
-    names = (argnames,) if isinstance(argnames, str) else argnames and tuple(argnames)
+    names = (argnames,) if isinstance(argnames, str) else argnames
+    names = None if names is None else tuple(names)
     either = [
         (i, p.name)
         for i, p in enumerate(sig.parameters.values())
