@@ -5,6 +5,8 @@ those with a quotient are computed in double precision. The algorithms of the in
 CPython's (``cmathmodule.c``), that of the root is CACM's 312 (1967).
 """
 
+# pyright: reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false
+# Results of `vmath` are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 import math

@@ -1,5 +1,7 @@
 """Roots and lengths."""
 
+# pyright: reportOperatorIssue=false
+# Operands are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 from fnarray_kernels._ir import const, convert, copysign, f32, f64, fabs, fma, scalar, select, sqrt
