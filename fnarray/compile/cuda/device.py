@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import os
 import struct
 import sys
@@ -18,17 +19,21 @@ import numpy as np
 
 from ...errors import JaxRuntimeError
 from ..cache.key import KernelSource
-from .build import build
+from .build import Binary, assembly, build
 from .libcuda import DriverError, Libcuda, libcuda
+from .recording import FAKE, NotRecorded, Recorder, current
 
+_log: Final = logging.getLogger("fnarray.compile")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
+#: Errors of a driver that does not know machine code: of another format, or architecture.
+_UNKNOWN: Final = (200, 209, 801)
 _NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 _ON_DEVICE, _READ_AND_WRITE = 1, 3
+#: The stream on which other libraries work, unless they are told another.
+_LEGACY: Final = 1
 #: Arguments of launches are packed in one buffer, as the driver lays them out.
 BUFFER, SIZE = 1, 2
-#: Addresses from here on stand for arrays of a program that is recorded.
-FAKE: Final = 1 << 62
 #: Scalars of kernels by code, as `struct` packs them.
 _PACKED: Final = {
     "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
@@ -42,84 +47,18 @@ class _Access(ctypes.Structure):
     _fields_ = (("kind", c_int), ("number", c_int), ("flags", c_int))
 
 
-class _Current(threading.local):
-    """Whose context the calling thread has, and what records its launches."""
-
-    context: Gpu | None = None
-    recorder: Recorder | None = None
-
-
-_current: Final = _Current()
-
-
-class NotRecorded(Exception):
-    """A program that is recorded asks for something that only the device itself can give."""
+def _copier(code: str) -> KernelSource:
+    text = """def kernel(x, out, n):
+    i = thread()
+    while i < n:
+        out[u(i)] = x[u(i)]
+        i += threads()
+"""
+    return KernelSource(text, (f"{code}[1]", f"{code}[1]", "i64"))
 
 
-class Recorder:
-    """Writes down what a program launches in the calling thread, in place of launching it.
-
-    Attributes
-    ----------
-    launches : list of (source, function, blocks, lanes, packer, positions of arrays, arguments)
-    moves : list of (bool, int, int)
-        What was allocated (or given back), in order: the address that stands for it, and bytes.
-    kept : list
-        Arrays that hold what is the same in each call.
-    """
-
-    def __init__(self, most: int):
-        self.most = most
-        self.launches: list[Any] = []
-        self.moves: list[tuple[bool, int, int]] = []
-        self.kept: list[Any] = []
-        self._next = FAKE
-
-    def __enter__(self) -> Recorder:
-        _current.recorder = self
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.done()
-
-    def done(self) -> Recorder:
-        """Let the thread's launches be launched again."""
-        _current.recorder = None
-        return self
-
-    def allocate(self, size: int) -> int:
-        """Return an address that stands for so many bytes."""
-        address = self._next
-        self._next += -(-max(size, 1) // 256) * 256
-        self.moves.append((True, address, size))
-        return address
-
-    def launch(self, *launch: Any) -> None:
-        """Note a launch."""
-        self.launches.append(launch)
-        if len(self.launches) > self.most:
-            raise NotRecorded
-
-
-def left() -> None:
-    """Note that another library may have changed whose context the calling thread has."""
-    _current.context = None
-
-
-def recording() -> bool:
-    """Whether the calling thread's launches are written down."""
-    return _current.recorder is not None
-
-
-#: Copies bytes, as programs that are recorded do.
-_COPY: Final = KernelSource(
-    "def kernel(x, out, n):\n"
-    "    i = thread()\n"
-    "    while i < n:\n"
-    "        out[u(i)] = x[u(i)]\n"
-    "        i += threads()\n",
-    ("u8[1]", "u8[1]", "i64"),
-)
+#: Copy as programs that are recorded do: eight bytes at a time, or one.
+_COPIES: Final = {8: _copier("u64"), 1: _copier("u8")}
 
 
 class DeviceArray:
@@ -132,9 +71,11 @@ class DeviceArray:
     pointer : int
     shape : tuple of int
     dtype : numpy.dtype
+    seen : bool
+        Whether other libraries were told of the memory.
     """
 
-    __slots__ = ("base", "device", "dtype", "pointer", "shape", "size")
+    __slots__ = ("base", "device", "dtype", "pointer", "seen", "shape", "size")
 
     def __init__(
         self,
@@ -147,12 +88,13 @@ class DeviceArray:
         self.device, self.shape, self.dtype, self.base = device, shape, dtype, base
         self.size = prod(shape)
         self.pointer = pointer
+        self.seen = False
         if base is None:
             self.pointer = device.allocate(self.size * dtype.itemsize)
 
     def __del__(self) -> None:
         if self.pointer and self.base is None and not sys.is_finalizing():
-            self.device.free(self.pointer, self.nbytes)
+            self.device.free(self.pointer, self.nbytes, seen=self.seen)
 
     def row(self, t: int) -> DeviceArray:
         """Return an element of the first axis, in the same memory."""
@@ -175,6 +117,13 @@ class DeviceArray:
         """Return the elements as a NumPy array, once all that computes them is done."""
         return self.device.to_host(self)
 
+    def show(self) -> None:
+        """Note that another library is told of the memory."""
+        x: Any = self
+        while isinstance(x.base, DeviceArray):
+            x = x.base
+        x.seen = True
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """What CuPy, PyTorch and Numba read.
@@ -186,10 +135,14 @@ class DeviceArray:
         """
         if self.dtype.kind == "V":
             raise AttributeError(f"__cuda_array_interface__ has no {self.dtype}; use DLPack")
+        self.show()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (self.pointer, False),  # PyTorch takes none that is marked as to be read only
+            "data": (
+                self.pointer if self.size else 0,
+                False,
+            ),  # PyTorch takes none that is marked as to be read only
             "strides": None,
             "stream": self.device.stream or 1,
             "version": 3,
@@ -242,6 +195,7 @@ class Gpu:
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
         self._lock = threading.Lock()
+        self._counting = threading.RLock()  # an array may die while another one is counted
 
     def _attribute(self, device: Any, number: int) -> int:
         value = c_int()
@@ -261,15 +215,15 @@ class Gpu:
                 "this process was forked from one that uses the GPU, and cannot use it. Start "
                 "processes by the 'spawn' method, or fork before the first use."
             )
-        if _current.recorder is not None:
+        if current.recorder is not None:
             raise NotRecorded
         return self._entered()
 
     def _entered(self) -> Libcuda:
         # Where there are several devices, another library may have turned to another of them.
-        if _current.context is not self or not self._only:
+        if current.context is not self or not self._only:
             self._driver.cuCtxSetCurrent(self._context)
-            _current.context = self
+            current.context = self
         return self._driver
 
     # -- memory ------------------------------------------------------------------------------
@@ -282,8 +236,8 @@ class Gpu:
         JaxRuntimeError
             The device has no such memory left.
         """
-        if _current.recorder is not None:
-            return _current.recorder.allocate(size)
+        if current.recorder is not None:
+            return current.recorder.allocate(size)
         driver, address = self.enter(), c_void_p()
         try:
             driver.cuMemAllocAsync(byref(address), max(size, 1), self.stream)
@@ -296,9 +250,13 @@ class Gpu:
                 f"bytes were asked for, arrays hold {self.held:,}, {free:,} of "
                 f"{total:,} are free. Delete arrays that are not needed, or compute in parts."
             ) from error
-        self.held += size
-        self.most = max(self.most, self.held)
+        self._count(size)
         return address.value or 0
+
+    def _count(self, size: int) -> None:
+        with self._counting:
+            self.held += size
+            self.most = max(self.most, self.held)
 
     def _room(self) -> tuple[int, int]:
         """Return how many bytes the device has free, and in all."""
@@ -311,15 +269,22 @@ class Gpu:
         held = {"bytes_in_use": self.held, "peak_bytes_in_use": self.most}
         return {**held, "bytes_limit": self._room()[1]}
 
-    def free(self, address: int, size: int) -> None:
-        """Give bytes back, after all that was started before."""
+    def free(self, address: int, size: int, *, seen: bool = False) -> None:
+        """Give bytes back, after all that was started before.
+
+        Other libraries may read what they have ``seen``: those on the default stream are waited
+        for.
+        """
         if address >= FAKE:
-            if _current.recorder is not None:
-                _current.recorder.moves.append((False, address, size))
+            if current.recorder is not None:
+                current.recorder.moves.append((False, address, size))
             return
         if os.getpid() == self._pid:
-            self._entered().cuMemFreeAsync(address, self.stream)  # in a recording as well
-            self.held -= size
+            driver = self._entered()  # in a recording as well
+            if seen:
+                self._after(_LEGACY, self.stream)
+            driver.cuMemFreeAsync(address, self.stream)
+            self._count(-size)
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
         """Return an array of unknown elements."""
@@ -328,8 +293,8 @@ class Gpu:
 
     def put(self, x: np.ndarray) -> DeviceArray:
         """Return a NumPy array's elements on the device."""
-        if _current.recorder is not None:
-            return self._put_for(_current.recorder, x)
+        if current.recorder is not None:
+            return self._put_for(current.recorder, x)
         x = np.ascontiguousarray(x).reshape(x.shape)
         out = DeviceArray(self, x.shape, x.dtype)
         driver = self.enter()
@@ -343,7 +308,7 @@ class Gpu:
         try:
             out = self.put(x)
         finally:
-            _current.recorder = recorder
+            current.recorder = recorder
         recorder.kept.append(out)
         return out
 
@@ -391,8 +356,11 @@ class Gpu:
 
     def copy(self, to: DeviceArray, source: DeviceArray) -> None:
         """Copy one array of the device into another."""
-        if _current.recorder is not None:
-            self.kernel(_COPY)(-(-source.nbytes // 1024), 256, source, to, source.nbytes)
+        if current.recorder is not None:
+            n = 1 if (source.pointer | to.pointer | source.nbytes) % 8 else 8
+            turns = source.nbytes // n
+            if turns:
+                self.kernel(_COPIES[n])(-(-turns // 1024), 256, source, to, turns)
             return
         driver = self.enter()
         driver.cuMemcpyDtoDAsync_v2(to.pointer, source.pointer, source.nbytes, self.stream)
@@ -407,7 +375,7 @@ class Gpu:
 
     def _after(self, first: int, then: int) -> None:
         """Let one stream go on only when what the other has been given is done."""
-        driver, event = self.enter(), c_void_p()
+        driver, event = self._entered(), c_void_p()
         driver.cuEventCreate(byref(event), _NO_TIMING)
         driver.cuEventRecord(event, first)
         driver.cuStreamWaitEvent(then, event, 0)
@@ -415,10 +383,12 @@ class Gpu:
 
     def let_wait(self, stream: int) -> None:
         """Let another library's stream wait for what was started here."""
+        self.enter()
         self._after(self.stream, stream)
 
     def wait_for(self, stream: int) -> None:
         """Let what is started here wait for another library's stream."""
+        self.enter()
         self._after(stream, self.stream)
 
     @staticmethod
@@ -440,6 +410,11 @@ class Gpu:
         """Return once all that was started is done."""
         self._synchronize(self.enter())
 
+    def let_go(self) -> None:
+        """Return once nothing that was started needs another library's memory."""
+        if os.getpid() == self._pid:
+            self._synchronize(self._entered())
+
     def _synchronize(self, driver: Libcuda) -> None:
         """Wait; an error of a kernel, known only now, says which may have failed, and where."""
         try:
@@ -459,17 +434,34 @@ class Gpu:
         """Return ``run(blocks, lanes, *args)`` of a kernel, loaded once."""
         found = self._kernels.get(source)
         if found is None:
-            recorder, _current.recorder = _current.recorder, None
+            recorder, current.recorder = current.recorder, None
             try:
                 found = self._kernels[source] = self._load(source)
             finally:
-                _current.recorder = recorder
+                current.recorder = recorder
         return found
+
+    def _module(self, source: KernelSource, binary: Binary) -> c_void_p:
+        """Load a kernel's code; as text, where it is for newer drivers than this one."""
+        module = c_void_p()
+        try:
+            self._driver.cuModuleLoadData(byref(module), binary.code)
+        except DriverError as error:
+            if binary.kind == "ptx" or error.number not in _UNKNOWN:
+                raise
+            _log.warning(
+                "%s Its text is compiled by the driver instead, in each process: install the "
+                "linker of the driver's own CUDA, %d (fnarray[cuda%d]).",
+                error, self._driver.version // 1000, self._driver.version // 1000,
+            )  # fmt: skip
+            text = assembly(source, self.capability).encode() + b"\0"
+            self._driver.cuModuleLoadData(byref(module), text)
+        return module
 
     def _load(self, source: KernelSource) -> Callable[..., None]:
         binary = build(source, self.capability)
-        driver, module, function = self.enter(), c_void_p(), c_void_p()
-        driver.cuModuleLoadData(byref(module), binary.code)
+        driver, function = self.enter(), c_void_p()
+        module = self._module(source, binary)
         driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
         threads = c_int()
         driver.cuFuncGetAttribute(byref(threads), _MAX_THREADS, function)
@@ -487,8 +479,8 @@ class Gpu:
             given, lanes = list(args), min(lanes, most)
             for k in arrays:
                 given[k] = given[k].pointer
-            if _current.recorder is not None:
-                _current.recorder.launch(
+            if current.recorder is not None:
+                current.recorder.launch(
                     source, function.value, blocks, lanes, packer, arrays, given
                 )
                 return
