@@ -197,6 +197,15 @@ def test_updates_that_touch_nothing_are_nothing() -> None:
     assert text == code(compiled(lambda x: lax.mul(x, np.float32(2)), BOX))
 
 
+def test_what_has_no_element_asks_for_nothing() -> None:
+    """A reduction whose only reader is empty is not computed, over an axis of 1 either."""
+    for width in (1, 2):
+        x = RNG.normal(size=(2, 3, width)).astype(np.float32)
+        executable = compiled(lambda x: lax.exp(x.sum(1)[:, x.shape[2] :]), x)
+        assert "sc.radd" not in code(executable)
+        assert executable.run(x)[0].shape == (2, 0)
+
+
 def test_borders_are_written_in_one_pass_each_way() -> None:
     """Periodic boundaries: rows share a loop, and so do columns; corners are those of columns."""
     x = RNG.normal(size=(20, 30)).astype(np.float32)
