@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from .device import Gpu
+from typing import Any, Final
 
 #: Addresses from here on stand for arrays of a program that is recorded.
 FAKE: Final = 1 << 62
 
 
 class Current(threading.local):
-    """Whose context the calling thread has, and what records its launches."""
+    """Whose context the calling thread has (a `Gpu`), and what records its launches."""
 
-    context: Gpu | None = None
+    context: Any = None
     recorder: Recorder | None = None
 
 
