@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,6 +86,22 @@ def test_rows_that_are_read_across_are_read_in_strips() -> None:
     np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
     y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
     np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
+@pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
+def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
+    """What a strip's rows are read along is the loop around the strip, whichever axis it is."""
+    x = RNG.normal(size=(64, 96, 80)).astype(np.float32)
+
+    def moved(x):
+        return x.transpose(axes) * 2
+
+    text = code(compiled(moved, x))
+    *_, along, inside = re.findall(r"for (\w+) in", text)
+    (read,) = re.findall(r"x0\[u\((.*)\)\]", text)
+    assert {along, inside} <= set(re.findall(r"\w+", read))
+    assert re.search(rf"(^|\+ ){along}( \+|$)", read)
+    np.testing.assert_array_equal(run(moved, x)[0], moved(x))
 
 
 def test_independent_outputs_share_a_loop() -> None:
