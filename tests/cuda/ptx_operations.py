@@ -76,10 +76,15 @@ def _zeros(how: Any, a: np.ndarray) -> np.ndarray:
 
 
 def _field(how: Any, a: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
-    assert a.dtype.kind == "u"
-    return ((a.astype(np.uint64) >> start) & ((np.uint64(1) << size) - np.uint64(1))).astype(
-        a.dtype
-    )
+    """Return ``size`` bits from ``start`` on; of signed numbers, with the last for a sign."""
+    bits = 8 * a.itemsize
+    whole, few = a.view(f"u{a.itemsize}").astype(np.uint64), size.astype(np.uint64)
+    mask = (np.uint64(1) << few) - np.uint64(1)
+    found = ((whole >> start.astype(np.uint64)) & mask).astype(f"u{a.itemsize}")
+    if a.dtype.kind == "u":
+        return found
+    rest = (bits - size).astype(f"u{a.itemsize}")
+    return (found << rest).view(a.dtype) >> rest.view(a.dtype)
 
 
 def _funnel(how: Any, a: np.ndarray, b: np.ndarray, by: np.ndarray) -> np.ndarray:

@@ -15,7 +15,13 @@ from .programs import EVERY_NAME, PROGRAMS
 from .ptx import PTX, Kernel, kernel_of
 from .ptx_memory import Fault
 
-MORE = ("cumulative_long", "sorted_by_two_keys", "product_of_many_terms", "whole_argmin")
+MORE = (
+    "cumulative_long",
+    "sorted_by_two_keys",
+    "product_of_many_terms",
+    "whole_argmin",
+    "read_along_both_axes",
+)
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, *MORE])

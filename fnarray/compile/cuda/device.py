@@ -6,7 +6,6 @@ import ctypes
 import functools
 import logging
 import os
-import struct
 import sys
 import threading
 from collections import deque
@@ -20,6 +19,7 @@ import numpy as np
 from ...errors import JaxRuntimeError
 from ..cache.key import KernelSource
 from .build import Binary, assembly, build
+from .launching import PACKED, launcher, packer_of
 from .libcuda import DriverError, Libcuda, libcuda
 from .recording import FAKE, NotRecorded, Recorder, current
 
@@ -32,13 +32,21 @@ _NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 _ON_DEVICE, _READ_AND_WRITE = 1, 3
 #: The stream on which other libraries work, unless they are told another.
 _LEGACY: Final = 1
-#: Arguments of launches are packed in one buffer, as the driver lays them out.
-BUFFER, SIZE = 1, 2
-#: Scalars of kernels by code, as `struct` packs them.
-_PACKED: Final = {
-    "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
-    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d",
-}  # fmt: skip
+
+
+class _Process:
+    """How often the process was forked; to ask the system which it is takes 0.3 us."""
+
+    forks = 0
+
+    def forked(self) -> None:
+        """Note that this is a child."""
+        self.forks += 1
+
+
+_process: Final = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.forked)
 
 
 class _Access(ctypes.Structure):
@@ -172,7 +180,7 @@ class Gpu:
 
     def __init__(self, number: int):
         self.number = number
-        self._pid = os.getpid()
+        self._forks = _process.forks
         self._driver = driver = libcuda()
         device = c_int()
         driver.cuDeviceGet(byref(device), number)
@@ -194,7 +202,6 @@ class Gpu:
         self.held = self.most = 0
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
-        self._lock = threading.Lock()
         self._counting = threading.RLock()  # an array may die while another one is counted
 
     def _attribute(self, device: Any, number: int) -> int:
@@ -210,16 +217,16 @@ class Gpu:
         JaxRuntimeError
             The process was forked after the device was opened.
         """
-        if os.getpid() != self._pid:
-            raise JaxRuntimeError(
-                "this process was forked from one that uses the GPU, and cannot use it. Start "
-                "processes by the 'spawn' method, or fork before the first use."
-            )
         if current.recorder is not None:
             raise NotRecorded
         return self._entered()
 
     def _entered(self) -> Libcuda:
+        if self._forks != _process.forks:
+            raise JaxRuntimeError(
+                "this process was forked from one that uses the GPU, and cannot use it. Start "
+                "processes by the 'spawn' method, or fork before the first use."
+            )
         # Where there are several devices, another library may have turned to another of them.
         if current.context is not self or not self._only:
             self._driver.cuCtxSetCurrent(self._context)
@@ -279,7 +286,7 @@ class Gpu:
             if current.recorder is not None:
                 current.recorder.moves.append((False, address, size))
             return
-        if os.getpid() == self._pid:
+        if self._forks == _process.forks:
             driver = self._entered()  # in a recording as well
             if seen:
                 self._after(_LEGACY, self.stream)
@@ -401,7 +408,7 @@ class Gpu:
 
     def forget(self, graph: c_void_p, ready: c_void_p) -> None:
         """Give back a graph, and what the driver made of it to be launched."""
-        if os.getpid() == self._pid:
+        if self._forks == _process.forks:
             driver = self._entered()
             driver.cuGraphExecDestroy(ready)
             driver.cuGraphDestroy(graph)
@@ -412,7 +419,7 @@ class Gpu:
 
     def let_go(self) -> None:
         """Return once nothing that was started needs another library's memory."""
-        if os.getpid() == self._pid:
+        if self._forks == _process.forks:
             self._synchronize(self._entered())
 
     def _synchronize(self, driver: Libcuda) -> None:
@@ -467,33 +474,24 @@ class Gpu:
         driver.cuFuncGetAttribute(byref(threads), _MAX_THREADS, function)
         # Kernels run with any power of two: one that takes many registers has fewer lanes.
         most = 1 << max(threads.value, 1).bit_length() - 1
-        packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
-        arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
-        packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
-        extra = (c_void_p * 5)(BUFFER, ctypes.addressof(packed), SIZE, ctypes.addressof(size), None)
-        launch, stream, lock, enter, pack, started = (
-            driver.launch, self.stream, self._lock, self.enter, packer.pack_into, self.started,
-        )  # fmt: skip
+        packer, kept = packer_of(source.signature), function.value or 0
+        arrays = [k for k, c in enumerate(source.signature) if c not in PACKED]
+        launch = launcher(driver.launch, kept, self.stream, most, source.signature, DeviceArray)
+        enter, started = self._entered, self.started.append
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
-            given, lanes = list(args), min(lanes, most)
-            for k in arrays:
-                given[k] = given[k].pointer
-            if current.recorder is not None:
-                current.recorder.launch(
-                    source, function.value, blocks, lanes, packer, arrays, given
-                )
+            recorder = current.recorder
+            if recorder is not None:
+                given = [x.pointer if k in arrays else x for k, x in enumerate(args)]
+                recorder.launch(source, kept, blocks, min(lanes, most), packer, arrays, given)
                 return
             enter()
-            started.append(source)
-            with lock:  # the driver copies the buffer before it returns
-                pack(packed, 0, *given)
-                code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
+            started(source)
+            code = launch(blocks, lanes, *args)
             if code:
                 error = driver.error("cuLaunchKernel", code)
                 raise DriverError(f"{error}\nIn the kernel:\n{source.text}", code)
 
-        run.keeps = size  # type: ignore[attr-defined] - its address is in `extra`
         return run
 
 

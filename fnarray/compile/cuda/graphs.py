@@ -17,7 +17,8 @@ from ctypes import byref, c_size_t, c_uint, c_void_p
 from typing import Any, Final
 
 from ...core.hooks import binders
-from .device import BUFFER, SIZE, DeviceArray, Gpu
+from .device import DeviceArray, Gpu
+from .launching import BUFFER, SIZE
 from .recording import FAKE, NotRecorded, Recorder, recording
 
 #: Programs of so many launches are worth a graph, and of more are not one.
