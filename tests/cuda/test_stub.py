@@ -19,6 +19,7 @@ from fnarray.compile.cuda import device, libcuda
 from fnarray.compile.cuda.exchange import from_interface
 from fnarray.compile.cuda.recording import Recorder
 from fnarray.errors import JaxRuntimeError
+from fnarray.runtime import gpu
 
 from .machine import forget, needs_gcc, on_gpu
 from .programs import PROGRAMS, floats
@@ -196,6 +197,19 @@ def test_memory_of_others_is_given_back_when_kernels_are_done(stub) -> None:
     before = stub.stub_syncs()
     del borrowed
     assert stub.stub_syncs() == before + 1
+
+
+def test_memory_of_others_that_begins_anywhere_is_copied(stub) -> None:
+    """Kernels load sixteen bytes at once, from where that many begin."""
+    x = device.gpu().put(np.arange(6, dtype=np.float32))
+    tail = device.DeviceArray(x.device, (5,), x.dtype, x, x.pointer + 4)
+    own = gpu.borrowed(tail, copy=False)
+    shared = gpu.borrowed(x, copy=False)
+    assert own is not None
+    assert shared is not None
+    assert own._there.pointer % 16 == 0
+    assert shared._there.pointer == x.pointer
+    np.testing.assert_array_equal(np.asarray(own), np.arange(1, 6))
 
 
 def test_bytes_are_counted_by_all_threads(stub) -> None:
