@@ -286,6 +286,7 @@ def absolute(x: Any, /) -> Array:
     return another(x) if is_bool(x.dtype) or is_unsigned(x.dtype) else _absolute(x)
 
 
+@replayed
 def fabs(x: Any, /) -> Array:
     """Magnitude of real numbers, as a float.
 
@@ -490,6 +491,7 @@ bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
 @ufunc_of(nin=1)
+@replayed
 def bitwise_count(x: Any, /) -> Array:
     """Count of set bits in the magnitude, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)
