@@ -29,12 +29,12 @@ from ..errors import (
     TracerIntegerConversionError,
 )
 from .apart import apart, is_among, leaves_of, with_leaves
-from .array import Array, ArrayElsewhere, ArrayImpl, stored
+from .array import Array, ArrayElsewhere, ArrayImpl, asarray, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
 from .graph import ClosedGraph
 from .hooks import compiled_call
-from .large import is_exact, is_large, runs_as_program
+from .large import is_exact, is_large, later, runs_as_program
 from .memo import recall, remember
 from .quiet import quietly
 from .record import Record
@@ -53,6 +53,10 @@ Numbers = Callable[..., Sequence[ShapedArray]]
 #: A signature that was met once. False, as no replay is: one test tells what is to be replayed.
 _SEEN = False
 _DOUBLE = ("float64", "complex128")
+#: So many operations take NumPy longer than a program, where there are few elements: 2 us.
+_SHORT = 3
+#: Calls after which what computes the same bits compiled is.
+_OFTEN = 20
 #: Errors of a function whose operations follow from values.
 _BY_VALUE = (
     ConcretizationTypeError,
@@ -72,7 +76,8 @@ def _replay_of(
 
     ``kind`` is that of the sequence of its results; None of a single one. An ``exact`` graph
     computes the same bits compiled, unless there are doubles in it. One on many elements is
-    compiled as well: see `core.large`.
+    compiled as well: see `core.large`. So is one of several operations that is called often, where
+    that changes no bit.
     """
     jaxpr = graph.jaxpr
     inside = [v.aval for e in jaxpr.eqns for v in e.outvars]
@@ -83,18 +88,23 @@ def _replay_of(
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
-    record = quietly(Record, graph)
-    avals = jaxpr.out_avals
-    if kind is None:
-        evaluate, (aval,) = record.single(), avals
-        # Packing one or two operands costs 0.05 us, a thirtieth of the call.
-        if record.arguments == 1:
-            return lambda x: stored(quietly(evaluate, x), aval)
-        if record.arguments == 2:
-            return lambda x, y: stored(quietly(evaluate, x, y), aval)
-        return lambda *data: stored(quietly(evaluate, *data), aval)
-    run = record.run
-    return lambda *data: kind(map(stored, quietly(run, *data), avals))
+    by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
+    if len(jaxpr.eqns) < _SHORT or not (is_exact(graph) and runs_as_program(graph)):
+        return by_numpy
+    return later(by_numpy, _program(graph, kind), _OFTEN)
+
+
+def _by_numpy(record: Record, avals: Sequence[ShapedArray], kind: Kind) -> Replay:
+    if kind is not None:
+        run = record.run
+        return lambda *data: kind(map(stored, quietly(run, *data), avals))
+    evaluate, (aval,) = record.single(), avals
+    # Packing one or two operands costs 0.05 us, a thirtieth of the call.
+    if record.arguments == 1:
+        return lambda x: stored(quietly(evaluate, x), aval)
+    if record.arguments == 2:
+        return lambda x, y: stored(quietly(evaluate, x, y), aval)
+    return lambda *data: stored(quietly(evaluate, *data), aval)
 
 
 def _program(graph: ClosedGraph, kind: Kind) -> Replay:
@@ -233,6 +243,11 @@ def _signed(x: Any, data: list[np.ndarray]) -> Any:
     raise TypeError("not part of a signature")
 
 
+def _as_ours(x: Any) -> Any:
+    """Return an array of NumPy's, which may change, as one that does not; all else as it is."""
+    return asarray(x) if type(x) is np.ndarray else x
+
+
 def _signed_all(
     args: tuple[Any, ...], settings: dict[str, Any], data: list[np.ndarray]
 ) -> list[Any]:
@@ -346,6 +361,7 @@ def replayed(
             else:
                 data = []
                 try:
+                    args = tuple(map(_as_ours, args))
                     signed = _signed_all(args, settings, data)
                 except TypeError:
                     return own(_as_program(f, args, settings), args, settings)

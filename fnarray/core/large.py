@@ -26,7 +26,7 @@ from .quiet import quietly
 from .record import Record
 from .surgery import one_equation
 
-__all__ = ["LARGE", "evaluator", "is_exact", "is_large", "plainly", "runs_as_program"]
+__all__ = ["LARGE", "evaluator", "is_exact", "is_large", "later", "plainly", "runs_as_program"]
 
 #: Elements from which on a call runs as a program.
 LARGE = 1 << 16
@@ -134,16 +134,18 @@ def evaluator(
     def program(*data: np.ndarray) -> np.ndarray:
         return compiled_call(graph, data)[0]
 
-    return _later(by_numpy, program) if is_exact(graph) else program
+    return later(by_numpy, program, 2) if is_exact(graph) else program
 
 
-def _later(first: Callable[..., Any], then: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that becomes another at its third call: what is met once is not built."""
-    calls = 0
+def later(first: Callable[..., Any], then: Callable[..., Any], calls: int) -> Callable[..., Any]:
+    """Return a function that is another after some calls: what is met seldom is not built."""
+    left = calls
 
     def run(*data: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return (first if calls < 3 else then)(*data)
+        nonlocal left
+        if left <= 0:
+            return then(*data)
+        left -= 1
+        return first(*data)
 
     return run
