@@ -305,3 +305,45 @@ def test_what_only_moves_large_arrays_is_not_copied():
     x = asarray(np.zeros((300, 250), np.float32))
     for _ in range(4):
         assert np.shares_memory(jnp.squeeze(jnp.reshape(x, (1, -1)))._data, x._data)
+
+
+# ---- what is called often ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+def test_calls_give_the_same_bits_however_often(dtype):
+    """What is compiled because it is called often gives the bits of NumPy's operations."""
+    draw = np.random.default_rng(0).normal(size=24) * 50
+    x = asarray(np.r_[draw, 0, 0].astype(dtype))
+    y = asarray(np.r_[draw[::-1], 0, 1].astype(dtype))
+    for f in (
+        lambda: jnp.isclose(x, y), lambda: jnp.nan_to_num(x / y), lambda: jnp.gradient(x),
+        lambda: jnp.hypot(x, y), lambda: fnarray.nn.hard_silu(x), lambda: jnp.resize(x, 31),
+        lambda: jnp.heaviside(x, y), lambda: jnp.divmod(x, y), lambda: jnp.diag(x[:4], 1),
+    ):  # fmt: skip
+        first = listed(f())
+        assert all(
+            np.array_equal(a, b, equal_nan=True)
+            for _ in range(30)
+            for a, b in zip(first, listed(f()), strict=True)
+        )
+
+
+def test_numpy_operands_are_replayed_and_may_change():
+    """An array of NumPy's is read anew by every call, and the call is replayed all the same."""
+    f, runs = counted(lambda a, b: lax.mul(lax.add(a, b), b))
+    face, given = replayed(f), np.array([1.0, 2.0, 3.0], np.float32)
+    for k in range(6):
+        given[0] = k
+        assert np.array_equal(face(given, asarray(np.ones(3, np.float32))), given + 1)
+    assert len(runs) == 3
+
+
+def test_common_divisors_of_the_least_integers():
+    """Every call gives one answer, for the number without a magnitude too."""
+    least = np.iinfo(np.int32).min
+    x, y = (asarray(np.array(v, np.int32)) for v in ([12, least, -9, 0], [18, 0, 6, 0]))
+    for _ in range(4):
+        assert np.array_equal(jnp.gcd(x, y)[np.array([0, 2, 3])], [6, 3, 0])
+        assert int(jnp.gcd(x, y)[1]) == int(jnp.gcd(x[1:2], y[1:2])[0])
+        assert np.array_equal(jnp.lcm(x[2:], y[2:]), [18, 0])
