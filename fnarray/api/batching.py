@@ -82,7 +82,6 @@ def vmap(
 
     @named_as(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        _refuse_ruled(fun, (args, kwargs))
         leaves, spec = tree.flatten_spec((args, kwargs))
         axes = axes_of_arguments("vmap", in_axes, args, kwargs, len(leaves))
         # What is the same for all examples may be anything.
@@ -105,10 +104,9 @@ def vmap(
             )
             with admit(fun, "vmap", statics=refs.arguments(a, k)):
                 out = cast("Any", fun)(*a, **k)
-            _refuse_ruled(fun, out)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, outs, out_spec))
-            _check_results(fun, outs)
+            _check_results(fun, out, outs)
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
@@ -124,16 +122,16 @@ def vmap(
     return mapped
 
 
-def _refuse_ruled(fun: Callable[..., Any], value: Any) -> None:
+def _refuse_ruled(what: str, fun: Callable[..., Any], value: Any) -> None:
     """Raise where a tree holds a value of `ruled_otherwise`."""
     if not ruled_otherwise:
         return
     for x in tree.leaves(value, is_leaf=lambda x: type(x) in ruled_otherwise):
         if type(x) in ruled_otherwise:
             raise NotImplementedError(
-                f"vmap: an argument or result of {fun_text(fun)} is a {type(x).__name__}, which "
-                "register_vmappable gave rules of mapping, and vmap maps arrays. Pass the arrays "
-                "in it, each with its axis."
+                f"{what}: an argument or result of {fun_text(fun)} is a {type(x).__name__}, which "
+                f"register_vmappable gave rules of mapping, and {what} maps arrays. Pass the "
+                "arrays in it, each with its axis."
             )
 
 
@@ -236,6 +234,7 @@ def checked_arrays(
     Where there are ``axes``, those that have None stay what they are if they are none: numbers have
     their values in the function, under `jit` too.
     """
+    _refuse_ruled(what, fun, (args, kwargs))
     out = []
     for k, x in enumerate(leaves):
         if axes is not None and axes[k] is None and not isinstance(x, Array | Ref):
@@ -334,7 +333,8 @@ def size_of(
     )
 
 
-def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
+def _check_results(fun: Callable[..., Any], out: Any, outs: Sequence[Any]) -> None:
+    _refuse_ruled("vmap", fun, out)
     for x in outs:
         if isinstance(x, Array):
             continue
