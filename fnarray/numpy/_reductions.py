@@ -70,8 +70,8 @@ def canonical_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    several = not isinstance(axis, int | np.integer) and np.iterable(axis)
-    axes = tuple(map(operator.index, axis if several else (axis,)))
+    axes = (axis,) if isinstance(axis, int | np.integer) or not np.iterable(axis) else axis
+    axes = tuple(map(operator.index, axes))
     found = tuple(sorted(canonical_axis(name, a, ndim) for a in axes))
     if len(set(found)) != len(found):
         raise ValueError(f"numpy.{name}: axis has a duplicate value, got {axis}.")
