@@ -90,7 +90,7 @@ def pytest_collection_finish(session):
 
 @pytest.fixture(autouse=True)
 def _tier(request):
-    """Fail the test of the null tier that is the first to import Numba; it may be told to compile."""
+    """Fail the test of the null tier that is the first to import Numba, unasked."""
     before = "numba" in sys.modules or os.environ.get("FNARRAY_COMPILER") == "numba"
     yield
     if request.node.get_closest_marker("null") and not before and "numba" in sys.modules:
