@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import logging
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -17,8 +18,12 @@ from ctypes import byref, c_size_t, c_uint, c_void_p
 from typing import Any, Final
 
 from ...core.hooks import binders
-from .device import BUFFER, FAKE, SIZE, DeviceArray, Gpu, NotRecorded, Recorder, recording
+from .device import DeviceArray, Gpu
+from .launching import BUFFER, SIZE
+from .libcuda import DriverError
+from .recording import FAKE, NotRecorded, Recorder, recording
 
+_log: Final = logging.getLogger("fnarray.compile")
 #: Programs of so many launches are worth a graph, and of more are not one.
 LEAST, MOST = 8, 1 << 12
 #: Calls before a program is recorded: two of those that are called at all are called again.
@@ -100,6 +105,7 @@ class Graph:
         self._order = order
         self._now: list[int] = []
         self._nodes = [_Node(launch) for launch in recorder.launches]
+        self._last = [n.source for n in self._nodes[-8:]]
         moving = [any(self._whose(n.given[k]) is not None for k in n.arrays) for n in self._nodes]
         self._moving = [n for n, moves in zip(self._nodes, moving, strict=True) if moves]
         self._made = False
@@ -144,7 +150,7 @@ class Graph:
                         )
             if not self._made:
                 self._make(driver)
-            self.where.started.extend(node.source for node in self._nodes)
+            self.where.started.extend(self._last)
             driver.cuGraphLaunch(self._ready, self.where.stream)
         return outs
 
@@ -212,15 +218,24 @@ class Replayed:
         if binders:  # who measures wants to see each kernel
             return self._main(*args)
         if self._graph is not None and not recording():
-            return self._graph(*args)
+            return self._launched(self._graph, args)
         if self._calls > CALLS or recording() or not self._where().graphs:
             return self._main(*args)
         self._calls += 1
         if self._calls > CALLS and all(isinstance(x, DeviceArray) for x in args):
             self._graph = recorded(self._main, self._where(), args)
             if self._graph is not None:
-                return self._graph(*args)
+                return self._launched(self._graph, args)
         return self._main(*args)
+
+    def _launched(self, graph: Graph, args: Sequence[DeviceArray]) -> Any:
+        """Launch a graph; kernel by kernel from now on, if the driver refuses it."""
+        try:
+            return graph(*args)
+        except DriverError as error:
+            _log.warning("a program is launched kernel by kernel: %s", error)
+            self._graph = None
+            return self._main(*args)
 
 
 def recorded(main: Callable[..., Any], where: Gpu, args: Sequence[DeviceArray]) -> Graph | None:
