@@ -9,6 +9,7 @@ few nanoseconds.
 from __future__ import annotations
 
 import builtins
+import collections
 import keyword
 import types
 import weakref
@@ -361,6 +362,14 @@ def parts_of(one: Any) -> Callable[[], bool]:
 
 def mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     """Return a comparison of a dictionary's keys and values with what they are now."""
+    if issubclass(type(one), collections.OrderedDict):  # of which the order is apart
+        of_order: Any = collections.OrderedDict.__iter__
+        order, same = tuple(of_order(one)), _mapping_of(one)
+        return lambda: same() and all(map(is_, of_order(one), order))
+    return _mapping_of(one)
+
+
+def _mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     keys: tuple[Any, ...] = tuple(_KEYS(one))
     values: tuple[Any, ...] = tuple(_VALUES(one))
     count, of = len(keys), _VALUES
