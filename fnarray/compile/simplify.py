@@ -110,6 +110,29 @@ def fold_constants(block: Block) -> Block:
     return block.rebuilt(nodes, env)
 
 
+def empty_at_once(block: Block) -> Block:
+    """Make what has no element of nothing: a value that only it reads need not be computed.
+
+    It also keeps the schedule's promise that what a nest reads is made before it: the nest of a
+    reduction does not run for a reader whose loops take no turn.
+    """
+    nodes: list[Node] = []
+    for node in block.nodes:
+        eqn = node.eqn
+        if any(v.aval.size for v in node.outs) or not node.ins or _must_run(eqn):
+            nodes.append(node)
+            continue
+        for out in node.outs:
+            zero = Literal(np.zeros((), out.aval.dtype), ShapedArray((), out.aval.dtype))
+            made = Eqn(_EMPTY, (zero,), (out,), {"shape": out.aval.shape}, eqn.source)
+            nodes.append(Node(made, Reindex(lambda i, read: ())))
+    return block.rebuilt(nodes, {})
+
+
+def _must_run(eqn: Eqn) -> bool:
+    return any(eqn_effects(eqn)) or eqn.primitive.collective is not None
+
+
 def _key(node: Node) -> Any:
     ins = tuple((a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins)
     return node.eqn.primitive, ins, tuple(sorted(node.eqn.params.items()))
@@ -186,6 +209,7 @@ _ROWS: Any = _AddedStep("rows")
 _FILLING: Any = _AddedStep("filling")
 _FILLED: Any = _AddedStep("filled")
 _SCAN: Any = _AddedStep("scan")
+_EMPTY: Any = _AddedStep("empty")
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
@@ -550,6 +574,7 @@ def body_block(graph: ClosedGraph, target: Target, keep: int = 0) -> Block:
 
 
 SIMPLIFY: tuple[tuple[str, Callable[[Block], Block]], ...] = (
+    ("make empty results at once", empty_at_once),
     ("multiply outer products", multiply_outer),
     ("turn products", turn_products),
     ("fold constants", fold_constants),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -85,6 +86,22 @@ def test_rows_that_are_read_across_are_read_in_strips() -> None:
     np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
     y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
     np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
+@pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
+def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
+    """What a strip's rows are read along is the loop around the strip, whichever axis it is."""
+    x = RNG.normal(size=(64, 96, 80)).astype(np.float32)
+
+    def moved(x):
+        return x.transpose(axes) * 2
+
+    text = code(compiled(moved, x))
+    *_, along, inside = re.findall(r"for (\w+) in", text)
+    (read,) = re.findall(r"x0\[u\((.*)\)\]", text)
+    assert {along, inside} <= set(re.findall(r"\w+", read))
+    assert re.search(rf"(^|\+ ){along}( \+|$)", read)
+    np.testing.assert_array_equal(run(moved, x)[0], moved(x))
 
 
 def test_independent_outputs_share_a_loop() -> None:
@@ -195,6 +212,15 @@ def test_updates_that_touch_nothing_are_nothing() -> None:
     """Boxes that are empty, or outside where such are dropped."""
     text = code(compiled(lambda x: lax.mul(x, np.float32(2)).at[9:].set(1.0).at[99].add(1.0), BOX))
     assert text == code(compiled(lambda x: lax.mul(x, np.float32(2)), BOX))
+
+
+def test_what_has_no_element_asks_for_nothing() -> None:
+    """A reduction whose only reader is empty is not computed, over an axis of 1 either."""
+    for width in (1, 2):
+        x = RNG.normal(size=(2, 3, width)).astype(np.float32)
+        executable = compiled(lambda x: lax.exp(x.sum(1)[:, x.shape[2] :]), x)
+        assert "sc.radd" not in code(executable)
+        assert executable.run(x)[0].shape == (2, 0)
 
 
 def test_borders_are_written_in_one_pass_each_way() -> None:

@@ -152,6 +152,18 @@ def test_long_work_on_vectors_keeps_its_masks():
     assert "target-features" not in kernel.written("k", src, None, FEATURES).text()
 
 
+def test_what_a_greatest_is_computed_of_is_in_vectors():
+    """The scores of a causal mask, their greatest and the exponentials: one statement waits."""
+    masked = (
+        "        t{0} = (x[i] / y[0])\n        t{1} = (n >= i)\n"
+        "        t{2} = (t{0} if t{1} else f32(-1.0))\n"
+    )
+    greatest = f"{masked.format(0, 1, 2)}        c = sc.maximum(c, t2)\n"
+    head = f"    c = f32(0.0)\n    for i in range(n):\n{greatest}"
+    src = source(f"{masked.format(3, 4, 5)}        out[i] = vm.exp((t5 - c))\n", "n", head)
+    assert "target-features" not in kernel.written("k", src, None, FEATURES).text()
+
+
 @pytest.mark.parametrize(
     ("features", "left"),
     [("+avx2,+avx512f,+avx512vl,+fma", "+avx2,+fma,-avx512f"), ("+avx2,+fma", ""), ("", "")],

@@ -240,7 +240,8 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
 
     A strip's rows are read to their ends before the next is begun, so that each line of memory is
     fetched once. The transpose of 1,024 rows and columns took 8 ms, whose lines share 64 places of
-    the nearest cache, and takes 1; of 2,048 66, and 19.
+    the nearest cache, and takes 1; of 2,048 66, and 19. All other loops are around that: the last
+    axis of (256, 64, 64) takes 1.1 ms to the front where a strip goes through the others, and 0.5.
     """
     if nest.fold is not None or len(nest.loops) < 2:
         return None
@@ -262,9 +263,11 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
         return None
     k = min(along)
     strip, inside = Loop(last.extent // width), Loop(width)
-    loops = (*outer[:k], strip, *outer[k:], inside)
-    moved = [counter(i + (i >= k), loop.extent) for i, loop in enumerate(outer)]
-    across = counter(k, strip.extent) * width + counter(len(outer) + 1, width)
+    others = [i for i in range(len(outer)) if i != k]
+    loops = (*(outer[i] for i in others), strip, outer[k], inside)
+    place = {i: at for at, i in enumerate((*others, None, k))}
+    moved = [counter(place[i], loop.extent) for i, loop in enumerate(outer)]
+    across = counter(len(others), strip.extent) * width + counter(len(outer) + 1, width)
     at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 

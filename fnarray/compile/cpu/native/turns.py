@@ -131,13 +131,17 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
             continue
         functions = sum(isinstance(x, ast.Name) and x.id == "vm" for x in inside)
         folds = _FOLDS if functions else _SUMS
-        if isinstance(loop, ast.While) or any(_waits(s, slots, folds) for s in loop.body):
-            chain += len(loop.body)
-            called = {x.attr for x in inside if isinstance(x, ast.Attribute)}
-            chosen |= functions > 0 or any(isinstance(x, ast.IfExp) for x in inside)
-            chosen |= not called.isdisjoint(("minimum", "maximum"))
-        else:
+        waiting = [s for s in loop.body if _waits(s, slots, folds)]
+        if not waiting and isinstance(loop, ast.For):
             vectors += len(loop.body) + _DEAR * functions
+            continue
+        # What is folded in any order is in vectors, and so is what it is computed of.
+        folding = isinstance(loop, ast.For) and not any(_waits(s, slots, _FOLDS) for s in waiting)
+        chain += len(waiting if folding else loop.body)
+        vectors += len(loop.body) - len(waiting) if folding else 0
+        called = {x.attr for x in inside if isinstance(x, ast.Attribute)}
+        chosen |= functions > 0 or any(isinstance(x, ast.IfExp) for x in inside)
+        chosen |= not called.isdisjoint(("minimum", "maximum"))
     return chosen and _ABREAST * chain > vectors
 
 
