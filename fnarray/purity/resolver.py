@@ -482,7 +482,7 @@ class LiveResolver:
         return None
 
     def _constructor(self, cls: type) -> tuple[Function, Value | None] | None:
-        if is_strange(cls) or (is_a(cls, enum.EnumMeta) and cls._member_map_):
+        if is_strange(cls) or (is_a(cls, enum.EnumMeta) and static(cls, "_member_map_")):
             return None  # of an enumeration a call gives a member, and makes nothing
         made: Any = static(type(cls), "__call__") if type(cls) is not type else None
         if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):

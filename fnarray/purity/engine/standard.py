@@ -56,7 +56,7 @@ def _isinstance(engine: Engine, call: Call) -> Value | None:
     """``isinstance(x, Tracer)`` is true of what is traced."""
     if len(call.args) != 2:
         return None
-    ask_instance(engine, *call.args, call.frame, call.node)
+    ask_instance(engine, call.args[0], call.args[1], call.frame, call.node)
     if not call.args[1].ref.endswith(".Tracer"):
         return None
     traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
@@ -67,7 +67,8 @@ def _issubclass(engine: Engine, call: Call) -> Value | None:
     if len(call.args) == 2:
         if call.args[0].kind == "class" and call.args[0].level == OUTSIDE:
             take_attribute(engine, call.args[0], "__mro__", call.frame, call.node)
-        _check_class(engine, *call.args, "__subclasscheck__", call.frame, call.node)
+        one, classes = call.args
+        _check_class(engine, one, classes, "__subclasscheck__", call.frame, call.node)
     return None
 
 
