@@ -129,8 +129,9 @@ class Content:
             raise Unproven(f"code that asks for {', '.join(sorted(asked))}")
         for obj in self._objects:
             self._guard(obj)
-        if self._writes and "numpy" in self._modules:
-            self.guards.add_contents(WATCHED, SETTINGS["printing"], WATCHED["printing"](np))
+        printing = WATCHED["printing"](np) if "numpy" in self._modules else None
+        if self._writes and printing is not None:
+            self.guards.add_contents(WATCHED, SETTINGS["printing"], printing)
         return self._hash.hexdigest()
 
     def _say(self, *words: object) -> None:
