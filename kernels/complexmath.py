@@ -5,6 +5,8 @@ those with a quotient are computed in double precision. The algorithms of the in
 CPython's (``cmathmodule.c``), that of the root is CACM's 312 (1967).
 """
 
+# pyright: reportOperatorIssue=false, reportCallIssue=false, reportArgumentType=false
+# Results of `vmath` are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
 import math
@@ -12,7 +14,7 @@ import math
 import numpy as np
 
 from fnarray_kernels import vmath as vm
-from fnarray_kernels.registry import compiled, tell
+from fnarray_kernels.registry import compiled, straight, tell
 
 _LOG_2, _LOG_4 = math.log(2.0), math.log(4.0)
 # Beyond these the squares of parts overflow, or their sums lose what counts.
@@ -44,19 +46,19 @@ def to_complex128(x):
 # --- arithmetic ---------------------------------------------------------------------------------
 
 
-@compiled
+@straight
 def div(a, b):
     """Quotient by Smith's method (CACM 5, 1962), scaled so that squares cannot overflow."""
     one = type(b.real)(1)
-    if np.abs(b.real) >= np.abs(b.imag):
-        if b.real == 0 and b.imag == 0:
-            return make(a.real / np.abs(b.real), a.imag / np.abs(b.imag))
-        ratio = b.imag / b.real
-        scale = one / (b.real + b.imag * ratio)
-        return make((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
-    ratio = b.real / b.imag
-    scale = one / (b.imag + b.real * ratio)
-    return make((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+    large = np.abs(b.real) >= np.abs(b.imag)
+    zero = (b.real == 0) & (b.imag == 0)
+    p, q = (b.real, b.imag) if large else (b.imag, b.real)
+    u, v = (a.real, a.imag) if large else (a.imag, a.real)
+    ratio = q / (one if zero else p)
+    scale = one / (np.abs(p) if zero else p + q * ratio)
+    along = u + v * ratio
+    across = v - u * ratio if large else u * ratio - v
+    return make((u if zero else along) * scale, (v if zero else across) * scale)
 
 
 @compiled
@@ -71,31 +73,30 @@ def _reciprocal(z):
     return make(ratio * scale, -scale)
 
 
-@compiled
+@straight
 def neg(z):
     """Negative; signs of zeros change too."""
     return make(-z.real, -z.imag)
 
 
-@compiled
+@straight
 def conj(z):
     """Conjugate."""
     return make(z.real, -z.imag)
 
 
-@compiled
+@straight
 def abs(z):
     """Magnitude, without overflow of the squares."""
     return vm.hypot(z.real, z.imag)
 
 
-@compiled
+@straight
 def sign(z):
     """``z / |z|``; zero for zero."""
     size = vm.hypot(z.real, z.imag)
-    if size == 0:
-        return z
-    return make(z.real / size, z.imag / size)
+    by = type(z.real)(1) if size == 0 else size
+    return make(z.real / by, z.imag / by)
 
 
 @compiled
@@ -161,20 +162,20 @@ def rsqrt(z):
     return type(z)(_reciprocal(_root(np.complex128(z))))
 
 
-@compiled
+@straight
 def exp(z):
     """Exponential."""
     x, y = z.real, z.imag
     size = vm.exp(x)
-    if y == 0:
-        return make(size, y)
     c, s = vm.cos(y), vm.sin(y)
-    if np.abs(x) < np.inf or x != x:
-        return make(size * c, size * s)
-    if not np.abs(y) < np.inf:  # the angle of an infinity, or of a zero, is unknown
-        return make(size, y - y) if x > 0 else make(size, size)
-    # An exact zero of the angle's parts stays one.
-    return make(size * c if c != 0 else c, size * s if s != 0 else s)
+    infinite = np.abs(x) == np.inf
+    # The angle of an infinity, or of a zero, is unknown; an exact zero of its parts stays one.
+    unknown = infinite & ((np.abs(y) == np.inf) | (y != y))
+    re = c if infinite & (c == 0) else size * c
+    im = s if infinite & (s == 0) else size * s
+    any_im = y - y if x > 0 else size
+    real = y == 0
+    return make(size if real | unknown else re, y if real else any_im if unknown else im)
 
 
 @compiled
@@ -195,15 +196,14 @@ def expm1(z):
 
 @compiled
 def _log(z):
-    size = np.hypot(z.real, z.imag)
-    if 0.5 < size < 2.0:
-        re = vm.log1p((z.real - 1.0) * (z.real + 1.0) + z.imag * z.imag) * 0.5
-    else:
-        re = vm.log(size)
+    size = vm.hypot(z.real, z.imag)
+    near = vm.log1p((z.real - 1.0) * (z.real + 1.0) + z.imag * z.imag) * 0.5
+    far = vm.log(size)
+    re = near if (size > 0.5) & (size < 2.0) else far
     return make(re, vm.atan2(z.imag, z.real))
 
 
-@compiled
+@straight
 def log(z):
     """Principal logarithm; near the unit circle by ``log1p(|z|**2 - 1)``."""
     return type(z)(_log(np.complex128(z)))
@@ -251,13 +251,16 @@ def ipow(z, n):
     result = type(z)(make(1.0, 0.0))
     if count == 0:
         return result
-    while True:
+    while count & 1 == 0:
+        z = z * z
+        count >>= 1
+    result = z
+    count >>= 1
+    while count != 0:
+        z = z * z
         if count & 1:
             result = result * z
         count >>= 1
-        if count == 0:
-            break
-        z = z * z
     return _reciprocal(result) if n < 0 else result
 
 

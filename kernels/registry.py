@@ -31,3 +31,13 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function that is its own text: loops and branches in the subset of Numba."""
     tell("text", function)
     return function
+
+
+#: Functions of numbers without a branch: loops that call them may be vectors.
+straights: set[str] = set()
+
+
+def straight(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function that is its own text, and computes the same whatever its arguments are."""
+    straights.add(function.__name__)
+    return compiled(function)

@@ -16,7 +16,6 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from itertools import repeat
-from operator import itemgetter
 from types import EllipsisType
 from typing import Any, TypeVar, cast, overload
 
@@ -30,13 +29,15 @@ from ..errors import (
     TracerIntegerConversionError,
 )
 from .apart import apart, is_among, leaves_of, with_leaves
-from .array import Array, ArrayElsewhere, ArrayImpl, stored
+from .array import Array, ArrayElsewhere, ArrayImpl, asarray, stored
 from .avals import ShapedArray
 from .dtypes import canonicalize_dtype, is_integer
-from .graph import Atom, ClosedGraph, Eqn, Literal
+from .graph import ClosedGraph
 from .hooks import compiled_call
+from .large import is_exact, is_large, later, runs_as_program
 from .memo import recall, remember
 from .quiet import quietly
+from .record import Record
 from .source import tidy
 from .trace import state, trace_graph
 
@@ -44,18 +45,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: What a signature is replayed by: of buffers and Python numbers, it returns the function's
 #: result, or None for a number that does not fit.
 Replay = Callable[..., Any]
+#: What makes the sequence of a function's results; None where it has one.
+Kind = Callable[[Any], Any] | None
 #: Of a function of arrays alone: avals at which Python numbers among its operands enter.
 Numbers = Callable[..., Sequence[ShapedArray]]
 
 #: A signature that was met once. False, as no replay is: one test tells what is to be replayed.
 _SEEN = False
-#: Results of constants alone are kept up to this size, and computed by each replay above it.
-_SMALL = 4096
-#: Values of more bytes than this take longer to get memory for than to let go of.
-_LARGE = 1 << 16
 _DOUBLE = ("float64", "complex128")
-#: What repeats elements in an evaluator's place, where only NumPy reads them: by single ones.
-thin_of: dict[Callable[..., Any], Callable[..., Any]] = {}
+#: So many operations take NumPy longer than a program, where there are few elements: 2 us.
+_SHORT = 3
+#: Calls after which what computes the same bits compiled is.
+_OFTEN = 20
 #: Errors of a function whose operations follow from values.
 _BY_VALUE = (
     ConcretizationTypeError,
@@ -68,186 +69,53 @@ _BY_VALUE = (
 # ---- replaying -----------------------------------------------------------------------------------
 
 
-def _settled(out: Any, dtype: np.dtype) -> np.ndarray:
-    """Return an evaluator's result as a buffer."""
-    if type(out) is not np.ndarray or out.dtype is not dtype:
-        out = np.asarray(out, dtype)
-    return out if out.flags.c_contiguous else out.copy(order="C")
-
-
-def _evaluator(eqn: Eqn, thin: bool) -> Callable[..., Any]:
-    evaluate = eqn.primitive.eval
-    if thin:
-        evaluate = thin_of[evaluate]
-    return partial(evaluate, **eqn.params) if eqn.params else evaluate
-
-
-def _thin(eqns: Sequence[Eqn], results: Sequence[Atom]) -> set[int]:
-    """Return which equations repeat elements for NumPy's functions alone, which repeat themselves.
-
-    An operand of each of these has the whole shape, so that the result does. The standard deviation
-    of a million numbers took 90 us to repeat their mean.
-    """
-    able = {k: e.outvars[0] for k, e in enumerate(eqns) if e.primitive.eval in thin_of}
-    for eqn in eqns:
-        ufunc = isinstance(eqn.primitive.eval, np.ufunc) and not eqn.params
-        repeated = [v for v in able.values() if v in eqn.invars]
-        if repeated and not (ufunc and any(_is_whole(x, eqn, repeated) for x in eqn.invars)):
-            able = {k: v for k, v in able.items() if v not in repeated}
-    return {k for k, v in able.items() if v not in results}
-
-
-def _is_whole(x: Atom, eqn: Eqn, repeated: Sequence[Atom]) -> bool:
-    return x.aval.shape == eqn.outvars[0].aval.shape and x not in repeated
-
-
-class _Record:
-    """A graph as a straight list of evaluations over a list of values.
-
-    Values are constants, arguments, results in order. Until all constants are known, constant ``k``
-    goes by ``~k``, and the others are counted from the first argument.
-
-    Attributes
-    ----------
-    steps : list of (evaluate, places of operands, dtype)
-        A tuple of dtypes where there are several results.
-    results : list of int
-        Their places.
-    """
-
-    def __init__(self, graph: ClosedGraph):
-        jaxpr = graph.jaxpr
-        self.constants: list[np.ndarray] = []
-        place: dict[Any, int] = {var: i for i, var in enumerate(jaxpr.invars)}
-        for var, value in zip(jaxpr.constvars, graph.consts, strict=True):
-            place[var] = self._constant(np.asarray(value, var.aval.dtype))
-
-        def find(atom: Atom) -> int:
-            literal = isinstance(atom, Literal)
-            return self._constant(atom.array()._data) if literal else place[atom]
-
-        steps = []
-        self.arguments = size = len(jaxpr.invars)
-        thin = _thin(jaxpr.eqns, jaxpr.outvars)
-        for k, eqn in enumerate(jaxpr.eqns):
-            operands = list(map(find, eqn.invars))
-            many = eqn.primitive.multiple_results
-            dtypes = tuple(v.aval.dtype for v in eqn.outvars)
-            evaluate = _evaluator(eqn, k in thin)
-            if max(operands, default=-1) < 0 and _bytes(eqn) <= _SMALL:
-                outs = evaluate(*[self.constants[~i] for i in operands])
-                outs = map(_settled, outs if many else (outs,), dtypes)
-                place.update(zip(eqn.outvars, map(self._constant, outs), strict=True))
-                continue
-            steps.append((evaluate, operands, dtypes if many else dtypes[0]))
-            place.update(zip(eqn.outvars, range(size, size + len(dtypes)), strict=True))
-            size += len(dtypes)
-
-        results = list(map(find, jaxpr.outvars))
-
-        def final(i: int) -> int:
-            return ~i if i < 0 else i + len(self.constants)
-
-        self.steps = [(f, tuple(map(final, at)), dtype) for f, at, dtype in steps]
-        self.results = list(map(final, results))
-        large = any(_bytes(eqn) > _LARGE for eqn in jaxpr.eqns)
-        self.dead = self._last_reads() if large else None
-
-    def _constant(self, value: np.ndarray) -> int:
-        self.constants.append(value)
-        return ~(len(self.constants) - 1)
-
-    def _last_reads(self) -> list[list[int]]:
-        """Return, for each step, the places of values that nothing reads after it."""
-        last: dict[int, int] = {}
-        for k, (_, operands, _) in enumerate(self.steps):
-            last.update(dict.fromkeys(operands, k))
-        kept = {*self.results, *range(len(self.constants))}
-        dead: list[list[int]] = [[] for _ in self.steps]
-        for place, k in last.items():
-            if place not in kept:
-                dead[k].append(place)
-        return dead
-
-    def _run_large(self, *data: Any) -> list[Any]:
-        """Do as `run`, and let go of what is read no more: its memory is taken for what follows.
-
-        A standard deviation of a million numbers took 536 us where all were kept.
-        """
-        assert self.dead is not None
-        values = [*self.constants, *data]
-        for (evaluate, operands, dtype), dead in zip(self.steps, self.dead, strict=True):
-            out = evaluate(*map(values.__getitem__, operands))
-            if type(dtype) is tuple:
-                values.extend(map(_settled, out, dtype))
-            else:
-                values.append(_settled(out, dtype))
-            del out
-            for place in dead:
-                values[place] = None
-        return [values[place] for place in self.results]
-
-    def run(self, *data: Any) -> list[Any]:
-        """Return the results' buffers, given those of the arguments."""
-        if self.dead is not None:
-            return self._run_large(*data)
-        values = [*self.constants, *data]
-        get, keep = values.__getitem__, values.append
-        for evaluate, operands, dtype in self.steps:
-            out = evaluate(*map(get, operands))
-            if type(dtype) is tuple:
-                values.extend(map(_settled, out, dtype))
-            else:
-                keep(_settled(out, dtype))
-        return list(map(get, self.results))
-
-    def single(self) -> Callable[..., Any]:
-        """Return what computes the buffer of the one result."""
-        (at,) = self.results
-        if at < len(self.constants):  # what is returned is not the record's: it may be viewed
-            return lambda *data: self.constants[at].copy()
-        if len(self.steps) == 1 and not self.constants:
-            evaluate, operands, dtype = self.steps[0]
-            alone = at == self.arguments and type(dtype) is not tuple
-            if alone and operands == tuple(range(at)):
-                return evaluate
-            if alone and len(operands) > 1:
-                pick = itemgetter(*operands)
-                return lambda *data: evaluate(*pick(data))
-        run = self.run
-        return lambda *data: run(*data)[0]
-
-
-def _bytes(eqn: Eqn) -> int:
-    return sum(v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars)
-
-
-def _replay_of(graph: ClosedGraph, kind: type | None, exact: bool = False) -> Replay | None:
+def _replay_of(
+    graph: ClosedGraph, kind: Callable[[Any], Any] | None, exact: bool = False
+) -> Replay | None:
     """Return what replays a graph; None for one that has to be called each time.
 
     ``kind`` is that of the sequence of its results; None of a single one. An ``exact`` graph
-    computes the same bits compiled, unless there are doubles in it.
+    computes the same bits compiled, unless there are doubles in it. One on many elements is
+    compiled as well: see `core.large`. So is one of several operations that is called often, where
+    that changes no bit.
     """
     jaxpr = graph.jaxpr
+    inside = [v.aval for e in jaxpr.eqns for v in e.outvars]
     compiled = exact and kind is None and not (graph.consts or config.disable_jit)
-    if compiled and not any(v.aval.dtype.name in _DOUBLE for e in jaxpr.eqns for v in e.outvars):
-        (aval,) = jaxpr.out_avals
-        return lambda *data: stored(compiled_call(graph, [*map(np.asarray, data)])[0], aval)
+    compiled = compiled and not any(a.dtype.name in _DOUBLE for a in inside)
+    if compiled or (is_large([*jaxpr.in_avals, *inside]) and runs_as_program(graph)):
+        return _program(graph, kind)
     # Primitives that are not quiet run graphs, or the user's Python in the caller's context.
     if not all(e.primitive.quiet and not e.primitive.effects for e in jaxpr.eqns):
         return None
-    record = quietly(_Record, graph)
-    avals = jaxpr.out_avals
-    if kind is None:
-        evaluate, (aval,) = record.single(), avals
-        # Packing one or two operands costs 0.05 us, a thirtieth of the call.
-        if record.arguments == 1:
-            return lambda x: stored(quietly(evaluate, x), aval)
-        if record.arguments == 2:
-            return lambda x, y: stored(quietly(evaluate, x, y), aval)
-        return lambda *data: stored(quietly(evaluate, *data), aval)
-    run = record.run
-    return lambda *data: kind(map(stored, quietly(run, *data), avals))
+    by_numpy = _by_numpy(quietly(Record, graph), graph.jaxpr.out_avals, kind)
+    if len(jaxpr.eqns) < _SHORT or not (is_exact(graph) and runs_as_program(graph)):
+        return by_numpy
+    return later(by_numpy, _program(graph, kind), _OFTEN)
+
+
+def _by_numpy(record: Record, avals: Sequence[ShapedArray], kind: Kind) -> Replay:
+    if kind is not None:
+        run = record.run
+        return lambda *data: kind(map(stored, quietly(run, *data), avals))
+    evaluate, (aval,) = record.single(), avals
+    # Packing one or two operands costs 0.05 us, a thirtieth of the call.
+    if record.arguments == 1:
+        return lambda x: stored(quietly(evaluate, x), aval)
+    if record.arguments == 2:
+        return lambda x, y: stored(quietly(evaluate, x, y), aval)
+    return lambda *data: stored(quietly(evaluate, *data), aval)
+
+
+def _program(graph: ClosedGraph, kind: Kind) -> Replay:
+    """Return what replays a graph as a program."""
+    consts, avals = [np.asarray(x) for x in graph.consts], graph.jaxpr.out_avals
+
+    def run(*data: Any) -> Any:
+        outs = map(stored, compiled_call(graph, [*consts, *map(np.asarray, data)]), avals)
+        return next(outs) if kind is None else kind(outs)
+
+    return run
 
 
 def _replay_by(evaluate: Callable[..., Any], aval: ShapedArray) -> Replay:
@@ -263,11 +131,18 @@ def _replay_by(evaluate: Callable[..., Any], aval: ShapedArray) -> Replay:
 # ---- recording -----------------------------------------------------------------------------------
 
 
+def _kind_of(out: Any) -> Kind:
+    """Return what makes a sequence of results as this one is; None for a single result."""
+    if type(out) in (tuple, list):
+        return type(out)
+    return getattr(type(out), "_make", None) if isinstance(out, tuple) else None
+
+
 def _record(
     name: str, call: Callable[..., Any], avals: Sequence[ShapedArray], out: Any, exact: bool = False
 ) -> Replay | None:
     """Return what replays a call on operands of some avals, whose result is known."""
-    kind = type(out) if type(out) in (tuple, list) else None
+    kind = _kind_of(out)
     outs = [out] if kind is None else out
     if not all(type(x) is ArrayImpl for x in outs):
         return None
@@ -284,12 +159,42 @@ def _record(
     return _replay_of(graph, kind, exact)
 
 
+def _at_once(name: str, call: Callable[..., Any], avals: Sequence[ShapedArray]) -> Replay | None:
+    """Return what runs a first call on many elements; None where it is called itself.
+
+    That is where bits depend on who computes: all calls give the same.
+    """
+    if not is_large(avals) or not _is_replayed():
+        return None
+    made: list[Any] = []
+
+    def flat(*tracers: Any) -> Any:
+        out = call(*tracers)
+        made.append(_kind_of(out))
+        return [out] if made[0] is None else out
+
+    try:
+        with np.errstate(all="raise"):
+            graph = trace_graph(flat, avals, name.lstrip("_"))
+    except Exception:  # the call, which follows, raises its own, or returns what is no array
+        return None
+    if not runs_as_program(graph) or is_exact(graph):
+        return None
+    return _program(graph, made[0])
+
+
 def _never(*data: Any) -> None:
     """Replay nothing: the function has to be called."""
 
 
 def _itself(*data: Any) -> None:
     """Replay nothing: the function returns its first argument."""
+
+
+def _is_replayed() -> bool:
+    """Whether calls are replayed now: a replay neither looks at each result nor warns."""
+    looked_at = config.debug_nans or config.debug_infs
+    return not looked_at and config.numpy_rank_promotion != "warn"
 
 
 def _learn(
@@ -303,9 +208,7 @@ def _learn(
     """Call a function, and note that, or record what it did."""
     out = f(*args, **settings)
     if known is None:
-        # A replay neither looks at each result nor warns.
-        looked_at = config.debug_nans or config.debug_infs
-        if not looked_at and config.numpy_rank_promotion != "warn":
+        if _is_replayed():
             remember(key, _SEEN)
     else:
         remember(key, record(out) or _never)
@@ -338,6 +241,11 @@ def _signed(x: Any, data: list[np.ndarray]) -> Any:
     if kind in (bool, str, EllipsisType) or isinstance(x, np.dtype | type):
         return kind, x  # 1 and True are equal, and different settings
     raise TypeError("not part of a signature")
+
+
+def _as_ours(x: Any) -> Any:
+    """Return an array of NumPy's, which may change, as one that does not; all else as it is."""
+    return asarray(x) if type(x) is np.ndarray else x
 
 
 def _signed_all(
@@ -453,6 +361,7 @@ def replayed(
             else:
                 data = []
                 try:
+                    args = tuple(map(_as_ours, args))
                     signed = _signed_all(args, settings, data)
                 except TypeError:
                     return own(_as_program(f, args, settings), args, settings)
@@ -460,11 +369,20 @@ def replayed(
             replay = recall(key)
             if replay:
                 out = replay(*data)
-                if out is None:
-                    out = (
-                        args[0] if replay is _itself else own(f(*args, **settings), args, settings)
-                    )
-                return out
+                if out is not None:
+                    return out
+                return args[0] if replay is _itself else own(f(*args, **settings), args, settings)
+
+            def call(*tracers: Any) -> Any:
+                leaves = iter(tracers)
+                return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
+
+            avals = [x.aval for x in leaves_of([args, settings])]
+            new = replay is None and instead is None and not same
+            at_once = _at_once(f.__name__, call, avals) if new else None
+            if at_once:
+                remember(key, at_once)
+                return at_once(*data)
 
             def record(out: Any) -> Replay | None:
                 if same and is_among(out, (args, settings)):
@@ -472,12 +390,6 @@ def replayed(
                 evaluate = instead(*args, **settings) if instead else None
                 if evaluate:
                     return _replay_by(evaluate, out.aval)
-
-                def call(*tracers: Any) -> Any:
-                    leaves = iter(tracers)
-                    return f(*with_leaves(args, leaves), **with_leaves(settings, leaves))
-
-                avals = [x.aval for x in leaves_of([args, settings])]
                 return _record(f.__name__, call, avals, out, exact)
 
             return own(_learn(f, key, replay, args, settings, record), args, settings)
@@ -526,16 +438,27 @@ def _learner(f: Callable[..., Any], numbers: Numbers, exact: bool) -> Callable[.
         if not {None} <= {*kinds} <= {None, int, float}:
             return f(*args)
 
-        def record(out: Any) -> Replay | None:
-            entered = numbers(*args)
-            avals = [
-                x.aval if kind is None else aval
-                for x, kind, aval in zip(args, kinds, entered, strict=True)
-            ]
+        def entered() -> list[ShapedArray]:
+            found = zip(args, kinds, numbers(*args), strict=True)
+            return [x.aval if kind is None else aval for x, kind, aval in found]
+
+        def fitted(replay: Replay | None, avals: Sequence[ShapedArray]) -> Replay | None:
             found = {i: (avals[i].dtype, k) for i, k in enumerate(kinds) if k is not None}
-            replay = _record(f.__name__, f, avals, out, exact)
             return _with_numbers(replay, found) if replay and found else replay
 
+        def record(out: Any) -> Replay | None:
+            avals = entered()
+            return fitted(_record(f.__name__, f, avals, out, exact), avals)
+
+        if known is None and is_large(x.aval for x, k in zip(args, kinds, strict=True) if not k):
+            avals = entered()
+            at_once = fitted(_at_once(f.__name__, f, avals), avals)
+            if at_once:
+                remember(key, at_once)
+                out = at_once(
+                    *(x._data if k is None else x for x, k in zip(args, kinds, strict=True))
+                )
+                return f(*args) if out is None else out
         return _learn(f, key, known, args, {}, record)
 
     return learn

@@ -37,9 +37,9 @@ from .array import (
 from .avals import ShapedArray, ShapeDtypeStruct
 from .dtypes import is_inexact
 from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
+from .large import evaluator, plainly
 from .memo import recall, remember
 from .primitive import Primitive
-from .quiet import quietly
 from .source import Source, user_source
 from .surgery import closed_over_nothing
 
@@ -526,15 +526,20 @@ def bind(prim: Primitive, /, *args: Any, **params: Any) -> Any:
         return there.run(prim, args, params)
     key = (prim, tuple(params.items()), *[a.aval for a in arrays])
     try:
-        avals = recall(key)
+        known = recall(key)
     except TypeError:  # a graph's or function's params may be unhashable
-        key, avals = None, None
-    if avals is None:
-        avals = prim.aval(*[a.aval for a in arrays], **params)
-        if key is not None:
-            remember(key, avals)
+        key, known = None, None
+    if known is None:
+        ins = [a.aval for a in arrays]
+        avals = prim.aval(*ins, **params)
+        if key is None:
+            known = avals, plainly(prim, params)
+        else:
+            known = avals, evaluator(prim, ins, avals, params)
+            remember(key, known)
+    avals, evaluate = known
     data = [a._data for a in arrays]  # pyright: ignore[reportPrivateUsage]
-    outs = quietly(prim.eval, *data, **params) if prim.quiet else prim.eval(*data, **params)
+    outs = evaluate(*data)
     if prim.multiple_results:
         return [wrap(o, a, prim, data) for o, a in zip(outs, avals, strict=True)]
     return wrap(outs, avals, prim, data)

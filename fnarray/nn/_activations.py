@@ -12,6 +12,7 @@ from .. import numpy as jnp
 from ..control.custom import custom_jvp
 from ..core.apart import another
 from ..core.array import Array
+from ..core.eager import replayed
 from ._args import inexact_operands
 
 __all__ = [
@@ -66,12 +67,14 @@ def relu6(x: Any) -> Array:
 relu6.defjvps(lambda t, out, x: jnp.where((x > 0) & (x < 6), t, jnp.zeros_like(t)))
 
 
+@replayed
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
     """``x`` where it is not negative, ``negative_slope * x`` elsewhere."""
     x = jnp.asarray(x)
     return jnp.where(x >= 0, x, negative_slope * x)
 
 
+@replayed
 def elu(x: Any, alpha: Any = 1.0) -> Array:
     """Exponential linear unit: ``x`` above 0, ``alpha * (exp(x) - 1)`` elsewhere.
 
@@ -82,6 +85,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
+@replayed
 def selu(x: Any) -> Array:
     """Scaled `elu` whose constants make zero mean and unit variance a fixed point.
 
@@ -90,6 +94,7 @@ def selu(x: Any) -> Array:
     return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
 
 
+@replayed
 def celu(x: Any, alpha: Any = 1.0) -> Array:
     """Continuously differentiable `elu`: ``alpha * (exp(x / alpha) - 1)`` at and below 0.
 
@@ -98,6 +103,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
+@replayed
 def gelu(x: Any, approximate: bool = True) -> Array:
     """Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
 
@@ -123,6 +129,7 @@ def sigmoid(x: Any) -> Array:
     return lax.logistic(x)
 
 
+@replayed
 def silu(x: Any) -> Array:
     """``x * sigmoid(x)``, also named swish (Ramachandran, Zoph, Le, arXiv:1710.05941)."""
     x = jnp.asarray(x)
@@ -132,6 +139,7 @@ def silu(x: Any) -> Array:
 swish = silu
 
 
+@replayed
 def mish(x: Any) -> Array:
     """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681)."""
     (x,) = inexact_operands("mish", x)
@@ -143,45 +151,53 @@ def softplus(x: Any) -> Array:
     return jnp.logaddexp(*inexact_operands("softplus", x), 0.0)
 
 
+@replayed
 def squareplus(x: Any, b: Any = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2`` (Barron, arXiv:2112.11687)."""
     x = jnp.asarray(x)
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
+@replayed
 def sparse_plus(x: Any) -> Array:
     """0 up to -1, ``x`` from 1 on, the parabola ``(x + 1)**2 / 4`` between."""
     x = jnp.asarray(x)
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
+@replayed
 def sparse_sigmoid(x: Any) -> Array:
     """Derivative of `sparse_plus`: ``(x + 1) / 2`` limited to [0, 1]."""
     return 0.5 * jnp.clip(jnp.asarray(x) + 1.0, 0.0, 2.0)
 
 
+@replayed
 def soft_sign(x: Any) -> Array:
     """``x / (|x| + 1)``."""
     x = jnp.asarray(x)
     return x / (jnp.abs(x) + 1)
 
 
+@replayed
 def log_sigmoid(x: Any) -> Array:
     """Logarithm of the logistic function."""
     return -softplus(-inexact_operands("log_sigmoid", x)[0])
 
 
+@replayed
 def hard_tanh(x: Any) -> Array:
     """``x`` limited to [-1, 1]."""
     x = jnp.asarray(x)
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
+@replayed
 def hard_sigmoid(x: Any) -> Array:
     """``relu6(x + 3) / 6``."""
     return relu6(jnp.asarray(x) + 3.0) / 6.0
 
 
+@replayed
 def hard_silu(x: Any) -> Array:
     """``x * hard_sigmoid(x)`` (Howard et al., ICCV 2019)."""
     x = jnp.asarray(x)
@@ -214,6 +230,7 @@ def log1mexp(x: Any) -> Array:
 log1mexp.defjvps(lambda t, out, x: t / jnp.expm1(x))
 
 
+@replayed
 def glu(x: Any, axis: int = -1) -> Array:
     """Gated linear unit: the first half along ``axis`` times the `sigmoid` of the second.
 

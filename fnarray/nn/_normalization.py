@@ -33,6 +33,7 @@ def _taken(x: Array, where: Any) -> Array:
     return x if where is None else jnp.where(where, x, -np.inf)
 
 
+@replayed
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """``exp(x)`` over its sum along ``axis``.
 
@@ -51,6 +52,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     return result if where is None else jnp.where(where, result, 0.0)
 
 
+@replayed
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     """Logarithm of `softmax`, without underflow; -inf where ``where`` is False."""
     (x,) = inexact_operands("log_softmax", x)
@@ -132,6 +134,7 @@ def logsumexp(
     return (size, sign) if return_sign else size
 
 
+@replayed
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """``log(mean(exp(x)))`` along axes, without overflow."""
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
@@ -139,6 +142,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     return total - jnp.log(jnp.sum(counted, axis, where=where, keepdims=keepdims))
 
 
+@replayed
 def standardize(
     x: Any,
     axis: Axis = -1,
@@ -187,6 +191,7 @@ def standardize(
     return (x - mean) * lax.rsqrt(variance + epsilon)
 
 
+@replayed
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
     """Vectors of zeros with a one at the index that ``x`` gives.
 

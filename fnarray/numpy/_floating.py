@@ -20,6 +20,7 @@ from ..core.dtypes import (
     is_complex,
     is_inexact,
 )
+from ..core.eager import replayed
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
 from ._face import composed, promoted
@@ -102,6 +103,7 @@ def spacing(x: Any, /) -> Array:
     return choose_where(lax.eq(step, const(step, 0)), smallest, step)
 
 
+@replayed
 def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     """Fractional and whole part, both with the sign of ``x``."""
     no_out("modf", out)
@@ -194,6 +196,7 @@ def _power_of_two(n: Array, dtype: np.dtype) -> Array:
     return lax.bitcast_convert_type(bits, dtype)
 
 
+@replayed
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Array:

@@ -162,6 +162,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
+@replayed
 def block(arrays: Any) -> Array:
     """Assemble an array from nested lists of blocks: the innermost lists join along the last axis.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .. import lax
 from ..core.array import Array
+from ..core.eager import replayed
 from ..lax import linalg as lal
 from ..ops.kit.matrix import adjoint
 from ..ops.linalg_orthogonal import geqrf
@@ -69,6 +70,7 @@ def square(name: str, *args: Any) -> list[Array]:
     return arrays
 
 
+@replayed
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Return the triangular factor of Hermitian positive definite matrices.
 
@@ -91,6 +93,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return adjoint(factor) if upper else factor
 
 
+@replayed
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Factor matrices into orthonormal columns and an upper triangle.
 
@@ -120,6 +123,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@replayed
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -165,6 +169,7 @@ def svd(
     return SVDResult(v, s, sign[..., None] * adjoint(v))
 
 
+@replayed
 def svdvals(x: Any, /) -> Array:
     """Return singular values, descending; see `svd`."""
     return svd(x, compute_uv=False, hermitian=False)
@@ -176,6 +181,7 @@ def _triangle(name: str, uplo: str | None) -> bool:
     return uplo != "U"
 
 
+@replayed
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Return eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
@@ -204,6 +210,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
     return EighResult(w, v)
 
 
+@replayed
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """Return the eigenvalues of Hermitian matrices, ascending; see `eigh`."""
     lower = _triangle("eigvalsh", UPLO)
@@ -211,6 +218,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     return lal.eigh(a, lower=lower, symmetrize_input=symmetrize_input)[1]
 
 
+@replayed
 def eig(a: Any) -> EigResult:
     """Return eigenvalues and eigenvectors of square matrices, all complex.
 
@@ -227,6 +235,7 @@ def eig(a: Any) -> EigResult:
     return EigResult(w, v)
 
 
+@replayed
 def eigvals(a: Any) -> Array:
     """Return the eigenvalues of square matrices, complex; see `eig`."""
     (a,) = square("eigvals", a)

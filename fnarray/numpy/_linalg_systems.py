@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import finfo, is_complex, to_real
+from ..core.eager import replayed
 from ..ops.contract import batch_matmul as matmul
 from ..ops.kit.matrix import eye
 from ..ops.linalg_determinant import det as _det
@@ -40,6 +41,7 @@ class SlogdetResult(NamedTuple):
 # ---- systems -------------------------------------------------------------------------------------
 
 
+@replayed
 def solve(a: Any, b: Any) -> Array:
     """Solve ``a @ x = b``.
 
@@ -88,6 +90,7 @@ def _solved(a: Array, b: Array) -> Array:
     return linear_solve(broadcast_to(a, (*batch, n, n)), broadcast_to(b, (*batch, n, k)))
 
 
+@replayed
 def inv(a: Any) -> Array:
     """Return the inverses of square matrices; `solve` is more accurate where it serves.
 
@@ -100,6 +103,7 @@ def inv(a: Any) -> Array:
     return linear_solve(a, eye(a.shape[-1], a, a.shape[:-2]))
 
 
+@replayed
 def lstsq(
     a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
@@ -165,6 +169,7 @@ def lstsq(
     return x if b.ndim == 2 else x[:, 0], residuals, rank, s
 
 
+@replayed
 def pinv(
     a: Any,
     rtol: Any = None,
@@ -207,6 +212,7 @@ def pinv(
 # ---- determinants --------------------------------------------------------------------------------
 
 
+@replayed
 def det(a: Any) -> Array:
     """Return the determinants of square matrices.
 
@@ -233,6 +239,7 @@ def det(a: Any) -> Array:
     return _det(a)
 
 
+@replayed
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """Return signs (phases, of complex matrices) and logarithms of sizes of determinants.
 
@@ -257,6 +264,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 # ---- ranks and powers ----------------------------------------------------------------------------
 
 
+@replayed
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
     """Return the number of singular values that are not negligible.
 
@@ -285,6 +293,7 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     return reduce_sum(s > bound, axis=-1)
 
 
+@replayed
 def matrix_power(a: Any, n: int) -> Array:
     """Multiply square matrices with themselves, by repeated squaring.
 

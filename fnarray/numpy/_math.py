@@ -22,6 +22,7 @@ from ..core.dtypes import (
     to_inexact,
     to_real,
 )
+from ..core.eager import replayed
 from ..ops import log_sums
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
@@ -507,22 +508,26 @@ def _is_infinity(name: str, x: Any, value: float, out: Any) -> Array:
     return lax.eq(x, const(x, value)) if is_float(x.dtype) else _full_bool(x, False)
 
 
+@replayed
 def isposinf(x: Any, /, out: None = None) -> Array:
     """Whether each element is plus infinity."""
     return _is_infinity("isposinf", x, math.inf, out)
 
 
+@replayed
 def isneginf(x: Any, /, out: None = None) -> Array:
     """Whether each element is minus infinity."""
     return _is_infinity("isneginf", x, -math.inf, out)
 
 
+@replayed
 def isreal(x: Any) -> Array:
     """Whether each element has no imaginary part."""
     part = imag(x)
     return lax.eq(part, const(part, 0))
 
 
+@replayed
 def iscomplex(x: Any) -> Array:
     """Whether each element has an imaginary part."""
     part = imag(x)
@@ -549,6 +554,7 @@ def signbit(x: Any, /) -> Array:
     return lax.lt(bits, const(bits, 0))
 
 
+@replayed
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether ``|a - b| <= atol + rtol |b|``; equal infinities are close.
 
@@ -579,6 +585,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 # ---- complex parts -----------------------------------------------------------------------------
 
 
+@replayed
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, in radians, or degrees with ``deg``."""
     z = as_array(as_operand("angle", z))

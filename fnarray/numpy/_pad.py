@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array
 from ..core.dtypes import is_integer
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ._indexing import take as take_index
@@ -44,6 +45,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _STATISTICS = {"maximum": reduce_max, "minimum": reduce_min, "mean": mean, "median": median}
 
 
+@replayed
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any):
     """Surround an array with further elements.
 

@@ -12,6 +12,7 @@ from .. import lax
 from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.kit.moves import moving
@@ -88,6 +89,7 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
 # ---- triangles ---------------------------------------------------------------------------------
 
 
+@replayed
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones on and below the ``k``-th diagonal of an ``N`` by ``M`` array, zeros above."""
     rows, columns = _sizes("tri", N, M)
@@ -102,6 +104,7 @@ def _below(name: str, m: Array, k: int) -> Array:
 
 
 @moving
+@replayed
 def tril(m: Any, k: int = 0) -> Array:
     """Lower triangle of matrices: zero above the ``k``-th diagonal of the last two axes.
 
@@ -115,6 +118,7 @@ def tril(m: Any, k: int = 0) -> Array:
 
 
 @moving
+@replayed
 def triu(m: Any, k: int = 0) -> Array:
     """Upper triangle of matrices: zero below the ``k``-th diagonal of the last two axes.
 
@@ -130,6 +134,7 @@ def triu(m: Any, k: int = 0) -> Array:
 # ---- diagonals ---------------------------------------------------------------------------------
 
 
+@replayed
 def diag(v: Any, k: int = 0) -> Array:
     """Diagonal of a matrix, or the matrix with the given diagonal.
 
@@ -162,6 +167,7 @@ def diag(v: Any, k: int = 0) -> Array:
     return v[lax.add(along, convert(max(0, -k), index)), lax.add(along, convert(max(0, k), index))]
 
 
+@replayed
 def diagflat(v: Any, k: int = 0) -> Array:
     """Matrix with the elements of an array of any rank on its ``k``-th diagonal."""
     v = as_array(as_operand("diagflat", v))
@@ -302,6 +308,7 @@ mgrid = _Grid("mgrid", sparse=False)
 ogrid = _Grid("ogrid", sparse=True)
 
 
+@replayed
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """Matrix whose columns are powers of ``x``, the highest first unless ``increasing``.
 

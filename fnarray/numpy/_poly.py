@@ -12,6 +12,7 @@ from ..control.loop import fori_loop
 from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import finfo
+from ..core.eager import replayed
 from ..ops.kit.calls import convert
 from ._at import IndexUpdateHelper
 from ._creation import asarray
@@ -55,6 +56,7 @@ def _vectors(name: str, *args: Any, inexact: bool = True) -> list[Array]:
     return [x if x.ndim else lax.expand_dims(x, (0,)) for x in found]
 
 
+@replayed
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's rule.
 
@@ -94,16 +96,19 @@ def _added(name: str, a1: Any, a2: Any, sign: int) -> Array:
     return long.at[long.shape[0] - short.shape[0] :].add(short)
 
 
+@replayed
 def polyadd(a1: Any, a2: Any) -> Array:
     """Add two polynomials, coefficients along axis 0; further axes of the shorter one broadcast."""
     return _added("polyadd", a1, a2, 1)
 
 
+@replayed
 def polysub(a1: Any, a2: Any) -> Array:
     """Subtract a polynomial from another; see `polyadd`."""
     return _added("polysub", a1, a2, -1)
 
 
+@replayed
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """Multiply two polynomials.
 
@@ -150,6 +155,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     return q, trim_zeros(u, "f") if trim_leading_zeros else another(u)
 
 
+@replayed
 def polyder(p: Any, m: int = 1) -> Array:
     """Return the ``m``-th derivative of a polynomial.
 
@@ -169,6 +175,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     return lax.mul(kept, lax.convert_element_type(factors, p.dtype)) if m else another(p)
 
 
+@replayed
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """Return the ``m``-th integral of a polynomial.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import lax
 from ..core.array import Array
+from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ..ops.kit.moves import moving
@@ -19,6 +20,7 @@ __all__ = ["repeat", "tile"]
 
 
 @moving
+@replayed
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """Repeat a whole array along axes; the shorter of shape and ``reps`` gets 1s in front."""
     A = array_of("tile", A)
@@ -28,6 +30,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
 
 
 @moving
+@replayed
 def repeat(
     a: Any,
     repeats: Any,

@@ -11,6 +11,7 @@ from .. import lax
 from ..core.array import Array, ArrayImpl, asarray
 from ..core.dtypes import bool_
 from ..core.eager import replayed
+from ..core.large import is_large
 from ..core.trace import Tracer
 from ..ops.convert import picked
 from ..ops.gather import wrap_negative
@@ -135,6 +136,8 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 def _select_alike(condition: Any, x: Any = None, y: Any = None, **_: Any) -> Any:
     """Return the choice among buffers, which is ours where nothing is promoted."""
+    if is_large(v.aval for v in (condition, x, y) if type(v) is ArrayImpl):
+        return None
     alike = type(condition) is type(x) is type(y) is ArrayImpl and x.dtype is y.dtype
     return picked if alike and condition.dtype == bool_ else None
 

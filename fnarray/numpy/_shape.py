@@ -348,6 +348,7 @@ def permute_dims(a: Any, /, axes: tuple[int, ...]) -> Array:
     return transpose(a, axes)
 
 
+@replayed
 def matrix_transpose(x: Any, /) -> Array:
     """Swap the last two axes.
 
@@ -396,6 +397,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return lax.transpose(a, order)
 
 
+@replayed
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """Move an axis to stand before axis ``start``; `moveaxis` is easier to read."""
     a = array_of("rollaxis", a)
@@ -419,16 +421,19 @@ def flip(m: Any, axis: Axes = None) -> Array:
     return lax.rev(m, axes_of("flip", axis, m.ndim))
 
 
+@replayed
 def fliplr(m: Any) -> Array:
     """Reverse the elements along axis 1."""
     return flip(m, 1)
 
 
+@replayed
 def flipud(m: Any) -> Array:
     """Reverse the elements along axis 0."""
     return flip(m, 0)
 
 
+@replayed
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by ``k`` right angles in the plane of two axes, from the first towards the second.
 

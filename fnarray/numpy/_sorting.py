@@ -133,6 +133,7 @@ def argsort(
     return lax.rev(out, (axis,)) if descending else out
 
 
+@replayed
 def lexsort(keys: Any, axis: int = -1) -> Array:
     """Return the indices that sort by several keys: the last is the primary one.
 
@@ -168,6 +169,7 @@ def order_of(keys: Sequence[Array], axis: int) -> Array:
     return lax.sort((*keys, places), dimension=axis, num_keys=len(keys))[-1]
 
 
+@replayed
 def sort_complex(a: Any) -> Array:
     """Sort along the last axis, as complex numbers: by real part, then by imaginary part."""
     a = array_of("sort_complex", a)
@@ -180,6 +182,7 @@ def _rank(name: str, a: Array, kth: Any, axis: int) -> None:
         raise ValueError(f"numpy.{name}: kth={kth} is out of bounds for axis of size {n}.")
 
 
+@replayed
 def partition(a: Any, kth: int, axis: int = -1) -> Array:
     """Put element ``kth`` where sorting would; smaller ones before, larger ones after it.
 
@@ -193,6 +196,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
     return lax.sort(a, dimension=axis)
 
 
+@replayed
 def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array along an axis; see `partition`."""
     a = array_of("argpartition", a)
@@ -311,6 +315,7 @@ def _count_smaller(a: Array, v: Array, right: bool, dtype: np.dtype) -> Array:
     return lax.reduce_sum(lax.convert_element_type(below, dtype), (v.ndim,))
 
 
+@replayed
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """Return, for each value, the number of the bin that it falls into.
 

@@ -12,6 +12,7 @@ import numpy as np
 from .. import lax
 from ..core.array import Array, ArrayImpl
 from ..core.dtypes import as_dtype, canonicalize_dtype, is_complex
+from ..core.eager import replayed
 from ..core.hooks import cut_as
 from ..core.trace import Tracer
 from ._at import IndexUpdateHelper
@@ -67,6 +68,7 @@ def _weights(which: str, w: Any, count: int) -> Array:
     return w
 
 
+@replayed
 def cov(
     m: Any,
     y: Any = None,
@@ -140,6 +142,7 @@ def cov(
     return lax.squeeze(out, tuple(k for k, n in enumerate(out.shape) if n == 1))
 
 
+@replayed
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """Return the correlation coefficients of variables; parameters are as of `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from .. import lax
 from ..core.apart import another
-from ..core.array import Array
+from ..core.array import Array, ArrayImpl
 from ..core.dtypes import (
     canonicalize_dtype,
     dtype_and_weak,
@@ -286,6 +287,7 @@ def absolute(x: Any, /) -> Array:
     return another(x) if is_bool(x.dtype) or is_unsigned(x.dtype) else _absolute(x)
 
 
+@replayed
 def fabs(x: Any, /) -> Array:
     """Magnitude of real numbers, as a float.
 
@@ -490,6 +492,7 @@ bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
 @ufunc_of(nin=1)
+@replayed
 def bitwise_count(x: Any, /) -> Array:
     """Count of set bits in the magnitude, as uint8."""
     (x,) = promote_args_numeric("bitwise_count", x)
@@ -506,6 +509,25 @@ def _integers(name: str, *args: Any) -> list[Array]:
     return strengthen(promoted, *args)
 
 
+def _by_numpy(function: np.ufunc) -> Callable[..., Any]:
+    """Return what finds NumPy's function of integers of one kind, where it knows all magnitudes."""
+
+    def instead(x1: Any, x2: Any) -> Any:
+        if not (type(x1) is ArrayImpl is type(x2) and x1.dtype is x2.dtype):
+            return None
+        least = 0 if is_unsigned(x1.dtype) else np.iinfo(x1.dtype).min
+
+        def evaluate(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+            # The magnitude of the least number is itself.
+            unknown = least and ((x == least).any() or (y == least).any())
+            return None if unknown else function(x, y)
+
+        return evaluate
+
+    return instead
+
+
+@replayed(instead=_by_numpy(np.gcd))
 def gcd(x1: Any, x2: Any, /) -> Array:
     """Greatest common divisor, never negative, by Euclid's algorithm.
 
@@ -530,6 +552,7 @@ def gcd(x1: Any, x2: Any, /) -> Array:
     return lax.while_loop(unfinished, step, (x, y))[0]
 
 
+@replayed(instead=_by_numpy(np.lcm))
 def lcm(x1: Any, x2: Any, /) -> Array:
     """Least common multiple, never negative; 0 where either is 0.
 

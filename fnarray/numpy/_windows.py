@@ -11,6 +11,7 @@ from .. import lax
 from ..core.apart import another
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_bool, is_complex, is_inexact
+from ..core.eager import replayed
 from ..core.trace import Tracer
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
@@ -71,21 +72,25 @@ def _cosines(M: int, *weights: float) -> Array:
     return total
 
 
+@replayed
 def hamming(M: int) -> Array:
     """Return the Hamming window of ``M`` points: a raised cosine that ends at 0.08."""
     return _cosines(M, 0.54, -0.46)
 
 
+@replayed
 def hanning(M: int) -> Array:
     """Return the Hann window of ``M`` points: a raised cosine that ends at 0."""
     return _cosines(M, 0.5, -0.5)
 
 
+@replayed
 def blackman(M: int) -> Array:
     """Return the Blackman window of ``M`` points: three terms of cosines."""
     return _cosines(M, 0.42, -0.5, 0.08)
 
 
+@replayed
 def bartlett(M: int) -> Array:
     """Return the Bartlett window of ``M`` points: a triangle that ends at 0."""
     M, dtype, n = _points(M)
@@ -94,6 +99,7 @@ def bartlett(M: int) -> Array:
     return 1 - abs(2 * n + dtype.type(1 - M)) / dtype.type(M - 1)
 
 
+@replayed
 def kaiser(M: int, beta: Any) -> Array:
     """Return the Kaiser window of ``M`` points; ``beta`` weighs main lobe against side lobes.
 
@@ -146,6 +152,7 @@ def _vectors(name: str, a: Any, v: Any) -> tuple[Array, Array, bool]:
     return a, v, a.weak_type and v.weak_type
 
 
+@replayed
 def convolve(
     a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
@@ -171,6 +178,7 @@ def convolve(
     return _filter("convolve", a, lax.rev(v, (0,)), mode, precision, preferred_element_type, weak)
 
 
+@replayed
 def correlate(
     a: Any,
     v: Any,
@@ -204,6 +212,7 @@ def _steps(a: Array, axis: int) -> Array:
     return lax.ne(high, low) if is_bool(a.dtype) else lax.sub(high, low)
 
 
+@replayed
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Return differences of neighbours along an axis, ``n`` times over.
 
@@ -242,6 +251,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return a
 
 
+@replayed
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """Return differences of neighbours in the flattened array, with values put around them."""
     a = ravel(array_of("ediff1d", ary))
@@ -253,6 +263,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     return lax.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
+@replayed
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Any:
     """Return derivatives along axes by central differences, one-sided at the ends.
 
@@ -327,6 +338,7 @@ def _slope(a: Array, axis: int, h: Array) -> Array:
     return lax.concatenate([first, inner, last], axis)
 
 
+@replayed
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Integrate along an axis by the trapezoidal rule.
 
@@ -364,6 +376,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return convert(out, out.dtype)
 
 
+@replayed
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """Add multiples of a period to elements, so that no neighbours differ by more than half of it.
 
@@ -406,6 +419,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
 # --- interpolation ------------------------------------------------------------------------------
 
 
+@replayed
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:

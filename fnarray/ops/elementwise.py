@@ -369,19 +369,26 @@ def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
 
 def _repeated_product(x: np.ndarray, *, y: int) -> Any:
     """Square and multiply, as kernels do, so that both round alike."""
-    result, n = np.ones_like(x), -y if y < 0 else y
+    result, n = None, -y if y < 0 else y
     while n:
         if n & 1:
-            result = result * x
+            result = x if result is None else result * x
         n >>= 1
         if n:
             x = x * x
+    result = np.ones_like(x) if result is None else result
     return 1 / result if y < 0 else result
 
 
+#: Written out, so that loops over complex numbers have no branch.
+_COMPLEX_POWERS = {2: "({0} * {0})", 3: "({0} * ({0} * {0}))"}
+
+
 def _integer_pow_form(ins: tuple[ShapedArray, ...], outs: Any, *, y: int) -> Map:
-    where = "fk.complexmath" if kind(ins[0].dtype) == "c" else "sc"
-    return Map(f"{where}.ipow({{0}}, {y})", 2 + y.bit_length() + 3 * (y < 0))
+    cost = 2 + y.bit_length() + 3 * (y < 0)
+    if kind(ins[0].dtype) != "c":
+        return Map(f"sc.ipow({{0}}, {y})", cost)
+    return Map(_COMPLEX_POWERS.get(y, f"fk.complexmath.ipow({{0}}, {y})"), cost)
 
 
 def _integer_pow_slope(g: Any, out: Any, x: Any, *, y: int) -> Any:

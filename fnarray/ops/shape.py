@@ -14,10 +14,10 @@ from ..core.apart import another
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
-from ..core.eager import thin_of
 from ..core.forms import Iota
 from ..core.hooks import cut_as
 from ..core.primitive import Missing, Primitive
+from ..core.record import thin_of
 from ..core.trace import bind
 from ..errors import ShapeError
 from .kit import calls

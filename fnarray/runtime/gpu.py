@@ -144,7 +144,8 @@ def borrowed(x: Any, *, copy: bool = True) -> GpuArray | None:
             f"an array of {there.dtype} on {gpu_device(there.device.number)} would be {dtype}: "
             "convert it in the library that it comes from, or set enable_x64."
         )
-    return GpuArray(there.copy() if copy else there, ShapedArray(there.shape, dtype))
+    own = copy or there.pointer % 16 != 0  # kernels read four elements at once
+    return GpuArray(there.copy() if own else there, ShapedArray(there.shape, dtype))
 
 
 def place_of(leaves: Iterable[Any], what: str) -> Device | None:

@@ -1,8 +1,10 @@
 """Roots and lengths."""
 
+# pyright: reportOperatorIssue=false
+# Operands are NumPy scalars or traced values, which no declaration tells apart.
 from __future__ import annotations
 
-from fnarray_kernels._ir import const, copysign, f64, fabs, fma, scalar, select, sqrt
+from fnarray_kernels._ir import const, convert, copysign, f32, f64, fabs, fma, scalar, select, sqrt
 from fnarray_kernels.vmath import coefficients as c
 from fnarray_kernels.vmath.exponential import split
 from fnarray_kernels.vmath.parts import (
@@ -41,17 +43,22 @@ def cbrt(x):
     return select((size > 0) & (size < INF), copysign(g * power_of_two(n, f64), x), x)
 
 
-@in_double
+@scalar
 def hypot(x, y):
     """``sqrt(x**2 + y**2)``, within 1.25 ULP, without undue overflow; infinite if either is."""
     a, b = fabs(x), fabs(y)
+    infinite = (a == INF) | (b == INF)
+    if x.dtype == f32:  # whose squares do not overflow in double precision
+        a, b = convert(a, f64), convert(b, f64)
+        length = convert(sqrt(fma(a, a, b * b)), f32)
+        return select(infinite, const(INF, x), length)
     large = select(a > b, a, b)
     huge, tiny = large > 2.0**500, large < 2.0**-400
     up = select(huge, 2.0**-600, select(tiny, 2.0**600, const(1.0, x)))
     down = select(huge, 2.0**600, select(tiny, 2.0**-600, const(1.0, x)))
     a, b = a * up, b * up
     length = sqrt(fma(a, a, b * b)) * down
-    return select((a == INF) | (b == INF), const(INF, x), length)
+    return select(infinite, const(INF, x), length)
 
 
 __all__ = ["cbrt", "hypot", "rsqrt"]

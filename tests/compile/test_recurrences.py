@@ -38,6 +38,8 @@ FREE_TURNS = (
     "q0[i0] = p0[i0] * c0 + x[i0]",
     "q0[i0] = p0[u(i0 + 1)] * c0 + x[u(i0 + 2)]",
     f"t0 = p0[i0]{LINES}q0[i0] = t0 + x[u(i0 + n - n)]{LINES}w2[u(n + i0)] = t0",
+    "q0[i0] = fk.complexmath.abs(fk.complexmath.make(p0[i0], x[i0]))",
+    f"t0 = fk.complexmath.make(c0, x[i0]){LINES}q0[i0] = fk.complexmath.div(t0, t0 * t0).imag",
     f"t0 = (p0[i0], c0, x[i0]){LINES}q0[i0] = t0[i0 % 3] + x[u(i0 + 1)]",
 )
 BOUND_TURNS = (

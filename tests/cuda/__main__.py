@@ -1,9 +1,9 @@
-"""``python -m tests.cuda [--every N] [--lanes N | --launch]``: kernels for a GPU beside the CPU's.
+"""``python -m tests.cuda [--every N] [--lanes N | --ptx | --launch]``: a GPU's kernels, checked.
 
 Every program of the corpus of `tests.replay` runs by the processor's target, and by the kernels for
-a GPU as the processor reads them, with one lane or several; those over large arrays by the LLVM
-text that a GPU gets. Exit status 1 where results differ. ``--only random --seed 7 --count 300``
-runs random programs that no test runs.
+a GPU as the processor reads them, with one lane or several, or as PTX, with all lanes of a grid;
+those over large arrays by the LLVM text that a GPU gets. Exit status 1 where results differ.
+``--only random --seed 7 --count 300`` runs random programs that no test runs.
 With ``--launch``: the host's time for a launch, against a driver that does nothing.
 """
 
@@ -28,6 +28,7 @@ from fnarray.config import config, scoped
 from .compare import Report, both
 from .host import HOST
 from .machine import launch_time, loaded
+from .ptx import PTX
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
@@ -77,6 +78,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of random programs")
     parser.add_argument("--count", type=int, default=corpus.RANDOM, help="of random programs")
     parser.add_argument("--only", default="", help="a part of the corpus")
+    parser.add_argument("--ptx", action="store_true", help="run PTX, all lanes of a grid")
     parser.add_argument("--launch", action="store_true", help="print the host's time for a launch")
     args = parser.parse_args()
     if args.launch:
@@ -87,7 +89,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as cache:
         config.update("cache_dir", cache)
         report = Report()
-        read = simulated(args.lanes) if args.lanes > 1 else ONE_THREAD
+        read = simulated(args.lanes) if args.lanes > 1 else PTX if args.ptx else ONE_THREAD
         random = partial(corpus.random_programs, args.seed, args.count)
         # Python takes hours for the elements of the last two.
         for name, part, target in (

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import fnarray
-from fnarray.compile.cuda import build, device, libcuda
+from fnarray.compile.cuda import build, device, launching, libcuda
 from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.emit.source import KernelSource
 from fnarray.compile.pipeline import compile_graph
@@ -88,7 +88,7 @@ def computing(stub: Any) -> Generator[list[str]]:
     def run(name: bytes, blocks: int, lanes: int, packed: int, size: int) -> int:
         source = sources[name]
         function, here = _built(source, config.cuda_fma)
-        layout = "@" + "".join(device._PACKED.get(c, "P") for c in source.signature)
+        layout = "@" + "".join(launching.PACKED.get(c, "P") for c in source.signature)
         args = struct.unpack_from(layout, ctypes.string_at(packed, size))
         here[1] = blocks
         for block in range(blocks):

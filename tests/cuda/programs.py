@@ -101,7 +101,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
-    "transpose_is_rows_of_the_result": (lambda x: x.T + 1, (floats(40, 48),)),
+    "transpose_is_a_block_for_a_square": (lambda x: x.T + 1, (floats(40, 48),)),
     "scatter_add_is_atomic": (
         lambda x, i, v: x.at[i].add(v),
         (floats(32), integers(32, 100), floats(100)),
@@ -323,6 +323,10 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (floats(40),),
     ),
     "associative": (lambda x: lax.associative_scan(jnp.add, x), (floats(37),)),
+    "read_along_both_axes": (
+        lambda x, y: (x + x.T, jnp.tanh(y.transpose(0, 2, 1)), x.T.astype(jnp.float16) * 2),
+        (floats(75, 75), floats(3, 70, 33)),
+    ),
     "empty": (lambda x: (jnp.sum(x), x * 2, jnp.concatenate([x, x])), (floats(0),)),
 }
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +16,10 @@ import pytest
 
 import fnarray.numpy as jnp
 from fnarray.compile.cuda import device, libcuda
+from fnarray.compile.cuda.exchange import from_interface
+from fnarray.compile.cuda.recording import Recorder
 from fnarray.errors import JaxRuntimeError
+from fnarray.runtime import gpu
 
 from .machine import forget, needs_gcc, on_gpu
 from .programs import PROGRAMS, floats
@@ -66,7 +72,7 @@ def test_arrays_go_and_come_back(stub) -> None:
             np.testing.assert_array_equal(again.on_host(), x)
             assert again.pointer != there.pointer
             face = there.__cuda_array_interface__
-            assert (face["shape"], face["data"][0]) == (shape, there.pointer)
+            assert (face["shape"], face["data"][0]) == (shape, there.pointer if x.size else 0)
 
 
 def test_memory_is_given_back(stub) -> None:
@@ -155,6 +161,83 @@ def test_damaged_machine_code_says_what_to_do(stub) -> None:
     stub.stub_fail(b"cuModuleLoadData", 200)
     with pytest.raises(JaxRuntimeError, match=r"damaged.*fnarray cache clear"):
         executable.run(*args)
+
+
+def test_machine_code_of_a_newer_toolkit_is_loaded_as_text(stub, monkeypatch, caplog) -> None:
+    """A driver that does not know its format compiles the text; a line of the log says so."""
+    executable, args = on_gpu(lambda x: jnp.sin(x) - 9, floats(64))
+    made = device.build
+
+    def newer(source, capability):
+        return replace(made(source, capability), kind="cubin", code=b"\x7fELF of tomorrow")
+
+    monkeypatch.setattr(device, "build", newer)
+    stub.stub_fail(b"machine code", 200)
+    with caplog.at_level(logging.WARNING, "fnarray.compile"):
+        executable.run(*args)
+    assert stub.stub_launches() == 1
+    assert "fnarray[cuda12]" in caplog.text
+
+
+def test_memory_that_others_saw_waits_for_them(stub) -> None:
+    """Before it is given back, the stream that other libraries work on is waited for."""
+    for shown in (False, True):
+        x = device.gpu().put(np.ones((4, 4), np.float32))
+        if shown:
+            assert x.row(1).__cuda_array_interface__["data"][0] == x.pointer + 16
+        before = stub.stub_waits()
+        del x
+        assert stub.stub_waits() == before + shown
+
+
+def test_memory_of_others_is_given_back_when_kernels_are_done(stub) -> None:
+    """Its owner takes it for other things at once."""
+    there = device.gpu().put(np.arange(6.0))
+    borrowed = from_interface(there)
+    before = stub.stub_syncs()
+    del borrowed
+    assert stub.stub_syncs() == before + 1
+
+
+def test_memory_of_others_that_begins_anywhere_is_copied(stub) -> None:
+    """Kernels load sixteen bytes at once, from where that many begin."""
+    x = device.gpu().put(np.arange(6, dtype=np.float32))
+    tail = device.DeviceArray(x.device, (5,), x.dtype, x, x.pointer + 4)
+    own = gpu.borrowed(tail, copy=False)
+    shared = gpu.borrowed(x, copy=False)
+    assert own is not None
+    assert shared is not None
+    assert own._there.pointer % 16 == 0
+    assert shared._there.pointer == x.pointer
+    np.testing.assert_array_equal(np.asarray(own), np.arange(1, 6))
+
+
+def test_bytes_are_counted_by_all_threads(stub) -> None:
+    """Nothing is lost where threads allocate and free at once."""
+    where = device.gpu()
+    before = where.held
+
+    def work() -> None:
+        for _ in range(200):
+            where.empty(100, "f4")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert where.held == before
+
+
+def test_copies_of_recorded_programs(stub) -> None:
+    """Eight bytes at a time where that is possible, one else; nothing of nothing."""
+    where = device.gpu()
+    with Recorder(10) as recorder:
+        for size in (0, 5, 16):
+            x, y = where.empty(size, "u1"), where.empty(size, "u1")
+            where.copy(y, x)
+    turns = [(source.signature[0], given[-1]) for source, *_, given in recorder.launches]
+    assert turns == [("u8[1]", 5), ("u64[1]", 2)]
 
 
 def test_no_driver_at_all(monkeypatch) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+
 import numpy as np
 import pytest
 from numba import njit
 
 from fnarray_kernels import complexmath, halves
+from fnarray_kernels.registry import straights
 
 UNARY = {
     "neg": np.negative,
@@ -99,6 +103,42 @@ def test_binary(name):
     wide = np.complex128
     want = BINARY[name](a.astype(wide), b.astype(wide))
     np.testing.assert_allclose(got, want, rtol=100 * np.finfo(dtype).eps)
+
+
+SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
+CORNERS = [complex(x, y) for x in SPECIAL for y in SPECIAL]
+
+
+def test_div_of_corners():
+    """Quotients of zeros, infinities and NaN are NumPy's, signs of zeros included."""
+    g = compiled(complexmath.div)
+    with np.errstate(all="ignore"):
+        for a in map(np.complex128, CORNERS):
+            for b in map(np.complex128, CORNERS):
+                got, want = g(a, b), np.divide(a, b)
+                assert repr(complex(got)).replace("-nan", "nan") == repr(complex(want)), (a, b)
+
+
+def test_exp_of_corners():
+    """Exponentials of zeros, infinities and NaN are NumPy's, up to the signs C leaves open."""
+    g = compiled(complexmath.exp)
+    with np.errstate(all="ignore"):
+        for z in map(np.complex128, CORNERS):
+            got, want = complex(g(z)), complex(np.exp(z))
+            size = abs if abs(z.real) == np.inf and not abs(z.imag) < np.inf else float
+            for a, b in ((got.real, want.real), (got.imag, want.imag)):
+                np.testing.assert_allclose(size(a), size(b), rtol=1e-15, err_msg=str(z))
+
+
+def test_straight_functions_have_no_branch():
+    """What loops may call as vectors holds no statement but assignments and a result."""
+    assert {"abs", "div", "exp", "log"} <= straights
+    for name in straights:
+        (function,) = ast.parse(inspect.getsource(getattr(complexmath, name))).body
+        doc, *steps, last = function.body
+        assert isinstance(doc, ast.Expr)
+        assert all(isinstance(step, ast.Assign) for step in steps), name
+        assert isinstance(last, ast.Return)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5, -1, -3])

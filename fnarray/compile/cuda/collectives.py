@@ -19,7 +19,8 @@ from ...core.trace import trace_graph
 from ...threads import shards
 from ...threads.patterns import Here
 from ..ir import Node
-from .device import DeviceArray, Gpu, NotRecorded, recording
+from .device import DeviceArray, Gpu
+from .recording import NotRecorded, recording
 
 Run = Callable[..., Sequence[Any]]
 

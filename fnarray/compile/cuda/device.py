@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import os
-import struct
 import sys
 import threading
 from collections import deque
@@ -18,22 +18,35 @@ import numpy as np
 
 from ...errors import JaxRuntimeError
 from ..cache.key import KernelSource
-from .build import build
+from .build import Binary, assembly, build
+from .launching import PACKED, launcher, packer_of
 from .libcuda import DriverError, Libcuda, libcuda
+from .recording import FAKE, NotRecorded, Recorder, current
 
+_log: Final = logging.getLogger("fnarray.compile")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
+#: Errors of a driver that does not know machine code: of another format, or architecture.
+_UNKNOWN: Final = (200, 209, 801)
 _NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 _ON_DEVICE, _READ_AND_WRITE = 1, 3
-#: Arguments of launches are packed in one buffer, as the driver lays them out.
-BUFFER, SIZE = 1, 2
-#: Addresses from here on stand for arrays of a program that is recorded.
-FAKE: Final = 1 << 62
-#: Scalars of kernels by code, as `struct` packs them.
-_PACKED: Final = {
-    "b1": "?", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
-    "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f32": "f", "f64": "d",
-}  # fmt: skip
+#: The stream on which other libraries work, unless they are told another.
+_LEGACY: Final = 1
+
+
+class _Process:
+    """How often the process was forked; to ask the system which it is takes 0.3 us."""
+
+    forks = 0
+
+    def forked(self) -> None:
+        """Note that this is a child."""
+        self.forks += 1
+
+
+_process: Final = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.forked)
 
 
 class _Access(ctypes.Structure):
@@ -42,84 +55,18 @@ class _Access(ctypes.Structure):
     _fields_ = (("kind", c_int), ("number", c_int), ("flags", c_int))
 
 
-class _Current(threading.local):
-    """Whose context the calling thread has, and what records its launches."""
-
-    context: Gpu | None = None
-    recorder: Recorder | None = None
-
-
-_current: Final = _Current()
-
-
-class NotRecorded(Exception):
-    """A program that is recorded asks for something that only the device itself can give."""
+def _copier(code: str) -> KernelSource:
+    text = """def kernel(x, out, n):
+    i = thread()
+    while i < n:
+        out[u(i)] = x[u(i)]
+        i += threads()
+"""
+    return KernelSource(text, (f"{code}[1]", f"{code}[1]", "i64"))
 
 
-class Recorder:
-    """Writes down what a program launches in the calling thread, in place of launching it.
-
-    Attributes
-    ----------
-    launches : list of (source, function, blocks, lanes, packer, positions of arrays, arguments)
-    moves : list of (bool, int, int)
-        What was allocated (or given back), in order: the address that stands for it, and bytes.
-    kept : list
-        Arrays that hold what is the same in each call.
-    """
-
-    def __init__(self, most: int):
-        self.most = most
-        self.launches: list[Any] = []
-        self.moves: list[tuple[bool, int, int]] = []
-        self.kept: list[Any] = []
-        self._next = FAKE
-
-    def __enter__(self) -> Recorder:
-        _current.recorder = self
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.done()
-
-    def done(self) -> Recorder:
-        """Let the thread's launches be launched again."""
-        _current.recorder = None
-        return self
-
-    def allocate(self, size: int) -> int:
-        """Return an address that stands for so many bytes."""
-        address = self._next
-        self._next += -(-max(size, 1) // 256) * 256
-        self.moves.append((True, address, size))
-        return address
-
-    def launch(self, *launch: Any) -> None:
-        """Note a launch."""
-        self.launches.append(launch)
-        if len(self.launches) > self.most:
-            raise NotRecorded
-
-
-def left() -> None:
-    """Note that another library may have changed whose context the calling thread has."""
-    _current.context = None
-
-
-def recording() -> bool:
-    """Whether the calling thread's launches are written down."""
-    return _current.recorder is not None
-
-
-#: Copies bytes, as programs that are recorded do.
-_COPY: Final = KernelSource(
-    "def kernel(x, out, n):\n"
-    "    i = thread()\n"
-    "    while i < n:\n"
-    "        out[u(i)] = x[u(i)]\n"
-    "        i += threads()\n",
-    ("u8[1]", "u8[1]", "i64"),
-)
+#: Copy as programs that are recorded do: eight bytes at a time, or one.
+_COPIES: Final = {8: _copier("u64"), 1: _copier("u8")}
 
 
 class DeviceArray:
@@ -132,9 +79,11 @@ class DeviceArray:
     pointer : int
     shape : tuple of int
     dtype : numpy.dtype
+    seen : bool
+        Whether other libraries were told of the memory.
     """
 
-    __slots__ = ("base", "device", "dtype", "pointer", "shape", "size")
+    __slots__ = ("base", "device", "dtype", "pointer", "seen", "shape", "size")
 
     def __init__(
         self,
@@ -147,12 +96,13 @@ class DeviceArray:
         self.device, self.shape, self.dtype, self.base = device, shape, dtype, base
         self.size = prod(shape)
         self.pointer = pointer
+        self.seen = False
         if base is None:
             self.pointer = device.allocate(self.size * dtype.itemsize)
 
     def __del__(self) -> None:
         if self.pointer and self.base is None and not sys.is_finalizing():
-            self.device.free(self.pointer, self.nbytes)
+            self.device.free(self.pointer, self.nbytes, seen=self.seen)
 
     def row(self, t: int) -> DeviceArray:
         """Return an element of the first axis, in the same memory."""
@@ -175,6 +125,13 @@ class DeviceArray:
         """Return the elements as a NumPy array, once all that computes them is done."""
         return self.device.to_host(self)
 
+    def show(self) -> None:
+        """Note that another library is told of the memory."""
+        x: Any = self
+        while isinstance(x.base, DeviceArray):
+            x = x.base
+        x.seen = True
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """What CuPy, PyTorch and Numba read.
@@ -186,10 +143,14 @@ class DeviceArray:
         """
         if self.dtype.kind == "V":
             raise AttributeError(f"__cuda_array_interface__ has no {self.dtype}; use DLPack")
+        self.show()
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (self.pointer, False),  # PyTorch takes none that is marked as to be read only
+            "data": (
+                self.pointer if self.size else 0,
+                False,
+            ),  # PyTorch takes none that is marked as to be read only
             "strides": None,
             "stream": self.device.stream or 1,
             "version": 3,
@@ -219,7 +180,7 @@ class Gpu:
 
     def __init__(self, number: int):
         self.number = number
-        self._pid = os.getpid()
+        self._forks = _process.forks
         self._driver = driver = libcuda()
         device = c_int()
         driver.cuDeviceGet(byref(device), number)
@@ -241,7 +202,7 @@ class Gpu:
         self.held = self.most = 0
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
-        self._lock = threading.Lock()
+        self._counting = threading.RLock()  # an array may die while another one is counted
 
     def _attribute(self, device: Any, number: int) -> int:
         value = c_int()
@@ -256,20 +217,20 @@ class Gpu:
         JaxRuntimeError
             The process was forked after the device was opened.
         """
-        if os.getpid() != self._pid:
-            raise JaxRuntimeError(
-                "this process was forked from one that uses the GPU, and cannot use it. Start "
-                "processes by the 'spawn' method, or fork before the first use."
-            )
-        if _current.recorder is not None:
+        if current.recorder is not None:
             raise NotRecorded
         return self._entered()
 
     def _entered(self) -> Libcuda:
+        if self._forks != _process.forks:
+            raise JaxRuntimeError(
+                "this process was forked from one that uses the GPU, and cannot use it. Start "
+                "processes by the 'spawn' method, or fork before the first use."
+            )
         # Where there are several devices, another library may have turned to another of them.
-        if _current.context is not self or not self._only:
+        if current.context is not self or not self._only:
             self._driver.cuCtxSetCurrent(self._context)
-            _current.context = self
+            current.context = self
         return self._driver
 
     # -- memory ------------------------------------------------------------------------------
@@ -282,8 +243,8 @@ class Gpu:
         JaxRuntimeError
             The device has no such memory left.
         """
-        if _current.recorder is not None:
-            return _current.recorder.allocate(size)
+        if current.recorder is not None:
+            return current.recorder.allocate(size)
         driver, address = self.enter(), c_void_p()
         try:
             driver.cuMemAllocAsync(byref(address), max(size, 1), self.stream)
@@ -296,9 +257,13 @@ class Gpu:
                 f"bytes were asked for, arrays hold {self.held:,}, {free:,} of "
                 f"{total:,} are free. Delete arrays that are not needed, or compute in parts."
             ) from error
-        self.held += size
-        self.most = max(self.most, self.held)
+        self._count(size)
         return address.value or 0
+
+    def _count(self, size: int) -> None:
+        with self._counting:
+            self.held += size
+            self.most = max(self.most, self.held)
 
     def _room(self) -> tuple[int, int]:
         """Return how many bytes the device has free, and in all."""
@@ -311,15 +276,22 @@ class Gpu:
         held = {"bytes_in_use": self.held, "peak_bytes_in_use": self.most}
         return {**held, "bytes_limit": self._room()[1]}
 
-    def free(self, address: int, size: int) -> None:
-        """Give bytes back, after all that was started before."""
+    def free(self, address: int, size: int, *, seen: bool = False) -> None:
+        """Give bytes back, after all that was started before.
+
+        Other libraries may read what they have ``seen``: those on the default stream are waited
+        for.
+        """
         if address >= FAKE:
-            if _current.recorder is not None:
-                _current.recorder.moves.append((False, address, size))
+            if current.recorder is not None:
+                current.recorder.moves.append((False, address, size))
             return
-        if os.getpid() == self._pid:
-            self._entered().cuMemFreeAsync(address, self.stream)  # in a recording as well
-            self.held -= size
+        if self._forks == _process.forks:
+            driver = self._entered()  # in a recording as well
+            if seen:
+                self._after(_LEGACY, self.stream)
+            driver.cuMemFreeAsync(address, self.stream)
+            self._count(-size)
 
     def empty(self, shape: Any, dtype: Any) -> DeviceArray:
         """Return an array of unknown elements."""
@@ -328,8 +300,8 @@ class Gpu:
 
     def put(self, x: np.ndarray) -> DeviceArray:
         """Return a NumPy array's elements on the device."""
-        if _current.recorder is not None:
-            return self._put_for(_current.recorder, x)
+        if current.recorder is not None:
+            return self._put_for(current.recorder, x)
         x = np.ascontiguousarray(x).reshape(x.shape)
         out = DeviceArray(self, x.shape, x.dtype)
         driver = self.enter()
@@ -343,7 +315,7 @@ class Gpu:
         try:
             out = self.put(x)
         finally:
-            _current.recorder = recorder
+            current.recorder = recorder
         recorder.kept.append(out)
         return out
 
@@ -391,8 +363,11 @@ class Gpu:
 
     def copy(self, to: DeviceArray, source: DeviceArray) -> None:
         """Copy one array of the device into another."""
-        if _current.recorder is not None:
-            self.kernel(_COPY)(-(-source.nbytes // 1024), 256, source, to, source.nbytes)
+        if current.recorder is not None:
+            n = 1 if (source.pointer | to.pointer | source.nbytes) % 8 else 8
+            turns = source.nbytes // n
+            if turns:
+                self.kernel(_COPIES[n])(-(-turns // 1024), 256, source, to, turns)
             return
         driver = self.enter()
         driver.cuMemcpyDtoDAsync_v2(to.pointer, source.pointer, source.nbytes, self.stream)
@@ -407,7 +382,7 @@ class Gpu:
 
     def _after(self, first: int, then: int) -> None:
         """Let one stream go on only when what the other has been given is done."""
-        driver, event = self.enter(), c_void_p()
+        driver, event = self._entered(), c_void_p()
         driver.cuEventCreate(byref(event), _NO_TIMING)
         driver.cuEventRecord(event, first)
         driver.cuStreamWaitEvent(then, event, 0)
@@ -415,10 +390,12 @@ class Gpu:
 
     def let_wait(self, stream: int) -> None:
         """Let another library's stream wait for what was started here."""
+        self.enter()
         self._after(self.stream, stream)
 
     def wait_for(self, stream: int) -> None:
         """Let what is started here wait for another library's stream."""
+        self.enter()
         self._after(stream, self.stream)
 
     @staticmethod
@@ -431,7 +408,7 @@ class Gpu:
 
     def forget(self, graph: c_void_p, ready: c_void_p) -> None:
         """Give back a graph, and what the driver made of it to be launched."""
-        if os.getpid() == self._pid:
+        if self._forks == _process.forks:
             driver = self._entered()
             driver.cuGraphExecDestroy(ready)
             driver.cuGraphDestroy(graph)
@@ -439,6 +416,11 @@ class Gpu:
     def wait(self) -> None:
         """Return once all that was started is done."""
         self._synchronize(self.enter())
+
+    def let_go(self) -> None:
+        """Return once nothing that was started needs another library's memory."""
+        if self._forks == _process.forks:
+            self._synchronize(self._entered())
 
     def _synchronize(self, driver: Libcuda) -> None:
         """Wait; an error of a kernel, known only now, says which may have failed, and where."""
@@ -459,49 +441,57 @@ class Gpu:
         """Return ``run(blocks, lanes, *args)`` of a kernel, loaded once."""
         found = self._kernels.get(source)
         if found is None:
-            recorder, _current.recorder = _current.recorder, None
+            recorder, current.recorder = current.recorder, None
             try:
                 found = self._kernels[source] = self._load(source)
             finally:
-                _current.recorder = recorder
+                current.recorder = recorder
         return found
+
+    def _module(self, source: KernelSource, binary: Binary) -> c_void_p:
+        """Load a kernel's code; as text, where it is for newer drivers than this one."""
+        module = c_void_p()
+        try:
+            self._driver.cuModuleLoadData(byref(module), binary.code)
+        except DriverError as error:
+            if binary.kind == "ptx" or error.number not in _UNKNOWN:
+                raise
+            _log.warning(
+                "%s Its text is compiled by the driver instead, in each process: install the "
+                "linker of the driver's own CUDA, %d (fnarray[cuda%d]).",
+                error, self._driver.version // 1000, self._driver.version // 1000,
+            )  # fmt: skip
+            text = assembly(source, self.capability).encode() + b"\0"
+            self._driver.cuModuleLoadData(byref(module), text)
+        return module
 
     def _load(self, source: KernelSource) -> Callable[..., None]:
         binary = build(source, self.capability)
-        driver, module, function = self.enter(), c_void_p(), c_void_p()
-        driver.cuModuleLoadData(byref(module), binary.code)
+        driver, function = self.enter(), c_void_p()
+        module = self._module(source, binary)
         driver.cuModuleGetFunction(byref(function), module, binary.name.encode())
         threads = c_int()
         driver.cuFuncGetAttribute(byref(threads), _MAX_THREADS, function)
         # Kernels run with any power of two: one that takes many registers has fewer lanes.
         most = 1 << max(threads.value, 1).bit_length() - 1
-        packer = struct.Struct("@" + "".join(_PACKED.get(c, "P") for c in source.signature))
-        arrays = [k for k, c in enumerate(source.signature) if c not in _PACKED]
-        packed, size = ctypes.create_string_buffer(packer.size), c_size_t(packer.size)
-        extra = (c_void_p * 5)(BUFFER, ctypes.addressof(packed), SIZE, ctypes.addressof(size), None)
-        launch, stream, lock, enter, pack, started = (
-            driver.launch, self.stream, self._lock, self.enter, packer.pack_into, self.started,
-        )  # fmt: skip
+        packer, kept = packer_of(source.signature), function.value or 0
+        arrays = [k for k, c in enumerate(source.signature) if c not in PACKED]
+        launch = launcher(driver.launch, kept, self.stream, most, source.signature, DeviceArray)
+        enter, started = self._entered, self.started.append
 
         def run(blocks: int, lanes: int, *args: Any) -> None:
-            given, lanes = list(args), min(lanes, most)
-            for k in arrays:
-                given[k] = given[k].pointer
-            if _current.recorder is not None:
-                _current.recorder.launch(
-                    source, function.value, blocks, lanes, packer, arrays, given
-                )
+            recorder = current.recorder
+            if recorder is not None:
+                given = [x.pointer if k in arrays else x for k, x in enumerate(args)]
+                recorder.launch(source, kept, blocks, min(lanes, most), packer, arrays, given)
                 return
             enter()
-            started.append(source)
-            with lock:  # the driver copies the buffer before it returns
-                pack(packed, 0, *given)
-                code = launch(function, blocks, 1, 1, lanes, 1, 1, 0, stream, None, extra)
+            started(source)
+            code = launch(blocks, lanes, *args)
             if code:
                 error = driver.error("cuLaunchKernel", code)
                 raise DriverError(f"{error}\nIn the kernel:\n{source.text}", code)
 
-        run.keeps = size  # type: ignore[attr-defined] - its address is in `extra`
         return run
 
 

@@ -6,6 +6,7 @@ Streams are honoured both ways: the reader's waits for what fills the memory.
 from __future__ import annotations
 
 import ctypes
+import sys
 from ctypes import (
     POINTER,
     Structure,
@@ -101,6 +102,7 @@ def capsule_of(x: DeviceArray, stream: int | None) -> Any:
     stream : int or None
         The reader's; 1 or None for the default one, -1 for no wait.
     """
+    x.show()
     if stream != -1:
         x.device.let_wait(1 if stream is None else stream)
     rank = len(x.shape)
@@ -116,14 +118,20 @@ def capsule_of(x: DeviceArray, stream: int | None) -> Any:
 
 
 class _Borrowed:
-    """Another library's memory, given back when nobody here needs it."""
+    """Another library's memory, given back when nothing that runs here needs it.
 
-    def __init__(self, managed: Any):
-        self._managed = managed
+    Its owner takes it for other things at once, on a stream that is not ours: so what was started
+    here is waited for.
+    """
+
+    def __init__(self, where: Gpu, owner: Any, deleter: Any = None):
+        self._where, self._owner, self._deleter = where, owner, deleter
 
     def __del__(self) -> None:
-        if self._managed.deleter:
-            self._managed.deleter(ctypes.pointer(self._managed))
+        if not sys.is_finalizing():
+            self._where.let_go()
+        if self._deleter:
+            self._deleter(ctypes.pointer(self._owner))
 
 
 def from_capsule(x: Any) -> DeviceArray:
@@ -140,7 +148,7 @@ def from_capsule(x: Any) -> DeviceArray:
     address = _python.PyCapsule_GetPointer(capsule, _NAME)
     managed = _Managed.from_address(address)
     _python.PyCapsule_SetName(capsule, b"used_dltensor")
-    owner, tensor = _Borrowed(managed), managed.tensor
+    owner, tensor = _Borrowed(where, managed, managed.deleter), managed.tensor
     shape = tuple(tensor.shape[k] for k in range(tensor.ndim))
     dtype = _dtype(tensor.dtype)
     strides = [tensor.strides[k] for k in range(tensor.ndim)] if tensor.strides else None
@@ -189,4 +197,4 @@ def from_interface(x: Any) -> DeviceArray:
     where = Gpu.of_pointer(pointer)
     if (stream := face.get("stream")) is not None:
         where.wait_for(stream)
-    return DeviceArray(where, shape, dtype, x, pointer)
+    return DeviceArray(where, shape, dtype, _Borrowed(where, x), pointer)

@@ -17,7 +17,9 @@ from ctypes import byref, c_size_t, c_uint, c_void_p
 from typing import Any, Final
 
 from ...core.hooks import binders
-from .device import BUFFER, FAKE, SIZE, DeviceArray, Gpu, NotRecorded, Recorder, recording
+from .device import DeviceArray, Gpu
+from .launching import BUFFER, SIZE
+from .recording import FAKE, NotRecorded, Recorder, recording
 
 #: Programs of so many launches are worth a graph, and of more are not one.
 LEAST, MOST = 8, 1 << 12
@@ -100,6 +102,7 @@ class Graph:
         self._order = order
         self._now: list[int] = []
         self._nodes = [_Node(launch) for launch in recorder.launches]
+        self._last = [n.source for n in self._nodes[-8:]]
         moving = [any(self._whose(n.given[k]) is not None for k in n.arrays) for n in self._nodes]
         self._moving = [n for n, moves in zip(self._nodes, moving, strict=True) if moves]
         self._made = False
@@ -144,7 +147,7 @@ class Graph:
                         )
             if not self._made:
                 self._make(driver)
-            self.where.started.extend(node.source for node in self._nodes)
+            self.where.started.extend(self._last)
             driver.cuGraphLaunch(self._ready, self.where.stream)
         return outs
 

@@ -75,10 +75,12 @@ _ADVICE: Final = {
     3: "A process that forked after it used the GPU cannot use it: use the 'spawn' method.",
     209: "The kernel was built for another architecture: clear the cache (fnarray cache clear).",
     222: "The driver is older than the kernel's PTX: install a newer one.",
+    801: "The device has no stream-ordered memory, or the driver does not know the code.",
     803: "The driver's library and its kernel module differ: restart after its update.",
     804: "The driver is older than the compatibility library allows: install a newer one.",
     700: "A kernel touched memory that is not its own; please report the program.",
     701: "The kernel asks for more registers or shared memory than a multiprocessor has.",
+    716: "A kernel took memory to begin where it does not; please report the program.",
     719: "A kernel failed; the process cannot use the GPU any more. Please report the program.",
 }
 

@@ -1,9 +1,10 @@
 """Nests over a grid of threads: who runs which iterations, and how folds of many threads end.
 
-A region holds one item. A tree of loops runs in one of four ways:
+A region holds one item. A tree of loops runs in one of five ways:
 
 - *map*: elements spread over all threads, four at a time where every array is read in line;
 - *each*: iterations of the outer loops spread over all threads, what is inside one after another;
+- *tiles*: where some arrays are read along one axis and others along another, a block for a square;
 - *rows*: a block for each iteration of the outer loops, whose lanes share the loops inside;
 - *fold*: everything folded into few values, by one block, or by many and then by one.
 """
@@ -25,10 +26,11 @@ from ..emit.loops import Loops, accumulator_dtypes, lays, replaced, split
 from ..emit.values import CODES, Counters
 from ..ir import Node
 from ..schedule.nests import Nest
-from ..schedule.plan import Body, Tree
+from ..schedule.plan import Body, Scratch, Tree
 from .trees import (
     WIDE,
     chain_of,
+    crossed,
     extents_of,
     fold_of,
     folded_in,
@@ -47,6 +49,8 @@ SHORT = 256
 #: Columns of a block whose lanes share each: a line of memory's, or where there are few a sector's;
 #: and from how many terms, and up to how many columns, a thread for each is not enough.
 COLUMNS, SECTOR, TALL, MANY = 32, 8, 64, 1 << 16
+#: Elements along a side of a square of a result whose operands lie crosswise.
+SQUARE = 32
 #: Who stores what all lanes of a block have.
 FIRST = "lane() == 0"
 #: Whole folds of up to this many terms are one block's, and of that many lanes.
@@ -167,6 +171,8 @@ class GridLoops(Loops):
                 self._columns(chain, body)
             else:
                 self._each(chain, body)
+        elif len(chain) > 1 and self._tiles(chain, body):
+            pass
         elif len(chain) > 1 and last.extent >= WIDE:
             self._rows(chain[:-1], (last,), body)
         elif len(chain) == 1 and self._map(last, body):
@@ -246,6 +252,53 @@ class GridLoops(Loops):
             self._enter(tree, body)
             here = i + Ix({LoopVar(k, 4): 1})
             self._children(tree.children, body, (*split(tree.extents, here),))
+
+    # -- a block for a square ----------------------------------------------------------------
+
+    def _tiles(self, chain: list[Tree], body: Body) -> bool:
+        """Emit a loop over squares, if arrays are read along both axes; say whether it was one.
+
+        Lanes of a warp have four rows of eight, so that what they read at a time is short pieces
+        either way, and what is left of a line of memory is read by the block's next warps.
+        """
+        values, writer = self.values, self.writer
+        made = [v for t in chain for m in t.members for v in m.node.outs]
+        kept = any(isinstance(body.places.get(v), Scratch) for v in made)
+        plain = all(m.fold is None and not lays(m) for m in chain[0].members)
+        if kept or not plain or not crossed(chain, values):
+            return False
+        *outer, rows, columns = extents_of(chain)
+        n, m = values.number(rows), values.number(columns)
+        batches = prod(outer)
+        high, wide = (writer.fresh(x) for x in ("high", "wide"))
+        writer.line(f"{high} = ({n} + {SQUARE - 1}) // {SQUARE}")
+        writer.line(f"{wide} = ({m} + {SQUARE - 1}) // {SQUARE}")
+        names = ("tile", "top", "left", "e", "i", "j", "b")
+        tile, top, left, e, i, j, b = map(writer.fresh, names)
+        writer.line(f"{tile} = block()")
+        test = f"while {tile} < {values.number(batches)} * {high} * {wide}:"
+        with writer.block(test, barrier=True):
+            writer.line(f"{b} = {tile} // ({high} * {wide})")
+            writer.line(f"{top} = {tile} // {wide} % {high} * {SQUARE}")
+            writer.line(f"{left} = {tile} % {wide} * {SQUARE}")
+            writer.line(f"{e} = lane()")
+            with writer.block(f"while {e} < {SQUARE * SQUARE}:", barrier=True):
+                writer.line(f"{i} = {top} + {e} // 8 % 4 + 4 * ({e} // 128)")
+                writer.line(f"{j} = {left} + {e} % 8 + 8 * ({e} // 32 % 4)")
+                with writer.block(f"if {i} < {n} and {j} < {m}:", barrier=True):
+                    for name in (b, i, j):
+                        writer.declare(name)
+                        values.counted.add(name)
+                    for t in chain:
+                        self._enter(t, body)
+                    first = split(tuple(outer), variable(b, batches)) if outer else []
+                    counters = (*first, variable(i, rows), variable(j, columns))
+                    self._children(chain[-1].children, body, counters)
+                writer.line(f"{e} += lanes()")
+            writer.line(f"{tile} += blocks()")
+        tiles = batches * -(-rows // SQUARE) * -(-columns // SQUARE)
+        self.grid = Grid(min(max(tiles, 1), GRID), LANES)
+        return True
 
     # -- a block for each --------------------------------------------------------------------
 

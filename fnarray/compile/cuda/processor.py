@@ -79,7 +79,7 @@ class Emulated(Gpu):
         self.held += size
         return address
 
-    def free(self, address: int, size: int) -> None:
+    def free(self, address: int, size: int, *, seen: bool = False) -> None:
         """Give bytes back."""
         del self._memory[address]
         self.held -= size
@@ -115,6 +115,9 @@ class Emulated(Gpu):
         """Return: there is no driver."""
 
     def wait(self) -> None:
+        """Return: calls are done when they return."""
+
+    def let_go(self) -> None:
         """Return: calls are done when they return."""
 
     def kernel(self, source: KernelSource) -> Callable[..., None]:

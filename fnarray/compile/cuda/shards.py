@@ -13,7 +13,8 @@ from typing import Any
 from ...core.graph import ClosedGraph
 from ...threads.shards import Coordinates, run_shards
 from ..ir import Node
-from .device import DeviceArray, Gpu, NotRecorded, count, gpu, recording
+from .device import DeviceArray, Gpu, count, gpu
+from .recording import NotRecorded, recording
 
 Run = Callable[..., Sequence[Any]]
 

@@ -23,10 +23,11 @@ from ..target import Limits, LoopAxis, Target, one_by_one
 from . import vendor
 from .build import key
 from .collectives import exchanged
-from .device import DeviceArray, Gpu, NotRecorded, gpu, recording
+from .device import DeviceArray, Gpu, gpu
 from .driver import emit
 from .graphs import Replayed
 from .library import is_step
+from .recording import NotRecorded, recording
 from .shards import sharded
 from .turns import Run, turned
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.forms import Reduce
 from ...core.graph import Var
-from ...core.symbolic import Ix, LoopVar, substitute
+from ...core.symbolic import Ix, LoopVar, substitute, variable
 from ..emit.loops import split
 from ..emit.values import Counters, Storage
 from ..schedule.nests import Nest, counter_var
@@ -92,6 +92,29 @@ def read_in_line(tree: Tree, flat: Any, values: GridValues) -> list[Var]:
                 found = {values.storage[var].offset(known(idx)) for idx in indices}
                 at.setdefault(var, set()).update(found)
     return [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
+
+
+def crossed(chain: list[Tree], values: GridValues) -> bool:
+    """Whether the last loop but one, and not the last, goes along an array in memory that is read.
+
+    Then lanes side by side in the last would each read a line of memory of their own.
+    """
+    extents = extents_of(chain)
+    if len(extents) < 2 or min(extents[-2:]) < WIDE:
+        return False
+    row, column = LoopVar("row", extents[-2]), LoopVar("column", extents[-1])
+    outer = split(extents[:-2], variable("outer", prod(extents[:-2]))) if extents[2:] else []
+    counters = (*outer, Ix({row: 1}), Ix({column: 1}))
+    made = _made(chain[0])
+    for nest in chain[-1].members:
+        known = _known(nest, counters)
+        for var, indices in nest.reads.items():
+            for idx in indices if var in values.storage and var not in made else ():
+                at = values.storage[var].offset(known(idx))
+                terms = at.terms if isinstance(at, Ix) else {}
+                if terms.get(row) == 1 and terms.get(column, 0) > 1:
+                    return True
+    return False
 
 
 def in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list[Var]]:

@@ -19,8 +19,9 @@ from ...core.contraction import free_axes, working_dtype
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
-from .device import DeviceArray, Gpu, left
+from .device import DeviceArray, Gpu
 from .loops import ONE
+from .recording import left
 from .values import NARROW
 
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from .types import registry
 from .writer import Module
 
 #: A loop of more statements than this fills the registers as it is. One that adds up is given two
@@ -282,8 +283,13 @@ class _Turn:
         if isinstance(function, ast.Name):
             bound = function.id in ("min", "max") and not self._changes(call)  # of an index
             return bound or function.id in _WORDS
-        if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
-            return False  # a function with loops, perhaps
+        if not isinstance(function, ast.Attribute):
+            return False
+        if not isinstance(function.value, ast.Name):
+            # Other modules' functions have loops, or branches, but for these.
+            return ast.unparse(function.value) == "fk.complexmath" and (
+                function.attr in registry.straights or function.attr == "make"
+            )
         self.called.add(function.attr)
         self.traps |= bool(_TRAPS[self.integers].search(function.attr))
         self.dear |= function.value.id == "vm"
