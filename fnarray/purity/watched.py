@@ -18,8 +18,8 @@ from .guards import mapping_of, static
 from .objects import is_a, mro_of, space_of
 
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
-#: Seconds since 1970: that year's begin and June, and those of 2020.
-_TIMES: Final = (0, 13_046_400, 1_577_836_800, 1_590_969_600)
+#: A winter's day and a summer's of 2020, in seconds since 1970.
+_TIMES: Final = (1_577_836_800, 1_593_561_600)
 
 
 def _printing(_: Any) -> Check | None:
