@@ -207,6 +207,24 @@ def test_products_are_shared(threads, dtype, shape) -> None:
             np.testing.assert_allclose(got, want, rtol=far, atol=far * np.abs(want).max())
 
 
+@pytest.mark.parametrize(("columns", "parts"), [(50, 1), (300, 2), (5000, 3)])
+def test_a_vector_times_a_narrow_matrix_stays_whole(threads, monkeypatch, columns, parts) -> None:
+    """Each thread reads neighbours enough of each row, and the product is NumPy's."""
+    cuts: list[int] = []
+    cut = blas._blocks
+
+    def counted(lhs, rhs, out, count):
+        cuts.append(count)
+        return cut(lhs, rhs, out, count)
+
+    monkeypatch.setattr(blas, "_blocks", counted)
+    monkeypatch.setattr(blas, "threads", lambda: 3)
+    a, b = np.ones((1, 40)), np.random.default_rng(0).normal(size=(40, columns))
+    got = blas.matmul(Limits(serial=0, share=1), a, b)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-12, atol=1e-12)
+    assert cuts == [parts]
+
+
 @pytest.mark.parametrize("stack", [1, 2, 3, 20])
 def test_stacks_of_products_are_shared(threads, stack) -> None:
     """Few matrices by machine code, many by NumPy."""
