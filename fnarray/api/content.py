@@ -27,7 +27,6 @@ from ..core.array import ArrayImpl
 from ..core.callables import is_strange
 from ..core.source import PACKAGE
 from ..purity.guards import MISSING, Guards, mapping_of, parts_of, state, static
-from ..purity.watched import SETTINGS, WATCHED
 
 
 def _words(text: str) -> frozenset[str]:
@@ -129,9 +128,11 @@ class Content:
             raise Unproven(f"code that asks for {', '.join(sorted(asked))}")
         for obj in self._objects:
             self._guard(obj)
-        printing = WATCHED["printing"](np) if "numpy" in self._modules else None
-        if self._writes and printing is not None:
-            self.guards.add_contents(WATCHED, SETTINGS["printing"], printing)
+        if self._writes and "numpy" in self._modules:
+            from ..purity.watched import SETTINGS, WATCHED  # few functions ask for it
+
+            if (printing := WATCHED["printing"](np)) is not None:
+                self.guards.add_contents(WATCHED, SETTINGS["printing"], printing)
         return self._hash.hexdigest()
 
     def _say(self, *words: object) -> None:
