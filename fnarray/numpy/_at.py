@@ -293,6 +293,8 @@ def _update(
     if 0 in plan.slice_shape:
         return x
     y = _broadcast(name, _converted(y, common), plan.slice_shape)
+    if not x.size:  # every place is out of range
+        return x
     if plan.newaxis_dims:
         y = squeeze(y, plan.newaxis_dims)
     if plan.reversed_dims:

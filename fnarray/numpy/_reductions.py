@@ -70,7 +70,8 @@ def canonical_axes(name: str, axis: Axis, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if isinstance(axis, int | np.integer) else tuple(map(operator.index, axis))
+    axes = (axis,) if isinstance(axis, int | np.integer) or not np.iterable(axis) else axis
+    axes = tuple(map(operator.index, axes))
     found = tuple(sorted(canonical_axis(name, a, ndim) for a in axes))
     if len(set(found)) != len(found):
         raise ValueError(f"numpy.{name}: axis has a duplicate value, got {axis}.")

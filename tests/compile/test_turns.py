@@ -37,6 +37,12 @@ BODIES = {
         set(),
     ),
     "few": ("        out[i] = (x[i] + y[i])\n", "10", {"width", "one", "masks"}),
+    "few exponentials": (
+        "        c = sc.radd(c, vm.exp(x[i]))\n",
+        "10",
+        {"width", "one", "masks"},
+    ),
+    "few added up": ("        c = sc.radd(c, x[i])\n", "10", set()),
     "very few": ("        out[i] = (x[i] + y[i])\n", "3", set()),
 }
 WORDS = {

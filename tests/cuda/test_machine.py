@@ -290,6 +290,18 @@ def test_what_asks_the_host_is_no_graph(machine) -> None:
     assert machine.stub_replays() == before
 
 
+def test_a_graph_that_the_driver_refuses(machine, caplog) -> None:
+    """Kernels are launched one by one then, and the log says why."""
+    f = fnarray.jit(steps)
+    x = fnarray.device_put(floats(70, 70), gpus()[0])
+    want = np.asarray(f(x, x))
+    machine.stub_fail(b"cuGraphCreate", 801)
+    with caplog.at_level("WARNING", "fnarray.compile"):
+        for _ in range(4):
+            np.testing.assert_array_equal(np.asarray(f(x, x)), want)
+    assert caplog.text.count("kernel by kernel") == 1
+
+
 def test_a_graph_gives_its_memory_back(machine) -> None:
     """With the program that it belongs to."""
     f = fnarray.jit(steps)

@@ -59,7 +59,7 @@ def test_counts_and_times(attention):
     assert facts.machine is not None
     assert min(*facts.machine.bandwidth, *facts.machine.flops, facts.machine.product) > 0
     assert dict(facts.stages).keys() >= {"simplify", "schedule", "emit", "build"}
-    assert all(k.made in ("native", "disk") for k in facts.kernels if not k.is_step)
+    assert all(k.made in ("native", "numba", "disk") for k in facts.kernels if not k.is_step)
 
 
 def test_equal_kernels_are_timed_apart():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import fnarray
 import fnarray.numpy as jnp
 from fnarray.core.trace import trace_graph
+from fnarray.errors import TracerIntegerConversionError
 
 from .numpy_oracle import both_raise, compare
 
@@ -163,6 +165,12 @@ def test_errors(text, words):
     message = both_raise(text, (TypeError, ValueError, IndexError))
     for word in words:
         assert word in message
+
+
+def test_a_traced_axis_is_told_as_such():
+    """An axis that is not known when the function is traced is no matter of iteration."""
+    with pytest.raises(TracerIntegerConversionError, match="the argument a of"):
+        fnarray.jit(lambda x, a: jnp.sum(x, axis=a))(np.ones(3), 0)
 
 
 def test_halves_are_added_up_in_single():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import logging
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -19,8 +20,10 @@ from typing import Any, Final
 from ...core.hooks import binders
 from .device import DeviceArray, Gpu
 from .launching import BUFFER, SIZE
+from .libcuda import DriverError
 from .recording import FAKE, NotRecorded, Recorder, recording
 
+_log: Final = logging.getLogger("fnarray.compile")
 #: Programs of so many launches are worth a graph, and of more are not one.
 LEAST, MOST = 8, 1 << 12
 #: Calls before a program is recorded: two of those that are called at all are called again.
@@ -215,15 +218,24 @@ class Replayed:
         if binders:  # who measures wants to see each kernel
             return self._main(*args)
         if self._graph is not None and not recording():
-            return self._graph(*args)
+            return self._launched(self._graph, args)
         if self._calls > CALLS or recording() or not self._where().graphs:
             return self._main(*args)
         self._calls += 1
         if self._calls > CALLS and all(isinstance(x, DeviceArray) for x in args):
             self._graph = recorded(self._main, self._where(), args)
             if self._graph is not None:
-                return self._graph(*args)
+                return self._launched(self._graph, args)
         return self._main(*args)
+
+    def _launched(self, graph: Graph, args: Sequence[DeviceArray]) -> Any:
+        """Launch a graph; kernel by kernel from now on, if the driver refuses it."""
+        try:
+            return graph(*args)
+        except DriverError as error:
+            _log.warning("a program is launched kernel by kernel: %s", error)
+            self._graph = None
+            return self._main(*args)
 
 
 def recorded(main: Callable[..., Any], where: Gpu, args: Sequence[DeviceArray]) -> Graph | None:
