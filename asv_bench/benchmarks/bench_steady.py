@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fnarray as fa
+import fnarray.numpy as jnp
+from fnarray import lax
 
 from .cases import CASES
 
@@ -65,4 +67,26 @@ class Sequential(Steady):
     )
 
     def time_call(self, case):
+        blocked(self.call)
+
+
+class Watched:
+    """Decides into how many parts `progress` cuts a loop: with it, and without."""
+
+    param_names = ("watched",)
+    params = (False, True)
+
+    def setup(self, watched):
+        def body(carry, x):
+            for _ in range(8):
+                carry = jnp.sin(carry) * 0.9 + x
+            return carry, carry
+
+        body = fa.progress()(body) if watched else body
+        loop = fa.jit(lambda carry, xs: lax.scan(body, carry, xs))
+        args = jnp.ones(1024), jnp.ones(1000)
+        self.call = lambda: loop(*args)
+        blocked(self.call)
+
+    def time_scan_that_stacks_4_mb(self, watched):
         blocked(self.call)

@@ -60,6 +60,11 @@ _REFUSED: Final = frozenset(
     opmap[name]
     for name in ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_BUILD_CLASS", "LOAD_NAME")
 )
+#: What makes text: of an array, as long as NumPy is told.
+_FORMATS: Final = frozenset(opmap[name] for name in opmap if name.startswith("FORMAT_"))
+_WRITING: Final = _words(
+    "str repr format format_map array2string array_repr array_str __str__ __repr__ __format__"
+)
 _LOAD_GLOBAL: Final = opmap["LOAD_GLOBAL"]
 _EXTENDED_ARG: Final = opmap["EXTENDED_ARG"]
 _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
@@ -112,6 +117,8 @@ class Content:
         self._files: set[str] = set()
         self._objects: list[Any] = []
         self._names: set[str] = set()  # that any code asks for
+        self._modules: set[str] = set()  # that any code names
+        self._writes = False  # whether any code makes text, of arrays for all that is known
         # Modules that were looked into for the names of one function.
         self._entered: set[tuple[int, int]] = set()
 
@@ -121,6 +128,11 @@ class Content:
             raise Unproven(f"code that asks for {', '.join(sorted(asked))}")
         for obj in self._objects:
             self._guard(obj)
+        if self._writes and "numpy" in self._modules:
+            from ..purity.watched import SETTINGS, WATCHED  # few functions ask for it
+
+            if (printing := WATCHED["printing"](np)) is not None:
+                self.guards.add_contents(WATCHED, SETTINGS["printing"], printing)
         return self._hash.hexdigest()
 
     def _say(self, *words: object) -> None:
@@ -316,6 +328,9 @@ class Content:
     def _code(self, code: types.CodeType) -> None:
         if not _REFUSED.isdisjoint(code.co_code[::2]):
             raise Unproven(f"{code.co_qualname}, which imports, or defines a global or a class")
+        texts = any(isinstance(x, str) and "%" in x for x in code.co_consts)
+        self._writes |= texts or not _FORMATS.isdisjoint(code.co_code[::2])
+        self._writes |= not _WRITING.isdisjoint(code.co_names)
         self._say(
             "code", code.co_code, code.co_exceptiontable, code.co_flags, code.co_names,
             code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
@@ -358,6 +373,7 @@ class Content:
             return
         space, module = state(obj), obj.__name__
         self._say("module", module)
+        self._modules.add(module)
         if (id(obj), id(attributes)) in self._entered:
             return
         self._entered.add((id(obj), id(attributes)))

@@ -110,7 +110,11 @@ def debug_callback(
 def _record_callback(options: dict, callback: Callable, /, *args: Any, **kwargs: Any) -> None:
     check_callable("debug.callback", callback)
     leaves, in_tree, statics = split_arguments(args, kwargs)
-    flat = FlatCallback(callback, in_tree, statics)
+    call_back(FlatCallback(callback, in_tree, statics), leaves, **options)
+
+
+def call_back(flat: FlatCallback, leaves: Sequence[Any], **options: Any) -> None:
+    """Call a function now, or whenever the program in the making runs."""
     if state.trace is None:  # nothing stands between: its errors are the caller's, as in JAX
         flat.call(*(asarray(x)._data for x in leaves))
     else:

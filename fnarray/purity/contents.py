@@ -12,6 +12,7 @@ import collections.abc
 import ctypes
 import functools
 import gc
+import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +29,7 @@ from .objects import (
     is_a,
     is_array,
     is_strange,
+    kind_of,
     module_of,
     mro_of,
     plain,
@@ -43,6 +45,10 @@ MOST = 2000
 _FIXED = (
     bool, int, float, complex, str, bytes, type(None), type(...), range, type, types.ModuleType,
     types.BuiltinFunctionType, types.CodeType, property,
+)  # fmt: skip
+#: Objects in C that stay as they are, or whose state tells nothing of a value.
+_STILL: Any = (
+    types.MemberDescriptorType, types.GetSetDescriptorType, types.CellType, re.Match, BaseException,
 )  # fmt: skip
 _SEQUENCES = (list, collections.deque)
 # Of a subclass, too, what the built-in class would give: no code of the user's.
@@ -168,11 +174,11 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     elif (memory := _memory(one)) is not None:
         checks.append(memory)
         inner = []
-    elif _advances(one):
+    elif _advances(one) or _is_closed(one):
         raise Unseen
     else:
-        # Of a class in C nobody sees more than the functions that it holds.
-        inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType]
+        # Of a class in C nobody sees more than the functions that it holds, and the arrays.
+        inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType or is_array(x)]
     return [*inner, *_state(one, checks)]
 
 
@@ -293,6 +299,33 @@ def _memory(one: Any) -> Check | None:
         kept = bytes(one)
         return lambda: bytes(one) == kept
     return None
+
+
+def _is_closed(one: Any) -> bool:
+    """Say whether an object of the standard library, or of NumPy, has a state in C that changes.
+
+    An element of XML, a context of decimal numbers, a connection, a hash that goes on: nothing in
+    Python tells what it holds. What is called, or is known to stay as it is, has none.
+    """
+    if type(one) is object or kind_of(one) != "foreign" or is_a(one, _STILL):
+        return False
+    cls = class_of(one)
+    root = module_of(cls).partition(".")[0]
+    if callable(one) and root != "sqlite3":  # a connection is called, and changes even so
+        return False
+    if root not in sys.stdlib_module_names and root != "numpy":
+        return False
+    if issubclass(cls, _dtypes()) or cls.__name__ in ("PyCapsule", "Struct"):
+        return False
+    if instance_dict(one) is not None or _slots(cls):
+        return False
+    made = (x for c in mro_of(cls) if c is not object for x in space_of(c).values())
+    return not any(type(x) is types.FunctionType for x in made)
+
+
+def _dtypes() -> tuple[type, ...]:
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else (numpy.dtype, numpy.generic)
 
 
 def _advances(one: Any) -> bool:

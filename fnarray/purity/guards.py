@@ -9,6 +9,7 @@ few nanoseconds.
 from __future__ import annotations
 
 import builtins
+import collections
 import keyword
 import types
 import weakref
@@ -347,6 +348,7 @@ def _code_in(code: types.CodeType) -> types.CodeType:
 # Of a subclass, too, what the built-in class would give: no code of the user's.
 _KEYS: Callable[[Any], Iterator[Any]] = dict.__iter__  # pyright: ignore
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
+_ORDER: Callable[[Any], Iterator[Any]] = collections.OrderedDict.__iter__  # pyright: ignore
 _LENGTH: Callable[[Any], int] = dict.__len__  # pyright: ignore
 
 
@@ -361,6 +363,13 @@ def parts_of(one: Any) -> Callable[[], bool]:
 
 def mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     """Return a comparison of a dictionary's keys and values with what they are now."""
+    if issubclass(type(one), collections.OrderedDict):  # of which the order is apart
+        order, same = tuple(_ORDER(one)), _mapping_of(one)
+        return lambda: same() and all(map(is_, _ORDER(one), order))
+    return _mapping_of(one)
+
+
+def _mapping_of(one: dict[Any, Any]) -> Callable[[], bool]:
     keys: tuple[Any, ...] = tuple(_KEYS(one))
     values: tuple[Any, ...] = tuple(_VALUES(one))
     count, of = len(keys), _VALUES

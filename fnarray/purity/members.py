@@ -44,7 +44,7 @@ _MADE_IN_PYTHON = 1 << 9
 #: What a class is called.
 _CALLED = {name: vars(type)[name] for name in ("__name__", "__qualname__")}
 #: From where a class inherits.
-_ORDER = {name: vars(type)[name] for name in ("__mro__", "__bases__")}
+_ORDER = {name: vars(type)[name] for name in ("__mro__", "__bases__", "__base__")}
 #: Descriptors in C, which look at the object alone.
 _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PROPERTIES = (property, functools.cached_property)

@@ -203,7 +203,8 @@ _BASES: tuple[tuple[Any, str], ...] = (
     ((list, collections.abc.MutableSequence), "list"),
     ((dict, collections.abc.MutableMapping), "dict"),
     ((set, collections.abc.MutableSet), "set"),
-    ((io.StringIO, io.BytesIO, array.array, memoryview), "container"),
+    ((io.StringIO, io.BytesIO, array.array, memoryview, mmap.mmap), "container"),
+    (weakref.finalize, "container"),
     ((contextvars.ContextVar, queue.Queue, queue.SimpleQueue), "container"),
     ((type(threading.Lock()), type(threading.RLock())), "container"),
     # Windows on what somebody else may change: ``d.values()``, a proxy.
@@ -357,4 +358,6 @@ def watched_by(obj: Any) -> str:
     decimal = sys.modules.get("decimal")
     if decimal is not None and (obj is decimal.Decimal or is_a(obj, decimal.Decimal)):
         return "decimal"
+    if obj is datetime.datetime or is_a(obj, datetime.datetime):
+        return "zone"
     return "parts" if module_of(class_of(obj)) == "fractions" else ""

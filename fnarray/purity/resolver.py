@@ -9,6 +9,7 @@ import enum
 import functools
 import gc
 import operator
+import pathlib
 import sys
 import types
 import weakref
@@ -166,6 +167,9 @@ class LiveResolver:
             obj = sys.modules.get(value.ref)
             if obj is None:
                 return None
+            if is_user_module(value.ref):  # anybody may put another in its place
+                found, ref, same = obj, value.ref, sys.modules.get
+                self.guards.add_contents(sys.modules, ref, lambda: same(ref) is found)
         if not is_a(obj, types.ModuleType):
             return attribute(self, obj, name, value)
         key = id(obj), f"{value.name}.{name}"
@@ -216,6 +220,10 @@ class LiveResolver:
                 module_name(obj) if is_a(obj, types.ModuleType) else module_of(obj)
             )
         return False
+
+    def gives_its_kind(self, value: Value) -> bool:
+        """Say whether operators of an object give another of its class: of paths, and flags."""
+        return is_a(value.obj, (enum.Flag, pathlib.PurePath))
 
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
@@ -474,8 +482,8 @@ class LiveResolver:
         return None
 
     def _constructor(self, cls: type) -> tuple[Function, Value | None] | None:
-        if is_strange(cls):
-            return None
+        if is_strange(cls) or (is_a(cls, enum.EnumMeta) and static(cls, "_member_map_")):
+            return None  # of an enumeration a call gives a member, and makes nothing
         made: Any = static(type(cls), "__call__") if type(cls) is not type else None
         if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
             self.guards.add_static(type(cls), "__call__", made)

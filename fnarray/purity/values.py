@@ -283,6 +283,10 @@ class Resolver(Protocol):
         """Say whether anybody may set attributes of a function, class or module of the user's."""
         ...
 
+    def gives_its_kind(self, value: Value) -> bool:
+        """Say whether operators of an object give another of its class: of paths, and flags."""
+        ...
+
     def watch(self, value: Value, what: str) -> None:
         """Guard what a function of a library looks at, besides what it is given."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import sys
+import time
 import types
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,6 +18,8 @@ from .guards import mapping_of, static
 from .objects import is_a, mro_of, space_of
 
 _CONTEXT: Final = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+#: A winter's day and a summer's of 2020, in seconds since 1970.
+_TIMES: Final = (1_577_836_800, 1_593_561_600)
 
 
 def _printing(_: Any) -> Check | None:
@@ -35,6 +38,17 @@ def _decimal(_: Any) -> Check:
     def now() -> list[Any]:
         found = context()
         return [*(getattr(found, name) for name in _CONTEXT), *found.traps.values()]
+
+    kept = now()
+    return lambda: now() == kept
+
+
+def _zone(_: Any) -> Check:
+    """Return a comparison of the process's time zone, in summer and winter, with what it is."""
+    local = time.localtime
+
+    def now() -> list[Any]:
+        return [*time.tzname, *(local(at)[:5] for at in _TIMES)]
 
     kept = now()
     return lambda: now() == kept
@@ -73,6 +87,7 @@ def _hints(obj: Any) -> Check | None:
 WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "printing": _printing,
     "decimal": _decimal,
+    "zone": _zone,
     "fields": _fields,
     "members": _members,
     "parts": _parts,
@@ -81,4 +96,5 @@ WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
 
 
 #: Of these, what belongs to the process, and what it is called.
-SETTINGS: Final = {"printing": "numpy.get_printoptions()", "decimal": "decimal.getcontext()"}
+SETTINGS: Final = {"printing": "numpy.get_printoptions()", "decimal": "decimal.getcontext()",
+                   "zone": "time.tzname"}  # fmt: skip

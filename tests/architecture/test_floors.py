@@ -23,6 +23,7 @@ LONG_FILES = {
     "kernels/vmath/coefficients.py": "a table of numbers, written by a program",
     "tests/purity/corpus/impure_fresh.py": "a list of small functions",
     "tests/purity/corpus/impure_second.py": "a list of small functions",
+    "tests/purity/corpus/pure_written.py": "a list of small functions",
     "tests/purity/corpus/impure_writes.py": "a list of small functions",
     "tests/purity/corpus/pure_constants.py": "a list of small functions",
     "tests/purity/corpus/pure_fresh.py": "a list of small functions",

@@ -10,8 +10,10 @@ import itertools
 import json
 import math
 import operator
+import os
 import subprocess
 import sys
+import time
 import types
 
 import numpy as np
@@ -25,9 +27,11 @@ from fnarray.errors import EffectError
 
 from .stale import (
     Row,
+    afar,
     arrays,
     classes,
     containers,
+    further,
     habits,
     names,
     objects,
@@ -36,7 +40,19 @@ from .stale import (
     settings,
 )  # fmt: skip
 
-MODULES = (arrays, classes, containers, habits, names, objects, paths, protocols, settings)
+MODULES = (
+    afar,
+    arrays,
+    classes,
+    containers,
+    further,
+    habits,
+    names,
+    objects,
+    paths,
+    protocols,
+    settings,
+)
 
 ROWS: dict[str, Row] = {
     f"{module.__name__.rpartition('.')[2]}: {name}": row
@@ -67,7 +83,11 @@ def modules_as_they_were():
     handed = set(lazy._handed_out)
     options, context = np.get_printoptions(), decimal.getcontext().copy()
     imported, threads = set(sys.modules), fnarray.config.num_threads
+    zone = os.environ.get("TZ")
     yield
+    if os.environ.get("TZ") != zone:
+        os.environ.pop("TZ") if zone is None else os.environ.update(TZ=zone)
+        time.tzset()
     for name in set(sys.modules) - imported:
         if vars(sys.modules[name]).get("__spec__") is None:  # made by a row: its answers are odd
             del sys.modules[name]

@@ -91,6 +91,8 @@ def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
     if made is not None:
         return made
     for one in (*left.each(), *right.each()):
+        if one.level == OUTSIDE and engine.resolver.gives_its_kind(one):
+            return one
         if one.kind in ("list", "ndarray") or (one.kind == "array" and one.level != OUTSIDE):
             return Value(one.kind, frame.level, fields={})
     return engine.unknown(frame.level)
@@ -224,6 +226,9 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     found = found or protocols.ask_class(engine, base, at, frame, node)
     if found is not None:
         return join([found, *take_item(engine, base, frame).each()]) or found
+    for one in base.each():
+        if one.level == OUTSIDE and one.kind == "iterator":  # of ``np.nditer``: where it stands
+            use(engine, one, frame, node)
     index = node.slice.value if isinstance(node.slice, ast.Constant) else None
     return take_item(engine, base, frame, index)
 

@@ -51,6 +51,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             engine.report(rules.MutableRead, where, at, one.name, what, value=one)
         elif one.kind == "ndarray":
             engine.report(rules.MutableArray, where, at, one.name, value=one)
+        elif one.kind in ("iterator", "generator"):
+            engine.report(rules.OuterIterator, where, at, one.name, value=one)
         elif one.kind == "rng":
             engine.report(rules.OuterGenerator, frame, node, one.name)
         elif one.kind == "instance":

@@ -55,6 +55,8 @@ def ask(
     args: Sequence[Value] = (),
 ) -> Value | None:  # fmt: skip
     """Run those of some special methods that the class of an object has; return what they give."""
+    if names is TEXT and value.level != OUTSIDE and value.kind == "ndarray":
+        engine.resolver.watch(value, "printing")
     if value.level != OUTSIDE and value.kind != "instance" and not value.others:
         return None
     if names is TEXT and any(one.kind in _WRITTEN for one in value.each()):
@@ -165,8 +167,14 @@ _COMPUTING = frozenset({"int", "float", "complex", "abs", "round", "divmod", "po
                         "sorted", "min", "max", "sum", "bin", "hex"})  # fmt: skip
 
 
+#: Functions that write an array as text.
+_WRITING = frozenset({f"numpy.{name}" for name in ("array2string", "array_repr", "array_str")})
+
+
 def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: ast.AST) -> None:
     """Run what a function of a library calls of its arguments."""
+    if ref in _WRITING and args:
+        engine.resolver.watch(args[0], "printing")
     package, _, name = ref.rpartition(".")
     if package == "builtins":
         names: tuple[str, ...] = _ASKED.get(name, ITERATED)
@@ -185,7 +193,7 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
     ):
         compute(engine, args)
     for value in args:
-        if any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
+        if names is TEXT or any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
             ask(engine, value, names, frame, node)
 
 

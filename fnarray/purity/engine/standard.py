@@ -56,10 +56,7 @@ def _isinstance(engine: Engine, call: Call) -> Value | None:
     """``isinstance(x, Tracer)`` is true of what is traced."""
     if len(call.args) != 2:
         return None
-    _check_class(engine, call, "__instancecheck__")
-    if call.args[0].level == OUTSIDE and engine.resolver.is_custom(call.args[0]):
-        cls = take_attribute(engine, call.args[0], "__class__", call.frame, call.node)
-        take_attribute(engine, cls, "__mro__", call.frame, call.node)
+    ask_instance(engine, call.args[0], call.args[1], call.frame, call.node)
     if not call.args[1].ref.endswith(".Tracer"):
         return None
     traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
@@ -70,22 +67,33 @@ def _issubclass(engine: Engine, call: Call) -> Value | None:
     if len(call.args) == 2:
         if call.args[0].kind == "class" and call.args[0].level == OUTSIDE:
             take_attribute(engine, call.args[0], "__mro__", call.frame, call.node)
-        _check_class(engine, call, "__subclasscheck__")
+        one, classes = call.args
+        _check_class(engine, one, classes, "__subclasscheck__", call.frame, call.node)
     return None
 
 
-def _check_class(engine: Engine, call: Call, method: str) -> None:
+def ask_instance(engine: Engine, value: Value, classes: Value, frame: Frame, node: ast.AST) -> None:
+    """Run what ``isinstance(value, classes)`` calls, and guard what it looks at."""
+    _check_class(engine, value, classes, "__instancecheck__", frame, node)
+    if value.level == OUTSIDE and engine.resolver.is_custom(value):
+        cls = take_attribute(engine, value, "__class__", frame, node)
+        take_attribute(engine, cls, "__mro__", frame, node)
+
+
+def _check_class(
+    engine: Engine, value: Value, classes: Value, method: str, frame: Frame, node: ast.AST
+) -> None:
     """Ask the classes of a test what they have to say."""
-    classes = call.args[1]
     known = classes.kind == "tuple" and classes.level != OUTSIDE
-    for value in (classes.fields or {}).values() if known else (classes,):
-        for one in value.each():
+    for each in (classes.fields or {}).values() if known else (classes,):
+        for one in each.each():
             if one.kind == "class" and one.level == OUTSIDE:
-                asked = take_attribute(engine, one, method, call.frame, call.node)
-                if body_of(engine, asked) is not None:
-                    engine.call(asked, [call.args[0]], {}, call.frame, call.node)
+                for question in (method, "__subclasshook__"):
+                    asked = take_attribute(engine, one, question, frame, node)
+                    if body_of(engine, asked) is not None:
+                        engine.call(asked, [value], {}, frame, node)
                 for name in engine.resolver.members(one):
-                    take_attribute(engine, call.args[0], name, call.frame, call.node)
+                    take_attribute(engine, value, name, frame, node)
 
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:

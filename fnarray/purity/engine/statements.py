@@ -16,6 +16,7 @@ from .machine import Engine
 from .ownership import escape, mutate, read, use
 from .parts import take_attribute, take_element, take_item
 from .protocols import ask_truth, draw, manage
+from .standard import ask_instance
 from .stores import bind, is_outer_name, store
 
 _COPIES = CONTAINERS | {""}
@@ -219,6 +220,11 @@ def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
                 bind(engine, part.rest, engine.unknown(frame.level), frame, part)
             elif isinstance(part, ast.MatchValue):
                 read(engine, part.value, frame)
+            elif isinstance(part, ast.MatchClass):
+                cls = read(engine, part.cls, frame)
+                ask_instance(engine, subject, cls, frame, part)
+                if part.patterns:
+                    take_attribute(engine, cls, "__match_args__", frame, part)
         if case.guard is not None:
             read(engine, case.guard, frame)
         if engine.block(case.body, frame):

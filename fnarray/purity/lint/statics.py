@@ -193,6 +193,10 @@ class StaticResolver:
         """Say whether anybody may set attributes of a class or module of the project."""
         return value.ref in self._classes and value.kind == "class"
 
+    def gives_its_kind(self, value: Value) -> bool:
+        """Say no: what an operator of an object in a file gives is not known."""
+        return False
+
     def watch(self, value: Value, what: str) -> None:
         """Guard nothing: what is found holds for the text."""
 

@@ -189,7 +189,7 @@ class FileAccess(LintRule):
         pathlib.Path.is_dir pathlib.Path.mkdir pathlib.Path.unlink pathlib.Path.touch
         pathlib.Path.rename pathlib.Path.replace pathlib.Path.stat pathlib.Path.iterdir
         pathlib.Path.glob pathlib.Path.rglob pathlib.Path.cwd pathlib.Path.home
-        pathlib.Path.resolve
+        pathlib.Path.resolve pathlib.Path.absolute
     """
     why = """
 The file is read or written while tracing only.
@@ -219,7 +219,7 @@ class Logging(LintRule):
     message = "{name} logs once, at trace time"
     repair = "Log outside, or use fnarray.debug.callback."
     watches = "logging absl.logging loguru.logger syslog"
-    spares = "logging.getLogger logging.getLevelName"
+    spares = "logging.getLogger"
     why = """
 The message appears at the first call of each signature, and shows tracers.
 """
@@ -289,7 +289,9 @@ class Environment(LintRule):
         sys.getrecursionlimit numpy.geterr numpy.get_printoptions threading.active_count
         threading.enumerate threading.current_thread threading.get_ident sys.getswitchinterval
         fnarray.config.update jax.config.update locale.setlocale locale.getpreferredencoding
-        locale.getencoding
+        locale.getencoding locale.str locale.format_string locale.currency locale.atof locale.atoi
+        locale.delocalize locale.localize locale.strcoll locale.strxfrm logging.getLevelName
+        csv.field_size_limit numpy.getbufsize
     """
     repairs = dict.fromkeys(
         ("fnarray.config.update", "jax.config.update"),
