@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from operator import index
 from typing import Any
 
+from .control.signature import argnums as argnums_of
 from .core import tree
 from .core.array import aval_of
 from .core.avals import ShapedArray, ShapeDtypeStruct
@@ -20,6 +22,7 @@ __all__ = [
     "flatten_axes",
     "flatten_fun",
     "flatten_fun_nokwargs",
+    "infer_argnums_and_argnames",
     "rebase_donate_argnums",
     "safe_map",
     "shaped_abstractify",
@@ -110,6 +113,27 @@ def rebase_donate_argnums(
 ) -> tuple[int, ...]:
     """Return the places of donated arguments once static ones are left out."""
     return tuple(i - sum(s < i for s in static_argnums) for i in donate_argnums)
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return positions and names of arguments, each inferred from the other where it is None."""
+    nums = None if argnums is None else argnums_of(argnums)
+    names = (argnames,) if isinstance(argnames, str) else argnames
+    names = None if names is None else tuple(names)
+    either = [
+        (i, p.name)
+        for i, p in enumerate(sig.parameters.values())
+        if p.kind is p.POSITIONAL_OR_KEYWORD
+        and ((nums is not None and i in nums) or (names is not None and p.name in names))
+    ]
+    return (
+        tuple(i for i, _ in either) if nums is None else nums,
+        tuple(name for _, name in either) if names is None else names,
+    )
 
 
 def safe_map(f: Callable[..., Any], *args: Any) -> list[Any]:

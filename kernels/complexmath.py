@@ -173,7 +173,7 @@ def exp(z):
     unknown = infinite & ((np.abs(y) == np.inf) | (y != y))
     re = c if infinite & (c == 0) else size * c
     im = s if infinite & (s == 0) else size * s
-    any_im = y - y if x > 0 else size
+    any_im = type(y)(np.nan) if x > 0 else size
     real = y == 0
     return make(size if real | unknown else re, y if real else any_im if unknown else im)
 

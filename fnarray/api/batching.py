@@ -21,6 +21,10 @@ from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import spread
 from ..transforms.batch import batch
 
+#: Types that an extension maps by rules of its own (`interpreters.batching.register_vmappable`).
+#: Taken apart by their leaves, they would be mapped where those rules may not map.
+ruled_otherwise: set[type] = set()
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -102,7 +106,7 @@ def vmap(
                 out = cast("Any", fun)(*a, **k)
             outs, out_spec = tree.flatten_spec(out)
             results.append((out, outs, out_spec))
-            _check_results(fun, outs)
+            _check_results(fun, out, outs)
             return [*outs, *refs.left()]
 
         some = chosen(ours, batches), chosen(ours, batched)
@@ -116,6 +120,19 @@ def vmap(
         return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
 
     return mapped
+
+
+def _refuse_ruled(what: str, fun: Callable[..., Any], value: Any) -> None:
+    """Raise where a tree holds a value of `ruled_otherwise`."""
+    if not ruled_otherwise:
+        return
+    for x in tree.leaves(value, is_leaf=lambda x: type(x) in ruled_otherwise):
+        if type(x) in ruled_otherwise:
+            raise NotImplementedError(
+                f"{what}: an argument or result of {fun_text(fun)} is a {type(x).__name__}, which "
+                f"register_vmappable gave rules of mapping, and {what} maps arrays. Pass the "
+                "arrays in it, each with its axis."
+            )
 
 
 def _check_cut_alike(
@@ -217,6 +234,7 @@ def checked_arrays(
     Where there are ``axes``, those that have None stay what they are if they are none: numbers have
     their values in the function, under `jit` too.
     """
+    _refuse_ruled(what, fun, (args, kwargs))
     out = []
     for k, x in enumerate(leaves):
         if axes is not None and axes[k] is None and not isinstance(x, Array | Ref):
@@ -315,7 +333,8 @@ def size_of(
     )
 
 
-def _check_results(fun: Callable[..., Any], outs: Sequence[Any]) -> None:
+def _check_results(fun: Callable[..., Any], out: Any, outs: Sequence[Any]) -> None:
+    _refuse_ruled("vmap", fun, out)
     for x in outs:
         if isinstance(x, Array):
             continue

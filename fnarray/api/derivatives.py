@@ -18,10 +18,9 @@ from ..core.dtypes import float0
 from ..core.graph import ClosedGraph, structure
 from ..core.source import boundary
 from ..core.tangents import Undefined, Zero, chosen, differentiable, tangent_aval, with_zeros
-from ..core.trace import trace_graph
 from ..ops.kit.canonical import as_array
 from ..ops.kit.rules import instantiate
-from ..transforms.derivative import Linear
+from ..transforms.derivative import Linear, linear_graph
 from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.transpose import backward
@@ -427,7 +426,7 @@ def linear_transpose(
     leaves, spec = tree.flatten_spec((primals, {}))
     avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "dtype") else aval_of(x) for x in leaves]
     flat = Flat(fun, spec, "linear_transpose")
-    closed = trace_graph(flat, avals, fun_name(fun))
+    closed = linear_graph(flat, avals, fun_name(fun))
     for aval in (*avals, *closed.out_avals):
         if not differentiable(aval.dtype):
             raise TypeError(

@@ -105,20 +105,19 @@ class Array(Installed):
             "(or .add, .multiply, .min, .max, ...)."
         )
 
+    def item(self, *index: int) -> Any:
+        """Return one element as a Python scalar."""
+        return np.asarray(self).item(*index)
+
     def __delitem__(self, index: Any) -> None:
         raise TypeError("an array's elements cannot be deleted: use fnarray.numpy.delete")
 
-    if not TYPE_CHECKING:
-        # Only until the methods are installed; for type checkers it would hide every mistake.
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("__"):  # those that are late have stand-ins, below
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            install_operators()
-            return getattr(self, name)
-
 
 class _Late:
-    """An operator not yet installed: installs them all, and stands for the real one."""
+    """A member not yet installed: installs them all, and stands for the real one.
+
+    It stands in the class, where Python looks operators up, and ``Array.sum`` is found.
+    """
 
     def __init__(self, name: str):
         self.name = name
@@ -128,19 +127,27 @@ class _Late:
         return getattr(owner if x is None else x, self.name)
 
 
-# Python looks operators up on the class and never asks __getattr__ for them.
 _TWO_SIDED = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift"
-_OTHERS = "eq ne lt le gt ge neg pos invert abs contains getitem round array_namespace"
-for _name in f"{_OTHERS} {_TWO_SIDED} r{_TWO_SIDED.replace(' ', ' r')}".split():
-    setattr(Array, f"__{_name}__", _Late(f"__{_name}__"))
+_OPERATORS = (
+    "eq ne lt le gt ge neg pos invert abs contains getitem round array_namespace "
+    f"{_TWO_SIDED} r{_TWO_SIDED.replace(' ', ' r')}"
+)
+_METHODS = """
+    T addressable_data addressable_shards all any argmax argmin argpartition argsort astype at
+    byteswap choose clip clone committed compress conj conjugate copy copy_to_host_async cumprod
+    cumsum device devices diagonal dot flat flatten format global_shards imag is_fully_addressable
+    is_fully_replicated mT max mean min nonzero on_device_size_in_bytes platform prod ptp ravel real
+    repeat reshape round searchsorted sharding sort squeeze std sum swapaxes take to_device trace
+    transpose unsafe_buffer_pointer var view
+"""
+for _name in [f"__{_name}__" for _name in _OPERATORS.split()] + _METHODS.split():
+    setattr(Array, _name, _Late(_name))
 
 
 def install_methods(methods: dict[str, Any]) -> None:
     """Give arrays and tracers their operators, methods and properties."""
     for name, method in methods.items():
         setattr(Array, name, method)
-    if "__getattr__" in vars(Array):
-        del Array.__getattr__  # type: ignore[attr-defined]
 
 
 class Deletable(Array):

@@ -25,6 +25,7 @@ from ..config import config
 from ..errors import (
     ConcretizationTypeError,
     NonConcreteBooleanIndexError,
+    ShapeError,
     TracerArrayConversionError,
     TracerIntegerConversionError,
 )
@@ -151,7 +152,8 @@ def _record(
         # What warns while it is traced, as of a number too large for a dtype, warns at each call.
         with np.errstate(all="raise"):
             graph = trace_graph(flat, avals, name.lstrip("_"))
-    except (*_BY_VALUE, FloatingPointError):
+    # The call itself went well: a shape that does not fit was an operand, whose value is asked for.
+    except (*_BY_VALUE, FloatingPointError, ShapeError):
         return None
     known = tuple(x.aval for x in outs)
     if graph.jaxpr.out_avals != known:

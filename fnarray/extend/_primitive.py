@@ -168,8 +168,8 @@ _SPELLED = 64
 def _constant(x: np.ndarray) -> Any:
     """Return an array as what operations compute, in the trace in progress."""
     aval = ShapedArray(x.shape, x.dtype)
-    if not x.shape or (x.size and (x == x.flat[0]).all()):
-        return full(aval, x.flat[0])
+    if x.size <= 1 or (x == x.flat[0]).all():
+        return full(aval, x.flat[0] if x.size else 0)
     if x.size > _SPELLED:
         return pure_callback(lambda: x, ShapeDtypeStruct(x.shape, x.dtype))
     each = ShapedArray((1,), x.dtype)

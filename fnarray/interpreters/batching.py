@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..core.lazy import absent
+from ..api.batching import ruled_otherwise
 from ..core.primitive import Primitive
 from ..extend._primitive import Rules
 from ..numpy._shape import moveaxis
@@ -27,6 +27,8 @@ __all__ = [
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
+    "register_vmappable",
+    "unregister_vmappable",
 ]
 
 Rule = Callable[..., Any]
@@ -142,11 +144,21 @@ def broadcast_batcher(prim: Primitive, xs: Any, dims: Any, /, **params: Any) -> 
     return (out[0], [0] * len(out[0])) if prim.multiple_results else (out, 0)
 
 
-__getattr__ = absent(
-    __name__,
-    {
-        "vmap maps arrays: register the type as a pytree, whose leaves are": """
-            register_vmappable unregister_vmappable
-        """,
-    },
-)
+def register_vmappable(
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Rule,
+    from_elt: Rule,
+    make_iota: Rule | None,
+) -> None:
+    """Declare that values of a type are mapped by rules of their own.
+
+    There are no such rules here: `vmap` refuses these values, rather than map their leaves.
+    """
+    ruled_otherwise.add(data_type)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Take back what `register_vmappable` declared."""
+    ruled_otherwise.discard(data_type)

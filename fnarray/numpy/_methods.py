@@ -135,7 +135,8 @@ def _method(f: Any) -> Callable[..., Any]:
 
 def _one_or_many(args: tuple[Any, ...]) -> Any:
     """Read ``x.reshape(2, 3)`` as ``x.reshape((2, 3))``."""
-    alone = len(args) == 1 and (args[0] is None or isinstance(args[0], list | tuple | np.ndarray))
+    kinds = list | tuple | np.ndarray | Array
+    alone = len(args) == 1 and (args[0] is None or isinstance(args[0], kinds))
     return args[0] if alone else args
 
 
@@ -225,7 +226,7 @@ def _methods() -> dict[str, Any]:
         "reshape": lambda self, *shape, **kwargs: to_shape(
             self, *(() if "shape" in kwargs else (_one_or_many(shape),)), **kwargs
         ),
-        "transpose": lambda self, *axes: permute(self, _one_or_many(axes) or None),
+        "transpose": lambda self, *axes: permute(self, _one_or_many(axes) if axes else None),
         "flatten": _late("ravel"),
         "compress": lambda self, condition, *args, **kwargs: compress(
             condition, self, *args, **kwargs

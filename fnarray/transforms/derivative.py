@@ -118,6 +118,9 @@ class DerivativeTrace(Trace):
         self.tape = tape
         self.inner = self.parent if tape is None else tape
         self.kind = JVPTracer if tape is None else LinearizeTracer
+        # A `jvp` inside of a rule that runs on a tape: its values must stay off the tape, where
+        # what is computed with them would count as a function of tangents.
+        self.taped = isinstance(self.inner, Tape)
 
     def dual(self, primal: Any, tangent: Any) -> Any:
         """Return a value with its tangent; the value itself where that is zero."""
@@ -145,7 +148,7 @@ class DerivativeTrace(Trace):
         if all(map(is_zero, tangents)):
             with within(self.parent):
                 return bind(prim, *primals, **params)
-        rule = prim.linearize if self.tape is not None else None
+        rule = prim.linearize if self.taped else None
         with within(self.inner):
             outs, duals = (rule or prim.rule("jvp"))(primals, tangents, **params)
         if prim.multiple_results:
@@ -204,6 +207,14 @@ class Tape(GraphTrace):
         with within(self):
             zeros = broadcast_in_dim(zero, aval.shape, ())
             return zeros if aval.place is None else hooks.placed_as(zeros, aval)
+
+
+def linear_graph(fun: FlatFun, avals: Sequence[ShapedArray], name: str) -> ClosedGraph:
+    """Return the graph of a flat function that is linear; what its inputs do not touch is done."""
+    tape = Tape(name)
+    args = [tape.argument(a, f"argument {k} of {name}") for k, a in enumerate(avals)]
+    with tracing(tape):
+        return tape.close([a.atom for a in args], fun(*args))
 
 
 def jvp(

@@ -158,3 +158,15 @@ def test_a_lowering_that_builds_mlir_says_so():
     p = primitive("test_builds", lambda ctx, x: [mlir.aval_to_ir_type(ctx.avals_out[0])])
     with pytest.raises(NotImplementedError, match="lower_fun"):
         fnarray.jit(p.bind)(X)
+
+
+def test_a_lowering_that_makes_an_array_of_nothing():
+    """Arrays that a lowering makes are computed in what it is inlined in, empty ones too."""
+    nothing, some = np.zeros((0, 2), np.float32), np.arange(4, dtype=np.float32).reshape(2, 2)
+
+    def function(x):
+        return jnp.concatenate([jnp.asarray(nothing), x * jnp.asarray(some)])
+
+    p = primitive("test_nothing", lambda ctx, x: mlir.lower_fun(function, False)(ctx, x))
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(fnarray.jit(p.bind)(x), some)

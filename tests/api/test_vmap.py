@@ -257,3 +257,33 @@ def test_numbers_that_are_not_mapped_keep_their_value(outer, number):
         got = outer(run, x)[0] if outer is fnarray.linearize else outer(run)(x)
     np.testing.assert_allclose(got, x * number if number > 0 else x - number)
     assert set(seen) == {type(number)}
+
+
+def test_types_of_other_rules():
+    """A type that an extension gave rules of mapping is refused, never mapped by its leaves."""
+    from fnarray.interpreters import batching
+
+    @fnarray.tree_util.register_pytree_node_class
+    class Pair:
+        def __init__(self, x: Any, shared: Any):
+            self.x, self.shared = x, shared
+
+        def tree_flatten(self) -> Any:
+            return (self.x, self.shared), None
+
+        @classmethod
+        def tree_unflatten(cls, aux: Any, leaves: Any) -> Any:
+            return cls(*leaves)
+
+    pair = Pair(V, V)
+    batching.register_vmappable(Pair, int, int, lambda *a: 0, lambda *a: 0, None)
+    try:
+        for f in (lambda p: p.x, lambda p: p):
+            with pytest.raises(NotImplementedError, match=r"vmap: .* is a Pair, .*each with its"):
+                fnarray.vmap(f)(pair)
+        with pytest.raises(NotImplementedError, match="is a Pair"):
+            fnarray.vmap(lambda x: Pair(x, x))(V)
+        assert fnarray.vmap(lambda x: x * 2)(V).shape == (3,)
+    finally:
+        batching.unregister_vmappable(Pair)
+    np.testing.assert_array_equal(fnarray.vmap(lambda p: p.x)(pair), V)

@@ -241,3 +241,16 @@ def test_methods_work_on_tracers(name):
     want = getattr(np.asarray(x), name)()
     np.testing.assert_allclose(fnarray.jit(lambda x: getattr(x, name)())(x), want, rtol=1e-6)
     fnarray.grad(lambda x: jnp.sum(getattr(x, name)()))(x)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_shapes_and_axes_that_are_arrays(again):
+    """They are read by value, however often operands of their avals were seen."""
+    for sizes in [(1, 2, 3), (3, 1, 2), (6, 1, 1)][: 1 + 2 * again]:
+        shape = jnp.array(sizes)
+        assert jnp.reshape(jnp.ones(6), shape).shape == sizes
+        assert jnp.reshape(np.ones(6), shape).shape == sizes
+        assert jnp.ones(6).reshape(shape).shape == sizes
+    x = jnp.ones((2, 3, 4))
+    assert x.transpose(jnp.array([1, 2, 0])).shape == (3, 4, 2)
+    assert (x.transpose().shape, x.reshape(jnp.array(24)).shape) == ((4, 3, 2), (24,))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 
 from .types import registry
 from .writer import Module
@@ -287,10 +288,7 @@ class _Turn:
         if not isinstance(function, ast.Attribute):
             return False
         if not isinstance(function.value, ast.Name):
-            # Other modules' functions have loops, or branches, but for these.
-            return ast.unparse(function.value) == "fk.complexmath" and (
-                function.attr in registry.straights or function.attr == "make"
-            )
+            return _is_straight(function)
         self.called.add(function.attr)
         self.traps |= bool(_TRAPS[self.integers].search(function.attr))
         self.dear |= function.value.id == "vm"
@@ -331,6 +329,14 @@ def _is_sum(value: ast.expr, name: str, folds: tuple[str, ...] = _SUMS) -> bool:
         and isinstance(value.args[0], ast.Name)
         and value.args[0].id == name
     )
+
+
+def _is_straight(function: ast.Attribute) -> bool:
+    """Whether a function of another module has neither loops nor branches: some complex ones."""
+    if ast.unparse(function.value) != "fk.complexmath":
+        return False
+    import_module("fnarray_kernels.complexmath")  # which says so of its functions once it is there
+    return function.attr in registry.straights or function.attr == "make"
 
 
 def _is_stored(name: ast.Name) -> bool:

@@ -1,0 +1,1 @@
+"""``jax.experimental.pallas.triton``: none of its names are there; see the package."""

@@ -1,0 +1,6 @@
+"""``jaxlib._jax``: its names of types, which libraries dispatch on."""
+
+from __future__ import annotations
+
+from fnarray import Device as Device
+from fnarray.api.jit import PjitFunction as PjitFunction
