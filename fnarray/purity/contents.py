@@ -315,7 +315,7 @@ def _is_closed(one: Any) -> bool:
         return False
     if root not in sys.stdlib_module_names and root != "numpy":
         return False
-    if issubclass(cls, _dtypes()) or cls.__name__ in ("PyCapsule", "Struct"):
+    if issubclass(cls, _dtypes()) or cls.__name__ in ("PyCapsule", "Struct", "SemLock"):
         return False
     if instance_dict(one) is not None or _slots(cls):
         return False
