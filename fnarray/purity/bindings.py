@@ -18,6 +18,7 @@ from .scopes import parameters
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*FUNCTIONS, ast.ClassDef)
+_NAMED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _SUITES = ("body", "orelse", "finalbody", "handlers", "cases")
 _MADE = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
@@ -182,8 +183,8 @@ def bound_in_class(tree: ast.Module, path: str, name: str) -> bool:
     if name in Tree.of(tree).assigned:
         return False
     body: list[ast.stmt] = tree.body
-    for part in path.split("."):
-        found = [n for n in body if isinstance(n, ast.ClassDef) and n.name == part]
+    for part in path.replace(".<locals>", "").split("."):
+        found = [n for n in body if isinstance(n, _NAMED) and n.name == part]
         if len(found) != 1:
             return False
         body = found[0].body

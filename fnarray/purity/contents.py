@@ -177,9 +177,18 @@ def _look_into(one: Any, checks: list[Check]) -> Iterable[Any]:
     elif _advances(one) or _is_closed(one):
         raise Unseen
     else:
-        # Of a class in C nobody sees more than the functions that it holds, and the arrays.
-        inner = [x for x in gc.get_referents(one) if type(x) is types.FunctionType or is_array(x)]
+        inner = _held(one)
+        if inner:
+            checks.append(
+                lambda: len(now := _held(one)) == len(inner) and all(map(is_, now, inner))
+            )
     return [*inner, *_state(one, checks)]
+
+
+def _held(one: Any) -> list[Any]:
+    """Return what is seen of an object of a class in C: the functions, arrays and tuples in it."""
+    kinds = (types.FunctionType, tuple)
+    return [x for x in gc.get_referents(one) if type(x) in kinds or is_array(x)]
 
 
 def _mapping(one: dict[Any, Any], checks: list[Check]) -> list[Any]:

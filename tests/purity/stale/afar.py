@@ -144,6 +144,14 @@ ROWS: dict[str, Row] = {
         "float(d.iloc[0, 0])",
     ),
     **rows(
+        "data frame, whose column is another",
+        "import pandas as pd\nd = pd.DataFrame({'k': [2.0, 5.0], 'n': [1, 2]})",
+        "d['k'] = [3.0, 5.0]; d['n'] = 7",
+        "float(d['k'].sum())",
+        "float(d.n.iloc[0])",
+        "float(d.iloc[0].sum())",
+    ),
+    **rows(
         "estimator of scikit-learn",
         "from sklearn.linear_model import LinearRegression\nm = LinearRegression().fit(np.array([[0.0], [1.0]]), np.array([0.0, 2.0]))",
         "m.coef_[0] = 3.0; m.set_params(positive=True)",
