@@ -29,6 +29,8 @@ class _Missing:
 
 #: What a name is bound to that is bound to nothing.
 MISSING: Any = _Missing()
+#: Caches are filled when they are looked at, too: pandas took two looks.
+_LOOKS = 4
 #: Begins the names of the check's own parameters.
 _OWN = "_fna"
 
@@ -128,9 +130,11 @@ class Guards:
         changed = [k for k, v in self._entries.items() if k[0] == "trusted" and not v[1]()]
         for key in changed:
             holder, _ = self._entries.pop(key)
-            found = contents_of(holder)
-            if found is not None and found.some and found.hold():
-                self._entries[key] = holder, found.hold
+            for _ in range(_LOOKS):
+                found = contents_of(holder)
+                if found is not None and found.some and found.hold():
+                    self._entries[key] = holder, found.hold
+                    break
         if changed:
             self.holds = self._looked_up if self._entries else always
 

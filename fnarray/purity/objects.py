@@ -166,6 +166,18 @@ def kind_of(obj: Any) -> str:
     return "frozen" if own else "foreign"
 
 
+def is_wrapper(obj: Any) -> bool:
+    """Say whether an object taken for a function is of an installed class, and may hold things."""
+    t = class_of(obj)
+    home = module_of(t)
+    plain = (
+        issubclass(t, _FUNCTIONS) or t.__name__ in _COMPILED or home.partition(".")[0] in _CALLED
+    )
+    return not plain and not is_user_module(home)
+
+
+#: Packages whose callable objects hold what they were compiled to.
+_CALLED = ("fnarray", "optree", "numpy", "numba", "functools", "builtins")
 _TIMES = (datetime.tzinfo, datetime.datetime, datetime.time)
 
 

@@ -37,6 +37,7 @@ from .objects import (
     is_trusted,
     is_user_file,
     is_user_module,
+    is_wrapper,
     kind_of,
     module_of,
     name_of,
@@ -346,11 +347,16 @@ class LiveResolver:
         keeps = is_a(obj, functools.cached_property)
         while (inner := wrapped_by(obj)) is not None:
             keeps = keeps or type(obj) is _CACHE
+            if is_wrapper(obj):  # it may hold arguments, too
+                self.hold(obj, name, trusted=True)
             obj = inner
         kind, fields = kind_of(obj), None
         if kind == "foreign":
             # Of an installed class nobody knows whether its objects change: what they hold tells.
             kind = "frozen" if self.hold(obj, name, trusted=True) else "instance"
+            fields = self._held_functions(obj)
+        elif kind == "function" and is_wrapper(obj):
+            self.hold(obj, name, trusted=True)
             fields = self._held_functions(obj)
         elif kind in ("frozen", "class") and (what := watched_by(obj)):
             self._watch(obj, name, what)

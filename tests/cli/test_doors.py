@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fnarray
-from fnarray.core.array import _OTHERS, _TWO_SIDED
+from fnarray.core.array import _METHODS, _OPERATORS
 from fnarray.numpy import _methods
 
 ROOT = Path(__file__).parents[2]
@@ -76,15 +76,13 @@ def test_first_use_inside_a_trace():
     assert run(code).strip() == "{ lambda ; a:f32[]. let b:f32[] = add a a in (b,) }"
 
 
-def test_late_operators_are_those_installed():
-    """The operators that core announces are the ones that the numpy surface brings."""
-    announced = {*_OTHERS.split(), *_TWO_SIDED.split()} | {f"r{n}" for n in _TWO_SIDED.split()}
+def test_late_members_are_those_installed():
+    """The operators and methods that core announces are the ones that the numpy surface brings."""
+    announced = {f"__{n}__" for n in _OPERATORS.split()} | {*_METHODS.split()}
     brought = _methods.array_methods()
     fnarray.core.hooks.install_operators()
-    assert {f"__{name}__" for name in announced} == {n for n in brought if n.startswith("__")}
-    left = [n for n in announced if type(vars(fnarray.Array)[f"__{n}__"]).__name__ == "_Late"]
-    assert not left
-    assert "__getattr__" not in vars(fnarray.Array)
+    assert announced == set(brought)
+    assert not [n for n in announced if type(vars(fnarray.Array)[n]).__name__ == "_Late"]
 
 
 def test_public_names_are_found_and_declared():

@@ -152,6 +152,19 @@ ROWS: dict[str, Row] = {
         "float(d.iloc[0].sum())",
     ),
     **rows(
+        "groups of a data frame",
+        "import pandas as pd\nd = pd.DataFrame({'k': [2.0, 5.0], 'n': [1, 2]})\ng = d.groupby('n')",
+        "g.obj['k'] = [3.0, 5.0]",
+        "float(g.k.sum().iloc[0])",
+    ),
+    **rows(
+        "wrappers of a library, which hold arguments and closures",
+        "import toolz\nW = np.array([2.0, 5.0])\nc = toolz.curry(lambda a, b: a[0] * b)(W)\no = toolz.compose(lambda v: v * W[0], float)",
+        "W[0] = 3.0",
+        "float(c(1.0))",
+        "float(o(1.0))",
+    ),
+    **rows(
         "estimator of scikit-learn",
         "from sklearn.linear_model import LinearRegression\nm = LinearRegression().fit(np.array([[0.0], [1.0]]), np.array([0.0, 2.0]))",
         "m.coef_[0] = 3.0; m.set_params(positive=True)",
