@@ -53,9 +53,10 @@ def is_exact(graph: ClosedGraph) -> bool:
 
 
 def _is_exact(eqn: Eqn) -> bool:
-    kinds = {v.aval.dtype.kind for v in eqn.outvars}
-    if "c" in kinds or any(v.aval.dtype == np.float64 for v in eqn.outvars):
+    values = [a.aval.dtype for a in (*eqn.invars, *eqn.outvars)]
+    if any(dtype.kind == "c" or dtype == np.float64 for dtype in values):
         return False
+    kinds = {v.aval.dtype.kind for v in eqn.outvars}
     form = eqn.form()
     if isinstance(form, Inline):
         return is_exact(form.graph)

@@ -255,6 +255,7 @@ def _bits(x):
     [
         jnp.std, lambda x: jnp.var(jnp.reshape(x, (-1, 7)), axis=1), fnarray.nn.softplus,
         fnarray.nn.softmax, lax.erf, lax.nextafter, jnp.logaddexp, jnp.modf,
+        lambda x: jnp.abs(lax.complex(x, x)),
     ],
 )  # fmt: skip
 def test_many_elements_give_the_bits_of_a_compiled_call(f):
