@@ -351,12 +351,10 @@ class LiveResolver:
                 self.hold(obj, name, trusted=True)
             obj = inner
         kind, fields = kind_of(obj), None
-        if kind == "foreign":
+        if kind == "foreign" or (kind == "function" and is_wrapper(obj)):
             # Of an installed class nobody knows whether its objects change: what they hold tells.
-            kind = "frozen" if self.hold(obj, name, trusted=True) else "instance"
-            fields = self._held_functions(obj)
-        elif kind == "function" and is_wrapper(obj):
-            self.hold(obj, name, trusted=True)
+            told = self.hold(obj, name, trusted=True)
+            kind = kind if kind == "function" else "frozen" if told else "instance"
             fields = self._held_functions(obj)
         elif kind in ("frozen", "class") and (what := watched_by(obj)):
             self._watch(obj, name, what)
