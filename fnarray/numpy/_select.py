@@ -98,7 +98,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     ValueError
         For no conditions, or another number of choices.
     """
-    if len(condlist) != len(choicelist) or not condlist:
+    if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
             f"numpy.select: one or more conditions and as many choices are needed, got "
             f"{len(condlist)} conditions and {len(choicelist)} choices."
