@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import decimal
 import fractions
 import functools
+import gc
 import itertools
 import json
+import locale
+import logging
 import math
 import operator
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -73,6 +78,30 @@ def module_of(row: Row, folder, number: int) -> types.ModuleType:
     return made
 
 
+def _set_zone(zone):
+    os.environ.pop("TZ", None) if zone is None else os.environ.update(TZ=zone)
+    time.tzset()
+
+
+#: What rows change of the process: how it is asked for, and how it is set.
+STATES = (
+    (lambda: os.environ.get("TZ"), _set_zone),
+    (os.getcwd, os.chdir),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+    (gc.get_threshold, lambda sizes: gc.set_threshold(*sizes)),
+    (socket.getdefaulttimeout, socket.setdefaulttimeout),
+    (csv.field_size_limit, csv.field_size_limit),
+    (lambda: logging.root.manager.disable, logging.disable),
+    (lambda: locale.setlocale(locale.LC_ALL), lambda name: locale.setlocale(locale.LC_ALL, name)),
+    (lambda: decimal.getcontext().copy(), decimal.setcontext),
+    (np.geterr, lambda kinds: np.seterr(**kinds)),
+    (np.getbufsize, np.setbufsize),
+    (np.get_printoptions, lambda options: np.set_printoptions(**options)),
+    (lambda: fnarray.config.num_threads, lambda n: fnarray.config.update("num_threads", n)),
+)
+
+
 @pytest.fixture(autouse=True)
 def modules_as_they_were():
     """Take back what a row does to modules that the whole process uses."""
@@ -81,18 +110,14 @@ def modules_as_they_were():
     assert all(callable(f) for f in (jnp.sin, jnp.tan, jnp.exp))
     before = [dict(instance_dict(module)) for module in used]
     handed = set(lazy._handed_out)
-    options, context = np.get_printoptions(), decimal.getcontext().copy()
-    imported, threads = set(sys.modules), fnarray.config.num_threads
-    zone = os.environ.get("TZ")
+    imported, states = set(sys.modules), [ask() for ask, _ in STATES]
     yield
-    if os.environ.get("TZ") != zone:
-        os.environ.pop("TZ") if zone is None else os.environ.update(TZ=zone)
-        time.tzset()
+    for (ask, change), state in zip(STATES, states, strict=True):
+        if ask() != state:
+            change(state)
     for name in set(sys.modules) - imported:
         if vars(sys.modules[name]).get("__spec__") is None:  # made by a row: its answers are odd
             del sys.modules[name]
-    np.set_printoptions(**options)
-    decimal.setcontext(context)
     for module, values in zip(used, before, strict=True):
         for name, value in values.items():
             if instance_dict(module).get(name) is not value:
@@ -100,7 +125,6 @@ def modules_as_they_were():
     lazy._handed_out &= handed
     if hasattr(fractions.Fraction, "zz_ten"):  # set by a row
         del fractions.Fraction.zz_ten
-    fnarray.config.update("num_threads", threads)
 
 
 @pytest.fixture(scope="module")
