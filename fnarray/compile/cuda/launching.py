@@ -34,19 +34,7 @@ _NAME: Final = "fnarray_launch"
 #: where they hold their address, and lanes at most. Two bytes for each argument follow.
 _KNOWN: Final = 8 * 6
 _TEXT: Final = f"""
-@fnarray_type_error = external global i8
-@fnarray_int = external global i8
-@.message = internal constant [50 x i8] c"fnarray: a kernel got other arguments than it has\\00"
-declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
-declare ptr @PyLong_FromLong(i64)
-declare double @PyFloat_AsDouble(ptr)
-declare ptr @PyNumber_Index(ptr)
-declare i32 @PyObject_IsTrue(ptr)
-declare ptr @PyErr_Occurred()
-declare void @PyErr_SetString(ptr, ptr)
-declare void @Py_DecRef(ptr)
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
+{call.DECLARED}declare ptr @PyLong_FromLong(i64)
 
 define ptr @{_NAME}(ptr %self, ptr %args, i64 %n) {{
 entry:
@@ -64,8 +52,8 @@ start:
   %kernel = load ptr, ptr %kernel.at, align 1
   %stream.at = getelementptr i8, ptr %spec, i64 16
   %stream = load ptr, ptr %stream.at, align 1
-  %type.at = getelementptr i8, ptr %spec, i64 24
-  %arrays = load ptr, ptr %type.at, align 1
+  %arrays.at = getelementptr i8, ptr %spec, i64 24
+  %arrays = load ptr, ptr %arrays.at, align 1
   %slot.at = getelementptr i8, ptr %spec, i64 32
   %slot = load i64, ptr %slot.at, align 1
   %most.at = getelementptr i8, ptr %spec, i64 40
@@ -98,59 +86,27 @@ body:
   %width.at = getelementptr i8, ptr %kind.at, i64 1
   %width.b = load i8, ptr %width.at
   %width = zext i8 %width.b to i64
-  %own.at = getelementptr i8, ptr %object, i64 {call.DATA - 8}
-  %own = load ptr, ptr %own.at
-  switch i8 %kind, label %array [
-    i8 {ord("i")}, label %integer
-    i8 {ord("f")}, label %float
-    i8 {ord("b")}, label %truth
-  ]
-array:
-  %is = icmp eq ptr %own, %arrays
+  %type.at = getelementptr i8, ptr %object, i64 {call.DATA - 8}
+  %type = load ptr, ptr %type.at
+{call.NUMBERS}array:
+  %is = icmp eq ptr %type, %arrays
   br i1 %is, label %address, label %refuse
 address:
   %held.at = getelementptr i8, ptr %object, i64 %slot
   %held = load ptr, ptr %held.at
   %pointer = call i64 @PyLong_AsUnsignedLongLongMask(ptr %held)
   br label %put
-integer:
-  %long = icmp eq ptr %own, @fnarray_int
-  br i1 %long, label %direct, label %indirect
-direct:
-  %value = call i64 @PyLong_AsUnsignedLongLongMask(ptr %object)
-  br label %put
-indirect:
-  %index = call ptr @PyNumber_Index(ptr %object)
-  %none = icmp eq ptr %index, null
-  br i1 %none, label %fail, label %indexed
-indexed:
-  %other = call i64 @PyLong_AsUnsignedLongLongMask(ptr %index)
-  call void @Py_DecRef(ptr %index)
-  br label %put
-float:
-  %real = call double @PyFloat_AsDouble(ptr %object)
-  %doubtful = fcmp oeq double %real, -1.0
-  br i1 %doubtful, label %check, label %number
-check:
-  %error = call ptr @PyErr_Occurred()
-  %fine = icmp eq ptr %error, null
-  br i1 %fine, label %number, label %fail
-number:
-  %bits = bitcast double %real to i64
-  %single = fptrunc double %real to float
+put:
+  %whole = phi i64 [ %pointer, %address ], [ %value, %direct ], [ %other, %indexed ],
+    [ %bits, %float ], [ %bits, %check ], [ %flag, %truth ]
+  %is.real = icmp eq i8 %kind, {ord("f")}
+  %is.few = icmp eq i64 %width, 4
+  %is.single = and i1 %is.real, %is.few
+  %double = bitcast i64 %whole to double
+  %single = fptrunc double %double to float
   %few = bitcast float %single to i32
   %low = zext i32 %few to i64
-  %half = icmp eq i64 %width, 4
-  %word.f = select i1 %half, i64 %low, i64 %bits
-  br label %put
-truth:
-  %bit = call i32 @PyObject_IsTrue(ptr %object)
-  %flag = sext i32 %bit to i64
-  %unsure = icmp slt i32 %bit, 0
-  br i1 %unsure, label %fail, label %put
-put:
-  %word = phi i64 [ %pointer, %address ], [ %value, %direct ], [ %other, %indexed ],
-    [ %word.f, %number ], [ %flag, %truth ]
+  %word = select i1 %is.single, i64 %low, i64 %whole
   %below = sub i64 %width, 1
   %above = add i64 %used, %below
   %mask = sub i64 0, %width
@@ -182,12 +138,7 @@ launch:
   %code.w = zext i32 %code to i64
   %result = call ptr @PyLong_FromLong(i64 %code.w)
   ret ptr %result
-refuse:
-  call void @PyErr_SetString(ptr @fnarray_type_error, ptr @.message)
-  br label %fail
-fail:
-  ret ptr null
-}}
+{call.REFUSAL}}}
 """
 
 

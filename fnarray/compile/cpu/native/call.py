@@ -70,67 +70,29 @@ def _pages() -> int:
     return base
 
 
-#: A function that fills a frame; where ``many`` is given, an array may be a tuple of arrays, the
-#: address of whose items it notes there.
-FILL: Final = f"""
-@fnarray_ndarray = external global i8
-@fnarray_tuple = external global i8
+#: What functions that take Python's objects apart refer to.
+DECLARED: Final = r"""
 @fnarray_int = external global i8
-@fnarray_none = external global i8
 @fnarray_type_error = external global i8
-@.message = internal constant [50 x i8] c"fnarray: a kernel got other arguments than it has\\00"
+@.message = internal constant [50 x i8] c"fnarray: a kernel got other arguments than it has\00"
 declare i64 @PyLong_AsUnsignedLongLongMask(ptr)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyNumber_Index(ptr)
 declare i32 @PyObject_IsTrue(ptr)
 declare ptr @PyErr_Occurred()
 declare void @PyErr_SetString(ptr, ptr)
-declare i32 @PyType_IsSubtype(ptr, ptr)
-declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
-
-define internal i1 @fill(ptr %frame, ptr %many, ptr %args, i64 %n, ptr %kinds) alwaysinline {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %next, %put ]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %good
-body:
-  %at = getelementptr ptr, ptr %args, i64 %i
-  %object = load ptr, ptr %at
-  %kind.at = getelementptr i8, ptr %kinds, i64 %i
-  %kind = load i8, ptr %kind.at
-  %type.at = getelementptr i8, ptr %object, i64 {DATA - 8}
-  %type = load ptr, ptr %type.at
+"""
+#: Blocks of such a function, which go to ``put``, or to ``fail``: what becomes of ``%object``, of
+#: type ``%type``, by the letter ``%kind`` of its argument; arrays go to ``array``.
+NUMBERS: Final = f"""
   switch i8 %kind, label %array [
     i8 {ord("i")}, label %integer
     i8 {ord("f")}, label %float
     i8 {ord("b")}, label %truth
   ]
-array:
-  %plain = icmp eq ptr %type, @fnarray_ndarray
-  br i1 %plain, label %pointer, label %derived
-derived:
-  %group = icmp eq ptr %type, @fnarray_tuple
-  br i1 %group, label %several, label %other.type
-several:
-  %alone = icmp eq ptr %many, null
-  br i1 %alone, label %refuse, label %note
-note:
-  %items = getelementptr i8, ptr %object, i64 {_ITEMS}
-  %many.at = getelementptr ptr, ptr %many, i64 %i
-  store ptr %items, ptr %many.at
-  br label %pointer
-other.type:
-  %below = call i32 @PyType_IsSubtype(ptr %type, ptr @fnarray_ndarray)
-  %is = icmp ne i32 %below, 0
-  br i1 %is, label %pointer, label %refuse
-pointer:
-  %address = ptrtoint ptr %object to i64
-  br label %put
 integer:
   %long = icmp eq ptr %type, @fnarray_int
   br i1 %long, label %direct, label %indirect
@@ -159,6 +121,60 @@ truth:
   %flag = sext i32 %bit to i64
   %unsure = icmp slt i32 %bit, 0
   br i1 %unsure, label %fail, label %put
+"""
+#: The blocks that end it without a result.
+REFUSAL: Final = """
+refuse:
+  call void @PyErr_SetString(ptr @fnarray_type_error, ptr @.message)
+  br label %fail
+fail:
+  ret ptr null
+"""
+
+#: A function that fills a frame; where ``many`` is given, an array may be a tuple of arrays, the
+#: address of whose items it notes there.
+FILL: Final = f"""
+{DECLARED}@fnarray_ndarray = external global i8
+@fnarray_tuple = external global i8
+@fnarray_none = external global i8
+declare i32 @PyType_IsSubtype(ptr, ptr)
+declare void @Py_IncRef(ptr)
+
+define internal i1 @fill(ptr %frame, ptr %many, ptr %args, i64 %n, ptr %kinds) alwaysinline {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %put ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %good
+body:
+  %at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %at
+  %kind.at = getelementptr i8, ptr %kinds, i64 %i
+  %kind = load i8, ptr %kind.at
+  %type.at = getelementptr i8, ptr %object, i64 {DATA - 8}
+  %type = load ptr, ptr %type.at
+{NUMBERS}array:
+  %plain = icmp eq ptr %type, @fnarray_ndarray
+  br i1 %plain, label %pointer, label %derived
+derived:
+  %group = icmp eq ptr %type, @fnarray_tuple
+  br i1 %group, label %several, label %other.type
+several:
+  %alone = icmp eq ptr %many, null
+  br i1 %alone, label %refuse, label %note
+note:
+  %items = getelementptr i8, ptr %object, i64 {_ITEMS}
+  %many.at = getelementptr ptr, ptr %many, i64 %i
+  store ptr %items, ptr %many.at
+  br label %pointer
+other.type:
+  %below = call i32 @PyType_IsSubtype(ptr %type, ptr @fnarray_ndarray)
+  %is = icmp ne i32 %below, 0
+  br i1 %is, label %pointer, label %refuse
+pointer:
+  %address = ptrtoint ptr %object to i64
+  br label %put
 put:
   %word = phi i64 [ %address, %pointer ], [ %value, %direct ], [ %other, %indexed ],
     [ %bits, %float ], [ %bits, %check ], [ %flag, %truth ]
@@ -197,12 +213,7 @@ run:
   call void @PyEval_RestoreThread(ptr %thread)
   call void @Py_IncRef(ptr @fnarray_none)
   ret ptr @fnarray_none
-refuse:
-  call void @PyErr_SetString(ptr @fnarray_type_error, ptr @.message)
-  br label %fail
-fail:
-  ret ptr null
-}}
+{REFUSAL}}}
 """
 
 
