@@ -20,6 +20,8 @@ import subprocess
 import sys
 import time
 import types
+from importlib import import_module
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -30,34 +32,10 @@ from fnarray.core import lazy
 from fnarray.core.callables import instance_dict
 from fnarray.errors import EffectError
 
-from .stale import (
-    Row,
-    afar,
-    arrays,
-    classes,
-    containers,
-    further,
-    habits,
-    names,
-    objects,
-    paths,
-    protocols,
-    settings,
-)  # fmt: skip
+from . import stale
+from .stale import Row
 
-MODULES = (
-    afar,
-    arrays,
-    classes,
-    containers,
-    further,
-    habits,
-    names,
-    objects,
-    paths,
-    protocols,
-    settings,
-)
+MODULES = [import_module(f"{stale.__name__}.{m.name}") for m in iter_modules(stale.__path__)]
 
 ROWS: dict[str, Row] = {
     f"{module.__name__.rpartition('.')[2]}: {name}": row
