@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import address_of_symbol
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
@@ -179,12 +180,34 @@ def _complex(face, _):
         return lambda re, im: complex(re, im)
 
 
+#: What products of matrices take where the process has routines of its own for them, under these
+#: names: ``ptr`` of the matrices, sizes, strides (`fnarray.compile.cpu.native.gemm`).
+PRODUCTS = {types.float32: "fnarray_product_s", types.float64: "fnarray_product_d"}
+_TAKES = signature(types.void, *[types.intp] * 15)
+
+
 def _product(face, texts):
     dot, loops = texts
+    by_blas = register_jitable(error_model="numpy")(dot)
 
     @overload(face, jit_options={"error_model": "numpy"})
     def chosen(a, b, out, m, k, n, left, right):
-        return dot if isinstance(out.dtype, types.Float | types.Complex) else loops
+        if not isinstance(out.dtype, types.Float | types.Complex):
+            return loops
+        name = PRODUCTS.get(out.dtype)
+        if name is None or address_of_symbol(name) is None:
+            return dot
+        ours = types.ExternalFunction(name, _TAKES)
+
+        def product(a, b, out, m, k, n, left, right):
+            if m == 1 or n == 1:
+                by_blas(a, b, out, m, k, n, left, right)
+            else:
+                x, y, z = a.ctypes.data, b.ctypes.data, out.ctypes.data
+                lda, ldb = m if left else k, k if right else n
+                ours(x, y, z, m, k, n, lda, ldb, n, left, right, 1, 0, 0, 0)
+
+        return product
 
 
 def _block(face, texts):

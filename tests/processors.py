@@ -34,10 +34,10 @@ def compiling_for(processor: str | None) -> Iterator[None]:
         target._internal_codegen, numba_config.CPU_NAME, numba_config.CPU_FEATURES = before
 
 
-def assembly_for(processor: str | None, text: str) -> str:
+def assembly_for(processor: str | None, text: str, *, straight: bool = False) -> str:
     """Return what the native compiler makes of LLVM text for an x86 processor; else the host's."""
     if not X86:
-        return machine.assembly(text)
+        return machine.assembly(text, straight)
     named = Processor(processor or "", "", wide=False, note="")
     with mock.patch.object(compiler, "processor", return_value=named):
-        return machine.assembly(text)
+        return machine.assembly(text, straight)

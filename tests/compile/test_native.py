@@ -345,16 +345,16 @@ def test_products_by_the_way_that_scipy_documents(monkeypatch):
 
 def test_products_without_blas_are_left_to_numba(monkeypatch):
     """A process without the routines says so; a cached kernel that wants them is refused."""
-    src = source(PRODUCT, *["f32[3]"] * 3, *["i64"] * 6)
+    src = source(PRODUCT, *["c64[3]"] * 3, *["i64"] * 6)
     code = kernel.compile_kernel("k", src)
     monkeypatch.setattr(blas, "address", lambda symbol: None)
     known = llvmlite.address_of_symbol
     monkeypatch.setattr(
         llvmlite, "address_of_symbol", lambda x: None if x.startswith("fnarray") else known(x)
     )
-    with pytest.raises(LookupError, match="fnarray_s"):
+    with pytest.raises(LookupError, match="fnarray_c"):
         loading.rebuild("k", src.signature, code)
-    with pytest.raises(Fallback, match="fnarray_s"):
+    with pytest.raises(Fallback, match="fnarray_c"):
         kernel.compile_kernel("k", src)
 
 

@@ -41,6 +41,8 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         count = max(1, min(count, columns // _WIDE))
     out = np.empty((*stack, rows, columns), lhs.dtype)
     blocks = list(_blocks(lhs, rhs, out, count))
+    if _ours(blocks, count):
+        return out
     calls = _calls(blocks, count) if len(blocks) > 1 else None
     with one_thread:
         if calls is not None:
@@ -77,6 +79,41 @@ def _blocks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray, count: int) -> It
 
 
 # ---- calls without Python's threads --------------------------------------------------------------
+
+
+def _ours(blocks: list[Block], count: int) -> bool:
+    """Compute products by our own routine; return whether there is one for them."""
+    code = _product(blocks[0][2].dtype.char)
+    if code is None or 1 in blocks[0][2].shape[-2:]:
+        return False
+    from .native import pool, sharing
+
+    if not pool.prepare(count):
+        return False
+    frames = np.zeros((len(blocks), sharing.POINTERS + 1), np.int64)
+    for frame, (lhs, rhs, out) in zip(frames, blocks, strict=True):
+        a, b, (*stack, m, n), width = _layout(lhs), _layout(rhs), out.shape, out.itemsize
+        if a is None or b is None:
+            return False
+        frame[:12] = (
+            code, _address(lhs), _address(rhs), _address(out), m, lhs.shape[-1], n, a[1], b[1],
+            max(out.strides[-2] // width, 1), not a[0], not b[0],
+        )  # fmt: skip
+        count_ = stack[0] if stack else 1
+        steps = (x.strides[0] if stack else 0 for x in (lhs, rhs, out))
+        frame[12:] = (count_, *steps)
+    pool.call(frames, count)
+    return True
+
+
+@cache
+def _product(char: str) -> int | None:
+    """Return the address of our own product of a kind of number; None where there is none."""
+    from .native import gemm
+    from .native.call import layout_is_known
+
+    name = gemm.symbol(_LETTERS[char])
+    return gemm.address(name) if name and layout_is_known() else None
 
 
 def _calls(blocks: list[Block], count: int) -> tuple[np.ndarray, object] | None:
@@ -138,7 +175,7 @@ def _call(
 
 def _layout(x: np.ndarray) -> tuple[bool, int] | None:
     """Return whether rows lie together, or else columns, and how far apart they begin."""
-    (rows, columns), (down, along), width = x.shape, x.strides, x.itemsize
+    (rows, columns), (down, along), width = x.shape[-2:], x.strides[-2:], x.itemsize
     if along == width or columns == 1:
         ld = down // width if rows > 1 else columns
         if ld >= columns and down % width == 0:

@@ -22,6 +22,7 @@ import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba 
 from ...core.fork import holding_through_forks
 from .key import OPTIONS
 from .namespace import namespace
+from .native import gemm
 from .native.machine import wide_vectors
 
 __all__ = ["compile_kernel", "dump", "rebuild"]
@@ -43,6 +44,13 @@ _TYPES: Final = {
     "c64": types.complex64,
     "c128": types.complex128,
 }
+
+
+# Kernels call the same products, whoever compiles them.
+for _letter in gemm.KINDS:
+    _name = gemm.symbol(_letter)
+    if _name and (_address := gemm.address(_name)):
+        llvm.add_symbol(_name, _address)
 
 
 class KernelLibrary(codegen.JITCodeLibrary):

@@ -1,4 +1,4 @@
-"""Matrix products by BLAS: the routine and the arguments that Numba's ``np.dot`` chooses.
+"""Matrix products: our own where `gemm` has one, else BLAS's, as Numba's ``np.dot`` chooses it.
 
 BLAS reads columns where kernels have rows, so it is handed the operands in the other order.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from . import gemm
 from .blas import DOT
 from .types import C64, C128, F32, F64, LLVM, Array, DType, Fallback, Scalar, part
 from .writer import memory
@@ -97,11 +98,16 @@ right.one:
     ptr %ldb.at, ptr %a, ptr %a.inc, ptr @blas.zero.{x}, ptr %out, ptr @blas.inc)
   ret void
 full:
-  call void @fnarray_{x}gemm(ptr %b.letter, ptr %a.letter, ptr %n.at, ptr %m.at, ptr %k.at,
-    ptr @blas.one.{x}, ptr %b, ptr %ldb.at, ptr %a, ptr %lda.at, ptr @blas.zero.{x}, ptr %out,
-    ptr %ld.at)
+  call void @{full}
   ret void
 }}"""
+#: What multiplies matrices that are no vectors.
+_BLAS: Final = """\
+fnarray_{x}gemm(ptr %b.letter, ptr %a.letter, ptr %n.at, ptr %m.at, ptr %k.at, ptr @blas.one.{x},
+    ptr %b, ptr %ldb.at, ptr %a, ptr %lda.at, ptr @blas.zero.{x}, ptr %out, ptr %ld.at)"""
+_OURS: Final = """\
+{ours}(ptr %a, ptr %b, ptr %out, i64 %m, i64 %k, i64 %n, i64 %lda, i64 %ldb, i64 %n.all, i64 %left,
+    i64 %right, i64 1, i64 0, i64 0, i64 0)"""
 
 
 def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) -> None:
@@ -127,11 +133,12 @@ def _define(module: Module, name: str, dtype: DType) -> None:
     if scalar is None:
         raise Fallback("a function that returns a complex number, on this processor")
     real = part(dtype) if dtype.kind == "c" else dtype
-    dot = DOT[x]
+    dot, ours = DOT[x], gemm.symbol(x)
+    gemm_takes = gemm.PARAMETERS if ours else ("ptr",) * 13
     module.declared |= {
         f"fnarray_{dot}": (scalar, ("ptr",) * 5),
         f"fnarray_{x}gemv": ("void", ("ptr",) * 11),
-        f"fnarray_{x}gemm": ("void", ("ptr",) * 13),
+        ours or f"fnarray_{x}gemm": ("void", gemm_takes),
         "llvm.smax.i64": ("i64", ("i64",) * 2),
     }
     module.tables |= {
@@ -144,6 +151,7 @@ def _define(module: Module, name: str, dtype: DType) -> None:
     module.texts.append(
         _TEXT.format(
             name=name,
+            full=_OURS.format(ours=ours) if ours else _BLAS.format(x=x),
             x=x,
             dot=dot,
             result=scalar,

@@ -1,0 +1,502 @@
+"""Products of matrices of real numbers, as LLVM text: compiled once, for all kernels and steps.
+
+The algorithm is that of Goto and van de Geijn (ACM TOMS 34, 2008) with less copied: a panel of some
+columns of the second matrix is laid out so that it fits the nearest cache, and multiplied by the
+rows of the first, where they lie, a tile of the result in registers at a time. Of each entry the
+terms are added in order, `_TERMS` at a time: how the result is cut into tiles, blocks, or parts for
+threads changes no bit of it.
+
+It is for processors whose registers of 512 bits are worth using: libraries may have been told not
+to (decision 0082 has the measurements). Elsewhere, and for complex numbers, products are BLAS's.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Final, NamedTuple
+
+from ..processor import processor
+
+#: Terms between which a sum goes to memory, and rows of the first matrix that a panel meets.
+_TERMS, _ROWS = 256, 960
+#: Rows of a tile: with two vectors across, and what they are made of, they fill 32 registers; and
+#: those of the tile for what remains, which may be fewer.
+_TALL, _REST = 12, 4
+#: Rows whose pointers are made of one: the processor adds up to twice a register to an address.
+_GROUP: Final = 3
+#: Panels are laid out anew from so many rows on where others lie between their rows.
+_WORTH: Final = 24
+#: Columns that are turned at once.
+_SQUARE: Final = 8
+
+
+class Kind(NamedTuple):
+    """A kind of number: its name in LLVM, its bytes, and how LLVM abbreviates it."""
+
+    name: str
+    size: int
+    short: str
+
+    @property
+    def lanes(self) -> int:
+        """How many fit a register."""
+        return 64 // self.size
+
+    @property
+    def vector(self) -> str:
+        """The type of a register of them."""
+        return f"<{self.lanes} x {self.name}>"
+
+
+KINDS: Final = {"s": Kind("float", 4, "f32"), "d": Kind("double", 8, "f64")}
+#: What products take: the first matrices; rows, terms and columns; how far apart, in entries, rows
+#: of each matrix begin, or columns where these lie together; whether they do, in factors; how many
+#: pairs there are, and how many bytes apart the matrices of each kind are.
+PARAMETERS: Final = ("ptr",) * 3 + ("i64",) * 12
+
+
+def symbol(letter: str) -> str | None:
+    """Return what object code calls a product of BLAS's ``s`` or ``d``; None if BLAS is better."""
+    return f"fnarray_product_{letter}" if letter in KINDS and processor().wide else None
+
+
+@functools.cache
+def address(name: str) -> int | None:
+    """Return where a product is, given its symbol; None if there is no such product."""
+    letter = name.removeprefix("fnarray_product_")
+    if symbol(letter) != name:
+        return None
+    from . import load
+
+    return load.made(name, _text(name, KINDS[letter]), straight=True)
+
+
+def _text(name: str, kind: Kind) -> str:
+    tiles = [_tile(kind, r, w) for r in (_TALL, _REST) for w in (1, 2)]
+    strips = [_strip(w) for w in (1, 2)]
+    parts = (*tiles, *strips, _rows(kind), _columns(kind), _product(name, kind), _declared(kind))
+    return "\n".join(parts)
+
+
+def _declared(kind: Kind) -> str:
+    v, size, x = kind.vector, f"v{kind.lanes}{kind.short}.p0", f"v{kind.lanes}{kind.short}"
+    half, pair = f"<{_SQUARE} x {kind.name}>", f"[{2 * kind.lanes} x {kind.name}]"
+    loads = {f"declare {v} @llvm.masked.load.{size}(ptr, <{kind.lanes} x i1>, {v})"}
+    square = f"v{_SQUARE}{kind.short}.p0"
+    loads.add(f"declare {half} @llvm.masked.load.{square}(ptr, <{_SQUARE} x i1>, {half})")
+    return "\n".join(
+        (
+            *sorted(loads),
+            f"declare void @llvm.masked.store.{size}({v}, ptr, <{kind.lanes} x i1>)",
+            f"declare {v} @llvm.fma.{x}({v}, {v}, {v})",
+            "declare i64 @llvm.smin.i64(i64, i64)",
+            f"@zeros = internal constant {pair} zeroinitializer, align 64",
+            'attributes #0 = { nounwind "prefer-vector-width"="512" }',
+        )
+    )
+
+
+def _mask(to: str, count: str, lanes: int) -> list[str]:
+    """Return lines that make a mask of the first lanes, of an ``i64`` count of up to 2**31."""
+    places = ", ".join(f"i32 {k}" for k in range(lanes))
+    return [
+        f"%{to}.short = trunc i64 {count} to i32",
+        f"%{to}.one = insertelement <{lanes} x i32> poison, i32 %{to}.short, i64 0",
+        (
+            f"%{to}.all = shufflevector <{lanes} x i32> %{to}.one, <{lanes} x i32> poison, "
+            f"<{lanes} x i32> zeroinitializer"
+        ),
+        f"%{to} = icmp sgt <{lanes} x i32> %{to}.all, <{places}>",
+    ]
+
+
+def _load(to: str, at: str, mask: str, kind: Kind, lanes: int) -> str:
+    v = f"<{lanes} x {kind.name}>"
+    return (
+        f"%{to} = call {v} @llvm.masked.load.v{lanes}{kind.short}.p0(ptr align {kind.size} {at}, "
+        f"<{lanes} x i1> {mask}, {v} zeroinitializer)"
+    )
+
+
+def _tile(kind: Kind, rows: int, wide: int) -> str:
+    """Return what fills some rows, and up to `wide` vectors across, or adds to them.
+
+    Of the small one rows may lie over the end: they are computed as the first is, and not written.
+    """
+    some = rows == _REST
+    lines = [
+        (
+            f"define internal void @tile.{rows}.{wide}(ptr noalias %a, i64 %down, i64 %along, "
+            "ptr noalias %b, i64 %under, ptr noalias %out, i64 %next, i64 %m, i64 %k, "
+            "i64 %columns, i1 %fresh) #0 {"
+        ),
+        "entry:",
+    ]
+    for w in range(wide):
+        lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
+        lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
+    for r in range(1, rows):
+        steps = r if some else r % _GROUP or _GROUP
+        lines.append(f"%down.{r} = mul i64 %down, {steps}")
+        if some:
+            lines.append(f"%is.{r} = icmp ugt i64 %m, {r}")
+            lines.append(f"%skip.{r} = select i1 %is.{r}, i64 %down.{r}, i64 0")
+    skip = [f"%skip.{r}" if some else f"%down.{r}" for r in range(rows)]
+    for r in range(_GROUP, rows, _GROUP):
+        before = "%a" if some or r == _GROUP else f"%a.{r - _GROUP}"
+        # LLVM is not told how these pointers were made, or it makes all twelve of one, each by an
+        # addition that waits for the one before: as long as the tile's multiplications take.
+        lines.append(f"%plain.{r} = getelementptr i8, ptr {before}, i64 {skip[r]}")
+        lines.append(f'%a.{r} = call ptr asm "", "=r,0"(ptr %plain.{r})')
+    return "\n".join((*lines, *_turn(kind, rows, wide, skip), *_put(kind, rows, wide), "}"))
+
+
+def _turn(kind: Kind, rows: int, wide: int, skip: list[str]) -> list[str]:
+    """Return the loop of a tile over its terms, each a column times a row."""
+    v, lanes, step = kind.vector, kind.lanes, kind.lanes * kind.size
+    heads = range(0, rows, _GROUP)
+    lines = ["br label %turn", "turn:", "%p = phi i64 [ 0, %entry ], [ %p.next, %turn ]"]
+    lines.append("%row = phi ptr [ %b, %entry ], [ %row.next, %turn ]")
+    for r in heads:
+        first = f"%a.{r}" if r else "%a"
+        lines.append(f"%from.{r} = phi ptr [ {first}, %entry ], [ %from.next.{r}, %turn ]")
+    for r in range(rows):
+        lines += (
+            f"%sum.{r}.{w} = phi {v} [ zeroinitializer, %entry ], [ %more.{r}.{w}, %turn ]"
+            for w in range(wide)
+        )
+    for w in range(wide):
+        lines.append(f"%row.{w} = getelementptr i8, ptr %row, i64 {w * step}")
+        lines.append(_load(f"b.{w}", f"%row.{w}", f"%in.{w}", kind, lanes))
+    for r in range(rows):
+        at = f"%from.{r // _GROUP * _GROUP}"
+        if r % _GROUP:
+            lines.append(f"%at.{r} = getelementptr i8, ptr {at}, i64 {skip[r]}")
+            at = f"%at.{r}"
+        lines += (
+            f"%x.{r} = load {kind.name}, ptr {at}, align {kind.size}",
+            f"%one.{r} = insertelement {v} poison, {kind.name} %x.{r}, i64 0",
+            f"%a.all.{r} = shufflevector {v} %one.{r}, {v} poison, <{lanes} x i32> zeroinitializer",
+        )
+        lines += (
+            f"%more.{r}.{w} = call {v} @llvm.fma.v{lanes}{kind.short}({v} %a.all.{r}, {v} %b.{w}, "
+            f"{v} %sum.{r}.{w})"
+            for w in range(wide)
+        )
+    lines += (f"%from.next.{r} = getelementptr i8, ptr %from.{r}, i64 %along" for r in heads)
+    lines += (
+        "%row.next = getelementptr i8, ptr %row, i64 %under",
+        "%p.next = add nuw i64 %p, 1",
+        "%again = icmp ult i64 %p.next, %k",
+        "br i1 %again, label %turn, label %end",
+    )
+    return lines
+
+
+def _put(kind: Kind, rows: int, wide: int) -> list[str]:
+    """Return the end of a tile: what was there is added, and the sum is written."""
+    v, mask, step = kind.vector, f"<{kind.lanes} x i1>", kind.lanes * kind.size
+    lines = [
+        "end:",
+        # What is new is added to zeros. A mask of nothing would read the result all the same, and
+        # wait for what was just written beside it: 1,000 rows of ten took 2.4 times as long.
+        "%old.0 = select i1 %fresh, ptr @zeros, ptr %out",
+        "%old.step = select i1 %fresh, i64 0, i64 %next",
+        "%to.0 = getelementptr i8, ptr %out, i64 0",
+    ]
+    for r in range(rows):
+        if r:
+            lines.append(f"%old.{r} = getelementptr i8, ptr %old.{r - 1}, i64 %old.step")
+            lines.append(f"%to.{r} = getelementptr i8, ptr %to.{r - 1}, i64 %next")
+        for w in range(wide):
+            here, inside = f"{r}.{w}", f"%in.{w}"
+            if rows == _REST and r:
+                inside = f"%in.{here}"
+                lines.append(
+                    f"{inside} = select i1 %is.{r}, {mask} %in.{w}, {mask} zeroinitializer"
+                )
+            lines += (
+                f"%old.{here} = getelementptr i8, ptr %old.{r}, i64 {w * step}",
+                _load(f"y.{here}", f"%old.{here}", inside, kind, kind.lanes),
+                f"%z.{here} = fadd {v} %y.{here}, %more.{here}",
+                f"%to.{here} = getelementptr i8, ptr %to.{r}, i64 {w * step}",
+                (
+                    f"call void @llvm.masked.store.v{kind.lanes}{kind.short}.p0({v} %z.{here}, "
+                    f"ptr align {kind.size} %to.{here}, {mask} {inside})"
+                ),
+            )
+    return [*lines, "ret void"]
+
+
+#: Rows of the first matrix times a panel, tiles of all its columns one under another.
+_STRIP: Final = """\
+define internal void @strip.{wide}(ptr %a, i64 %down, i64 %along, ptr %b, i64 %under, ptr %out,
+    i64 %next, i64 %m, i64 %k, i64 %columns, i1 %fresh) #0 {{
+entry:
+  %down.tall = mul i64 %down, {tall}
+  %next.tall = mul i64 %next, {tall}
+  %down.rest = mul i64 %down, {rest}
+  %next.rest = mul i64 %next, {rest}
+  br label %head
+head:
+  %left = phi i64 [ %m, %entry ], [ %left.less, %full ]
+  %a.at = phi ptr [ %a, %entry ], [ %a.tall, %full ]
+  %out.at = phi ptr [ %out, %entry ], [ %out.tall, %full ]
+  %fits = icmp sge i64 %left, {tall}
+  br i1 %fits, label %full, label %more
+full:
+  call void @tile.{tall}.{wide}(ptr %a.at, i64 %down, i64 %along, ptr %b, i64 %under, ptr %out.at,
+    i64 %next, i64 %left, i64 %k, i64 %columns, i1 %fresh)
+  %left.less = sub i64 %left, {tall}
+  %a.tall = getelementptr i8, ptr %a.at, i64 %down.tall
+  %out.tall = getelementptr i8, ptr %out.at, i64 %next.tall
+  br label %head
+more:
+  %some = phi i64 [ %left, %head ], [ %some.less, %part ]
+  %a.on = phi ptr [ %a.at, %head ], [ %a.rest, %part ]
+  %out.on = phi ptr [ %out.at, %head ], [ %out.rest, %part ]
+  %any = icmp sgt i64 %some, 0
+  br i1 %any, label %part, label %end
+part:
+  call void @tile.{rest}.{wide}(ptr %a.on, i64 %down, i64 %along, ptr %b, i64 %under, ptr %out.on,
+    i64 %next, i64 %some, i64 %k, i64 %columns, i1 %fresh)
+  %some.less = sub i64 %some, {rest}
+  %a.rest = getelementptr i8, ptr %a.on, i64 %down.rest
+  %out.rest = getelementptr i8, ptr %out.on, i64 %next.rest
+  br label %more
+end:
+  ret void
+}}"""
+
+
+def _strip(wide: int) -> str:
+    return _STRIP.format(wide=wide, tall=_TALL, rest=_REST)
+
+
+def _rows(kind: Kind) -> str:
+    """Return what lays out a panel of a matrix whose rows lie together."""
+    v, step = kind.vector, kind.lanes * kind.size
+    lines = [
+        (
+            "define internal void @rows(ptr noalias %b, i64 %under, ptr noalias %panel, i64 %k, "
+            "i64 %columns) #0 {"
+        ),
+        "entry:",
+    ]
+    for w in range(2):
+        lines.append(f"%left.{w} = sub i64 %columns, {w * kind.lanes}")
+        lines += _mask(f"in.{w}", f"%left.{w}", kind.lanes)
+    lines += (
+        "br label %turn",
+        "turn:",
+        "%p = phi i64 [ 0, %entry ], [ %p.next, %turn ]",
+        "%from = phi ptr [ %b, %entry ], [ %from.next, %turn ]",
+        "%to = phi ptr [ %panel, %entry ], [ %to.next, %turn ]",
+    )
+    for w in range(2):
+        lines += (
+            f"%from.{w} = getelementptr i8, ptr %from, i64 {w * step}",
+            f"%to.{w} = getelementptr i8, ptr %to, i64 {w * step}",
+            _load(f"x.{w}", f"%from.{w}", f"%in.{w}", kind, kind.lanes),
+            f"store {v} %x.{w}, ptr %to.{w}, align {step}",
+        )
+    lines += (
+        "%from.next = getelementptr i8, ptr %from, i64 %under",
+        f"%to.next = getelementptr i8, ptr %to, i64 {2 * step}",
+        "%p.next = add nuw i64 %p, 1",
+        "%again = icmp ult i64 %p.next, %k",
+        "br i1 %again, label %turn, label %end",
+    )
+    return "\n".join((*lines, "end:", "ret void", "}"))
+
+
+def _columns(kind: Kind) -> str:
+    """Return what lays out a panel of a matrix whose columns lie together: squares are turned."""
+    n, size, v = _SQUARE, kind.size, f"<{_SQUARE} x {kind.name}>"
+    lines = [
+        (
+            "define internal void @columns(ptr noalias %b, i64 %across, ptr noalias %panel, "
+            "i64 %k, i64 %columns) #0 {"
+        ),
+        "entry:",
+        f"%group = mul i64 %across, {n}",
+        "br label %some",
+        "some:",
+        "%j = phi i64 [ 0, %entry ], [ %j.next, %last ]",
+        "%b.some = phi ptr [ %b, %entry ], [ %b.next, %last ]",
+        f"%panel.some = getelementptr {kind.name}, ptr %panel, i64 %j",
+        "%here = sub i64 %columns, %j",
+        "br label %turn",
+        "turn:",
+        "%p = phi i64 [ 0, %some ], [ %p.next, %turn ]",
+        "%left = sub i64 %k, %p",
+        *_mask("inside", "%left", n),
+        f"%from.0 = getelementptr {kind.name}, ptr %b.some, i64 %p",
+    ]
+    for r in range(n):
+        if r:
+            lines.append(f"%from.{r} = getelementptr i8, ptr %from.{r - 1}, i64 %across")
+        lines += (
+            f"%is.{r} = icmp sgt i64 %here, {r}",
+            f"%in.{r} = select i1 %is.{r}, <{n} x i1> %inside, <{n} x i1> zeroinitializer",
+            _load(f"x.{r}", f"%from.{r}", f"%in.{r}", kind, n),
+        )
+    lines += _turned(v, n)
+    for r in range(n):
+        lines += (
+            f"%row.{r} = add i64 %p, {r}",
+            f"%skip.{r} = mul i64 %row.{r}, {2 * kind.lanes * size}",
+            f"%to.{r} = getelementptr i8, ptr %panel.some, i64 %skip.{r}",
+            f"store {v} %t.{r}, ptr %to.{r}, align {n * size}",
+        )
+    lines += (
+        f"%p.next = add nuw i64 %p, {n}",
+        "%again = icmp ult i64 %p.next, %k",
+        "br i1 %again, label %turn, label %last",
+        "last:",
+        f"%j.next = add nuw i64 %j, {n}",
+        "%b.next = getelementptr i8, ptr %b.some, i64 %group",
+        "%more = icmp slt i64 %j.next, %columns",
+        "br i1 %more, label %some, label %end",
+    )
+    return "\n".join((*lines, "end:", "ret void", "}"))
+
+
+def _turned(v: str, n: int) -> list[str]:
+    """Return lines that make ``%t.0 ...``, the columns of the rows ``%x.0 ...`` of a square."""
+    lines: list[str] = []
+    names = [f"%x.{r}" for r in range(n)]
+    half = n // 2
+    while half:
+        after = list(names)
+        for r in (r for r in range(n) if not r & half):
+            for to, lift in ((r, 0), (r + half, half)):
+                # Lanes of the first row stay or come down by half; of the second they go up.
+                lanes = [k + lift if not k & half else n + k - half + lift for k in range(n)]
+                after[to] = f"%t.{to}" if half == 1 else f"%t.{half}.{to}"
+                lines.append(
+                    f"{after[to]} = shufflevector {v} {names[r]}, {v} {names[r + half]}, "
+                    f"<{n} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
+                )
+        names, half = after, half // 2
+    return lines
+
+
+_PRODUCT: Final = """\
+define void @{name}(ptr %a.0, ptr %b.0, ptr %out.0, i64 %m, i64 %k, i64 %n, i64 %lda, i64 %ldb,
+    i64 %ldc, i64 %left, i64 %right, i64 %count, i64 %a.step, i64 %b.step, i64 %out.step) #0 {{
+entry:
+  %panel = alloca [{panel} x {element}], align 64
+  %a.turned = icmp ne i64 %left, 0
+  %b.turned = icmp ne i64 %right, 0
+  %lda.bytes = mul i64 %lda, {size}
+  %ldb.bytes = mul i64 %ldb, {size}
+  %next = mul i64 %ldc, {size}
+  %down = select i1 %a.turned, i64 {size}, i64 %lda.bytes
+  %along = select i1 %a.turned, i64 %lda.bytes, i64 {size}
+  %b.down = select i1 %b.turned, i64 {size}, i64 %ldb.bytes
+  %b.along = select i1 %b.turned, i64 %ldb.bytes, i64 {size}
+  %tall = icmp sgt i64 %m, {worth}
+  %apart = icmp sgt i64 %ldb, {apart}
+  %better = and i1 %tall, %apart
+  %laid = or i1 %better, %b.turned
+  br label %pairs
+pairs:
+  %pair = phi i64 [ 0, %entry ], [ %pair.next, %pairs.next ]
+  %a = phi ptr [ %a.0, %entry ], [ %a.next, %pairs.next ]
+  %b = phi ptr [ %b.0, %entry ], [ %b.next, %pairs.next ]
+  %out = phi ptr [ %out.0, %entry ], [ %out.next, %pairs.next ]
+  %pair.more = icmp slt i64 %pair, %count
+  br i1 %pair.more, label %rows, label %end
+rows:
+  %i = phi i64 [ 0, %pairs ], [ %i.next, %rows.next ]
+  %i.more = icmp slt i64 %i, %m
+  br i1 %i.more, label %rows.some, label %pairs.next
+rows.some:
+  %m.left = sub i64 %m, %i
+  %m.some = call i64 @llvm.smin.i64(i64 %m.left, i64 {rows})
+  %a.skip = mul i64 %i, %down
+  %a.i = getelementptr i8, ptr %a, i64 %a.skip
+  %out.skip = mul i64 %i, %next
+  %out.i = getelementptr i8, ptr %out, i64 %out.skip
+  br label %terms
+terms:
+  %p = phi i64 [ 0, %rows.some ], [ %p.next, %terms.next ]
+  %p.more = icmp slt i64 %p, %k
+  br i1 %p.more, label %terms.some, label %rows.next
+terms.some:
+  %k.left = sub i64 %k, %p
+  %k.some = call i64 @llvm.smin.i64(i64 %k.left, i64 {terms})
+  %fresh = icmp eq i64 %p, 0
+  %a.more = mul i64 %p, %along
+  %a.p = getelementptr i8, ptr %a.i, i64 %a.more
+  %b.skip = mul i64 %p, %b.down
+  %b.p = getelementptr i8, ptr %b, i64 %b.skip
+  br label %columns
+columns:
+  %j = phi i64 [ 0, %terms.some ], [ %j.next, %columns.next ]
+  %j.more = icmp slt i64 %j, %n
+  br i1 %j.more, label %columns.some, label %terms.next
+columns.some:
+  %n.left = sub i64 %n, %j
+  %n.some = call i64 @llvm.smin.i64(i64 %n.left, i64 {across})
+  %b.more = mul i64 %j, %b.along
+  %b.j = getelementptr i8, ptr %b.p, i64 %b.more
+  %out.j = getelementptr {element}, ptr %out.i, i64 %j
+  br i1 %laid, label %lay, label %strip
+lay:
+  br i1 %b.turned, label %lay.columns, label %lay.rows
+lay.rows:
+  call void @rows(ptr %b.j, i64 %ldb.bytes, ptr %panel, i64 %k.some, i64 %n.some)
+  br label %strip
+lay.columns:
+  call void @columns(ptr %b.j, i64 %ldb.bytes, ptr %panel, i64 %k.some, i64 %n.some)
+  br label %strip
+strip:
+  %from = phi ptr [ %b.j, %columns.some ], [ %panel, %lay.rows ], [ %panel, %lay.columns ]
+  %under = phi i64 [ %ldb.bytes, %columns.some ], [ {under}, %lay.rows ], [ {under}, %lay.columns ]
+  %narrow = icmp sle i64 %n.some, {lanes}
+  br i1 %narrow, label %strip.one, label %strip.two
+strip.one:
+  call void @strip.1(ptr %a.p, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.j, i64 %next,
+    i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
+  br label %columns.next
+strip.two:
+  call void @strip.2(ptr %a.p, i64 %down, i64 %along, ptr %from, i64 %under, ptr %out.j, i64 %next,
+    i64 %m.some, i64 %k.some, i64 %n.some, i1 %fresh)
+  br label %columns.next
+columns.next:
+  %j.next = add i64 %j, {across}
+  br label %columns
+terms.next:
+  %p.next = add i64 %p, {terms}
+  br label %terms
+rows.next:
+  %i.next = add i64 %i, {rows}
+  br label %rows
+pairs.next:
+  %pair.next = add i64 %pair, 1
+  %a.next = getelementptr i8, ptr %a, i64 %a.step
+  %b.next = getelementptr i8, ptr %b, i64 %b.step
+  %out.next = getelementptr i8, ptr %out, i64 %out.step
+  br label %pairs
+end:
+  ret void
+}}"""
+
+
+def _product(name: str, kind: Kind) -> str:
+    across = 2 * kind.lanes
+    return _PRODUCT.format(
+        name=name,
+        element=kind.name,
+        size=kind.size,
+        lanes=kind.lanes,
+        across=across,
+        under=across * kind.size,
+        panel=across * _TERMS,
+        apart=2 * across,
+        terms=_TERMS,
+        rows=_ROWS,
+        worth=_WORTH,
+    )

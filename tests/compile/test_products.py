@@ -1,0 +1,105 @@
+"""Products of matrices of real numbers, which are our own where registers have 512 bits.
+
+On other processors the same tests hold of BLAS's, but for those of bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fnarray.compile.cpu import blas
+from fnarray.compile.cpu.native import gemm
+from fnarray.compile.target import Limits
+from tests.processors import X86, assembly_for
+
+#: Rows, terms and columns: of a part of a tile, of whole tiles, of one more; of more terms than are
+#: added at a time, of more rows than a panel meets, of two panels and a narrow one.
+SIZES = [
+    (2, 1, 2), (3, 5, 7), (4, 8, 16), (12, 16, 32), (13, 17, 33), (25, 300, 70), (50, 513, 49),
+    (100, 256, 15), (970, 20, 40), (31, 31, 129),
+]  # fmt: skip
+#: Every product is one for `blas.matmul`, however small.
+EAGER = Limits(serial=0, share=1)
+
+
+def numbers(dtype: str, *shape: int) -> np.ndarray:
+    """Normal numbers, the same on every call."""
+    return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
+
+
+def error(got: np.ndarray, want: np.ndarray) -> float:
+    """Return the largest error beside the largest entry, in roundings."""
+    return float(np.abs(got - want).max() / np.abs(want).max() / np.finfo(got.dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("stack", [(), (3,)])
+def test_products_are_those_of_double_precision(dtype, stack):
+    """All sizes, rows or columns together in either factor, views between whose rows others lie."""
+    for (m, k, n), left, right in itertools.product(SIZES, (False, True), (False, True)):
+        a = numbers(dtype, *stack, *((k, m + 3) if left else (m, k + 3)))
+        b = numbers(dtype, *stack, *((n, k + 5) if right else (k, n + 5)))
+        a, b = a[..., :-3], b[..., :-5]
+        a, b = a.swapaxes(-1, -2) if left else a, b.swapaxes(-1, -2) if right else b
+        got = blas.matmul(EAGER, a, b)
+        assert got.dtype == dtype
+        assert got.shape == (*stack, m, n)
+        assert error(got, a.astype("f8") @ b.astype("f8")) < (8 if dtype == "f4" else 64)
+
+
+def test_no_entry_beside_the_result_is_touched():
+    """What lies around the rows of a result, and beyond its last, stays as it is."""
+    for (m, k, n), dtype in itertools.product(SIZES, ("f4", "f8")):
+        a, b, around = numbers(dtype, m, k), numbers(dtype, k, n), np.full((m + 2, n + 6), 7, dtype)
+        out = around[1:-1, 3:-3]
+        if not blas._ours([(a, b, out)], 1):
+            np.matmul(a, b, out=out)
+        np.testing.assert_allclose(out, a @ b, rtol=1e-3, atol=1e-3)
+        out[:] = 7
+        assert (around == 7).all()
+
+
+def test_infinities_and_nans_stay_in_their_rows():
+    """What is computed beside the result's edge reaches nothing that is kept."""
+    a, b = numbers("f4", 30, 20), numbers("f4", 20, 35)
+    a[7, 3], b[4, 34] = np.nan, np.inf
+    want = np.ones((30, 35), bool)
+    want[7], want[:, 34] = False, False
+    np.testing.assert_array_equal(np.isfinite(blas.matmul(EAGER, a, b)), want)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_no_cut_changes_a_bit(dtype):
+    """Parts for threads, rows alone or with others, matrices alone or in a stack: the same bits."""
+    if gemm.symbol("s") is None:
+        assert gemm.address("fnarray_product_s") is None  # BLAS has an order of its own
+        return
+    a, b = numbers(dtype, 61, 700), numbers(dtype, 700, 90)
+    whole = blas.matmul(EAGER, a, b)
+    for rows, columns in itertools.product(
+        (slice(0, 2), slice(5, 61)), (slice(0, 90), slice(3, 8))
+    ):
+        part = blas.matmul(EAGER, a[rows], b[:, columns])
+        np.testing.assert_array_equal(part, whole[rows, columns])
+    np.testing.assert_array_equal(blas.matmul(EAGER, np.stack([a, a]), np.stack([b, b]))[1], whole)
+    np.testing.assert_array_equal(blas.matmul(EAGER, np.asfortranarray(a), b), whole)
+    np.testing.assert_array_equal(blas.matmul(EAGER, a, np.asfortranarray(b)), whole)
+
+
+@pytest.mark.parametrize("letter", ["s", "d"])
+def test_tiles_keep_their_sums_in_registers(letter):
+    """The loop over terms multiplies and adds from registers, and writes nothing."""
+    if not X86:
+        assert gemm.symbol(letter) is None
+        return
+    text = gemm._text("product", gemm.KINDS[letter])
+    lines = assembly_for("znver5", text, straight=True).splitlines()
+    inside = next(k for k in range(lines.index("tile.12.2:"), len(lines)) if "vfmadd" in lines[k])
+    first = max(k for k in range(inside) if lines[k].startswith("."))
+    last = next(k for k in range(inside, len(lines)) if lines[k].startswith("\tj"))
+    turn = lines[first:last]
+    assert sum("vfmadd" in line and "%zmm" in line for line in turn) == 24
+    assert not any("vmov" in line and line.endswith(")") for line in turn)
