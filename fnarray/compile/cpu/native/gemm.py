@@ -12,7 +12,6 @@ to (decision 0082 has the measurements). Elsewhere, and for complex numbers, pro
 
 from __future__ import annotations
 
-import functools
 from typing import Final, NamedTuple
 
 from ..processor import processor
@@ -60,7 +59,6 @@ def symbol(letter: str) -> str | None:
     return f"fnarray_product_{letter}" if letter in KINDS and processor().wide else None
 
 
-@functools.cache
 def address(name: str) -> int | None:
     """Return where a product is, given its symbol; None if there is no such product."""
     letter = name.removeprefix("fnarray_product_")

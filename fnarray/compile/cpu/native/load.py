@@ -16,8 +16,8 @@ from .types import Fallback
 
 #: What the names of functions begin with that kernels call and that are compiled on their own.
 LIBRARY: Final = "fnarray_math_"
-#: Where each of them is, their object code by the name of both versions, and a lock while they
-#: are compiled.
+#: Where each of them is, and what else is made of text; their object code by the name of both
+#: versions; and a lock while one is compiled.
 _addresses: Final[dict[str, int]] = {}
 _codes: Final[dict[str, bytes]] = {}
 _turns: Final[dict[str, threading.Lock]] = {}
@@ -67,7 +67,10 @@ def _trampoline() -> int:
 
 def made(name: str, text: str, *, straight: bool = False) -> int:
     """Return the address of a function of LLVM text, which another process may have compiled."""
-    return _made((name,), object_name(text), text, straight=straight)[1][0]
+    with _turns.setdefault(name, threading.Lock()):
+        if name not in _addresses:
+            _addresses[name] = _made((name,), object_name(text), text, straight=straight)[1][0]
+        return _addresses[name]
 
 
 def _made(
