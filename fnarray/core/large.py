@@ -9,6 +9,7 @@ along rows took 1,170 us by NumPy and 105 compiled, ``erf`` 16,800 and 290, ``ne
 # pyright: standard
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ import numpy as np
 
 from ..config import config
 from .avals import ShapedArray
-from .forms import Inline, Iota, Map, Pieces, Reduce, Reindex, Update
+from .forms import Contract, Inline, Iota, Map, Pieces, Reduce, Reindex, Update
 from .graph import ClosedGraph, Eqn
 from .hooks import compiled_call
 from .primitive import Missing, Primitive
@@ -30,6 +31,10 @@ __all__ = ["LARGE", "evaluator", "is_exact", "is_large", "later", "plainly", "ru
 
 #: Elements from which on a call runs as a program.
 LARGE = 1 << 16
+#: Elements below which nothing is asked.
+_SOME = 1 << 14
+#: Multiplications of real numbers from which on a product does: 128 x 128 by 128 x 128.
+_PRODUCT = 1 << 21
 #: From this cost on a function of an element is computed by other means than NumPy's.
 _DEAR = 8
 #: Functions that NumPy computes of several real numbers at once, on processors where it can.
@@ -120,15 +125,20 @@ def evaluator(
     """Return what evaluates an operation that is called alone on arrays of some avals.
 
     Where NumPy has no function for what it computes of each element, and there are many, that is
-    a program: at once if bits depend on it, else from the third call on.
+    a program: at once if bits depend on it, else from the third call on. So is a large product.
     """
     by_numpy = plainly(prim, params)
-    if prim.multiple_results or not prim.quiet or not is_large((*ins, outs)):
+    if prim.multiple_results or not prim.quiet or all(a.size < _SOME for a in (*ins, outs)):
         return by_numpy
     graph = one_equation(prim, tuple(ins), tuple(params.items()))
     (eqn,) = graph.jaxpr.eqns
     form = eqn.form() if _is_compiled(eqn) else None
-    alone = isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)
+    if isinstance(form, Contract):
+        alone = _multiplications(form, ins[0], outs) >= _PRODUCT
+    else:
+        alone = is_large((*ins, outs)) and (
+            isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)
+        )
     if not alone or not runs_as_program(graph):
         return by_numpy
 
@@ -136,6 +146,12 @@ def evaluator(
         return compiled_call(graph, data)[0]
 
     return later(by_numpy, program, 2) if is_exact(graph) else program
+
+
+def _multiplications(form: Contract, lhs: ShapedArray, out: ShapedArray) -> int:
+    if out.dtype.kind != "f" or lhs.dtype.kind != "f":
+        return 0
+    return out.size * math.prod(lhs.shape[a] for a in form.lhs_contract)
 
 
 def later(first: Callable[..., Any], then: Callable[..., Any], calls: int) -> Callable[..., Any]:

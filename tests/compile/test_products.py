@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
+import fnarray
 from fnarray.compile.cpu import blas
 from fnarray.compile.cpu.native import gemm
 from fnarray.compile.target import Limits
@@ -103,3 +104,16 @@ def test_tiles_keep_their_sums_in_registers(letter):
     turn = lines[first:last]
     assert sum("vfmadd" in line and "%zmm" in line for line in turn) == 24
     assert not any("vmov" in line and line.endswith(")") for line in turn)
+
+
+def test_large_products_called_alone_have_the_bits_of_programs():
+    """A product of 128 x 128 runs compiled without `jit` as well; a smaller one is NumPy's."""
+    for n in (20, 130):
+        a, b = (
+            fnarray.numpy.asarray(numbers("f4", n, n)),
+            fnarray.numpy.asarray(numbers("f4", n, 9)),
+        )
+        x = np.asarray(a @ a)
+        assert error(x, np.asarray(a, "f8") @ np.asarray(a, "f8")) < 8
+        np.testing.assert_allclose(a.T @ b, np.asarray(a).T @ np.asarray(b), rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(x, fnarray.jit(lambda a: a @ a)(a))
