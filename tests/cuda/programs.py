@@ -331,3 +331,51 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 EVERY_NAME = {**PROGRAMS, **MORE}
+
+
+def positive(n):
+    """Return a matrix that has a Cholesky factor."""
+    x = floats(n, n)
+    return x @ x.T + n * np.eye(n, dtype=np.float32)
+
+
+#: Steps that are CuPy's, where it is installed.
+LIBRARY = {
+    "product": (
+        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
+        (floats(2, 30, 40), floats(2, 35, 40)),
+    ),
+    "half product": (
+        lambda a, b: a @ b,
+        (floats(30, 40).astype(np.float16), floats(40, 30).astype(np.float16)),
+    ),
+    "cholesky": (jnp.linalg.cholesky, (positive(30),)),
+    "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
+    "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
+    "gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (positive(30) / 30, floats(30, 3)),
+    ),
+    "complex gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(abs(jnp.linalg.solve(a + 1j * b, b))), (0, 1)),
+        (positive(30) / 30, floats(30, 30)),
+    ),
+    "lu": (lambda a: lax.linalg.lu(a), (floats(2, 30, 30),)),
+    "triangular": (
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
+        (np.triu(positive(30)), floats(4, 30)),
+    ),
+    "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
+    "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
+    "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
+    "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
+    "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
+    "singular vectors": (
+        lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
+        (floats(9, 5),),
+    ),
+    "fft": (lambda x: jnp.fft.fft2(x), (floats(6, 8),)),
+    "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),
+    "sort": (lambda x: jnp.sort(x, 0), (floats(1 << 12, 16),)),
+    "argsort": (lambda x: jnp.argsort(x, 0), (floats(1 << 12, 16),)),
+}

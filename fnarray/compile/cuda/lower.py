@@ -34,6 +34,8 @@ _VERSIONS: Final = {
     "sm_70": 60, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78,
     "sm_100": 86, "sm_103": 88, "sm_120": 87, "sm_121": 88,
 }  # fmt: skip
+#: Bytes of arguments that a kernel may have, and the version of PTX from which on it may have more.
+_ARGUMENTS, _MANY_ARGUMENTS = 4352, 81
 #: Additions and products that a multiplier may take together, rounding once.
 _FUSED: Final = re.compile(r"= (fadd|fsub|fmul)( reassoc)? ")
 #: LLVM's functions of which a GPU has no instruction: `vmath` has them.
@@ -143,11 +145,10 @@ def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
 
 
 @functools.cache
-def _machine(capability: str) -> Any:
+def _machine(capability: str, version: int) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
-    version = _VERSIONS[capability]
     return target.create_target_machine(cpu=capability, features=f"+ptx{version}", opt=3)
 
 
@@ -174,8 +175,11 @@ def ptx(text: str, capability: str) -> str:
     UnsupportedOnTarget
         LLVM refuses the text, by a mistake of ours.
     """
+    version = _VERSIONS[check_capability(capability)]
+    if 8 * text.split("define ptx_kernel")[-1].split(") #0", 1)[0].count("%") > _ARGUMENTS:
+        version = max(version, _MANY_ARGUMENTS)
     with machine.lock:
-        target = _machine(check_capability(capability))
+        target = _machine(capability, version)
         try:
             module = llvm.parse_assembly(text)
         except RuntimeError as error:
