@@ -99,6 +99,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: (x.mean(0), x.var(0)),
         (floats(100, 40),),
     ),
+    "few_tall_columns_are_cut": (
+        lambda x: (x.mean(0), x.var(0)),
+        (floats(300, 40) + 1,),
+    ),
     "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
     "transpose_is_a_block_for_a_square": (lambda x: x.T + 1, (floats(40, 48),)),
@@ -137,6 +141,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 #: More, for what they compute alone.
 MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "cut_columns": (
+        lambda x, y: (
+            jnp.argmax(x, 0),
+            y * 0.9 + jnp.exp(x - x.max(0)).sum(0),
+            x.astype(jnp.float16).sum(0),
+        ),
+        (floats(700, 45), floats(45)),
+    ),
     "places_in_columns": (lambda x: (jnp.argmax(x, 0), x.max(0)), (floats(100, 37),)),
     "mean_and_variance": (lambda x: (x.mean(0), x.var(0), x.sum()), (floats(30, 40) + 1,)),
     "whole_argmin": (lambda x: jnp.argmin(x), (floats(40000),)),

@@ -131,9 +131,7 @@ def test_machine_code_spills_nothing(name: str) -> None:
 def test_kernels_take_many_arrays() -> None:
     """Text of an older version of PTX may have 4,352 bytes of arguments; newer drivers take 32K."""
     xs = [np.ones(3, np.float32)] * 600
-    few, many = (
-        fnarray.jit(lambda *xs: jnp.concatenate(xs)).lower(*xs[:n]) for n in (10, len(xs))
-    )
+    few, many = (fnarray.jit(lambda *xs: jnp.concatenate(xs)).lower(*xs[:n]) for n in (10, len(xs)))
     for lowered in (few, many):
         assert lowered.compile(target="sm_90").kernels[0].kind == "cubin"
 
