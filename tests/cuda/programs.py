@@ -165,6 +165,11 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "long_rows": (lambda x: x / jnp.linalg.norm(x, axis=1, keepdims=True), (floats(3, 5000),)),
     "three_axes": (lambda x: jnp.moveaxis(x, 0, 2) * 2 + 1, (floats(4, 33, 40),)),
+    "rows_in_registers": (
+        lambda x, y: (f.softmax(x), f.layer_norm(x[:, :600]), f.softmax(y), f.softmax(y[:, ::2])),
+        (floats(3, 1024), floats(2, 301).astype(np.float16)),
+    ),
+    "rows_held_by_512_lanes": (f.softmax, (floats(2, 5000),)),
     "rows_of_two_axes": (lambda x: x - x.max((1, 2), keepdims=True), (floats(4, 9, 11),)),
     "complex": (lambda x: jnp.exp(x * 1j) * jnp.abs(x + 2j), (floats(64),)),
     "complex_scatter": (

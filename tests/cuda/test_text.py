@@ -128,6 +128,17 @@ def test_machine_code_spills_nothing(name: str) -> None:
 
 @pytest.mark.cuda
 @needs_linker
+@pytest.mark.parametrize(("length", "lanes"), [(1024, 256), (8192, 512), (32768, 1024)])
+def test_rows_are_registers(length: int, lanes: int) -> None:
+    """A row is read once and spills nothing; its block has the lanes that the text says."""
+    lowered = fnarray.jit(f.softmax).lower(np.ones((300, length), np.float32))
+    assert f"launch(kernel0, 300, {lanes}" in lowered.as_text("cuda")
+    (kernel,) = lowered.compile(target="sm_90").kernels
+    assert (kernel.cost.spills, kernel.cost.registers <= 64) == (0, True)
+
+
+@pytest.mark.cuda
+@needs_linker
 def test_kernels_take_many_arrays() -> None:
     """Text of an older version of PTX may have 4,352 bytes of arguments; newer drivers take 32K."""
     xs = [np.ones(3, np.float32)] * 600

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.symbolic import variable
 from ..emit.loops import split
@@ -19,9 +19,6 @@ from ..schedule.plan import Body, Tree
 from .folds import SHARING, shareable
 from .grids import BLOCKS, GRID, LANES, MOST, Grid
 from .trees import WIDE, extents_of, folded_in, perfect
-
-if TYPE_CHECKING:
-    from .loops import GridLoops
 
 #: Columns of a block whose lanes share each: a line of memory's, or where there are few a sector's;
 #: and from how many terms, and up to how many columns, a thread for each is not enough.
@@ -44,9 +41,17 @@ def _cuts(total: int, inner: list[Tree]) -> int:
 
 
 class Columns:
-    """Spells the folds of a loop over columns, or those of them that are this stage's."""
+    """Spells the folds of a loop over columns, or those of them that are this stage's.
 
-    def __init__(self, loops: GridLoops, chain: list[Tree], body: Body):
+    Parameters
+    ----------
+    loops : GridLoops
+    chain : list of Tree
+        The loops over columns, one inside another.
+    body : Body
+    """
+
+    def __init__(self, loops: Any, chain: list[Tree], body: Body):
         self.loops, self.chain, self.body = loops, chain, body
         self.values, self.writer = loops.values, loops.values.writer
         self.inner = [c for c in chain[-1].children if isinstance(c, Tree)]

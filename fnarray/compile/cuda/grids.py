@@ -14,6 +14,8 @@ SQUARE = 32
 ALONE, MOST = 1 << 14, 1024
 #: Blocks of a grid whose blocks keep something: eight for each of 132 multiprocessors.
 BLOCKS = 1056
+#: Results of a loop up to which its turns are written out freely.
+PLAIN = 8
 #: Blocks of any grid; what is beyond is done in further turns.
 GRID = 1 << 20
 

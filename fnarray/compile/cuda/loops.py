@@ -29,7 +29,8 @@ from ..schedule.nests import Nest
 from ..schedule.plan import Body, Scratch, Tree
 from .columns import Columns, are_tall
 from .folds import NEUTRAL, SHARING, WORDS, shareable, word_of
-from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, SHORT, SQUARE, WARP, Grid, grid_of
+from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, PLAIN, SHORT, SQUARE, WARP, Grid, grid_of
+from .held import Held
 from .trees import (
     WIDE,
     chain_of,
@@ -45,8 +46,8 @@ from .trees import (
 )
 from .values import GridValues
 
-#: Turns of a thread whose reads are under way together, in loops of up to so many results.
-AT_ONCE, PLAIN = 8, 8
+#: Turns of a thread whose reads are under way together.
+AT_ONCE = 8
 #: Who stores what all lanes of a block have.
 FIRST = "lane() == 0"
 
@@ -76,6 +77,7 @@ class GridLoops(Loops):
         self.grid = ONE
         self.parts: dict[str, tuple[str, int]] = {}
         self._sharing = False
+        self._held: Held | None = None
 
     def tree(self, tree: Tree, body: Body, counters: Counters = ()) -> None:
         """Emit a fused loop: the region's own over the grid, others as they are."""
@@ -244,11 +246,16 @@ class GridLoops(Loops):
     ) -> None:
         """Emit what a block does for a row; one lane adds to folds ``once`` outside of loops."""
         values, writer = self.values, self.writer
+        held = Held(self, children, counters)
+        self._held = held if held.share else None
+        if self._held is not None:
+            self._held.begin()
         values.row = FIRST
         for k, child in enumerate(children):
             if isinstance(child, Tree):
                 self.shared(child, body, counters)
-                if k + 1 < len(children) and not folded_in(child):
+                between = k + 1 < len(children) and not folded_in(child)
+                if between and (self._held is None or values.scratch):
                     writer.line("sync()")
             elif child in once:
                 with writer.block(f"if {FIRST}:"):
@@ -263,6 +270,9 @@ class GridLoops(Loops):
         """Choose the lanes of rows' blocks, which own working arrays; return those arrays."""
         width = max(prod(extents_of(perfect(c))) for c in children if isinstance(c, Tree))
         self.grid = Grid(1, WARP if width <= SHORT else LANES)
+        if self._held is not None and self._held.share is not None:
+            self.grid = Grid(1, self._held.share.lanes)
+            self._held = None
         kept = self._kept(tree)
         self.values.owners.update(dict.fromkeys(kept, "block"))
         return kept
@@ -292,7 +302,9 @@ class GridLoops(Loops):
         flat = len(chain) == 1 and not any(isinstance(c, Tree) for c in tree.children)
         if whole == "parts" and not ordered and flat and total % 4 == 0:
             quads = read_in_line(tree, variable("flat", total), self.values)
-        if quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
+        if self._held is not None:
+            self._held.loop(inside)
+        elif quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
             self._by_quads(tree, body, quads, total, who, all_)
         elif ordered:
             with ExitStack() as stack:
@@ -327,17 +339,20 @@ class GridLoops(Loops):
         A read takes memory some 700 cycles: threads that wait for one at a time get a third of it.
         """
         values, writer, n = self.values, self.writer, self.values.number(total)
-        by, i = writer.assign(all_, None, "by"), writer.declare(writer.fresh("i"))
+        by, i = writer.assign(all_, None, "by"), writer.fresh("i")
         writer.line(f"{i} = {who}")
         values.counted.add(i)
-        with writer.block(f"while {i} + {AT_ONCE - 1} * {by} < {n}:", barrier=True):
+        with writer.block(f"while {i} + {AT_ONCE - 1} * {by} < {n}:"):
+            writer.declare(i)
             k = writer.fresh("k")
-            with writer.block(f"for {k} in range({AT_ONCE}):", barrier=True):
+            with writer.block(f"for {k} in range({AT_ONCE}):"):
+                writer.declare(k)
                 j = writer.assign(f"{i} + {k} * {by}", None, "i")
                 values.counted.add(j)
                 inside(variable(j, total))
             writer.line(f"{i} += {AT_ONCE} * {by}")
-        with writer.block(f"while {i} < {n}:", barrier=True):
+        with writer.block(f"while {i} < {n}:"):
+            writer.declare(i)
             inside(variable(i, total))
             writer.line(f"{i} += {by}")
 

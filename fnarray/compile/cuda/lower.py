@@ -24,10 +24,10 @@ from ..cpu.native import machine
 from ..cpu.native.expressions import Expressions
 from ..cpu.native.reader import Text, read_kernel
 from ..cpu.native.statements import Statements, settled
-from ..cpu.native.types import Array, Fallback, Scalar, Value, dtype_of
+from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import WORDS, shared_memory
+from .words import WORDS, most_lanes, shared_memory
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
@@ -65,6 +65,24 @@ class GridStatements(Statements):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
             self._fuse(start)
         return result
+
+    def count(self, node: ast.For) -> None:
+        """Write a loop; turns of a number that is known one by one, so that registers are named."""
+        known = self._turns(node.iter)
+        if known is None:
+            super().count(node)
+            return
+        for k in range(known):
+            self.put(node.target, Known(k))
+            self.inner(node.body)
+
+    def _turns(self, node: ast.expr) -> int | None:
+        """Return how many turns a lane's share of a row has, where a loop is over that."""
+        inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if not isinstance(inner, ast.Call):
+            return None
+        turns = self.expression(inner)
+        return turns.value if isinstance(turns, Known) and type(turns.value) is int else None
 
     def _fuse(self, start: int) -> None:
         if self.fused:
@@ -141,7 +159,11 @@ def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
         for p, (dtype, rank) in zip(text.params, kinds, strict=True)
     ]
     lines = "\n".join([*body.allocas, *body.lines])
-    return f"define ptx_kernel void @{name}({', '.join(params)}) #0 {{\nentry:\n{lines}\n}}"
+    most = most_lanes(body.module)
+    # Half of a multiprocessor's threads, so that it has others where some wait: 64 registers each.
+    bound = f' "nvvm.maxntid"="{most}" "nvvm.minctasm"="{1024 // most}"' if most else ""
+    head = f"define ptx_kernel void @{name}({', '.join(params)}) #0{bound}"
+    return f"{head} {{\nentry:\n{lines}\n}}"
 
 
 @functools.cache
