@@ -210,6 +210,16 @@ def room(x: Any, n: int) -> Any:
         return team.rooms[_here.rooms - 1]
 
 
+def share(n: int, width: int, turns: int) -> int:
+    """Return how many of ``n`` elements a lane has: ``turns``, in a block of ``width`` lanes."""
+    return -(-n // _here.lanes)
+
+
+def held(x: Any, n: int, width: int, turns: int) -> Any:
+    """Return room in registers for a lane's share of ``n`` elements like ``x``, or those of it."""
+    return np.empty(share(n, width, turns), np.asarray(x).dtype)
+
+
 def load4(x: Any, i: int) -> Any:
     """Return four elements from ``i``, a multiple of four, on: one access to memory."""
     return x[i : i + 4].copy()
@@ -250,6 +260,7 @@ WORDS = {
     f.__name__: f
     for f in (
         block, blocks, lane, lanes, thread, threads, sync, from_lane, from_first, block_sum,
-        block_max, block_min, part, array, room, load4, four, store4, atomic_add, swap, same,
+        block_max, block_min, part, array, room, share, held, load4, four, store4, atomic_add, swap,
+        same,
     )
 }  # fmt: skip

@@ -49,8 +49,14 @@ def _is_null(path):
     return any(place == path or place in path.parents for place in _PLACES)
 
 
+#: Where the tests that need a GPU are, all of them: who has one need not have what others import.
+_GPU = Path(__file__).parent / "cuda" / "test_gpu.py"
+
+
 def pytest_ignore_collect(collection_path, config):
-    """With ``-m null`` leave out what holds no module of that tier: some import Numba."""
+    """With ``-m null``, or ``gpu``, leave out what holds none: some import Numba, others JAX."""
+    if config.option.markexpr == "gpu":
+        return None if collection_path == _GPU or collection_path in _GPU.parents else True
     above = any(collection_path in place.parents for place in _PLACES)
     if config.option.markexpr == "null" and not above and not _is_null(collection_path):
         return True

@@ -20,6 +20,8 @@ import numpy as np
 
 from fnarray.compile.cpu.halves import words
 from fnarray.compile.cpu.native import machine
+from fnarray.compile.cpu.native.types import I64, Array, part
+from fnarray.compile.cpu.native.writer import memory
 from fnarray.compile.cpu.target import CODES
 from fnarray.compile.cuda.lower import lower
 from fnarray.compile.cuda.processor import ONE_THREAD
@@ -65,12 +67,22 @@ def host_text(text: str) -> str:
 _kept: list[Any] = []
 
 
+def _held(to: Any, args: list[Any]) -> Array:
+    x, n = args[0], to.cast(args[1], I64).ir
+    kind = memory(part(x.dtype) if x.dtype.kind == "c" else x.dtype)
+    count = to.new(f"mul i64 {n}, {2 if x.dtype.kind == 'c' else 1}")
+    return Array(x.dtype, to.new(f"alloca {kind}, i64 {count}"))
+
+
 @functools.cache
 def _built(source: KernelSource, fma: bool) -> tuple[Any, Any]:
     # A warp has 32 lanes; sums over it are tested by themselves.
-    alone = dict.fromkeys(
+    alone: dict[Any, Any] = dict.fromkeys(
         (grid.block_sum, grid.block_max, grid.block_min), lambda to, args: args[0]
     )
+    # One lane has all of a row.
+    alone[grid.share] = lambda to, args: to.cast(args[0], I64)
+    alone[grid.held] = _held
     with mock.patch.dict(WORDS, alone):
         text = host_text(lower("k", source, fma=fma))
     code = machine.compiled(text)

@@ -99,6 +99,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: (x.mean(0), x.var(0)),
         (floats(100, 40),),
     ),
+    "few_tall_columns_are_cut": (
+        lambda x: (x.mean(0), x.var(0)),
+        (floats(300, 40) + 1,),
+    ),
     "whole_sum_is_two_kernels": (lambda x: jnp.sum(x), (floats(150, 150),)),
     "argmax_keeps_the_first": (lambda x: jnp.argmax(x, 1), (floats(5, 100),)),
     "transpose_is_a_block_for_a_square": (lambda x: x.T + 1, (floats(40, 48),)),
@@ -137,6 +141,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 #: More, for what they compute alone.
 MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "cut_columns": (
+        lambda x, y: (
+            jnp.argmax(x, 0),
+            y * 0.9 + jnp.exp(x - x.max(0)).sum(0),
+            x.astype(jnp.float16).sum(0),
+        ),
+        (floats(700, 45), floats(45)),
+    ),
     "places_in_columns": (lambda x: (jnp.argmax(x, 0), x.max(0)), (floats(100, 37),)),
     "mean_and_variance": (lambda x: (x.mean(0), x.var(0), x.sum()), (floats(30, 40) + 1,)),
     "whole_argmin": (lambda x: jnp.argmin(x), (floats(40000),)),
@@ -153,6 +165,11 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "long_rows": (lambda x: x / jnp.linalg.norm(x, axis=1, keepdims=True), (floats(3, 5000),)),
     "three_axes": (lambda x: jnp.moveaxis(x, 0, 2) * 2 + 1, (floats(4, 33, 40),)),
+    "rows_in_registers": (
+        lambda x, y: (f.softmax(x), f.layer_norm(x[:, :600]), f.softmax(y), f.softmax(y[:, ::2])),
+        (floats(3, 1024), floats(2, 301).astype(np.float16)),
+    ),
+    "rows_held_by_512_lanes": (f.softmax, (floats(2, 5000),)),
     "rows_of_two_axes": (lambda x: x - x.max((1, 2), keepdims=True), (floats(4, 9, 11),)),
     "complex": (lambda x: jnp.exp(x * 1j) * jnp.abs(x + 2j), (floats(64),)),
     "complex_scatter": (
@@ -331,3 +348,51 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 EVERY_NAME = {**PROGRAMS, **MORE}
+
+
+def positive(n):
+    """Return a matrix that has a Cholesky factor."""
+    x = floats(n, n)
+    return x @ x.T + n * np.eye(n, dtype=np.float32)
+
+
+#: Steps that are CuPy's, where it is installed.
+LIBRARY = {
+    "product": (
+        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
+        (floats(2, 30, 40), floats(2, 35, 40)),
+    ),
+    "half product": (
+        lambda a, b: a @ b,
+        (floats(30, 40).astype(np.float16), floats(40, 30).astype(np.float16)),
+    ),
+    "cholesky": (jnp.linalg.cholesky, (positive(30),)),
+    "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
+    "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
+    "gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (positive(30) / 30, floats(30, 3)),
+    ),
+    "complex gradient of solve": (
+        fnarray.grad(lambda a, b: jnp.sum(abs(jnp.linalg.solve(a + 1j * b, b))), (0, 1)),
+        (positive(30) / 30, floats(30, 30)),
+    ),
+    "lu": (lambda a: lax.linalg.lu(a), (floats(2, 30, 30),)),
+    "triangular": (
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
+        (np.triu(positive(30)), floats(4, 30)),
+    ),
+    "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
+    "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
+    "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
+    "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
+    "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
+    "singular vectors": (
+        lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
+        (floats(9, 5),),
+    ),
+    "fft": (lambda x: jnp.fft.fft2(x), (floats(6, 8),)),
+    "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),
+    "sort": (lambda x: jnp.sort(x, 0), (floats(1 << 12, 16),)),
+    "argsort": (lambda x: jnp.argsort(x, 0), (floats(1 << 12, 16),)),
+}

@@ -47,7 +47,9 @@ int cuDeviceGetAttribute(int *to, int which, int d) {
     *to = which == 75 ? 9 : which == 76 ? 0 : 132; return 0;
 }
 int cuDevicePrimaryCtxRetain(void **c, int d) { *c = &devices; opened++; return 0; }
-int cuCtxSetCurrent(void *c) { return 0; }
+static int lost;
+void stub_lose(int code) { lost = code; }  /* another library takes the thread's context */
+int cuCtxSetCurrent(void *c) { lost = 0; return 0; }
 int cuStreamCreate(void **s, unsigned f) { *s = &launches; return 0; }
 static int syncs;
 int stub_syncs(void) { return syncs; }
@@ -73,6 +75,7 @@ static int call(void *f, unsigned gx, unsigned bx, void **extra) {
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
     CALL("cuLaunchKernel");
+    if (lost) return lost;
     return call(f, gx, bx, extra);
 }
 /* Shards of several devices allocate at once: who is called has let go of Python's lock. */
@@ -96,10 +99,14 @@ static int freed(void *p) {
 }
 int cuMemAllocAsync(void **p, size_t n, void *s) {
     CALL("cuMemAllocAsync");
+    if (lost) return lost;
     lock(); int found = allocated(p, n); unlock();
     return found;
 }
 int cuMemFreeAsync(void *p, void *s) { lock(); int found = freed(p); unlock(); return found; }
+int cuMemsetD8Async(void *to, unsigned char x, size_t n, void *s) { memset(to, x, n); return 0; }
+int cuMemsetD16Async(uint16_t *to, unsigned short x, size_t n, void *s) { while (n--) *to++ = x; return 0; }
+int cuMemsetD32Async(uint32_t *to, unsigned x, size_t n, void *s) { while (n--) *to++ = x; return 0; }
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *s) { memcpy(to, from, n); return 0; }
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) {
     CALL("cuMemcpyDtoHAsync_v2"); memcpy(to, from, n); return 0;

@@ -113,7 +113,10 @@ def test_programs_run_there(gpu, name) -> None:
     for g, w in zip(got, want, strict=True):
         assert g.device == gpu
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
-        np.testing.assert_allclose(np.asarray(g), w, rtol=2e-5, atol=2e-5)
+        # What cancels has the rounding of its terms, by processor features: of the largest result.
+        finite = np.asarray(w)[np.isfinite(w)] if w.dtype.kind in "fc" else w
+        size = max(1, np.abs(np.asarray(finite)).max(initial=0))
+        np.testing.assert_allclose(np.asarray(g), w, rtol=2e-5, atol=2e-5 * size)
 
 
 def test_transforms_of_compiled_functions(gpu) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -11,6 +12,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray.compile.cuda import vendor
 from fnarray.compile.cuda.device import gpu
 from fnarray.config import scoped
 
@@ -18,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
 
 from .compare import close, same
-from .programs import EVERY_NAME
+from .programs import EVERY_NAME, LIBRARY
 
 pytestmark = pytest.mark.gpu
 
@@ -40,16 +42,24 @@ def differ(f, args) -> str:
 def test_programs_agree(name: str) -> None:
     """Results are the processor's."""
     f, args = EVERY_NAME[name]
-    with scoped("effects", "off"), scoped("cuda_fma", False):
+    with scoped("effects", "off"), scoped("cuda_fma", False), fnarray.transfer_guard("allow"):
         assert not differ(f, args)
 
 
+#: Shares of the corpus, so that the workers of ``-n 8 --dist=load`` have one each.
+SHARES = 8
+
+
+@pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("part", ["operations", "random_programs"])
-def test_the_corpus_agrees(part: str) -> None:
+def test_the_corpus_agrees(part: str, share: int) -> None:
     """Cases of all operations in all dtypes, and random programs."""
     wrong: list[str] = []
+    number = iter(range(1 << 30))
 
     def run(f, *args):
+        if next(number) % SHARES != share:
+            return ""
         try:
             wrong.append(differ(f, args))
         except (TypeError, ValueError, NotImplementedError, fnarray.errors.FnarrayError) as error:
@@ -57,12 +67,35 @@ def test_the_corpus_agrees(part: str) -> None:
                 raise
         return ""
 
-    with mock.patch.object(corpus, "text_of", run), scoped("effects", "off"):
+    with (
+        mock.patch.object(corpus, "text_of", run),
+        scoped("effects", "off"),
+        scoped("cuda_fma", False),
+        fnarray.transfer_guard("allow"),  # some have no kernel
+    ):
         for _ in getattr(corpus, part)():
             pass
     found = [text for text in wrong if text]
     assert wrong
     assert not found, f"{len(found)} of {len(wrong)} differ, the first:\n{found[0]}"
+
+
+@pytest.mark.skipif(find_spec("cupy") is None, reason="CuPy is not installed")
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_steps_agree(name: str, monkeypatch) -> None:
+    """What CuPy computes, on our memory and stream."""
+    monkeypatch.setattr(vendor, "installed", lambda: True)
+    monkeypatch.setattr(vendor, "PRODUCT", 1 << 14)
+    fun, args = LIBRARY[name]
+    f = fnarray.jit(lambda *xs: fun(*xs))
+    want = fnarray.tree.leaves(f(*args))
+    there = [fnarray.device_put(a, fnarray.devices("gpu")[0]) for a in args]
+    for _ in range(5):  # some become graphs
+        got = fnarray.tree.leaves(f(*there))
+    assert "(library: CuPy)" in f.lower(*args).as_text("cuda")
+    for g, w in zip(got, want, strict=True):
+        assert (g.shape, g.dtype) == (w.shape, w.dtype)
+        np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
 
 
 def test_sums_are_the_same_each_time() -> None:

@@ -23,7 +23,7 @@ from fnarray.runtime import device as devices
 
 from . import cupy_standin
 from .machine import forget, needs_gcc
-from .programs import EVERY_NAME, floats
+from .programs import EVERY_NAME, LIBRARY, floats, positive
 
 pytestmark = needs_gcc
 
@@ -332,52 +332,6 @@ def cupy(machine, monkeypatch):
     fnarray.clear_caches()
 
 
-def positive(n):
-    x = floats(n, n)
-    return x @ x.T + n * np.eye(n, dtype=np.float32)
-
-
-LIBRARY = {
-    "product": (
-        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
-        (floats(2, 30, 40), floats(2, 35, 40)),
-    ),
-    "half product": (
-        lambda a, b: a @ b,
-        (floats(30, 40).astype(np.float16), floats(40, 30).astype(np.float16)),
-    ),
-    "cholesky": (jnp.linalg.cholesky, (positive(30),)),
-    "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
-    "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
-    "gradient of solve": (
-        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
-        (positive(30) / 30, floats(30, 3)),
-    ),
-    "complex gradient of solve": (
-        fnarray.grad(lambda a, b: jnp.sum(abs(jnp.linalg.solve(a + 1j * b, b))), (0, 1)),
-        (positive(30) / 30, floats(30, 30)),
-    ),
-    "lu": (lambda a: fnarray.lax.linalg.lu(a), (floats(2, 30, 30),)),
-    "triangular": (
-        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
-        (np.triu(positive(30)), floats(4, 30)),
-    ),
-    "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
-    "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
-    "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
-    "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
-    "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
-    "singular vectors": (
-        lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
-        (floats(9, 5),),
-    ),
-    "fft": (lambda x: jnp.fft.fft2(x), (floats(6, 8),)),
-    "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),
-    "sort": (lambda x: jnp.sort(x, 0), (floats(1 << 12, 16),)),
-    "argsort": (lambda x: jnp.argsort(x, 0), (floats(1 << 12, 16),)),
-}
-
-
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_steps_are_cupys(cupy, name) -> None:
     """On our memory and stream, of the program's device; nothing goes by the host."""
@@ -404,7 +358,7 @@ def test_memory_of_library_steps_is_counted(cupy) -> None:
     """CuPy allocates from the device's pool, and gives back with its arrays."""
     there = fnarray.device_put(floats(2, 30, 30), gpus()[0])
     before = machine_held = device.gpu(0).held
-    out = fnarray.jit(lambda a: fnarray.lax.linalg.lu(a))(there)
+    out = fnarray.jit(lambda a: lax.linalg.lu(a))(there)
     assert cupy.asked["bytes"]
     assert device.gpu(0).held > before
     del out

@@ -252,10 +252,54 @@ def test_no_driver_at_all(monkeypatch) -> None:
 
 
 def test_a_driver_without_a_function(stub, monkeypatch) -> None:
-    """One that lacks what is called is too old."""
+    """One that lacks what is called is too old; what is not called is not missed."""
     monkeypatch.setitem(libcuda._FUNCTIONS, "cuFromTheFuture", ())
+    driver = libcuda.Libcuda()
     with pytest.raises(JaxRuntimeError, match=r"no cuFromTheFuture.*older than 12.0"):
-        libcuda.Libcuda()
+        driver.cuFromTheFuture()
+
+
+@pytest.mark.parametrize("code", [201, 400])
+def test_a_context_that_another_library_took_is_taken_again(stub, code) -> None:
+    """Numba's context managers leave none, others leave their own."""
+    executable, args = on_gpu(lambda x: x + 2, floats(64))
+    executable.run(*args)
+    before = stub.stub_launches()
+    stub.stub_lose(code)
+    out = executable.run(*args)  # allocates first
+    kernel = executable.source.kernels[0]
+    run = device.gpu().kernel(kernel.source)
+    stub.stub_lose(code)
+    run(1, 256, args[0], out[0], *kernel.scalars)
+    assert stub.stub_launches() == before + 2
+
+
+def test_numbers_are_sent_without_a_wait(stub) -> None:
+    """They travel with the commands; larger arrays of the host's are waited for."""
+    before = stub.stub_syncs()
+    for x in (np.float64(0.1), np.complex128(1 - 2j), np.int16(-3), np.bool_(True), np.arange(3)):
+        there = device.gpu().put(np.asarray(x))
+        waits = stub.stub_syncs() - before
+        np.testing.assert_array_equal(there.on_host(), x)
+        before = stub.stub_syncs()
+        assert waits == (there.nbytes > 16)
+
+
+def test_threads_that_come_first_at_once_share_a_device(stub) -> None:
+    """The driver is loaded, and a device opened, once."""
+    forget()
+    ready, found = threading.Barrier(8), set()
+
+    def open_it() -> None:
+        ready.wait()
+        found.add(id(device.gpu()))
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 1
 
 
 def test_memory_exhausted_in_a_program_leaves_what_was_there(stub) -> None:

@@ -128,6 +128,27 @@ def test_machine_code_spills_nothing(name: str) -> None:
 
 @pytest.mark.cuda
 @needs_linker
+@pytest.mark.parametrize(("length", "lanes"), [(1024, 256), (8192, 512), (32768, 1024)])
+def test_rows_are_registers(length: int, lanes: int) -> None:
+    """A row is read once and spills nothing; its block has the lanes that the text says."""
+    lowered = fnarray.jit(f.softmax).lower(np.ones((300, length), np.float32))
+    assert f"launch(kernel0, 300, {lanes}" in lowered.as_text("cuda")
+    (kernel,) = lowered.compile(target="sm_90").kernels
+    assert (kernel.cost.spills, kernel.cost.registers <= 64) == (0, True)
+
+
+@pytest.mark.cuda
+@needs_linker
+def test_kernels_take_many_arrays() -> None:
+    """Text of an older version of PTX may have 4,352 bytes of arguments; newer drivers take 32K."""
+    xs = [np.ones(3, np.float32)] * 600
+    few, many = (fnarray.jit(lambda *xs: jnp.concatenate(xs)).lower(*xs[:n]) for n in (10, len(xs)))
+    for lowered in (few, many):
+        assert lowered.compile(target="sm_90").kernels[0].kind == "cubin"
+
+
+@pytest.mark.cuda
+@needs_linker
 def test_scalar_words_lower_for_all_dtypes() -> None:
     """Loads and stores of every dtype, and a conversion to each other."""
     codes = ["b1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"]

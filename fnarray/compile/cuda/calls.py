@@ -18,7 +18,7 @@ from ..emit.source import KernelSource
 from ..emit.values import CODES
 from ..ir import Node
 from ..schedule.nests import register_name
-from .loops import BLOCKS, GRID, LANES, WARP, Grid, grid_of
+from .grids import BLOCKS, GRID, LANES, WARP, Grid, grid_of
 from .steps import ADDED
 from .values import NARROW
 

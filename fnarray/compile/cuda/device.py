@@ -20,16 +20,18 @@ from ...errors import JaxRuntimeError
 from ..cache.key import KernelSource
 from .build import Binary, assembly, build
 from .launching import PACKED, launcher, packer_of
-from .libcuda import DriverError, Libcuda, libcuda
+from .libcuda import LOST, DriverError, Libcuda, libcuda, opening
 from .recording import FAKE, NotRecorded, Recorder, current
 
 _log: Final = logging.getLogger("fnarray.compile")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
 _NON_BLOCKING, _RELEASE_THRESHOLD, _OUT_OF_MEMORY = 1, 4, 2
-#: Errors of a driver that does not know machine code: of another format, or architecture.
-_UNKNOWN: Final = (200, 209, 801)
+#: Errors of a driver that does not know machine code: of another format, architecture or toolkit.
+_UNKNOWN: Final = (200, 209, 218, 222, 300, 801)
 _NO_TIMING, _ORDINAL, _MAX_THREADS = 2, 9, 0
 _ON_DEVICE, _READ_AND_WRITE = 1, 3
+#: Bytes of a number, which are written without a wait.
+_FEW: Final = 16
 #: The stream on which other libraries work, unless they are told another.
 _LEGACY: Final = 1
 
@@ -101,7 +103,7 @@ class DeviceArray:
             self.pointer = device.allocate(self.size * dtype.itemsize)
 
     def __del__(self) -> None:
-        if self.pointer and self.base is None and not sys.is_finalizing():
+        if self.pointer and self.base is None and sys and not sys.is_finalizing():
             self.device.free(self.pointer, self.nbytes, seen=self.seen)
 
     def row(self, t: int) -> DeviceArray:
@@ -168,6 +170,8 @@ class Gpu:
         ``"sm_90"``.
     held, most : int
         Bytes of the arrays that live there, and of those that did at most.
+    context : c_void_p
+        Handle of the primary context, which other libraries share.
     stream : int
         Handle of the one stream; calls return before what they start is done.
     started : deque of KernelSource
@@ -190,9 +194,9 @@ class Gpu:
         major, minor = (self._attribute(device, k) for k in (_MAJOR, _MINOR))
         self.capability = f"sm_{major}{minor}"
         self.multiprocessors = self._attribute(device, _MULTIPROCESSORS)
-        self._context, self._pool, stream = c_void_p(), c_void_p(), c_void_p()
+        self.context, self._pool, stream = c_void_p(), c_void_p(), c_void_p()
         self._only, self._reached = count() == 1, set[int]()
-        driver.cuDevicePrimaryCtxRetain(byref(self._context), device)
+        driver.cuDevicePrimaryCtxRetain(byref(self.context), device)
         self.enter()
         driver.cuStreamCreate(byref(stream), _NON_BLOCKING)
         self.stream = stream.value or 0
@@ -202,6 +206,7 @@ class Gpu:
         self.held = self.most = 0
         self.started: deque[KernelSource] = deque(maxlen=8)
         self._kernels: dict[KernelSource, Callable[..., None]] = {}
+        self._told = False
         self._counting = threading.RLock()  # an array may die while another one is counted
 
     def _attribute(self, device: Any, number: int) -> int:
@@ -229,7 +234,7 @@ class Gpu:
             )
         # Where there are several devices, another library may have turned to another of them.
         if current.context is not self or not self._only:
-            self._driver.cuCtxSetCurrent(self._context)
+            self._driver.cuCtxSetCurrent(self.context)
             current.context = self
         return self._driver
 
@@ -305,9 +310,22 @@ class Gpu:
         x = np.ascontiguousarray(x).reshape(x.shape)
         out = DeviceArray(self, x.shape, x.dtype)
         driver = self.enter()
+        if x.nbytes <= _FEW:
+            self._set(driver, out.pointer, x.tobytes())
+            return out
         driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
         self._synchronize(driver)  # or the array could change before it is read
         return out
+
+    def _set(self, driver: Libcuda, address: int, data: bytes) -> None:
+        """Write a few bytes without waiting for what was started: they go with the commands."""
+        sets = {4: driver.cuMemsetD32Async, 2: driver.cuMemsetD16Async, 1: driver.cuMemsetD8Async}
+        at = 0
+        while at < len(data):
+            n = next(n for n in sets if len(data) - at >= n)
+            word = int.from_bytes(data[at : at + n], sys.byteorder)
+            sets[n](address + at, word, 1, self.stream)
+            at += n
 
     def _put_for(self, recorder: Recorder, x: np.ndarray) -> DeviceArray:
         """Return elements that a recorded program always holds."""
@@ -334,7 +352,7 @@ class Gpu:
         self._reach(there)
         self._follow(there)
         self.enter().cuMemcpyPeerAsync(
-            to.pointer, self._context, source.pointer, there._context, source.nbytes, self.stream
+            to.pointer, self.context, source.pointer, there.context, source.nbytes, self.stream
         )
         there._follow(self)  # or its memory could be given back, and filled, before it is read
 
@@ -456,14 +474,20 @@ class Gpu:
         except DriverError as error:
             if binary.kind == "ptx" or error.number not in _UNKNOWN:
                 raise
-            _log.warning(
-                "%s Its text is compiled by the driver instead, in each process: install the "
-                "linker of the driver's own CUDA, %d (fnarray[cuda%d]).",
-                error, self._driver.version // 1000, self._driver.version // 1000,
-            )  # fmt: skip
+            self._say_unknown(error)
             text = assembly(source, self.capability).encode() + b"\0"
             self._driver.cuModuleLoadData(byref(module), text)
         return module
+
+    def _say_unknown(self, error: DriverError) -> None:
+        """Say, once, that the driver does not know the linker's machine code."""
+        if not self._told:
+            _log.warning(
+                "%s The text of kernels is compiled by the driver instead, in each process: "
+                "install the linker of the driver's own CUDA, %d (fnarray[cuda%d]).",
+                error, self._driver.version // 1000, self._driver.version // 1000,
+            )  # fmt: skip
+            self._told = True
 
     def _load(self, source: KernelSource) -> Callable[..., None]:
         binary = build(source, self.capability)
@@ -488,6 +512,8 @@ class Gpu:
             enter()
             started(source)
             code = launch(blocks, lanes, *args)
+            if code in LOST and driver.regained():
+                code = launch(blocks, lanes, *args)
             if code:
                 error = driver.error("cuLaunchKernel", code)
                 raise DriverError(f"{error}\nIn the kernel:\n{source.text}", code)
@@ -503,7 +529,8 @@ def gpu(number: int = 0) -> Gpu:
     JaxRuntimeError
         There is no driver, it is too old, or there is no such device.
     """
-    return _opened(number)
+    with opening:
+        return _opened(number)
 
 
 @functools.cache

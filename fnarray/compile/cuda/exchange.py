@@ -128,7 +128,7 @@ class _Borrowed:
         self._where, self._owner, self._deleter = where, owner, deleter
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if sys and not sys.is_finalizing():
             self._where.let_go()
         if self._deleter:
             self._deleter(ctypes.pointer(self._owner))

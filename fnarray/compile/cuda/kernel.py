@@ -1,4 +1,4 @@
-"""The kernels of a region: one, or two where all of the first must be done before the second."""
+"""The kernels of a region: one, or several where all of each must be done before the next."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ..schedule.nests import Step
 from ..schedule.plan import Body, Plan, Region, Same, Tree
 from ..schedule.select import CONTROL
 from .calls import Launch, called, launches_of
+from .grids import BLOCKS, GRID, LANES, ONE, Grid, grid_of
 from .lanes import LaneFlow, lane_shape
-from .loops import BLOCKS, GRID, LANES, ONE, Grid, GridLoops, grid_of
+from .loops import GridLoops
 from .product import Product
 from .running import Running
 from .steps import GridSteps, fills, in_order, one_by_one
@@ -31,10 +32,12 @@ def emit_launches(region: Region, plan: Plan) -> tuple[Launch, ...]:
     step = None if region.body is None else _step(region.body)
     if step is not None and isinstance(step.node.form, Library) and called(step.node):
         return launches_of(step.node, set(region.outputs))
-    first, again = _emit(region, plan, 0)
-    if not again:
-        return (first,)
-    return first, _emit(region, plan, 1)[0]
+    launches: list[Launch] = []
+    again = True
+    while again:
+        launch, again = _emit(region, plan, len(launches))
+        launches.append(launch)
+    return tuple(launches)
 
 
 def _emit(region: Region, plan: Plan, stage: int) -> tuple[Launch, bool]:
@@ -115,7 +118,7 @@ def _whole(
 
 
 def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:
-    """Return what spells a region's body, and whether the item itself needs two kernels."""
+    """Return what spells a region's body, and whether the item itself needs another kernel."""
     step = _step(body)
     control = step is not None and isinstance(step.node.form, CONTROL)
     bodies = Bodies(values)
@@ -131,8 +134,8 @@ def _bodies(body: Body, values: GridValues, stage: int) -> tuple[Bodies, bool]:
             bodies.flow.chunked = node
             bodies.flow.span = f"thread(), {values.number(form.length)}, threads()"
         return bodies, False
-    again = fills(node, filled=any(v in body.filled for v in node.outs))
-    values.spread = (again and not stage) or not one_by_one(node)
+    again = not stage and fills(node, filled=any(v in body.filled for v in node.outs))
+    values.spread = again or not one_by_one(node)
     return bodies, again
 
 

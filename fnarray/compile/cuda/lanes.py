@@ -18,7 +18,8 @@ from ..emit.loops import split
 from ..emit.values import Storage
 from ..ir import Block, Node
 from ..schedule.access import Indices
-from .loops import LANES, WIDE, Grid, grid_of
+from .grids import LANES, Grid, grid_of
+from .trees import WIDE
 from .values import GridValues
 
 Shape = tuple[int, ...]

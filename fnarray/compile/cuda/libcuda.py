@@ -7,14 +7,32 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 from collections.abc import Callable
-from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_int,
+    c_size_t,
+    c_ubyte,
+    c_uint,
+    c_uint64,
+    c_ushort,
+    c_void_p,
+)
 from typing import Any, Final
 
 from ...errors import JaxRuntimeError
+from .recording import current
 
 #: The oldest driver with stream-ordered memory and the PTX that kernels are written in.
 OLDEST: Final = 12000
+#: Taken by whoever opens the driver, or a device: there is one object for each.
+opening: Final = threading.RLock()
+#: Errors of a thread from which another library took the context, or to which it gave its own.
+LOST: Final = (201, 400)
+_NOT_FOUND: Final = 500
 
 _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "cuInit": (c_uint,),
@@ -51,6 +69,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "cuMemAllocAsync": (POINTER(c_void_p), c_size_t, c_void_p),
     "cuMemFreeAsync": (c_void_p, c_void_p),
+    "cuMemsetD8Async": (c_void_p, c_ubyte, c_size_t, c_void_p),
+    "cuMemsetD16Async": (c_void_p, c_ushort, c_size_t, c_void_p),
+    "cuMemsetD32Async": (c_void_p, c_uint, c_size_t, c_void_p),
     "cuMemcpyHtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_void_p, c_void_p, c_size_t, c_void_p),
@@ -113,13 +134,10 @@ class Libcuda:
         for name, types in _FUNCTIONS.items():
             function = getattr(self._lib, name, None)
             if function is None:
-                raise JaxRuntimeError(
-                    f"the driver of the GPU has no {name}, so it is older than "
-                    f"{OLDEST // 1000}.0. Install a newer one."
-                )
+                setattr(self, name, _absent(name))
+                continue
             function.argtypes, function.restype = types, c_int
             setattr(self, name, self._checked(name, function))
-        self.launch = self._lib.cuLaunchKernel
         self.cuInit(0)
         version = c_int()
         self.cuDriverGetVersion(byref(version))
@@ -130,6 +148,7 @@ class Libcuda:
                 f"{self.version % 1000 // 10}, and {OLDEST // 1000}.0 is the oldest that is "
                 "supported. Install a newer one."
             )
+        self.launch = self._lib.cuLaunchKernel
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         raise AttributeError(name)  # for type checkers: functions are attributes
@@ -137,10 +156,20 @@ class Libcuda:
     def _checked(self, name: str, function: Any) -> Callable[..., None]:
         def call(*args: Any) -> None:
             code = function(*args)
+            if code in LOST and self.regained():
+                code = function(*args)
             if code:
                 raise self.error(name, code)
 
         return call
+
+    def regained(self) -> bool:
+        """Take the context of the calling thread's device again, if it has entered one.
+
+        To ask at each call whether it is still there would take as long as a launch.
+        """
+        where = current.context
+        return where is not None and not self._lib.cuCtxSetCurrent(where.context)
 
     def error(self, what: str, code: int) -> DriverError:
         """Return the driver's error of a number, with what to do about it."""
@@ -152,7 +181,26 @@ class Libcuda:
         return DriverError(f"{what}: {text} ({code}). {_ADVICE.get(code, '')}".strip(), code)
 
 
-@functools.cache
+def _absent(name: str) -> Callable[..., None]:
+    def call(*args: Any) -> None:
+        raise DriverError(
+            f"the driver of the GPU has no {name}, so it is older than {OLDEST // 1000}.0. "
+            "Install a newer one.",
+            _NOT_FOUND,
+        )
+
+    return call
+
+
 def libcuda() -> Libcuda:
     """Return the driver, loaded once."""
+    with opening:
+        return _loaded()
+
+
+@functools.cache
+def _loaded() -> Libcuda:
     return Libcuda()
+
+
+libcuda.cache_clear = _loaded.cache_clear  # type: ignore[attr-defined]

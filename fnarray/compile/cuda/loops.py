@@ -1,17 +1,18 @@
 """Nests over a grid of threads: who runs which iterations, and how folds of many threads end.
 
-A region holds one item. A tree of loops runs in one of five ways:
+A region holds one item. A tree of loops runs in one of six ways:
 
 - *map*: elements spread over all threads, four at a time where every array is read in line;
 - *each*: iterations of the outer loops spread over all threads, what is inside one after another;
 - *tiles*: where some arrays are read along one axis and others along another, a block for a square;
 - *rows*: a block for each iteration of the outer loops, whose lanes share the loops inside;
+- *columns*: a block for some iterations of the outer loops, or for a cut of what they fold;
 - *fold*: everything folded into few values, by one block, or by many and then by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import prod
 from typing import Any
@@ -19,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ...core.forms import Operand, Reduce
-from ...core.frozen import frozen
 from ...core.graph import Var
 from ...core.symbolic import Ix, LoopVar, variable
 from ..emit.loops import Loops, accumulator_dtypes, lays, replaced, split
@@ -27,6 +27,10 @@ from ..emit.values import CODES, Counters
 from ..ir import Node
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Scratch, Tree
+from .columns import Columns, are_tall
+from .folds import NEUTRAL, SHARING, WORDS, shareable, word_of
+from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, PLAIN, SHORT, SQUARE, WARP, Grid, grid_of
+from .held import Held
 from .trees import (
     WIDE,
     chain_of,
@@ -42,86 +46,10 @@ from .trees import (
 )
 from .values import GridValues
 
-#: Threads of a block, and of a block whose rows are short: one warp.
-LANES, WARP = 256, 32
-#: Rows of up to this many elements are a warp's.
-SHORT = 256
-#: Columns of a block whose lanes share each: a line of memory's, or where there are few a sector's;
-#: and from how many terms, and up to how many columns, a thread for each is not enough.
-COLUMNS, SECTOR, TALL, MANY = 32, 8, 64, 1 << 16
-#: Elements along a side of a square of a result whose operands lie crosswise.
-SQUARE = 32
+#: Turns of a thread whose reads are under way together.
+AT_ONCE = 8
 #: Who stores what all lanes of a block have.
 FIRST = "lane() == 0"
-#: Whole folds of up to this many terms are one block's, and of that many lanes.
-ALONE, MOST = 1 << 14, 1024
-#: Blocks of a grid whose blocks keep something: eight for each of 132 multiprocessors.
-BLOCKS = 1056
-#: Blocks of any grid; what is beyond is done in further turns.
-GRID = 1 << 20
-
-#: Neutral elements by the word of a combination: of floats, and of integers.
-_NEUTRAL: dict[str, Any] = {
-    "sc.radd": lambda d: 0, "sc.add": lambda d: 0, "+": lambda d: 0,
-    "sc.rmul": lambda d: 1, "sc.mul": lambda d: 1, "*": lambda d: 1,
-    "sc.maximum": lambda d: _limit(d, "min"), "sc.minimum": lambda d: _limit(d, "max"),
-    "sc.and_": lambda d: True if d.kind == "b" else -1 if d.kind == "i" else _limit(d, "max"),
-    "sc.or_": lambda d: 0, "sc.xor": lambda d: 0, "or": lambda d: 0, "and": lambda d: True,
-}  # fmt: skip
-#: Who shares a loop's iterations, and of how many.
-_SHARING = {
-    "": ("lane()", "lanes()"),
-    "parts": ("thread()", "threads()"),
-    "columns": ("(lane() // across)", "(lanes() // across)"),
-}
-#: Combinations that have a word of their own.
-_WORDS = {"sc.radd": "block_sum", "sc.maximum": "block_max", "sc.minimum": "block_min"}
-
-
-def _limit(dtype: np.dtype, which: str) -> Any:
-    if dtype.kind == "b":
-        return which == "max"
-    if dtype.kind in "iu":
-        return getattr(np.iinfo(dtype), which)
-    return np.inf if which == "max" else -np.inf
-
-
-def word_of(fold: Reduce) -> str | None:
-    """Return the word that combines two accumulators, where there is one and it is known."""
-    if not isinstance(fold.combine, tuple) or len(fold.combine) != 1:
-        return None
-    (text,) = fold.combine
-    spelled = ("{w}({{a0}}, {{x0}})", "({{a0}} {w} {{x0}})")
-    return next((w for w in _NEUTRAL if text in (s.format(w=w) for s in spelled)), None)
-
-
-def in_parts(nest: Nest) -> bool:
-    """Whether a fold may be cut into parts, whose results are combined afterwards."""
-    fold = nest.fold
-    assert fold is not None
-    if word_of(fold) is not None:
-        return True
-    # Accumulators that start from a value of the user's would count it once for each part.
-    started = any(isinstance(i, Operand) for i in fold.inits)
-    return isinstance(fold.combine, tuple) and not started
-
-
-@frozen
-class Grid:
-    """How many blocks of how many lanes run a kernel.
-
-    Attributes
-    ----------
-    again : bool
-        Whether another kernel must finish what this one leaves in parts.
-    """
-
-    blocks: int
-    lanes: int
-    again: bool = False
-
-
-ONE = Grid(1, 1)
 
 
 class GridLoops(Loops):
@@ -149,6 +77,7 @@ class GridLoops(Loops):
         self.grid = ONE
         self.parts: dict[str, tuple[str, int]] = {}
         self._sharing = False
+        self._held: Held | None = None
 
     def tree(self, tree: Tree, body: Body, counters: Counters = ()) -> None:
         """Emit a fused loop: the region's own over the grid, others as they are."""
@@ -165,10 +94,10 @@ class GridLoops(Loops):
         if inner:
             # Lanes would read what an overlay in between has one of them write.
             apart = not any(isinstance(c, Nest) and lays(c) for c in last.children)
-            if apart and any(map(in_line, inner)) and all(map(_shareable, inner)):
+            if apart and any(map(in_line, inner)) and all(map(shareable, inner)):
                 self._rows(chain, last.children, body)
-            elif apart and _are_tall(chain, inner):
-                self._columns(chain, body)
+            elif apart and are_tall(chain, inner):
+                Columns(self, chain, body).write()
             else:
                 self._each(chain, body)
         elif len(chain) > 1 and self._tiles(chain, body):
@@ -317,11 +246,16 @@ class GridLoops(Loops):
     ) -> None:
         """Emit what a block does for a row; one lane adds to folds ``once`` outside of loops."""
         values, writer = self.values, self.writer
+        held = Held(self, children, counters)
+        self._held = held if held.share else None
+        if self._held is not None:
+            self._held.begin()
         values.row = FIRST
         for k, child in enumerate(children):
             if isinstance(child, Tree):
-                self._shared(child, body, counters)
-                if k + 1 < len(children) and not folded_in(child):
+                self.shared(child, body, counters)
+                between = k + 1 < len(children) and not folded_in(child)
+                if between and (self._held is None or values.scratch):
                     writer.line("sync()")
             elif child in once:
                 with writer.block(f"if {FIRST}:"):
@@ -336,81 +270,91 @@ class GridLoops(Loops):
         """Choose the lanes of rows' blocks, which own working arrays; return those arrays."""
         width = max(prod(extents_of(perfect(c))) for c in children if isinstance(c, Tree))
         self.grid = Grid(1, WARP if width <= SHORT else LANES)
+        if self._held is not None and self._held.share is not None:
+            self.grid = Grid(1, self._held.share.lanes)
+            self._held = None
         kept = self._kept(tree)
         self.values.owners.update(dict.fromkeys(kept, "block"))
         return kept
 
-    def _shared(self, tree: Tree, body: Body, counters: Counters, whole: str = "") -> None:
+    def shared(self, tree: Tree, body: Body, counters: Counters, whole: str = "") -> None:
         """Emit a loop whose iterations the lanes of a block share.
 
-        ``whole`` is "parts" where a grid's do, "columns" where those of one column do. Accumulators
-        are combined over them, and left to `_end`, or as parts.
+        ``whole`` is "parts" where a grid's do, "columns" where those of one column do, "cuts" where
+        those of several blocks do. Accumulators are combined over them, and left to `_end`, or as
+        parts.
         """
         folded = folded_in(tree)
         for nest in folded:
-            self._begin_parts(nest, counters)
+            self.begin_parts(nest, counters)
         chain = perfect(tree)
         total = prod(extents_of(chain))
-        who, all_ = _SHARING[whole]
+        who, all_ = SHARING[whole]
         ordered = any(word_of(fold_of(nest)) is None for nest in folded)
         row, self.values.row = self.values.row, ""
+
+        def inside(i: Any) -> None:
+            for t in chain:
+                self._enter(t, body)
+            self._children(chain[-1].children, body, (*counters, *split(extents_of(chain), i)))
+
         quads: list[Var] = []
         flat = len(chain) == 1 and not any(isinstance(c, Tree) for c in tree.children)
         if whole == "parts" and not ordered and flat and total % 4 == 0:
             quads = read_in_line(tree, variable("flat", total), self.values)
-        with ExitStack() as stack:
-            if quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
-                storage = dict(self.values.storage)
-                i = self.values.turns(stack, total, f"4 * {who}", f"4 * {all_}", quads=True)
-                self._load(quads, i)
-                self._four(tree, body, i)
-                self.values.storage.update((v, storage[v]) for v in quads)
-            elif ordered:
-                i = self.values.stretch(stack, total, who, all_)
-            else:
-                i = self.values.turns(stack, total, who, all_)
-            if not quads:
-                inside = (*counters, *split(extents_of(chain), i))
-                for t in chain:
-                    self._enter(t, body)
-                self._children(chain[-1].children, body, inside)
+        if self._held is not None:
+            self._held.loop(inside)
+        elif quads:  # a thread has to ask for more than four bytes at a time to keep memory busy
+            self._by_quads(tree, body, quads, total, who, all_)
+        elif ordered:
+            with ExitStack() as stack:
+                inside(self.values.stretch(stack, total, who, all_))
+        elif whole != "parts" and total >= AT_ONCE * LANES and len(tree.members) <= PLAIN:
+            self._at_once(total, who, all_, inside)
+        else:
+            with ExitStack() as stack:
+                inside(self.values.turns(stack, total, who, all_))
         self.values.row = row
         for nest in folded:
-            self._combine(nest, columns=whole == "columns")
+            self.combine(nest, columns=whole in ("columns", "cuts"))
             if whole == "parts":
                 self._leave(nest)
-            else:
-                self._finish(nest, counters)
+            elif whole != "cuts":
+                self.finish(nest, counters)
 
-    # -- a block for some columns ------------------------------------------------------------
+    def _by_quads(
+        self, tree: Tree, body: Body, quads: list[Var], total: int, who: str, all_: str
+    ) -> None:
+        """Emit a loop over four neighbours at a time."""
+        storage = dict(self.values.storage)
+        with ExitStack() as stack:
+            i = self.values.turns(stack, total, f"4 * {who}", f"4 * {all_}", quads=True)
+            self._load(quads, i)
+            self._four(tree, body, i)
+        self.values.storage.update((v, storage[v]) for v in quads)
 
-    def _columns(self, chain: list[Tree], body: Body) -> None:
-        """Emit folds over rows: lanes side by side have a column each, and groups share its rows.
+    def _at_once(self, total: int, who: str, all_: str, inside: Callable[[Any], None]) -> None:
+        """Emit a loop some turns at a time, whose reads are under way together, and then the rest.
 
-        Lanes beyond the last column repeat it, since all of a block meet at barriers.
+        A read takes memory some 700 cycles: threads that wait for one at a time get a third of it.
         """
-        values, line = self.values, self.writer.line
-        total = prod(t.extent for t in chain)
-        wide = COLUMNS if total >= COLUMNS * BLOCKS // 8 else SECTOR
-        line(f"across = min(lanes(), {wide})")
-        line("first = block() * across")
-        n = values.number(total)
-        with self.writer.block(f"while first < {n}:", barrier=True):
-            name = self.writer.declare(self.writer.fresh("i"))
-            values.counted.add(name)
-            line(f"{name} = min(first + lane() % across, {n} - 1)")
-            counters = (*split(extents_of(chain), variable(name, total)),)
-            for t in chain:
-                self._enter(t, body)
-            values.row = f"lane() < across and first + lane() < {n}"
-            for child in chain[-1].children:
-                if isinstance(child, Nest):
-                    self.nest(child, counters)
-                else:
-                    self._shared(child, body, counters, "columns")
-            values.row = ""
-            line("first += blocks() * across")
-        self.grid = Grid(min(-(-total // wide), GRID), MOST)
+        values, writer, n = self.values, self.writer, self.values.number(total)
+        by, i = writer.assign(all_, None, "by"), writer.fresh("i")
+        writer.line(f"{i} = {who}")
+        values.counted.add(i)
+        with writer.block(f"while {i} + {AT_ONCE - 1} * {by} < {n}:"):
+            writer.declare(i)
+            k = writer.fresh("k")
+            with writer.block(f"for {k} in range({AT_ONCE}):"):
+                writer.declare(k)
+                j = writer.assign(f"{i} + {k} * {by}", None, "i")
+                values.counted.add(j)
+                inside(variable(j, total))
+            writer.line(f"{i} += {AT_ONCE} * {by}")
+        with writer.block(f"while {i} < {n}:"):
+            writer.declare(i)
+            inside(variable(i, total))
+            writer.line(f"{i} += {by}")
 
     # -- folds -------------------------------------------------------------------------------
 
@@ -418,7 +362,7 @@ class GridLoops(Loops):
         """Emit folds of everything: by a block, or by many blocks in parts and then by one."""
         self.values.row = FIRST
         total = prod(extents_of(perfect(tree)))
-        if not _shareable(tree):
+        if not shareable(tree):
             self.values.row = ""
             super().tree(tree, body)
         elif self.stage:
@@ -427,11 +371,11 @@ class GridLoops(Loops):
         elif _has_rows(tree):
             self._fold_rows(tree, body)
         elif total <= ALONE:
-            self._shared(tree, body, ())
+            self.shared(tree, body, ())
             self.grid = Grid(1, LANES if total <= 4 * LANES else MOST)
         else:
             self.grid = Grid(_blocks_of(tree), LANES, again=True)
-            self._shared(tree, body, (), "parts")
+            self.shared(tree, body, (), "parts")
 
     def _fold_rows(self, tree: Tree, body: Body) -> None:
         """Emit folds of everything whose rows have folds of their own: a block for each row."""
@@ -439,14 +383,14 @@ class GridLoops(Loops):
         total, children = prod(extents_of(chain)), chain[-1].children
         folded = folded_in(tree)
         for nest in folded:
-            self._begin_parts(nest, ())
+            self.begin_parts(nest, ())
         with ExitStack() as stack:
             i = values.turns(stack, total, "block()", "blocks()")
             for t in chain:
                 self._enter(t, body)
             self._row(children, body, (*split(extents_of(chain), i),), once=folded)
         for nest in folded:
-            self._combine(nest)
+            self.combine(nest)
             self._leave(nest)
         self._share_rows(tree, children)
         self.grid = Grid(_blocks_of(tree), self.grid.lanes, again=True)
@@ -454,26 +398,26 @@ class GridLoops(Loops):
     def _start(self, fold: Reduce, node: Node, j: int, dtype: np.dtype) -> str:
         word = word_of(fold)
         if self._sharing and word is not None and isinstance(fold.inits[j], Operand):
-            return self.values.literal(_NEUTRAL[word](dtype), dtype)
+            return self.values.literal(NEUTRAL[word](dtype), dtype)
         return super()._start(fold, node, j, dtype)
 
-    def _begin_parts(self, nest: Nest, counters: Counters) -> None:
+    def begin_parts(self, nest: Nest, counters: Counters) -> None:
         """Start a fold that threads share: all of them at the neutral element."""
         self._sharing = True
         self._begin(nest, counters)
         self._sharing = False
 
-    def _combine(self, nest: Nest, *, columns: bool = False) -> None:
+    def combine(self, nest: Nest, *, columns: bool = False) -> None:
         """Combine the accumulators of a block's lanes, in order; every lane has the result."""
-        fold, names, writer = fold_of(nest), self._names(nest), self.writer
+        fold, names, writer = fold_of(nest), self.names(nest), self.writer
         word = word_of(fold)
-        if not columns and word in _WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
-            writer.line(f"{names[0]} = {_WORDS[word]}({names[0]})")
+        if not columns and word in WORDS and accumulator_dtypes(fold, nest.node)[0].kind in "iuf":
+            writer.line(f"{names[0]} = {WORDS[word]}({names[0]})")
             return
         step = writer.fresh("step")
         writer.line(f"{step} = {'across' if columns else 1}")
         with writer.block(f"while {step} < lanes():", barrier=True):
-            self._merge(nest, [f"from_lane({n}, {step})" for n in names])
+            self.merge(nest, [f"from_lane({n}, {step})" for n in names])
             writer.line(f"{step} *= 2")
         for name in names:
             found = (
@@ -481,61 +425,58 @@ class GridLoops(Loops):
             )
             writer.line(f"{name} = {found}")
 
-    def _names(self, nest: Nest) -> list[str]:
+    def names(self, nest: Nest) -> list[str]:
         """Return the accumulators of a fold; places side by side are other threads' here."""
         (names,) = self._accumulators[nest]
         return names
 
-    def _merge(self, nest: Nest, terms: list[str]) -> None:
-        names, writer = self._names(nest), self.writer
+    def merge(self, nest: Nest, terms: list[str]) -> None:
+        """Combine other accumulators into a fold's own."""
+        names, writer = self.names(nest), self.writer
         terms = [writer.assign(t, None, "x") for t in terms]
         new = self._combined(fold_of(nest), nest.node, names, terms)
         new = [writer.assign(n, None, "y") for n in new]
         for name, expression in zip(names, new, strict=True):
             writer.line(f"{name} = {expression}")
 
-    def _finish(self, nest: Nest, counters: Counters) -> None:
+    def finish(self, nest: Nest, counters: Counters) -> None:
         """Bring a user's start in, and make accumulators the results."""
         fold = fold_of(nest)
         if word_of(fold) is not None and isinstance(fold.inits[0], Operand):
             dtype = accumulator_dtypes(fold, nest.node)[0]
-            self._merge(nest, [Loops._start(self, fold, nest.node, 0, dtype)])
+            self.merge(nest, [Loops._start(self, fold, nest.node, 0, dtype)])
         self._end(nest, counters)
 
-    def _part_names(self, nest: Nest) -> list[str]:
+    def part_names(self, nest: Nest, length: int = BLOCKS) -> list[str]:
+        """Name the arrays in which blocks leave a fold's accumulators."""
         names: list[str] = []
         for dtype in accumulator_dtypes(fold_of(nest), nest.node):
             code = "f32" if dtype.name in self.values.narrow else CODES[dtype.name]
             name = self.writer.declare(self.writer.fresh("part"))
             self.writer.depth_of[name] = 0
-            self.parts[name] = code, BLOCKS
+            self.parts[name] = code, length
             names.append(name)
         return names
 
     def _leave(self, nest: Nest) -> None:
         """Leave a block's accumulators for the kernel that finishes."""
         with self.writer.block("if lane() == 0:"):
-            for part, name in zip(self._part_names(nest), self._names(nest), strict=True):
+            for part, name in zip(self.part_names(nest), self.names(nest), strict=True):
                 self.writer.line(f"{part}[block()] = {name}")
 
     def _finish_parts(self, tree: Tree) -> None:
         blocks = _blocks_of(tree)
         for nest in folded_in(tree):
-            parts = self._part_names(nest)
-            self._begin_parts(nest, ())
+            parts = self.part_names(nest)
+            self.begin_parts(nest, ())
             with ExitStack() as stack:
                 i = self.values.stretch(stack, blocks, "lane()", "lanes()")
-                self._merge(nest, [f"{part}[{self.values.index(i)}]" for part in parts])
-            self._combine(nest)
-            self._finish(nest, ())
+                self.merge(nest, [f"{part}[{self.values.index(i)}]" for part in parts])
+            self.combine(nest)
+            self.finish(nest, ())
 
 
 # ---- shapes of trees -----------------------------------------------------------------------------
-
-
-def grid_of(turns: int, lanes: int, most: int) -> Grid:
-    """Return a grid with a thread for each turn, as far as that goes."""
-    return Grid(min(max(-(-turns // lanes), 1), most), lanes)
 
 
 def _has_rows(tree: Tree) -> bool:
@@ -545,21 +486,10 @@ def _has_rows(tree: Tree) -> bool:
     children = perfect(tree)[-1].children
     inner = [c for c in children if isinstance(c, Tree)]
     apart = not any(isinstance(c, Nest) and lays(c) for c in children)
-    return apart and any(map(in_line, inner)) and all(map(_shareable, inner))
+    return apart and any(map(in_line, inner)) and all(map(shareable, inner))
 
 
 def _blocks_of(tree: Tree) -> int:
     """Return how many blocks leave parts of the folds of everything."""
     total = prod(extents_of(perfect(tree)))
     return min(total, BLOCKS) if _has_rows(tree) else grid_of(total // 4, LANES, BLOCKS).blocks
-
-
-def _are_tall(chain: list[Tree], inner: list[Tree]) -> bool:
-    """Whether a loop folds more terms than one thread should, in loops that do nothing else."""
-    folds = all(len(folded_in(t)) == len(t.members) and _shareable(t) for t in inner)
-    tall = all(prod(extents_of(perfect(t))) >= TALL for t in inner)
-    return folds and tall and WIDE <= prod(t.extent for t in chain) <= MANY
-
-
-def _shareable(tree: Tree) -> bool:
-    return all(map(in_parts, folded_in(tree)))

@@ -24,16 +24,18 @@ from ..cpu.native import machine
 from ..cpu.native.expressions import Expressions
 from ..cpu.native.reader import Text, read_kernel
 from ..cpu.native.statements import Statements, settled
-from ..cpu.native.types import Array, Fallback, Scalar, Value, dtype_of
+from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import WORDS, shared_memory
+from .words import WORDS, most_lanes, shared_memory
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
     "sm_70": 60, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78,
     "sm_100": 86, "sm_103": 88, "sm_120": 87, "sm_121": 88,
 }  # fmt: skip
+#: Bytes of arguments that a kernel may have, and the version of PTX from which on it may have more.
+_ARGUMENTS, _MANY_ARGUMENTS = 4352, 81
 #: Additions and products that a multiplier may take together, rounding once.
 _FUSED: Final = re.compile(r"= (fadd|fsub|fmul)( reassoc)? ")
 #: LLVM's functions of which a GPU has no instruction: `vmath` has them.
@@ -63,6 +65,24 @@ class GridStatements(Statements):
         if isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
             self._fuse(start)
         return result
+
+    def count(self, node: ast.For) -> None:
+        """Write a loop; turns of a number that is known one by one, so that registers are named."""
+        known = self._turns(node.iter)
+        if known is None:
+            super().count(node)
+            return
+        for k in range(known):
+            self.put(node.target, Known(k))
+            self.inner(node.body)
+
+    def _turns(self, node: ast.expr) -> int | None:
+        """Return how many turns a lane's share of a row has, where a loop is over that."""
+        inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if not isinstance(inner, ast.Call):
+            return None
+        turns = self.expression(inner)
+        return turns.value if isinstance(turns, Known) and type(turns.value) is int else None
 
     def _fuse(self, start: int) -> None:
         if self.fused:
@@ -139,15 +159,18 @@ def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
         for p, (dtype, rank) in zip(text.params, kinds, strict=True)
     ]
     lines = "\n".join([*body.allocas, *body.lines])
-    return f"define ptx_kernel void @{name}({', '.join(params)}) #0 {{\nentry:\n{lines}\n}}"
+    most = most_lanes(body.module)
+    # Half of a multiprocessor's threads, so that it has others where some wait: 64 registers each.
+    bound = f' "nvvm.maxntid"="{most}" "nvvm.minctasm"="{1024 // most}"' if most else ""
+    head = f"define ptx_kernel void @{name}({', '.join(params)}) #0{bound}"
+    return f"{head} {{\nentry:\n{lines}\n}}"
 
 
 @functools.cache
-def _machine(capability: str) -> Any:
+def _machine(capability: str, version: int) -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target = llvm.Target.from_triple("nvptx64-nvidia-cuda")
-    version = _VERSIONS[capability]
     return target.create_target_machine(cpu=capability, features=f"+ptx{version}", opt=3)
 
 
@@ -174,8 +197,11 @@ def ptx(text: str, capability: str) -> str:
     UnsupportedOnTarget
         LLVM refuses the text, by a mistake of ours.
     """
+    version = _VERSIONS[check_capability(capability)]
+    if 8 * text.split("define ptx_kernel")[-1].split(") #0", 1)[0].count("%") > _ARGUMENTS:
+        version = max(version, _MANY_ARGUMENTS)
     with machine.lock:
-        target = _machine(check_capability(capability))
+        target = _machine(capability, version)
         try:
             module = llvm.parse_assembly(text)
         except RuntimeError as error:

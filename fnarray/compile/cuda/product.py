@@ -21,7 +21,7 @@ from ..emit.values import CODES
 from ..ir import Node
 from ..schedule.access import Indices
 from ..schedule.nests import contraction, register_name
-from .loops import GRID, LANES, Grid, grid_of
+from .grids import GRID, LANES, Grid, grid_of
 from .values import GridValues
 
 #: Elements along a side that a lane adds up, and lanes along a side of a block at most.

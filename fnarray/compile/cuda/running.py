@@ -9,7 +9,7 @@ from ...core.forms import Library
 from ..emit.loops import split
 from ..emit.values import Storage
 from ..ir import Node
-from .loops import GRID, LANES, Grid, grid_of
+from .grids import GRID, LANES, Grid, grid_of
 from .values import GridValues
 
 _REAL: Final = {

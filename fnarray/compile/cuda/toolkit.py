@@ -1,24 +1,25 @@
 """PTX to machine code: the one file that knows who does it.
 
-`cuda-core` with nvJitLink, from the package index, where they are installed; else PTX is kept as it
-is, and the driver of the machine that runs it compiles it as it loads it.
+nvJitLink by `cuda-bindings`, from the package index, where they are installed; else PTX is kept as
+it is, and the driver of the machine that runs it compiles it as it loads it.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
+import importlib
 import logging
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from ...errors import UnsupportedOnTarget
 
 _log: Final = logging.getLogger("fnarray.compile")
 _importing: Final = threading.Lock()
+_BINDINGS: Final = "cuda.bindings.nvjitlink"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,16 @@ class Cost:
 @functools.cache
 def linker() -> str:
     """Return the name and version of what makes machine code of PTX; empty without one."""
-    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.core") is None:
+    try:
+        link = importlib.import_module(_BINDINGS)
+    except ImportError:  # or an older package of that name, which has no linker
         return ""
     try:
-        importlib.import_module("cuda.bindings.nvjitlink").version()
-    except (ImportError, OSError, RuntimeError) as error:  # the package is there, its library not
+        major, minor = link.version()
+    except (OSError, RuntimeError, link.nvJitLinkError) as error:  # its library is not there
         _log.warning("nvJitLink cannot be loaded, so the driver links what it loads: %s", error)
         return ""
-    for package in ("nvidia-nvjitlink", "nvidia-nvjitlink-cu12"):
-        try:
-            return f"{package} {version(package)}"
-        except PackageNotFoundError:
-            continue
-    return ""
+    return f"nvJitLink {major}.{minor}"
 
 
 def cubin(ptx: str, capability: str) -> tuple[bytes, Cost]:
@@ -67,15 +65,30 @@ def cubin(ptx: str, capability: str) -> tuple[bytes, Cost]:
         The kernel asks for more than a multiprocessor has.
     """
     with _importing:  # shards build at the same time, and its parts import each other
-        core: Any = importlib.import_module("cuda.core")
-    options = core.LinkerOptions(arch=capability, verbose=True)
-    made = core.Linker(core.ObjectCode.from_ptx(ptx.encode()), options=options)
+        link: Any = importlib.import_module(_BINDINGS)
+    options = [f"-arch={capability}", "-verbose"]
+    handle, text = link.create(len(options), options), ptx.encode()
     try:
-        code = made.link("cubin").code
-    except Exception as error:
-        raise UnsupportedOnTarget(f"no machine code for {capability}: {error}\n{ptx}") from error
-    log = made.get_info_log()
+        link.add_data(handle, link.InputType.PTX, text, len(text), "kernel.ptx")
+        link.complete(handle)
+        code = bytearray(link.get_linked_cubin_size(handle))
+        link.get_linked_cubin(handle, code)
+        log = _said(handle, link.get_info_log_size, link.get_info_log)
+    except link.nvJitLinkError as error:
+        said = _said(handle, link.get_error_log_size, link.get_error_log)
+        raise UnsupportedOnTarget(
+            f"no machine code for {capability}: {error}\n{said}\n{ptx}"
+        ) from error
+    finally:
+        link.destroy(handle)
     return bytes(code), Cost(*(_figure(p, log) for p in _FIGURES))
+
+
+def _said(handle: int, size: Callable[[int], int], get: Callable[[int, bytearray], None]) -> str:
+    """Return a log of the linker's."""
+    room = bytearray(max(size(handle), 1))
+    get(handle, room)
+    return room.rstrip(b"\0").decode(errors="replace")
 
 
 _FIGURES = (r"Used (\d+) registers", r"(\d+) bytes spill stores", r"Used .* (\d+) bytes smem")

@@ -86,10 +86,10 @@ def read_in_line(tree: Tree, flat: Any, values: GridValues) -> list[Var]:
     at: dict[Var, set[Any]] = {}
     made, counters = _made(tree), (*split(tree.extents, flat),)
     for nest in tree.members:
-        known = _known(nest, counters)
+        here = known(nest, counters)
         for var, indices in nest.reads.items():
             if var in values.storage and var not in made:
-                found = {values.storage[var].offset(known(idx)) for idx in indices}
+                found = {values.storage[var].offset(here(idx)) for idx in indices}
                 at.setdefault(var, set()).update(found)
     return [v for v, found in at.items() if found == {flat} and v.aval.size == tree.extent]
 
@@ -107,10 +107,10 @@ def crossed(chain: list[Tree], values: GridValues) -> bool:
     counters = (*outer, Ix({row: 1}), Ix({column: 1}))
     made = _made(chain[0])
     for nest in chain[-1].members:
-        known = _known(nest, counters)
+        here = known(nest, counters)
         for var, indices in nest.reads.items():
             for idx in indices if var in values.storage and var not in made else ():
-                at = values.storage[var].offset(known(idx))
+                at = values.storage[var].offset(here(idx))
                 terms = at.terms if isinstance(at, Ix) else {}
                 if terms.get(row) == 1 and terms.get(column, 0) > 1:
                     return True
@@ -129,13 +129,14 @@ def in_lines(tree: Tree, flat: Any, values: GridValues) -> tuple[list[Var], list
                 store = values.storage[var]
                 shared = any(s.name == store.name for v, s in values.storage.items() if v in reads)
                 twice = any(store.name == values.storage[v].name for v in written)
-                if store.offset(_known(nest, counters)(nest.out)) != flat or shared or twice:
+                if store.offset(known(nest, counters)(nest.out)) != flat or shared or twice:
                     return [], []  # an overlay is laid over another's elements
                 written.append(var)
     return read, written
 
 
-def _known(nest: Nest, counters: Counters) -> Any:
+def known(nest: Nest, counters: Counters) -> Any:
+    """Return what spells indices in a nest's loops in the counters that stand for them."""
     at: dict[Any, Any] = {
         counter_var(k, loop.extent): counters[k] for k, loop in enumerate(nest.loops)
     }

@@ -26,6 +26,8 @@ class GridValues(Values):
     ----------
     row : str
         Where several lanes of a block are at one place, the test that the one which stores passes.
+    quiet : bool
+        Whether a later kernel stores what this one computes.
     spread : bool
         Whether loops of a step are shared by all threads.
     owners : dict
@@ -35,6 +37,7 @@ class GridValues(Values):
     """
 
     row = ""
+    quiet = False
     spread = False
     total = 0
 
@@ -78,6 +81,8 @@ class GridValues(Values):
 
     def deliver(self, var: Var, idx: Indices, name: str) -> None:
         """Store an element of a result, once, if the result lies in memory."""
+        if self.quiet:
+            return
         if not self.row or var not in self.storage:
             super().deliver(var, idx, name)
             return

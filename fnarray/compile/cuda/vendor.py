@@ -20,7 +20,7 @@ from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
 from .device import DeviceArray, Gpu
-from .loops import ONE
+from .grids import ONE
 from .recording import left
 from .values import NARROW
 

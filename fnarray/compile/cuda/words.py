@@ -22,6 +22,8 @@ Rule = Callable[[Writer, list[Any]], Value]
 #: Lanes that a block has at most, and what they show each other by.
 LANES = 1024
 SHOWN = "@shown"
+#: Where a module notes how many lanes a block has.
+WIDTH = "lanes of a block"
 
 
 # --- who am I -----------------------------------------------------------------------------------
@@ -186,6 +188,29 @@ def _room(to: Writer, args: list[Any]) -> Value:
     return Array(x.dtype, to.new(f"addrspacecast ptr addrspace(3) {name} to ptr"))
 
 
+def _share(to: Writer, args: list[Any]) -> Value:
+    """Return a lane's turns; the block has as many lanes as the text says."""
+    _, width, turns = (_known(x) for x in args)
+    to.module.functions[WIDTH] = "", width
+    return Known(turns)
+
+
+def _known(x: Any) -> Any:
+    return x.value if isinstance(x, Known) else x.literal
+
+
+def _held(to: Writer, args: list[Any]) -> Value:
+    x, turns = args[0], _known(args[3])
+    size = turns * (2 if x.dtype.kind == "c" else 1)
+    kind = part(x.dtype) if x.dtype.kind == "c" else x.dtype
+    return Array(x.dtype, to.place(f"[{size} x {memory(kind)}]"))
+
+
+def most_lanes(module: Module) -> int:
+    """Return how many lanes a block has at most; 0 where the text does not say."""
+    return module.functions.get(WIDTH, ("", 0))[1]
+
+
 def _quad(dtype: np.dtype) -> tuple[str, int]:
     """Return the type of four neighbouring elements, and how they are aligned."""
     if dtype.kind == "c":
@@ -277,6 +302,7 @@ WORDS: dict[Any, Rule] = {
     grid.block: _block, grid.blocks: _blocks, grid.lane: _lane, grid.lanes: _lanes,
     grid.thread: _flat(_block, _lane), grid.threads: _flat(_blocks, None),
     grid.sync: _sync, grid.part: _part, grid.array: _array, grid.room: _room, grid.four: _four,
+    grid.share: _share, grid.held: _held,
     grid.load4: _load4, grid.store4: _store4, grid.atomic_add: _atomic_add,
     grid.swap: _swap, grid.same: _same,
     block.from_warp: _from_warp, block.show: _show, block.shown: _shown,

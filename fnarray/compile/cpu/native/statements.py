@@ -552,11 +552,16 @@ def _nothing(body: Statements, node: ast.Pass) -> None:
     """Write nothing."""
 
 
+def _counted(body: Statements, node: ast.For) -> None:
+    """Write a loop; a GPU's writer has its own way."""
+    body.count(node)
+
+
 _STATEMENTS: dict[type[ast.stmt], Any] = {
     ast.Assign: Statements.assign,
     ast.AugAssign: Statements.augment,
     ast.If: Statements.choose,
-    ast.For: Statements.count,
+    ast.For: _counted,
     ast.While: Statements.repeat,
     ast.Break: Statements.leave,
     ast.Continue: Statements.skip,
