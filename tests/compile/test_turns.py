@@ -65,7 +65,7 @@ def source(body: str, size: str, head: str = "") -> KernelSource:
 
 def lower(body: str, size: str, width: int | None = 512, head: str = "") -> str:
     """Return LLVM text in which all loops are left to LLVM."""
-    with mock.patch.object(Statements, "straighten", lambda self: False):
+    with mock.patch.object(Statements, "straighten", return_value=False):
         return kernel.lower("k", source(body, size, head), width)
 
 

@@ -33,8 +33,8 @@ def outlined(to: Statements, loop: ast.For, stop: str, cores: Scalar, most: Scal
     function = f"shared.{number}"
     arrays = {name for name, value in held.items() if isinstance(value, Array)}
     apart = not (arrays & to.text.slots and arrays & to.text.aliased)
-    own, inside, passed = _written(to, loop, held, apart=apart)
-    _define(to, function, own, inside)
+    own, body, passed = _written(to, loop, held, apart=apart)
+    _define(to, function, own, body)
     _call(to, function, passed, stop, cores, most)
     return True
 

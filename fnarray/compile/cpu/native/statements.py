@@ -139,9 +139,9 @@ class Statements(Expressions):
         yes, no, end = self.label(), self.label(), self.label()
         self.fork(test, yes, no)
         reached = False
-        for label, statements in ((yes, node.body), (no, node.orelse)):
+        for label, suite in ((yes, node.body), (no, node.orelse)):
             self.begin(label)
-            if self.inner(statements):
+            if self.inner(suite):
                 self.go(end)
                 reached = True
         if reached:
@@ -204,9 +204,7 @@ class Statements(Expressions):
         if self.own and not self.recurrent:
             order, plain = self._order(node, size, step, inside=self._stay > before)
             if len(self._innermost) == nests:
-                tail = len(self.lines)
-                loop = head, tail, stop, end, self._depth > 0
-                self._innermost.append(loop if plain and whole else None)
+                self._note(head, stop, end, fits=plain and whole)
         self.lines[-1] += order
         self._join(head, few, end)
         self.begin(end)
@@ -257,6 +255,11 @@ class Statements(Expressions):
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
         alone = not self._depth and order in ("sums", "adds")
         return self.module.loop(order) if told else "", order == "plain" or alone
+
+    def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
+        """Note an innermost loop, whose lines end here."""
+        loop = head, len(self.lines), stop, end, self._depth > 0
+        self._innermost.append(loop if fits else None)
 
     def straighten(self) -> bool:
         """Write all innermost loops as vectors, and return True; leave all where one cannot be."""

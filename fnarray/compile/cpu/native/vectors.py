@@ -118,6 +118,8 @@ class Vectors:
         #: and "places" are addresses of such elements.
         self._kinds = {counter: "index"}
         self._counter = counter
+        #: What marks names of this loop for what other loops may name as well.
+        self._own = f".{counter[1:]}"
         #: What is added to the counter, by index; each begins with its sign.
         self._offsets: dict[str, tuple[str, ...]] = {counter: ()}
         #: How indices and addresses are computed: what begins the instruction, and its operands.
@@ -208,16 +210,16 @@ class Vectors:
         What does not change in the loop is added before it.
         """
         begin, shift = f"getelementptr {kind}, ptr", 0
-        for k, offset in enumerate(offsets):
+        for offset in offsets:
             sign, operand = offset[0], offset[1:]
             if operand.lstrip("-").isdigit():
                 shift += int(operand) if sign == "+" else -int(operand)
                 continue
             if sign == "-":
-                minus = f"{operand}.minus"
+                minus = f"{operand}{self._own}.minus"
                 self.before[f"{minus} = sub i64 0, {operand}"] = None
                 operand = minus
-            base = f"%{array[1:]}.{kind}.{operand[1:]}"
+            base = f"{array.removesuffix(self._own)}.{kind}.{operand[1:]}{self._own}"
             self.before[f"{base} = {begin} {array}, i64 {operand}"] = None
             array = base
         at = f"{name}{self._mark}"
@@ -337,13 +339,14 @@ class Vectors:
         if known not in ("same", None):
             raise Unfit
         wide, one = self._wide(kind), self._one(name)
+        all_ = f"{one}.all{self._own}"
         zero = f"<{self._lanes} x i32> zeroinitializer"
         spread = (
-            f"{one}.one = insertelement {wide} poison, {kind} {one}, i64 0",
-            f"{one}.all = shufflevector {wide} {one}.one, {wide} poison, {zero}",
+            f"{all_}.one = insertelement {wide} poison, {kind} {one}, i64 0",
+            f"{all_} = shufflevector {wide} {all_}.one, {wide} poison, {zero}",
         )
         if known is None or not self._gathers:
             self.before.update(dict.fromkeys(spread))
         elif spread[0] not in self.lines:
             self.lines += spread
-        return f"{one}.all"
+        return all_
