@@ -21,6 +21,7 @@ FIT = {
     "in place": ("x[i] = x[i] * c", "out[i] = y[i] - c"),
     "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
     "pasted": ("out[i] = vm.exp(x[i])",),
+    "constant": ("out[i] = f32(2.0)",),
     "long": ("t0 = x[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "out[i] = t25"),
 }
 #: Bodies of folds, in any order: what is kept, and the statements.
@@ -127,7 +128,7 @@ def test_loops_around_loops():
 def test_loops_that_share_names():
     """What two loops compute before their turns, of one array and number, has a name in each."""
     loop = "    for i in range(n):\n        out[i] = x[i + n] * c + x[n + i] - x[n + i + 2]\n"
-    text = f"def kernel(x, y, u, b, out, n, c):\n{loop}{loop}"
+    text = f"def kernel(x, y, u, b, out, n, c):\n{loop}{loop.replace('[i', '[j').replace('+ i', '+ j').replace('for i', 'for j')}"
     src = KernelSource(text, KINDS)
     assert kernel.written("k", src, 512).straight
     compared(src)

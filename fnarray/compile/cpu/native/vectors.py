@@ -185,7 +185,9 @@ class Vectors:
         name = f"llvm.masked.{word}.v{self._lanes}{SUFFIXES[kind]}.p0"
         given = [*args, f"i32 {BYTES[kind]}", f"<{self._lanes} x i1> {self._mask}"]
         given += [rest] if rest else []
-        self.declared[name] = result, tuple(x.rpartition(" ")[0] for x in given)
+        wide, mask = self._wide(kind), f"<{self._lanes} x i1>"
+        kinds = ("ptr", "i32", mask, wide) if rest else (wide, "ptr", "i32", mask)
+        self.declared[name] = result, kinds
         return f"call {result} @{name}({', '.join(given)})"
 
     def _place(self, name: str, kind: str, array: str, index: str) -> None:
