@@ -254,7 +254,7 @@ class Statements(Expressions):
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
         alone = not self._depth and order in ("sums", "adds")
-        return self.module.loop(order) if told else "", order == "plain" or alone
+        return self.module.loop(order) if order and told else "", order == "plain" or alone
 
     def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
         """Note an innermost loop, whose lines end here."""
