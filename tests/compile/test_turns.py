@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel, machine
+from fnarray.compile.cpu.native.statements import Statements
 from tests.compilers.compare import Report, both
 
 SIGNATURE = ("f32[1]", "f32[1]", "f32[1]", "i64")
@@ -61,6 +63,12 @@ def source(body: str, size: str, head: str = "") -> KernelSource:
     return KernelSource(text, SIGNATURE)
 
 
+def lower(body: str, size: str, width: int | None = 512, head: str = "") -> str:
+    """Return LLVM text in which all loops are left to LLVM."""
+    with mock.patch.object(Statements, "straighten", return_value=False):
+        return kernel.lower("k", source(body, size, head), width)
+
+
 def told(text: str) -> set[str]:
     """Words of what the loops of a module are told, but that they stay loops."""
     nodes = dict(re.findall(r"^!(\d+) = (.*)$", text, re.M))
@@ -73,27 +81,27 @@ def told(text: str) -> set[str]:
 def test_orders(name):
     """A loop is ordered where its turns are surely independent and lie along memory."""
     body, size, expected = BODIES[name]
-    assert told(kernel.lower("k", source(body, size), 512)) == expected
+    assert told(lower(body, size)) == expected
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_llvm_obeys(name, capfd):
     """No order is one that LLVM cannot follow, which it would tell the user."""
     body, size, _ = BODIES[name]
-    machine.assembly(kernel.lower("k", source(body, size), 512))
+    machine.assembly(lower(body, size))
     assert capfd.readouterr() == ("", "")
 
 
 def test_masks_are_for_avx_512_alone():
     """Elsewhere masked stores are slow, and few turns are written out."""
     body, size, _ = BODIES["few"]
-    assert "masks" not in told(kernel.lower("k", source(body, size), None))
+    assert "masks" not in told(lower(body, size, None))
 
 
 def test_loops_around_loops_stay():
     """What holds a loop of unknown length is not written out, however few its turns."""
     body = "        for j in range(n):\n            out[u(n * i + j)] = x[j]\n"
-    text = kernel.lower("k", source(body, "3"), 512)
+    text = lower(body, "3")
     assert len(re.findall(r"!llvm\.loop", text.partition("!0 =")[0])) == 2
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,19 @@ FIT = {
     "in place": ("x[i] = x[i] * c", "out[i] = y[i] - c"),
     "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
     "pasted": ("out[i] = vm.exp(x[i])",),
+    "constant": ("out[i] = f32(2.0)",),
+    "long": ("t0 = x[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "out[i] = t25"),
+}
+#: Bodies of folds, in any order: what is kept, and the statements.
+FOLDS = {
+    "sum": ("f32(1.0)", ("a = sc.radd(a, x[i] * y[i])",)),
+    "product": ("f32(1.0)", ("a = sc.rmul(a, f32(1.0) + y[i] * f32(0.001))",)),
+    "of integers": ("u[0]", ("a = sc.radd(a, u[i])",)),
+    "two": ("f32(0.0)", ("b0 = sc.radd(b0, x[i])", "a = sc.radd(a, y[i])", "out[i] = x[i] - c")),
+    "long": (
+        "f32(0.5)",
+        ("t0 = y[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "a = sc.radd(a, t25)"),
+    ),
 }
 #: Bodies that are not: of numbers that count, strides, and branches, by which LLVM learns.
 UNFIT = {
@@ -57,9 +72,27 @@ def test_bodies_as_vectors(name):
     src = source(FIT[name])
     module = kernel.written("k", src, 512)
     assert module.straight
-    assert "load <" in module.text()
+    assert re.search(r"load <|masked\.(load|store)", module.text())
     assert module.lanes in (8, 16)
     compared(src)
+
+
+@pytest.mark.parametrize("width", [512, None])
+@pytest.mark.parametrize("name", FOLDS)
+def test_folds_as_vectors(name, width):
+    """Several vectors a turn, whole ones and what remains, give the sum that Numba's code gives."""
+    start, body = FOLDS[name]
+    lines = "".join(f"        {line}\n" for line in body)
+    text = (
+        "def kernel(x, y, u, b, out, n, c):\n"
+        f"    b0 = c\n    a = {start}\n"
+        f"    for i in range(n):\n{lines}"
+        "    out[n] = f32(a) + b0\n"
+    )
+    src = KernelSource(text, KINDS)
+    assert kernel.written("k", src, width).straight
+    if width == 512:
+        compared(src, (0, 1, 15, 16, 17, 64, 100, 129))
 
 
 @pytest.mark.parametrize("name", UNFIT)
@@ -89,6 +122,16 @@ def test_loops_around_loops():
         "        for i in range(n):\n"
         "            out[j * n + i] = x[j * n + i] * t\n"
     )
+    src = KernelSource(text, KINDS)
+    assert kernel.written("k", src, 512).straight
+    compared(src)
+
+
+def test_loops_that_share_names():
+    """What two loops compute before their turns, of one array and number, has a name in each."""
+    loop = "    for i in range(n):\n        out[i] = x[i + n] * c + x[n + i] - x[n + i + 2]\n"
+    other = loop.replace("for i", "for j").replace("[i", "[j").replace("+ i", "+ j")
+    text = f"def kernel(x, y, u, b, out, n, c):\n{loop}{other}"
     src = KernelSource(text, KINDS)
     assert kernel.written("k", src, 512).straight
     compared(src)

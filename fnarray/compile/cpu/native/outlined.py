@@ -10,6 +10,7 @@ import ast
 from typing import Any
 
 from .call import LINE, POOL
+from .reader import inside
 from .sharing import NOTED
 from .types import I64, LLVM, Array, Scalar, Value, part
 
@@ -23,7 +24,7 @@ _RESTORED = ast.parse("fk.rounding.restore(mode)").body
 
 def outlined(to: Statements, loop: ast.For, stop: str, cores: Scalar, most: Scalar) -> bool:
     """Write a loop from 0 that threads share; return False, and nothing, where it has to stay."""
-    names = [x for s in loop.body for x in ast.walk(s) if isinstance(x, ast.Name)]
+    names = [x for x in inside(*loop.body) if isinstance(x, ast.Name)]
     if any(isinstance(x.ctx, ast.Store) and x.id in to.slots for x in names):
         return False  # what the loop leaves behind
     read = dict.fromkeys(x.id for x in names if isinstance(x.ctx, ast.Load))
@@ -32,8 +33,8 @@ def outlined(to: Statements, loop: ast.For, stop: str, cores: Scalar, most: Scal
     function = f"shared.{number}"
     arrays = {name for name, value in held.items() if isinstance(value, Array)}
     apart = not (arrays & to.text.slots and arrays & to.text.aliased)
-    own, inside, passed = _written(to, loop, held, apart=apart)
-    _define(to, function, own, inside)
+    own, body, passed = _written(to, loop, held, apart=apart)
+    _define(to, function, own, body)
     _call(to, function, passed, stop, cores, most)
     return True
 

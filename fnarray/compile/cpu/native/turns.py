@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
+from .reader import inside, statements
 from .types import registry
 from .writer import Module
 
@@ -55,6 +56,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
         ``"masked"``: no turns but of vectors, the last of them in part; where there are few,
         this is half the text. Elsewhere masks cost 20 to 100 %, sums of functions among it: a
         softmax of rows of 7 takes half as long with them, of rows of 1,000 a fifth longer.
+        ``"adds"``: left to LLVM as well, unless it is written as vectors here.
     """
     assert isinstance(loop.target, ast.Name)
     counter = loop.target.id
@@ -69,7 +71,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
             return None
     long = len(loop.body) > LONG or bool(turn.called & module.sharing)
     if turn.sums:
-        return "sums" if long else None
+        return "sums" if long else "adds" if turn.along else None
     return "plain" if long or turn.along else None
 
 
@@ -79,7 +81,7 @@ def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
     LLVM turns conditional moves into jumps where it writes such a loop out, and data decide which:
     a table of edit distances took 477 us as a loop, and 755 to 900 written out four times.
     """
-    nodes = [x for statement in loop.body for x in ast.walk(statement)]
+    nodes = inside(*loop.body)
     if any(isinstance(x, ast.For | ast.While | ast.If) for x in nodes):
         return False
     carried = slots & {x.id for x in nodes if isinstance(x, ast.Name) and _is_stored(x)}
@@ -126,13 +128,13 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
     """
     chain = vectors = 0
     chosen = False
-    for loop in (x for statement in body for x in ast.walk(statement)):
+    for loop in statements(body):
         if not isinstance(loop, ast.For | ast.While):
             continue
-        inside = [x for statement in loop.body for x in ast.walk(statement)]
-        if any(isinstance(x, ast.For | ast.While) for x in inside):
+        if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
             continue
-        functions = sum(isinstance(x, ast.Name) and x.id == "vm" for x in inside)
+        nodes = inside(*loop.body)
+        functions = sum(type(x) is ast.Name and x.id == "vm" for x in nodes)
         folds = _FOLDS if functions else _SUMS
         waiting = [s for s in loop.body if _waits(s, slots, folds)]
         if not waiting and isinstance(loop, ast.For):
@@ -142,8 +144,8 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
         folding = isinstance(loop, ast.For) and not any(_waits(s, slots, _FOLDS) for s in waiting)
         chain += len(waiting if folding else loop.body)
         vectors += len(loop.body) - len(waiting) if folding else 0
-        called = {x.attr for x in inside if isinstance(x, ast.Attribute)}
-        chosen |= functions > 0 or any(isinstance(x, ast.IfExp) for x in inside)
+        called = {x.attr for x in nodes if type(x) is ast.Attribute}
+        chosen |= functions > 0 or any(type(x) is ast.IfExp for x in nodes)
         chosen |= not called.isdisjoint(("minimum", "maximum"))
     return chosen and _ABREAST * chain > vectors
 
@@ -171,13 +173,11 @@ def at_once(loop: ast.For, size: int, module: Module) -> bool:
 
 def uses(loop: ast.For, functions: frozenset[str]) -> bool:
     """Whether a loop uses one of some functions of `vmath`."""
-    nodes = (x for statement in loop.body for x in ast.walk(statement))
-    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in nodes)
+    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in inside(*loop.body))
 
 
 def _elements(loop: ast.For) -> Iterator[ast.Subscript]:
-    nodes = (x for statement in loop.body for x in ast.walk(statement))
-    return (x for x in nodes if isinstance(x, ast.Subscript))
+    return (x for x in inside(*loop.body) if isinstance(x, ast.Subscript))
 
 
 def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
@@ -210,11 +210,11 @@ def _step(place: ast.expr, counter: str) -> int | None:
             terms += (term.left, term.right)
         elif isinstance(term, ast.BinOp) and isinstance(term.op, ast.Sub):
             terms.append(term.left)
-            if _count(ast.walk(term.right), counter):
+            if _count(inside(term.right), counter):
                 return None
         elif isinstance(term, ast.Name) and term.id == counter:
             found += 1
-        elif _count(ast.walk(term), counter):
+        elif _count(inside(term), counter):
             return None
     return found if found < 2 else None
 
@@ -246,7 +246,7 @@ class _Turn:
         self.called: set[str] = set()
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
-        nodes = [x for statement in body for x in ast.walk(statement)]
+        nodes = inside(*body)
         self.independent = all(self._statement(s, slots, nodes) for s in body)
         self.independent = self.independent and all(map(self._expression, nodes))
         places = [x.slice for x in nodes if isinstance(x, ast.Subscript)]
@@ -264,7 +264,7 @@ class _Turn:
             return _is_sum(statement.value, target.id) and _count(nodes, target.id) == 2
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
             return False
-        if not _count(ast.walk(target.slice), self.counter) or target.value.id in self.written:
+        if not _count(inside(target.slice), self.counter) or target.value.id in self.written:
             return False
         self.written[target.value.id] = ast.dump(target.slice)
         return True
@@ -296,14 +296,14 @@ class _Turn:
 
     def _changes(self, value: ast.expr) -> bool:
         """Whether a value may be another one in each turn."""
-        names = {x.id for x in ast.walk(value) if isinstance(x, ast.Name)}
+        names = {x.id for x in inside(value) if isinstance(x, ast.Name)}
         return self.counter in names or not names.isdisjoint(self.assigned)
 
     def _along(self, place: ast.expr) -> bool:
         """Whether an index grows by one each turn, or never."""
         if isinstance(place, ast.Call) and len(place.args) == 1:
             place = place.args[0]
-        names = {x.id for x in ast.walk(place) if isinstance(x, ast.Name)}
+        names = {x.id for x in inside(place) if isinstance(x, ast.Name)}
         if names & self.assigned:
             return False
         if self.counter not in names:
@@ -315,7 +315,7 @@ class _Turn:
                 terms += (term.left, term.right)
             elif isinstance(term, ast.Name) and term.id == self.counter:
                 found += 1
-            elif _count(ast.walk(term), self.counter):
+            elif _count(inside(term), self.counter):
                 return False
         return found == 1
 

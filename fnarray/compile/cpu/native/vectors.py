@@ -7,50 +7,11 @@ to improve but what code generation does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from .widen import BYTES, PLAIN, Declared, of_vectors, words_of
 from .writer import Module
-
-
-def looped(module: Module, lines: Sequence[str], stop: str, end: str) -> list[str]:
-    """Return the lines of a loop from 0 as a loop of vectors and one of the rest.
-
-    Parameters
-    ----------
-    end : str
-        The label of what follows the loop.
-
-    Raises
-    ------
-    Unfit
-    """
-    before, _, first, phi, *body, _, _, _, _, _ = lines
-    counter, label = phi.partition(" = ")[0], first[:-1]
-    found = Vectors(body, counter, module.lanes, module.vectors)
-    module.declared.update(found.declared)
-    test, turn, rest = (f"{label}.{part}" for part in ("test", "vectors", "rest"))
-    return [
-        before,
-        f"{counter}.end = and i64 {stop}, -{module.lanes}",
-        *found.before,
-        f"br label %{test}",
-        f"{test}:",
-        f"{counter}.some = icmp sgt i64 {counter}.end, 0",
-        f"br i1 {counter}.some, label %{turn}, label %{rest}",
-        f"{turn}:",
-        f"{counter}.v = phi i64 [ 0, %{test} ], [ {counter}.next, %{turn} ]",
-        *found.lines,
-        f"{counter}.next = add nuw nsw i64 {counter}.v, {module.lanes}",
-        f"{counter}.more = icmp slt i64 {counter}.next, {counter}.end",
-        f"br i1 {counter}.more, label %{turn}, label %{rest}",
-        f"{rest}:",
-        f"{counter}.left = icmp slt i64 {counter}.end, {stop}",
-        f"br i1 {counter}.left, label %{label}, label %{end}",
-        first,
-        phi.replace("[ 0, %" + before[:-1], f"[ {counter}.end, %{rest}"),
-        *lines[4:],
-    ]
 
 
 def once(module: Module, lines: Sequence[str], size: int, end: str) -> list[str]:
@@ -73,6 +34,35 @@ class Unfit(Exception):
     """The body does what is not written as vectors."""
 
 
+#: What sums and products begin with.
+STARTS: Final = {"fadd": "0.0", "fmul": "1.0", "add": "0", "mul": "1"}
+#: What the names of LLVM's functions end with, by type.
+SUFFIXES: Final = {
+    "float": "f32",
+    "double": "f64",
+    **{f"i{n}": f"i{n}" for n in (1, 8, 16, 32, 64)},
+}
+
+
+class Fold(NamedTuple):
+    """A number that a loop adds up, or the like, in any order.
+
+    Attributes
+    ----------
+    kind : str
+        Its type.
+    word : str
+        The instruction that folds two of them.
+    old, new : str
+        The vectors of a turn's beginning and end.
+    """
+
+    kind: str
+    word: str
+    old: str
+    new: str
+
+
 class Vectors:
     """A body as vectors.
 
@@ -82,12 +72,20 @@ class Vectors:
     ----------
     gathers : bool
         Whether elements that lie apart are read one by one, in a loop that begins at 0.
+    places : collection of str
+        Where the function keeps variables: the body folds numbers into them.
+    mark : str
+        What the names of a turn's vectors end with.
+    mask : str
+        Which lanes of memory are read and written, where not all are.
 
     Attributes
     ----------
-    before : list of str
-        What goes before the loop: vectors of numbers that do not change in it.
+    before : dict of str
+        What goes before the loop: vectors of numbers, and addresses, that do not change in it.
     lines : list of str
+    folds : dict
+        By place.
     declared : dict
         Functions that are called.
 
@@ -104,28 +102,43 @@ class Vectors:
         calls: Mapping[str, str],
         *,
         gathers: bool = False,
+        places: Collection[str] = (),
+        mark: str = ".v",
+        mask: str = "",
     ):
-        self.before: list[str] = []
+        self.before: dict[str, None] = {}
         self.lines: list[str] = []
         self.declared: Declared = {}
+        self.folds: dict[str, Fold] = {}
         self._lanes, self._calls = lanes, calls
         self._gathers = gathers
+        self._places, self._mark, self._mask = places, mark, mask
         #: Names of the body: an "index" grows by one each turn, an "address" by an element, and
         #: what is the "same" stays. Where elements are read one by one, a "step" grows otherwise,
         #: and "places" are addresses of such elements.
         self._kinds = {counter: "index"}
         self._counter = counter
+        #: What marks names of this loop for what other loops may name as well.
+        self._own = f".{counter[1:]}"
+        #: What is added to the counter, by index; each begins with its sign.
+        self._offsets: dict[str, tuple[str, ...]] = {counter: ()}
         #: How indices and addresses are computed: what begins the instruction, and its operands.
         self._steps: dict[str, tuple[str, str, str]] = {}
+        #: What was read of a place, by place, and the words that made a vector.
+        self._held: dict[str, str] = {}
+        self._words: dict[str, list[str]] = {}
         for text in body:
             for line in text.splitlines():
                 self._write(*line.rpartition(" = ")[::2])
 
     def _write(self, name: str, instruction: str) -> None:
-        match words_of(instruction):
+        words = words_of(instruction)
+        match words:
             case ["store", kind, value, ",", "ptr", place]:
-                held = f"{self._wide(kind)} {self._operand(value, kind)}"
-                self._line("", f"store {held}, {self._address(kind, place)}")
+                if place in self._places:
+                    self._fold(kind, value, place)
+                else:
+                    self._store(kind, self._operand(value, kind), self._address(kind, place))
             case ["getelementptr", "inbounds", kind, ",", "ptr", array, ",", "i64", index]:
                 self._place(name, kind, array, index)
             case ["load", kind, ",", "ptr", place]:
@@ -138,13 +151,44 @@ class Vectors:
                 self._call(name, kind, self._calls[function[1:]], args)
             case ["call", kind, function, "(", *args, ")"] if function[1:] in self._calls:
                 self._call(name, kind, self._calls[function[1:]], args)
-            case words if self._gathers and name and self._is_same(words):
+            case _ if self._gathers and name and self._is_same(words):
                 self._line(name, " ".join(map(self._one, words)), "same")
-            case words:
+            case _:
                 wide = of_vectors(words, self._lanes, self.declared, self._operand)
                 if not name or wide is None:
                     raise Unfit
+                self._words[name] = words
                 self._line(name, wide, "vector")
+
+    def _fold(self, kind: str, value: str, place: str) -> None:
+        """Note what is kept in a variable: what it held, folded with something else."""
+        word, *operands = self._words.get(value, [""])
+        old = self._held.get(place, "")
+        if not old or operands.count(old) != 1 or word not in STARTS or place in self.folds:
+            raise Unfit
+        held, new, wide = f"{old}{self._mark}", f"{value}{self._mark}", self._wide(kind)
+        if self._mask:  # what is not there is not added
+            mask = f"<{self._lanes} x i1> {self._mask}"
+            self.lines.append(f"{new}.in = select {mask}, {wide} {new}, {wide} {held}")
+            new += ".in"
+        self.folds[place] = Fold(kind, word, held, new)
+
+    def _store(self, kind: str, value: str, address: str) -> None:
+        held = f"{self._wide(kind)} {value}"
+        if self._mask:
+            self.lines.append(self._masked("store", "void", kind, [held, address]))
+        else:
+            self.lines.append(f"store {held}, {address}, align {BYTES[kind]}")
+
+    def _masked(self, word: str, result: str, kind: str, args: list[str], rest: str = "") -> str:
+        """Return a call that reads or writes a part of a vector."""
+        name = f"llvm.masked.{word}.v{self._lanes}{SUFFIXES[kind]}.p0"
+        given = [*args, f"i32 {BYTES[kind]}", f"<{self._lanes} x i1> {self._mask}"]
+        given += [rest] if rest else []
+        wide, mask = self._wide(kind), f"<{self._lanes} x i1>"
+        kinds = ("ptr", "i32", mask, wide) if rest else (wide, "ptr", "i32", mask)
+        self.declared[name] = result, kinds
+        return f"call {result} @{name}({', '.join(given)})"
 
     def _place(self, name: str, kind: str, array: str, index: str) -> None:
         """Write the address of an element."""
@@ -155,16 +199,52 @@ class Vectors:
                 self._kinds[name] = "places"
                 self._steps[name] = f"getelementptr inbounds {kind}, ptr {array}, i64", "", index
                 return
-        elif array in self._kinds or grows != "index":
+            text = f"getelementptr inbounds {kind}, ptr {array}, i64 {self._one(index)}"
+            self._line(name, text, "address" if grows == "index" else "same")
+            return
+        if array in self._kinds or grows != "index":
             raise Unfit
-        text = f"getelementptr inbounds {kind}, ptr {array}, i64 {self._one(index)}"
-        self._line(name, text, "address" if grows == "index" else "same")
+        self._beside(name, kind, array, self._offsets[index])
+
+    def _beside(self, name: str, kind: str, array: str, offsets: Sequence[str]) -> None:
+        """Write the address of an element that lies beside the one of the turn before.
+
+        What does not change in the loop is added before it.
+        """
+        begin, shift = f"getelementptr {kind}, ptr", 0
+        for offset in offsets:
+            sign, operand = offset[0], offset[1:]
+            if operand.lstrip("-").isdigit():
+                shift += int(operand) if sign == "+" else -int(operand)
+                continue
+            if sign == "-":
+                minus = f"{operand}{self._own}.minus"
+                self.before[f"{minus} = sub i64 0, {operand}"] = None
+                operand = minus
+            base = f"{array.removesuffix(self._own)}.{kind}.{operand[1:]}{self._own}"
+            self.before[f"{base} = {begin} {array}, i64 {operand}"] = None
+            array = base
+        at = f"{name}{self._mark}"
+        text = f"{begin} {array}, i64 {self._counter}{self._mark}"
+        if shift:
+            self.lines.append(f"{at}.at = {text}")
+            text = f"{begin} {at}.at, i64 {shift}"
+        self._line(name, text, "address")
 
     def _load(self, name: str, kind: str, place: str) -> None:
         """Write what reads an element, or one element for all."""
+        if place in self._places:
+            if place in self._held:
+                raise Unfit
+            self._held[place], self._kinds[name] = name, "vector"
+            return
         known = self._kinds.get(place, "same")
         if not self._gathers or known == "address":
-            text = f"load {self._wide(kind)}, {self._address(kind, place)}"
+            address, wide = self._address(kind, place), self._wide(kind)
+            if self._mask:
+                text = self._masked("load", wide, kind, [address], f"{wide} zeroinitializer")
+            else:
+                text = f"load {wide}, {address}, align {BYTES[kind]}"
             self._line(name, text, "vector")
         elif known == "same":
             self._line(name, f"load {kind}, ptr {self._one(place)}", "same")
@@ -194,7 +274,10 @@ class Vectors:
 
     def _one(self, name: str) -> str:
         """Return the name of what is one number, or address, for all turns."""
-        return f"{name}.v" if name in self._kinds else name
+        kind = self._kinds.get(name)
+        if kind is None:
+            return name
+        return f"{name}.same" if kind == "same" and not self._gathers else f"{name}{self._mark}"
 
     def _is_same(self, words: Sequence[str]) -> bool:
         """Whether an instruction computes the same in all turns."""
@@ -204,7 +287,11 @@ class Vectors:
     def _line(self, name: str, text: str, kind: str = "") -> None:
         if name:
             self._kinds[name] = kind
-        self.lines.append(f"{name}.v = {text}" if name else text)
+        line = f"{self._one(name)} = {text}" if name else text
+        if kind == "same" and not self._gathers:
+            self.before[line] = None
+        else:
+            self.lines.append(line)
 
     def _wide(self, kind: str) -> str:
         return f"<{self._lanes} x {kind}>"
@@ -222,6 +309,12 @@ class Vectors:
                 raise Unfit
             self._kinds[name] = "step"
             return
+        if grows and not self._gathers:
+            index, other = (a, b) if kinds[0] == "index" else (b, a)
+            sign = "-" if word == "sub" else "+"
+            self._offsets[name] = *self._offsets[index], f"{sign}{self._one(other)}"
+            self._kinds[name] = "index"
+            return
         a, b = map(self._one, (a, b))
         self._line(name, f"{begin} i64 {a}, {b}", "index" if grows else "same")
 
@@ -236,20 +329,26 @@ class Vectors:
     def _address(self, kind: str, name: str) -> str:
         if self._kinds.get(name) != "address":
             raise Unfit
-        return f"ptr {name}.v, align {BYTES[kind]}"
+        return f"ptr {self._one(name)}"
 
     def _operand(self, name: str, kind: str) -> str:
         """Return the vector that an operand is: a constant, of the body, or the same in all."""
         if not name.startswith("%"):
             return f"splat ({kind} {name})"
         known = self._kinds.get(name)
-        if known not in ("vector", "same", None):
-            raise Unfit
         if known == "vector":
-            return f"{name}.v"
-        wide, to = self._wide(kind), self.before if known is None else self.lines
-        one = f"{name}.one = insertelement {wide} poison, {kind} {self._one(name)}, i64 0"
-        if one not in to:
-            first = f"<{self._lanes} x i32> zeroinitializer"
-            to += one, f"{name}.all = shufflevector {wide} {name}.one, {wide} poison, {first}"
-        return f"{name}.all"
+            return f"{name}{self._mark}"
+        if known not in ("same", None):
+            raise Unfit
+        wide, one = self._wide(kind), self._one(name)
+        all_ = f"{one}.all{self._own}"
+        zero = f"<{self._lanes} x i32> zeroinitializer"
+        spread = (
+            f"{all_}.one = insertelement {wide} poison, {kind} {one}, i64 0",
+            f"{all_} = shufflevector {wide} {all_}.one, {wide} poison, {zero}",
+        )
+        if known is None or not self._gathers:
+            self.before.update(dict.fromkeys(spread))
+        elif spread[0] not in self.lines:
+            self.lines += spread
+        return all_

@@ -1,0 +1,278 @@
+"""Loops of vectors: their turns, what remains, and what they add up.
+
+Where a part of a vector costs nothing (AVX-512), a long body is written once: every turn is one
+vector, of as many numbers as are left. A short one is written twice, as turns of whole vectors and
+one of what remains; several vectors make a turn where their sums would wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from .vectors import STARTS, SUFFIXES, Fold, Vectors
+from .writer import Module
+
+#: Instructions from which on a body is written once, as every turn's with a mask.
+LONG: Final = 40
+#: Vectors that a turn with sums takes at most, and of how many instructions in all.
+ABREAST: Final = 4
+
+
+def looped(
+    module: Module,
+    lines: Sequence[str],
+    stop: str,
+    end: str,
+    places: Sequence[str],
+    *,
+    nested: bool = False,
+) -> list[str]:
+    """Return the lines of a loop from 0 as loops of vectors.
+
+    Parameters
+    ----------
+    end : str
+        The label of what follows the loop.
+    places : sequence of str
+        Where the function keeps variables.
+    nested : bool
+        Whether another loop surrounds it. What remains of rows is taken number by number: to make
+        a mask for each took 7 % longer (twenty updates of rows of 56).
+
+    Raises
+    ------
+    Unfit
+    """
+    masks = module.masks and not nested
+    return _Loop(module, lines, stop, end, places, masks=masks).lines
+
+
+class _Loop:
+    """A loop, rewritten."""
+
+    def __init__(
+        self,
+        module: Module,
+        lines: Sequence[str],
+        stop: str,
+        end: str,
+        places: Sequence[str],
+        *,
+        masks: bool,
+    ):
+        self.masks = masks
+        before, _, first, phi, *self.body, _, _, _, _, _ = self.old = lines
+        self.module, self.stop, self.end, self.places = module, stop, end, places
+        self.counter, self.label, self.came = phi.partition(" = ")[0], first[:-1], before[:-1]
+        self.lanes = module.lanes
+        self.before: dict[str, None] = {}
+        self.size = sum(text.count("\n") + 1 for text in self.body)
+        known = int(stop) if stop.isdigit() else None
+        whole = known is not None and known % self.lanes == 0
+        if module.masks and not whole and self.size > LONG:
+            start, body = [before], self._part(self.came, "0", {}, joins=False)
+        else:
+            start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
+            body = self._vectors_and_rest()
+        self.lines = [*start, *self.before, *body]
+
+    def _step(self) -> int:
+        return self.lanes * self._count()
+
+    def _count(self) -> int:
+        """Return how many vectors a turn takes."""
+        sums = any(f"ptr {place}" in text for text in self.body for place in self.places)
+        return max(2, min(ABREAST, LONG // self.size)) if sums else 1
+
+    def _vectors(self, mark: str, mask: str = "") -> Vectors:
+        """Return the body as vectors."""
+        module = self.module
+        found = Vectors(
+            self.body, self.counter, self.lanes, module.vectors,
+            places=self.places, mark=mark, mask=mask,
+        )  # fmt: skip
+        module.declared.update(found.declared)
+        self.before.update(found.before)
+        return found
+
+    # -- turns ---------------------------------------------------------------------------------
+
+    def _part(self, came: str, start: str, sums: Mapping[str, str], *, joins: bool) -> list[str]:
+        """Return turns of as many numbers as are left, to the end of the loop.
+
+        Parameters
+        ----------
+        came, start : str
+            The block before, and where the turns begin.
+        sums : mapping
+            What was folded before; nothing where that has to begin.
+        joins : bool
+            Whether there may be no such turn; the block before then goes to ``done`` at once.
+        """
+        turn, done = f"{self.label}.part", self._done()
+        marks = [".m", ".n"][: 1 if joins else self._count()]
+        at, step = f"{self.counter}.m", self.lanes * len(marks)
+        found = [self._vectors(mark, f"{self.counter}{mark}.mask") for mark in marks]
+        begun = self._begun(found[0].folds)
+        phis: list[str] = []
+        body: list[str] = []
+        for k, part in enumerate(found):
+            if k:
+                body.append(f"{self.counter}{marks[k]} = add nuw nsw i64 {at}, {k * self.lanes}")
+            body += self._mask(f"{self.counter}{marks[k]}")
+            for p, f in part.folds.items():
+                phis.append(
+                    self._phi(f.old, f, came, begun[p] if k else sums.get(p, begun[p]), turn)
+                )
+        joined, ends = self._joined(found)
+        merged: list[str] = []
+        if joins:
+            for place, fold in found[0].folds.items():
+                name = f"{place}.{self.label}.all"
+                merged.append(self._phi(name, fold, came, sums[place], turn, ends[place]))
+                ends[place] = name
+        return [
+            *([] if joins else [f"br label %{turn}"]),
+            f"{turn}:",
+            f"{at} = phi i64 [ {start}, %{came} ], [ {at}.next, %{turn} ]",
+            *phis,
+            *body,
+            *_abreast(found),
+            f"{at}.next = add nuw nsw i64 {at}, {step}",
+            f"{at}.more = icmp slt i64 {at}.next, {self.stop}",
+            f"br i1 {at}.more, label %{turn}, label %{done}",
+            f"{done}:",
+            *merged,
+            *joined,
+            *self._folded(found[0].folds, ends),
+            f"br label %{self.end}",
+        ]
+
+    def _joined(self, found: Sequence[Vectors]) -> tuple[list[str], dict[str, str]]:
+        """Return what folds the vectors of a turn into one, and the names of those, by place."""
+        lines: list[str] = []
+        ends: dict[str, str] = {}
+        for place, fold in found[0].folds.items():
+            total = fold.new
+            for k, part in enumerate(found[1:], 1):
+                two = f"{_folding(fold)} {self._wide(fold)} {total}, {part.folds[place].new}"
+                total = f"{fold.new}.j{k}"
+                lines.append(f"{total} = {two}")
+            ends[place] = total
+        return lines, ends
+
+    def _mask(self, at: str) -> list[str]:
+        """Return what makes the mask of a vector: as many lanes as numbers are left."""
+        for name in ("smin", "smax"):
+            self.module.declared[f"llvm.{name}.i64"] = "i64", ("i64", "i64")
+        n = self.lanes
+        return [
+            f"{at}.left = sub nsw i64 {self.stop}, {at}",
+            f"{at}.most = call i64 @llvm.smin.i64(i64 {at}.left, i64 {n})",
+            f"{at}.few = call i64 @llvm.smax.i64(i64 {at}.most, i64 0)",
+            f"{at}.short = trunc i64 {at}.few to i32",
+            f"{at}.ones = shl nsw i32 -1, {at}.short",
+            f"{at}.bits = xor i32 {at}.ones, -1",
+            f"{at}.lanes = trunc i32 {at}.bits to i{n}",
+            f"{at}.mask = bitcast i{n} {at}.lanes to <{n} x i1>",
+        ]
+
+    def _vectors_and_rest(self) -> list[str]:
+        """Return turns of whole vectors, and what remains: part of one, or number by number."""
+        found = [self._vectors(".v" if k == 0 else f".v{k}") for k in range(self._count())]
+        folds = found[0].folds
+        label, counter = self.label, self.counter
+        test, turn, join, rest = (f"{label}.{x}" for x in ("test", "vectors", "join", "rest"))
+        begun = self._begun(folds)
+        phis: list[str] = []
+        body: list[str] = []
+        for k, part in enumerate(found):
+            if k:
+                body.append(f"{counter}.v{k} = add nuw nsw i64 {counter}.v, {k * self.lanes}")
+            phis += (self._phi(f.old, f, test, begun[p], turn) for p, f in part.folds.items())
+        joined, ends = self._joined(found)
+        sums = {place: f"{place}.{label}.whole" for place in folds}
+        merged = [self._phi(sums[p], f, test, begun[p], join, ends[p]) for p, f in folds.items()]
+        return [
+            f"br label %{test}",
+            f"{test}:",
+            f"{counter}.some = icmp sgt i64 {counter}.end, 0",
+            f"br i1 {counter}.some, label %{turn}, label %{rest}",
+            f"{turn}:",
+            f"{counter}.v = phi i64 [ 0, %{test} ], [ {counter}.next, %{turn} ]",
+            *phis,
+            *body,
+            *_abreast(found),
+            f"{counter}.next = add nuw nsw i64 {counter}.v, {self._step()}",
+            f"{counter}.more = icmp slt i64 {counter}.next, {counter}.end",
+            f"br i1 {counter}.more, label %{turn}, label %{join}",
+            f"{join}:",
+            *joined,
+            f"br label %{rest}",
+            f"{rest}:",
+            *merged,
+            *self._rest(rest, folds, sums),
+        ]
+
+    def _rest(self, rest: str, folds: Mapping[str, Fold], sums: Mapping[str, str]) -> list[str]:
+        """Return what follows whole vectors."""
+        counter = self.counter
+        left = f"{counter}.left = icmp slt i64 {counter}.end, {self.stop}"
+        if self.masks:
+            fork = f"br i1 {counter}.left, label %{self.label}.part, label %{self._done()}"
+            return [left, fork, *self._part(rest, f"{counter}.end", sums, joins=True)]
+        return [
+            *self._folded(folds, sums),
+            left,
+            f"br i1 {counter}.left, label %{self.label}, label %{self.end}",
+            self.old[2],
+            self.old[3].replace(f"[ 0, %{self.came}", f"[ {counter}.end, %{rest}"),
+            *self.old[4:],
+        ]
+
+    def _done(self) -> str:
+        return f"{self.label}.done"
+
+    # -- what is folded --------------------------------------------------------------------------
+
+    def _wide(self, fold: Fold) -> str:
+        return f"<{self.lanes} x {fold.kind}>"
+
+    def _phi(self, name: str, fold: Fold, came: str, begun: str, turn: str, new: str = "") -> str:
+        """Return what is folded so far: at first, and after a turn."""
+        return (
+            f"{name} = phi {self._wide(fold)} [ {begun}, %{came} ], [ {new or fold.new}, %{turn} ]"
+        )
+
+    def _begun(self, folds: Mapping[str, Fold]) -> dict[str, str]:
+        """Return the vectors that folding begins with, by place."""
+        return {p: f"splat ({f.kind} {STARTS[f.word]})" for p, f in folds.items()}
+
+    def _folded(self, folds: Mapping[str, Fold], sums: Mapping[str, str]) -> Iterable[str]:
+        """Yield what folds vectors into the places of the function."""
+        for place, fold in folds.items():
+            kind, wide, first = fold.kind, self._wide(fold), f"{place}.{self.label}"
+            name = f"llvm.vector.reduce.{fold.word}.v{self.lanes}{SUFFIXES[kind]}"
+            start = f"{kind} {STARTS[fold.word]}, " if fold.word[0] == "f" else ""
+            self.module.declared[name] = kind, ((kind, wide) if start else (wide,))
+            flags = _folding(fold).removeprefix(fold.word)
+            yield f"{first}.sum = call{flags} {kind} @{name}({start}{wide} {sums[place]})"
+            yield f"{first}.old = load {kind}, ptr {place}"
+            yield f"{first}.new = {_folding(fold)} {kind} {first}.old, {first}.sum"
+            yield f"store {kind} {first}.new, ptr {place}"
+
+
+def _abreast(found: Sequence[Vectors]) -> Iterable[str]:
+    """Yield the lines of vectors that do not wait for each other, in turn.
+
+    A processor that is busy with one does not see as far as the other: 100 tanh one after another
+    took 36 us, and in turn with those of another vector 25.
+    """
+    return chain.from_iterable(zip(*(part.lines for part in found), strict=True))
+
+
+def _folding(fold: Fold) -> str:
+    """Return the instruction that folds two vectors or numbers, in any order."""
+    return f"{fold.word} reassoc nsz" if fold.word[0] == "f" else fold.word
