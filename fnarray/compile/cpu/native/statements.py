@@ -13,6 +13,8 @@ from .turns import SHORT, apart, at_once, order_of, order_of_part, parts, recurr
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
+_Span = tuple[str, str, str | None]
+
 
 class Statements(Expressions):
     """Writes statements."""
@@ -171,17 +173,15 @@ class Statements(Expressions):
         low, slots = int(start) if size else 0, self.text.slots
         several = parts(node, slots, self.module, size) if size and self.own else []
         if not several or (self.recurrent and not apart(node, slots, self.text.aliased)):
-            self._loop(node, start, stop, step, size)
+            self._loop(node, (start, stop, step), size)
             return
         for turns in several:
-            self._loop(node, str(low), str(low + turns), None, turns, width=turns)
+            self._loop(node, (str(low), str(low + turns), None), turns, width=turns)
             low += turns
 
-    def _loop(
-        self, node: ast.For, start: str, stop: str, step: str | None, size: int | None, *, width=0
-    ) -> None:
+    def _loop(self, node: ast.For, span: _Span, size: int | None, width: int = 0) -> None:
         """Write a loop, or that of a part whose vectors have up to so many numbers."""
-        assert isinstance(node.target, ast.Name)
+        start, stop, step = span
         whole = start == "0" and step is None
         before, body, following, end = (self.label() for _ in range(4))
         if step is None:
