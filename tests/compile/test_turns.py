@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from unittest import mock
 
 import numpy as np
@@ -45,6 +46,14 @@ BODIES = {
         {"width", "one", "masks"},
     ),
     "few added up": ("        c = sc.radd(c, x[i])\n", "10", set()),
+    "in parts": ("        out[i] = (x[i] + y[i])\n", "60", {"width", "one"}),
+    "neighbours in parts": ("        out[i] = (x[i] + x[u(i + 1)])\n", "58", {"width"}),
+    "two arrays in parts": (
+        "        t0 = x[i]\n        out[i] = t0\n        y[i] = x[u(i + 1)]\n",
+        "50",
+        {"width"},
+    ),
+    "known and added up": ("        c = sc.radd(c, x[i])\n", "60", set()),
     "very few": ("        out[i] = (x[i] + y[i])\n", "3", set()),
 }
 WORDS = {
@@ -90,6 +99,14 @@ def test_llvm_obeys(name, capfd):
     body, size, _ = BODIES[name]
     machine.assembly(lower(body, size))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("size", "starts"), [(19, [0, 16, 19]), (60, [0, 48, 56, 60])])
+def test_loops_of_known_turns_are_in_parts(size, starts):
+    """Whole vectors come first, then narrower ones, and each element is in one part."""
+    text = kernel.lower("k", source(BODIES["in parts"][0], str(size)), 512)
+    spans = re.findall(r"= phi i64 \[ (\d+), .*?icmp slt i64 \S+, (\d+)\n", text, re.S)
+    assert spans == [(str(a), str(b)) for a, b in pairwise(starts)]
 
 
 def test_masks_are_for_avx_512_alone():

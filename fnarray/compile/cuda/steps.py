@@ -67,6 +67,9 @@ class GridSteps(Steps):
         super()._update(node, form, filled=filled and not self.top)
         self.own = None
 
+    def _comes_in_runs(self, form: Update) -> bool:
+        return False  # lanes would part
+
     def _merge(self, node: Node, form: Update, store: Storage, offset: Any, new: str) -> None:
         if self.own is None:
             self._exchange(node, form, store, offset, new)

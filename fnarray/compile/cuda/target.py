@@ -46,6 +46,7 @@ LIMITS = Limits(
     abreast=0,
     vectors=False,
     pieces=3,
+    spelled=16,
     workspace=0,
     shared=1 << 62,
     strips=1 << 62,

@@ -28,6 +28,10 @@ _COPIED = 2
 _PIECES = 16
 #: Rows or columns that a product must have for threads to share them.
 _THIN = 64
+#: Of so many updates, and neighbours of each, some are looked at; of these most must go where the
+#: one before goes. What the processor guesses wrong, as a run ends, costs it 27 cycles: runs of 16
+#: took 0.72 of the time (9.6 million), of 16 or so 0.83, of 8 or so 1.5.
+_MANY, _LOOKS, _MOST = 1 << 16, 16, 236
 #: The largest integer of BLAS.
 _INT = 2**31 - 1
 
@@ -161,6 +165,20 @@ class Steps:
             self.fill(node.ins[0], store)
         if 0 in form.extents:
             return
+        if not self._comes_in_runs(form):
+            self._updates(node, form, store, None)
+            return
+        last = self.writer.assign("i64(-1)", None, "last")
+        run = last, self.writer.assign(self.values.literal(0, node.out.aval.dtype), None, "run")
+        with self.writer.block(f"if {self._are_alike(node, form, store)}:", barrier=True):
+            self._updates(node, form, store, run)
+        with self.writer.block("else:", barrier=True):
+            self._updates(node, form, store, None)
+
+    def _updates(
+        self, node: Node, form: Update, store: Storage, run: tuple[str, str] | None
+    ) -> None:
+        """Make all updates, in order."""
         with ExitStack() as stack:
             u = self.values.loops(stack, form.extents)
             read = self.values.reader(node)
@@ -169,7 +187,45 @@ class Steps:
             if test is not None:
                 stack.enter_context(self.writer.block(f"if {test}:", barrier=True))
             new = self.values.value(node.ins[form.value], u)
-            self._merge(node, form, store, store.offset(at), new)
+            if run is None:
+                self._merge(node, form, store, store.offset(at), new)
+            else:
+                self._add_to_run(node, form, store, store.offset(at), new, run)
+
+    def _comes_in_runs(self, form: Update) -> bool:
+        """Whether many updates, one at a time, may go to one element in a row."""
+        long = [n for n in form.extents if n > 1]
+        return form.combine != "{1}" and not form.apart and len(long) == 1 and long[0] >= _MANY
+
+    def _are_alike(self, node: Node, form: Update, store: Storage) -> str:
+        """Return the test that most updates go where the one before goes, by looks at some.
+
+        Neighbours, since each place that is looked at is a page that was not read for long.
+        """
+        count = self.writer.assign("i64(0)", None, "count")
+        apart = (max(form.extents) - 1) // _LOOKS
+        read = self.values.reader(node)
+        with ExitStack() as stack:
+            i = self.values.loop(stack, _LOOKS) * apart + self.values.loop(stack, _LOOKS)
+            first, second = (
+                self.values.spelled(store.offset(form.index(u, read)))
+                for u in (tuple(k if n > 1 else 0 for n in form.extents) for k in (i, i + 1))
+            )
+            self.writer.line(f"{count} = {count} + i64({first} == {second})")
+        return f"{count} >= {_MOST}"
+
+    def _add_to_run(
+        self, node: Node, form: Update, store: Storage, offset: Any, new: str, run: tuple[str, str]
+    ) -> None:
+        """Combine an element with an update; the next one to it need not wait for the store."""
+        last, total = run
+        dtype = node.out.aval.dtype
+        place = self.values.spelled(offset)
+        with self.writer.block(f"if {place} != {last}:", barrier=True):
+            self.writer.line(f"{last} = {place}")
+            self.writer.line(f"{total} = {self.values.fetch(store.name, offset, dtype)}")
+        self.writer.line(f"{total} = {self.values.updated(node, form.combine, total, new)}")
+        self.values.put(store.name, offset, total, dtype)
 
     def _merge(self, node: Node, form: Update, store: Storage, offset: Any, new: str) -> None:
         """Combine an element of a result with an update."""

@@ -216,6 +216,10 @@ class Values:
             return spelled
         return f"u({spelled})"
 
+    def spelled(self, ix: Any) -> str:
+        """Return an index as a number."""
+        return text(ix, self.number)
+
     def integer(self, atom: Atom, idx: Indices) -> Any:
         """Return the integer that a value holds, as an index."""
         if isinstance(atom, Literal):

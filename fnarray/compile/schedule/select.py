@@ -250,5 +250,8 @@ def _unrolls(s: Statement, inlined: dict[Var, Node], limits: Limits) -> bool:
     if isinstance(form, Update):
         return len(node.ins) == 2 and node.ins[0].aval.size <= limits.registers
     if isinstance(s, Nest):
+        # Of more terms than registers hold a loop is as fast, and less to compile.
+        if s.fold is not None and prod(s.fold.extents) > limits.registers:
+            return False
         return iterations(node) * work_of(operations_of(node, inlined)) <= limits.unroll
     return not isinstance(form, Library | Contract)

@@ -25,6 +25,10 @@ RELOCATIONS: Final = (
 )
 CODE_MODEL: Final = "jitdefault"
 
+#: What LLVM is told beside the processor's features. Stores to places that lie apart take longer as
+#: one instruction than one by one (Jacobians of 20,000 lanes on a Zen 5: 763 us and 665).
+TUNING: Final = ",+prefer-no-scatter" if platform.machine().lower() in ("x86_64", "amd64") else ""
+
 
 def emitted(text: str, scalar: bool, *, code: bool, straight: bool = False) -> bytes:
     """Optimise LLVM text; return its object code, or its assembly.
@@ -74,6 +78,7 @@ def emitted(text: str, scalar: bool, *, code: bool, straight: bool = False) -> b
 
 
 def _machine(do: llvm.Do) -> Any:
-    names = (llvm.triple(), processor().name, processor().features, RELOCATIONS, CODE_MODEL)
+    features = processor().features + TUNING
+    names = (llvm.triple(), processor().name, features, RELOCATIONS, CODE_MODEL)
     words = [x.encode() for x in names]
     return do["CreateTargetMachine"](llvm.target(), *words[:3], LEVEL, *words[3:], 0, 1, b"")

@@ -137,10 +137,12 @@ def is_recurrence(src: KernelSource) -> bool:
 def _lanes(src: KernelSource, width: int | None) -> int:
     """Return how many numbers the long loops of a kernel work on at a time."""
     wide = any(c.rstrip("]").partition("[")[0] in _WIDE for c in src.signature if c != "i64")
-    return (width or 256) // (64 if wide or "64(" in src.text else 32)
+    return (width or 256) // (64 if wide or _DOUBLE.search(src.text) else 32)
 
 
 _FUNCTION = re.compile(r"\bvm\.(\w+)\(")
+#: Numbers of 64 bits, where they are no indices.
+_DOUBLE = re.compile(r"(?<!\bi)64\(")
 _WIDE = frozenset(("f64", "i64", "u64", "c64", "c128"))
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, inside, read_function, statements
-from .turns import apart, at_once, order_of, recurrent, uses
+from .turns import SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
+
+if TYPE_CHECKING:
+    from .strips import Innermost
+
+_Span = tuple[str, str, str | None]
 
 
 class Statements(Expressions):
@@ -26,9 +31,7 @@ class Statements(Expressions):
         self._owned: list[str] = []
         self._depth = 0
         self._stay = 0
-        #: Innermost loops: the first line of each and the one behind it, and where its turns and
-        #: it end, and whether it is inside of another; None where it is not one vector a turn.
-        self._innermost: list[tuple[int, int, str, str, bool] | None] = []
+        self._innermost: list[Innermost] = []
         #: Whether loops are those of a recurrence: of few turns.
         self.recurrent = module.sequential
         self._shared: tuple[Scalar, Scalar] | None = None
@@ -167,6 +170,20 @@ class Statements(Expressions):
 
             if outlined(self, node, stop, *shared):
                 return
+        size = _size(start, stop) if step is None else None
+        low, slots = int(start) if size else 0, self.text.slots
+        several = parts(node, slots, self.module, size) if size and self.own else []
+        if not several or (self.recurrent and not apart(node, slots, self.text.aliased)):
+            self._loop(node, (start, stop, step), size)
+            return
+        for turns in several:
+            self._loop(node, (str(low), str(low + turns), None), turns, width=turns)
+            low += turns
+
+    def _loop(self, node: ast.For, span: _Span, size: int | None, width: int = 0) -> None:
+        """Write a loop, or that of a part whose vectors have up to so many numbers."""
+        start, stop, step = span
+        whole = start == "0" and step is None
         before, body, following, end = (self.label() for _ in range(4))
         if step is None:
             test = self.new(f"icmp slt i64 {start}, {stop}")
@@ -189,10 +206,10 @@ class Statements(Expressions):
         self._loops.append((following, end))
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
-        before, size = self._stay, _size(start, stop)
+        before = self._stay
         order, few = "", 0
         if self.own and self.recurrent:
-            order, few = self._recurrent(node, size if step is None else None, whole=whole)
+            order, few = self._recurrent(node, size, whole=whole, width=width)
         if self.suite(node.body):
             self.go(following)
         self.access = ""
@@ -202,34 +219,40 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
         self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
         if self.own and not self.recurrent:
-            order, plain = self._order(node, size, step, inside=self._stay > before)
+            order, plain = self._order(node, size, step, inside=self._stay > before, width=width)
             if len(self._innermost) == nests:
                 self._note(head, stop, end, fits=plain and whole)
         self.lines[-1] += order
         self._join(head, few, end)
         self.begin(end)
 
-    def _recurrent(self, node: ast.For, size: int | None, *, whole: bool) -> tuple[str, int]:
-        """Return what marks the end of a loop of a recurrence; its turns, if they are one vector.
-
-        ``whole`` if it begins at 0.
-        """
+    def _recurrent(
+        self, node: ast.For, size: int | None, *, whole: bool, width: int
+    ) -> tuple[str, int]:
+        """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
         if any(isinstance(x, ast.For | ast.While) for x in statements(node.body)):
-            return "", 0
+            # Functions of what is left by vectors take as long as the rest (30 bodies that attract
+            # each other: 194 us and 108). Two blocks of a sum written out took LLVM 200 ms.
+            if size is not None and size > SHORT and "vm." in ast.unparse(node):
+                return self.module.loop("tail"), 0
+            return "" if whole else self.module.loop("loop"), 0
         slots = self.text.slots
         free = apart(node, slots, self.text.aliased)
         if whole and free and size is not None and at_once(node, size, self.module):
             return "", size
-        order = recurrent(node, slots, size)
+        long = size is not None and size > SHORT
+        order = recurrent(node, slots, None if long else size) or ("loop" if long else None)
+        if width:
+            order = order_of_part(node, width)
         if free and uses(node, self.module.sharing):
             order = "plain"
         if not free:
-            return self.module.loop(order) if order else "", 0
+            return self.module.loop(order, width=width) if order else "", 0
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
         # whether they overlap before each loop, and has a second one for where they do.
         group = self.module.say("distinct !{}", anew=True)
         self.access = f", !llvm.access.group {group}"
-        return self.module.loop(order or "free", group), 0
+        return self.module.loop(order or "free", group, width), 0
 
     def _join(self, head: int, few: int, end: str) -> None:
         """Write the loop whose lines begin at one as a vector of its few turns, if it can be."""
@@ -240,21 +263,26 @@ class Statements(Expressions):
                 self.lines[head:] = once(self.module, self.lines[head:], few, end)
 
     def _order(
-        self, node: ast.For, size: int | None, step: str | None, inside: bool
+        self, node: ast.For, size: int | None, step: str | None, inside: bool, width: int
     ) -> tuple[str, bool]:
         """Return what marks the end of a loop, and whether it is to be one vector a turn.
 
         ``inside`` where it holds one that stays a loop.
         """
-        if inside:  # written out around another loop, its vectors and its rest are, as often
+        if width:
+            order = order_of_part(node, width)
+        elif inside:  # written out around another loop, its vectors and its rest are, as often
             order = "loop"
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
+            if order is None and size is not None and size > SHORT:
+                order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
         told = order is not None and order != "adds"
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
         alone = not self._depth and order in ("sums", "adds")
-        return self.module.loop(order) if order and told else "", order == "plain" or alone
+        text = self.module.loop(order, width=width) if order and told else ""
+        return text, order == "plain" or alone
 
     def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
         """Note an innermost loop, whose lines end here."""
@@ -263,23 +291,11 @@ class Statements(Expressions):
 
     def straighten(self) -> bool:
         """Write all innermost loops as vectors, and return True; leave all where one cannot be."""
-        loops = [loop for loop in self._innermost if loop]
-        if not loops or None in self._innermost or self.module.texts:
+        if not self._innermost or self.module.texts:
             return False
-        from .strips import looped  # which few kernels need
-        from .vectors import Unfit
+        from .strips import straightened  # which few kernels need
 
-        places = [x.partition(" = ")[0] for x in self.allocas]
-        try:
-            texts = [
-                looped(self.module, self.lines[head:tail], stop, end, places, nested=nested)
-                for head, tail, stop, end, nested in loops
-            ]
-        except Unfit:
-            return False
-        for (head, tail, *_), text in zip(reversed(loops), reversed(texts), strict=True):
-            self.lines[head:tail] = text
-        return True
+        return straightened(self.module, self.lines, self._innermost, self.allocas)
 
     def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
         if not isinstance(node, ast.Call) or node.keywords:

@@ -11,13 +11,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from .vectors import STARTS, SUFFIXES, Fold, Vectors
+from .vectors import STARTS, SUFFIXES, Fold, Unfit, Vectors
 from .writer import Module
 
 #: Instructions from which on a body is written once, as every turn's with a mask.
 LONG: Final = 40
 #: Vectors that a turn with sums takes at most, and of how many instructions in all.
 ABREAST: Final = 4
+
+
+#: An innermost loop: its first line and the one behind it, where its turns and where it ends, and
+#: whether it is inside of another; None where it is not one vector a turn.
+Innermost = tuple[int, int, str, str, bool] | None
+
+
+def straightened(
+    module: Module, lines: list[str], innermost: Sequence[Innermost], allocas: Sequence[str]
+) -> bool:
+    """Write all innermost loops of a function as vectors, unless one cannot be: return whether."""
+    loops = [loop for loop in innermost if loop]
+    if len(loops) < len(innermost):
+        return False
+    places = [x.partition(" = ")[0] for x in allocas]
+    try:
+        texts = [
+            looped(module, lines[head:tail], stop, end, places, nested=nested)
+            for head, tail, stop, end, nested in loops
+        ]
+    except Unfit:
+        return False
+    for (head, tail, *_), text in zip(reversed(loops), reversed(texts), strict=True):
+        lines[head:tail] = text
+    return True
 
 
 def looped(

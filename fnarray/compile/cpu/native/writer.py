@@ -32,10 +32,12 @@ ORDERS = {
     "plain": ("vectorize.width", "one", "unroll.disable"),
     "sums": ("vectorize.width", "two", "unroll.disable"),
     "masked": ("vectorize.width", "one", "unroll.disable", "vectorize.predicate.enable"),
+    "tail": ("one", "unroll.disable", "vectorize.predicate.enable"),
     "loop": ("unroll.disable",),
     "scalar": ("vectorize.never", "unroll.disable"),
     "single": ("one",),
     "free": (),
+    "few": ("vectorize.never",),
 }
 
 
@@ -99,10 +101,11 @@ class Module:
         """Whether loads and stores of a part of a vector cost nothing, as AVX-512's do."""
         return self.width == 512
 
-    def loop(self, order: str, group: str = "") -> str:
+    def loop(self, order: str, group: str = "", width: int = 0) -> str:
         """Return what marks the end of a loop that is given an order, as in `turns`."""
+        lanes = min(width or self.lanes, self.lanes)
         hints = {
-            "vectorize.width": f'"llvm.loop.vectorize.width", i32 {self.lanes}',
+            "vectorize.width": f'"llvm.loop.vectorize.width", i32 {lanes}',
             "vectorize.never": '"llvm.loop.vectorize.width", i32 1',
             "one": '"llvm.loop.interleave.count", i32 1',
             "two": '"llvm.loop.interleave.count", i32 2',
