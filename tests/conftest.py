@@ -27,6 +27,11 @@ os.environ["FNARRAY_TRACEBACK_FILTERING"] = "off"
 os.environ["FNARRAY_PLATFORMS"] = "cpu,gpu"  # what asks for a GPU names it
 # The oracle's programs run once: to optimise them takes a quarter of the time of compiling them.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# Nor does one wait for its loops to be written by MLIR, in several modules: 168 programs of
+# `test_image` took 20.6 s of the processor, 10.3 without the first and 8.6 without either.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 
 
 #: Modules and folders whose tests are of the null tier, but for those marked `cpu`.
@@ -64,7 +69,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 #: What takes longest, so that no worker is left alone with it at the end.
-_LONG = {"test_ops", "test_examples", "test_cache_processes", "test_random", "test_solvers"}
+_LONG = {"test_native", "test_ops", "test_recorded", "test_image", "test_random"}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -154,9 +154,12 @@ class Executable:
         return target.finish(main)
 
     def _run_of(
-        self, graph: ClosedGraph, target: Target | None = None
+        self,
+        graph: ClosedGraph,
+        target: Target | None = None,
+        given: tuple[tuple[int, int], ...] = (),
     ) -> Callable[..., tuple[np.ndarray, ...]]:
-        executable = compile_graph(graph, target or self.target)
+        executable = compile_graph(graph, target or self.target, given)
         return lambda *arrays: executable.run(*arrays)
 
     @property

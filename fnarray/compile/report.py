@@ -95,6 +95,8 @@ def nodes_of(region: Region) -> list[Node]:
 
 def region_cost(region: Region) -> tuple[int, int]:
     """Estimate the operations of a region, and the bytes that pass between it and memory."""
+    if region.view:
+        return 0, 0
     flops = sum(map(flops_of, nodes_of(region)))
     return flops, bytes_of((*region.inputs, *region.outputs))
 
@@ -104,6 +106,8 @@ def cost(plan: Plan) -> dict[str, float]:
     flops = moved = 0
     inlined: dict[Var, Node] = {}
     for region in plan.regions:
+        if region.view:
+            continue
         if region.step is not None:
             flops += flops_of(region.step)
             moved += bytes_of((*region.inputs, *region.outputs))

@@ -130,6 +130,8 @@ class Limits:
         elements inside; else they are apart, and may run as one long loop each. Apart they took,
         on (n, n, r) and slices of it of r - 1, 0.6 of the time at r = 7 and 16, 0.8 at 32, 0.95 at
         64 and 1.06 at 128.
+    views : bool
+        Whether the driver can show an array in another shape without a kernel that copies it.
     strips : int
         Arrays of at least so many bytes, which the nearest caches do not hold, are read across
         their rows in strips.
@@ -145,6 +147,7 @@ class Limits:
     library: int = 1 << 14
     thin: int = 8
     vectors: bool = True
+    views: bool = True
     pieces: int = 0
     streams: int = 24
     parallel: int = 1 << 20

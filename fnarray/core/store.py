@@ -10,6 +10,7 @@ that is missing, read-only or open to others) costs a recomputation and at most 
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -257,13 +258,16 @@ def _unlink(path: Path) -> None:
 def _warn_once(where: str, problem: str) -> None:
     # One kind of trouble in one place is one warning, however many kernels meet it.
     kind = problem.partition(":")[0]
+    full = os.strerror(errno.ENOSPC) in problem
     with _lock:
         if (where, kind) in _warned:
             return
         _warned.add((where, kind))
     warnings.warn(
         f"fnarray cache {where}: {problem}. Results are unaffected; later processes work it "
-        f"out again. Set FNARRAY_CACHE_DIR to a private directory (mode 0700).",
+        "out again. "
+        + ("Make room, or set" if full else "Set")
+        + " FNARRAY_CACHE_DIR to a private directory (mode 0700).",
         CacheWarning,
         stacklevel=2,
     )

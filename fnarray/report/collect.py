@@ -195,8 +195,8 @@ def _kernels(
         text, how, bits, count = Text(), build.Making("", 0.0), None, 1
         if region.body is None:
             name = summary = region.step.eqn.primitive.name
-            called, h = f"h{h}", h + 1
-            count = threads()
+            called, h = ("view", h) if region.view else (f"h{h}", h + 1)
+            count = 1 if region.view else threads()
         else:
             called, j = f"kernel{j}", j + 1
             source, info = next(kernels)
@@ -277,7 +277,7 @@ def _buffers(
             else:
                 home[var] = home[donor]
                 row = found[home[var]]
-                row[3], row[5] = k, "written over in place"
+                row[3], row[5] = k, row[5] if region.view else "written over in place"
                 if var in outputs:
                     row[3], row[4] = last, "result"
         for var in (*region.inputs, *region.outputs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from ..compile.cpu.native import kernel as native
 from ..compile.cpu.native.types import Fallback
 from ..compile.cpu.processor import processor
 from ..config import scoped
+from .files import written
 from .model import Machine
 
 #: Runs of a program, within this many seconds but for the first two.
@@ -118,9 +118,7 @@ def machine() -> Machine:
     found = _measured(name, count)
     kept = {k: getattr(found, k) for k in ("bandwidth", "cache", "flops", "product")}
     with suppress(OSError):  # a cache that cannot be written to
-        with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
-            json.dump(kept, file)
-        Path(file.name).replace(path)
+        written(path, json.dumps(kept), "explain: rates of this machine")
     return found
 
 

@@ -375,6 +375,15 @@ def pieces(n: int) -> Case:
     return f, want, (numbers(9),)
 
 
+def views(n: int) -> Case:
+    """A product that is laid out in another shape, and an argument that one reads in another."""
+
+    def f(x):
+        return lax.reshape(lax.dot(lax.reshape(x, (60, n + 80)), x), (3, 1200))
+
+    return f, lambda x: [(x.reshape(60, -1) @ x).reshape(3, 1200)], (numbers(n + 80, 60),)
+
+
 def vectors(n: int) -> Case:
     """Products of n rows and more with a vector, from either side."""
 
@@ -394,7 +403,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
-    "strips": strips, "pieces": pieces, "vectors": vectors,
+    "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -409,7 +418,7 @@ EXTREMES = {
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "shared": (1, 1 << 60), "split": (0, 1 << 60),
-    "strips": (0, 1 << 60), "pieces": (0, 100), "vectors": (False, True),
+    "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (False, True),
 }  # fmt: skip
 
 

@@ -176,6 +176,15 @@ def recurrence(value: str) -> KernelSource:
     return KernelSource(text, KINDS)
 
 
+def test_what_is_kept_on_the_stack_is_aligned():
+    """The stack moves at the entry alone, and begins at a cache line, whoever calls."""
+    entry, *rest = kernel.written("k", recurrence(AT_ONCE["column"]), 512).text().split("\nbr ")
+    assert "alloca" in entry
+    assert not any("alloca" in block for block in rest)
+    attributes = [x for x in rest[-1].splitlines() if x.startswith("attributes #")][:2]
+    assert all("alignstack=64" in x for x in attributes)
+
+
 @pytest.mark.parametrize("name", [*AT_ONCE, *TURN_BY_TURN])
 def test_few_turns_at_once(name):
     """Numba's bits; what LLVM would compute number by number is a vector of eight."""

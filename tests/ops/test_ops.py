@@ -85,7 +85,14 @@ def test_matches_jax(case: OpCase, signature, oracle):
     wide = is_wide(signature)
     args = case.args(signature)
     with oracle.enable_x64(wide), enable_x64(wide):
-        want = leaves(case.call(oracle.lax, *args))
+        try:
+            want = leaves(case.call(oracle.lax, *args))
+        except oracle.errors.JaxRuntimeError:  # clamp of what has no order, without emitters
+            asked = oracle.jit(
+                lambda *xs: case.call(oracle.lax, *xs),
+                compiler_options={"xla_cpu_use_fusion_emitters": True},
+            )
+            want = leaves(asked(*args))
         got = leaves(case.call(lax, *args))
     assert len(got) == len(want)
     for g, w in zip(got, want, strict=True):

@@ -7,6 +7,8 @@ import resource
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -188,6 +190,24 @@ def test_a_full_disk_leaves_nothing(tmp_path):
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)
+
+
+def test_rates_that_cannot_be_kept_leave_nothing(monkeypatch, tmp_path):
+    """They are measured again by the next process."""
+    from fnarray.report import measure
+
+    def fails(self, target):
+        raise OSError(28, "No space left on device")
+
+    rates = measure.Machine("it", 1, (1.0, 1.0), (1.0, 1.0), (1.0, 1.0), 1.0)
+    monkeypatch.setattr(measure, "_measured", lambda *_: rates)
+    monkeypatch.setattr(measure.store, "info", lambda: SimpleNamespace(directory=str(tmp_path)))
+    with monkeypatch.context() as m:
+        m.setattr(Path, "replace", fails)
+        assert measure.machine() is rates
+    assert not list(tmp_path.iterdir())
+    assert measure.machine() is rates
+    assert measure.machine() is not rates  # read
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from ...core.contraction import contracted
 from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
+from ...core.surgery import rearranged
 from ...threads.onethread import one_thread
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
@@ -164,6 +165,9 @@ def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
         Gives what runs a graph on NumPy arrays.
     """
     form = node.form
+    if isinstance(form, Scan):
+        turn = _turn(form, compiled)
+        return lambda *args: _own(_scan(form, turn, args, node), args)
     runs = [compiled(g) for g in graphs_of(form)]
     if isinstance(form, Branch):
 
@@ -171,9 +175,7 @@ def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
             return _own(runs[min(max(int(which), 0), len(runs) - 1)](*rest), rest)
 
         return chosen
-    if isinstance(form, While):
-        return lambda *args: _own(_while(form, runs[0], runs[1], args), args)
-    return lambda *args: _own(_scan(form, runs[0], args, node), args)
+    return lambda *args: _own(_while(form, runs[0], runs[1], args), args)
 
 
 def _own(outs: Sequence[np.ndarray], operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
@@ -194,15 +196,29 @@ def _while(form: While, cond: Run, body: Run, args: Sequence[np.ndarray]) -> Seq
     return carry
 
 
-def _scan(form: Scan, body: Run, args: Sequence[np.ndarray], node: Node) -> Sequence[np.ndarray]:
+def _turn(form: Scan, compiled: Callable[..., Run]) -> Run:
+    """Return what runs a turn; it takes the places of its rows as well, after its operands."""
+    graph, num_carry = form.body, form.num_carry
+    operands, rows = len(graph.in_avals), graph.out_avals[num_carry:]
+    taking = rearranged(graph, (*range(operands), *rows))
+    given = tuple((operands + k, num_carry + k) for k in range(len(rows)))
+    return compiled(taking, given=given)
+
+
+def _scan(form: Scan, turn: Run, args: Sequence[np.ndarray], node: Node) -> Sequence[np.ndarray]:
     nk, nc = form.num_consts, form.num_carry
     consts, carry, xs = args[:nk], args[nk : nk + nc], args[nk + nc :]
     ys = [np.empty(v.aval.shape, v.aval.dtype) for v in node.outs[nc:]]
     steps = range(form.length)
+    places: list[np.ndarray] = []
     for t in reversed(steps) if form.reverse else steps:
+        places = [y[t, ...] for y in ys]
         # A row of a rank-1 array is a NumPy scalar, which is no buffer: hence asarray.
-        outs = body(*consts, *carry, *(np.asarray(x[t], order="C") for x in xs))
+        outs = turn(*consts, *carry, *(np.asarray(x[t], order="C") for x in xs), *places)
         carry = outs[:nc]
-        for y, row in zip(ys, outs[nc:], strict=True):
-            y[t] = row
-    return (*carry, *ys)
+        for place, row in zip(places, outs[nc:], strict=True):
+            if row is not place:
+                place[...] = row
+    # A value that is carried and stacked as well may lie in the stack.
+    within = set(map(id, places))
+    return (*(c.copy() if id(c) in within else c for c in carry), *ys)

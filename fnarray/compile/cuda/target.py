@@ -45,6 +45,7 @@ LIMITS = Limits(
     streams=1 << 10,
     abreast=0,
     vectors=False,
+    views=False,
     pieces=3,
     spelled=16,
     workspace=0,

@@ -44,6 +44,8 @@ class Driver:
         self.lives = lives_of(plan) if plan.limits.workspace else {}
         self.workspace = Workspace()
         self.kept: dict[str, None] = {}
+        self.borrowed = set(plan.block.inputs)
+        self.unread = _unread(plan)
 
     def write(self) -> Source:
         """Return the program."""
@@ -51,7 +53,9 @@ class Driver:
         self.names.update((var, f"a{k}") for k, var in enumerate(inputs))
         params = ", ".join(self.names[v] for v in inputs)
         for number, region in enumerate(self.plan.regions):
-            if region.step is not None:
+            if region.view:
+                self._view(region)
+            elif region.step is not None:
                 self._step(region.step)
             else:
                 self._kernel(number, region)
@@ -95,10 +99,12 @@ class Driver:
         self.kept[name] = None
 
     def _make_room(self, region: Region) -> None:
-        """Name the outputs of a region, and allocate those that are not written over an input."""
+        """Name the outputs of a region, and allocate those that lie in no input."""
         for var in region.outputs:
             if var in region.aliases:
                 self.names[var] = self.names[region.aliases[var]]
+            elif var in self.unread:
+                self.names[var] = self.names[self.unread[var]]
             else:
                 self._allocate(var)
 
@@ -134,6 +140,16 @@ class Driver:
         self.lines.append(f"{results}{'= ' if results else ''}h{len(self.steps)}({args})")
         self.steps.append(node)
 
+    def _view(self, region: Region) -> None:
+        (source,), (var,) = region.inputs, region.outputs
+        name = self.names[source]
+        if source in self.borrowed:
+            self.borrowed.add(var)
+            made = self._fresh(var)
+        else:  # nobody reads it in its old shape
+            made = self.names[var] = name
+        self.lines.append(f"{made} = {name}.reshape({var.aval.shape})")
+
     def _kernel(self, number: int, region: Region) -> None:
         kernel: Kernel = self.kernel(region, self.plan)
         self._make_room(region)
@@ -168,3 +184,17 @@ class Driver:
         # An input may be the caller's own NumPy array, which may change later.
         block = self.plan.block
         return f"{name}.copy()" if atom in block.inputs and atom not in block.owned else name
+
+
+def _unread(plan: Plan) -> dict[Var, Var]:
+    """Return the inputs of the program's own that nobody reads, by the results that may lie there.
+
+    A result that is asked for twice is one array, which lies in one place.
+    """
+    read = {v for region in plan.regions for v in region.inputs}.union(plan.block.outputs)
+    found: dict[Var, Var] = {}
+    for var, out in plan.block.owned.items():
+        like = (out.aval.shape, out.aval.dtype) == (var.aval.shape, var.aval.dtype)
+        if var not in read and isinstance(out, Var) and like:
+            found[out] = var
+    return found

@@ -35,7 +35,7 @@ def lives_of(plan: Plan) -> dict[Var, Life]:
     last: dict[Var, int] = {}
     seen = {a for a in plan.block.outputs if isinstance(a, Var)}
     for k, region in enumerate(plan.regions):
-        if region.step is not None:
+        if region.step is not None and not region.view:
             seen.update(region.inputs)
             continue
         for var in region.inputs:

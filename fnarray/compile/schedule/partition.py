@@ -16,6 +16,7 @@ from .order import Order
 from .place import placed
 from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
 from .select import Note
+from .views import Views
 from .work import operations_of, products_of, row_work, tree_work
 
 
@@ -44,13 +45,17 @@ def partitioned(
     last.update((a, len(parts)) for a in selection.block.outputs if isinstance(a, Var))
     regions: list[Region] = []
     made: set[Var] = set()
+    views = Views(selection, order)
     for k, part in enumerate(parts):
 
         def needed(var: Var, k: int = k) -> bool:
             """Whether a later part reads a value, or it is a result."""
             return last.get(var, -1) > k
 
-        region = _region(part, selection, order, target, note, needed)
+        if target.limits.views and views.takes(part.statements, needed):
+            region = _view(part.statements[0].node)
+        else:
+            region = _region(part, selection, order, target, note, needed)
         read = dict.fromkeys(v for s in part.statements for v in s.reads)
         taken = set(region.aliases.values())
         dead = tuple(v for v in read if v in made and not needed(v) and v not in taken)
@@ -132,6 +137,11 @@ def _is_foldable(nest: Nest) -> bool:
 
 
 # ---- regions -------------------------------------------------------------------------------------
+
+
+def _view(node: Node) -> Region:
+    (source,) = (a for a in node.ins if isinstance(a, Var))
+    return Region(None, node, (source,), node.outs, {node.out: source}, view=True)
 
 
 def _region(

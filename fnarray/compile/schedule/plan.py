@@ -275,7 +275,9 @@ class Region:
     ----------
     body : Body
     step : Node or None
-        The node of a step.
+        The node of a step, or of a view.
+    view : bool
+        Whether the result is the operand's storage in another shape.
     inputs, outputs : tuple of Var
         Values that the kernel reads and makes, scratch apart.
     aliases : mapping
@@ -296,6 +298,7 @@ class Region:
     span: int | None = None
     folds: tuple[Var, ...] = ()
     released: tuple[Var, ...] = ()
+    view: bool = False
 
 
 @frozen(eq=False)

@@ -146,8 +146,8 @@ class Module:
                 'section "llvm.metadata"'
             )
         attributes = [
-            f"attributes #0 = {{ nounwind{wide} }}",
-            f"attributes #1 = {{ nounwind noinline{wide} }}",
+            f"attributes #0 = {{ nounwind alignstack=64{wide} }}",
+            f"attributes #1 = {{ nounwind noinline alignstack=64{wide} }}",
             *(f"attributes #{k} = {{ {a} }}" for k, a in enumerate(self.attributes, 2)),
         ]
         told = [f"!{k} = {node}" for k, node in enumerate(self.metadata)]
