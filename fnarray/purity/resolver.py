@@ -90,7 +90,7 @@ class LiveResolver:
         if name in code.co_freevars and fun.__closure__:
             return self._of_cell(fun, fun.__closure__[code.co_freevars.index(name)], name)
         namespace = fun.__globals__
-        own = fun.__builtins__
+        own: Any = fun.__builtins__
         if name not in namespace and own is not vars(builtins) and name in own:
             self.guards.add_name(namespace, name)
             namespace = own  # text that is run may bring its own
@@ -493,7 +493,7 @@ class LiveResolver:
         if is_strange(cls) or (is_a(cls, enum.EnumMeta) and static(cls, "_member_map_")):
             return None  # of an enumeration a call gives a member, and makes nothing
         made: Any = static(type(cls), "__call__") if type(cls) is not type else None
-        if made is not None and is_user_module(module_of(type(cls))):
+        if type(cls) is not type and is_user_module(module_of(type(cls))):
             self.guards.add_static(type(cls), "__call__", made)
         if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
             return self.function(made), self.describe(cls, cls.__name__, "receiver")
