@@ -50,6 +50,9 @@ _PLAIN = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _PROPERTIES = (property, functools.cached_property)
 #: What ``isinstance`` and ``issubclass`` ask of an abstract class: the answer is of a registry.
 _CHECKED = frozenset({"__instancecheck__", "__subclasscheck__"})
+#: Where an error was raised, and where a generator stands.
+_PLACES = frozenset({"__traceback__", "__context__", "gi_frame", "gi_running", "gi_yieldfrom",
+                     "cr_frame", "cr_running", "cr_await", "ag_frame", "ag_running"})  # fmt: skip
 #: Of other kinds it does not matter how often they are bound.
 FINAL_KINDS = frozenset({"scalar", "ndarray", "tuple"})
 #: Kinds whose attributes no assignment can change.
@@ -258,6 +261,8 @@ def _of_instance(
         return resolver.describe(setting, spelled, "attribute", True)
     if is_user_module(module_of(cls)):
         guards.add_static(cls, "__getattribute__", static(cls, "__getattribute__"))
+    if name in _PLACES or (value.keeps and name == "cache_info"):
+        return _opaque(spelled)
     if is_a(obj, types.FunctionType):
         if name in _OF_FUNCTIONS:
             guards.add_attribute(obj, name, getattr(obj, name))

@@ -12,6 +12,7 @@ import operator
 import pathlib
 import sys
 import types
+import typing
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -89,6 +90,10 @@ class LiveResolver:
         if name in code.co_freevars and fun.__closure__:
             return self._of_cell(fun, fun.__closure__[code.co_freevars.index(name)], name)
         namespace = fun.__globals__
+        own: Any = fun.__builtins__
+        if name not in namespace and own is not vars(builtins) and name in own:
+            self.guards.add_name(namespace, name)
+            namespace = own  # text that is run may bring its own
         key = id(namespace), name
         if key not in self._names:
             self._names[key] = self._of_namespace(namespace, name)
@@ -330,8 +335,7 @@ class LiveResolver:
         if class_of(kind) is type and kind in _NUMBERS:  # a table of thousands is most of a check
             return Value("scalar", OUTSIDE, name=name, obj=obj, holder=holder, constant=constant,
                          bound=bound)  # fmt: skip
-        if is_a(obj, (staticmethod, classmethod)):
-            obj = obj.__func__
+        obj = _meant(obj)
         if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:
             held = self.describe(target, f"{name}()", "attribute")
             # Of one object all its life: what can change is whether that still lives.
@@ -489,8 +493,9 @@ class LiveResolver:
         if is_strange(cls) or (is_a(cls, enum.EnumMeta) and static(cls, "_member_map_")):
             return None  # of an enumeration a call gives a member, and makes nothing
         made: Any = static(type(cls), "__call__") if type(cls) is not type else None
-        if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
+        if type(cls) is not type and is_user_module(module_of(type(cls))):
             self.guards.add_static(type(cls), "__call__", made)
+        if is_a(made, types.FunctionType) and is_user_file(made.__code__.co_filename):
             return self.function(made), self.describe(cls, cls.__name__, "receiver")
         for name in ("__init__", "__post_init__", "__new__"):
             found = static(cls, name)
@@ -519,6 +524,7 @@ class LiveResolver:
 
 _VALUES: Callable[[Any], Iterable[Any]] = dict.values  # pyright: ignore
 _PLAIN = (list, dict, tuple, set, collections.OrderedDict, collections.deque)
+_ALIAS: Any = type(typing.ClassVar[int])
 _GETTER: Any = operator.attrgetter
 _METHOD: Any = operator.methodcaller
 _CACHE = type(functools.lru_cache(lambda: None))
@@ -526,6 +532,15 @@ _HOLDING = (tuple, frozenset, types.MappingProxyType)
 _CALLED = frozenset({"function", "partial", "instance", "member"})
 _MARK = "__fnarray_pure__"
 _BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def _meant(obj: Any) -> Any:
+    """Return the function of a static or class method, and the class of ``Class[int]``."""
+    if is_a(obj, (staticmethod, classmethod)):
+        obj = obj.__func__
+    if type(obj) is _ALIAS and is_user_module(module_of(obj.__origin__)):
+        return obj.__origin__
+    return obj
 
 
 def _plain_function(obj: Any) -> Any:

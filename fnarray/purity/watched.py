@@ -6,6 +6,7 @@ They run no code of the user's, and name nothing that could be guarded: ``str(ar
 
 from __future__ import annotations
 
+import copyreg
 import enum
 import sys
 import time
@@ -83,6 +84,18 @@ def _hints(obj: Any) -> Check | None:
     return mapping_of(obj.__annotations__) if is_a(obj, types.FunctionType) else None
 
 
+def _copies(cls: Any) -> Check | None:
+    """Return a comparison of how objects of a class are taken apart with how they are now."""
+    how = copyreg.dispatch_table.get
+    kept = how(cls)
+    return lambda: how(cls) is kept
+
+
+def _values(cls: Any) -> Check | None:
+    """Return a comparison of the values that an enumeration is asked for with what they are now."""
+    return mapping_of(cls._value2member_map_) if is_a(cls, enum.EnumMeta) else None
+
+
 #: What may be looked at, and the check of whether it is as it was.
 WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "printing": _printing,
@@ -90,6 +103,8 @@ WATCHED: Final[dict[str, Callable[[Any], Check | None]]] = {
     "zone": _zone,
     "fields": _fields,
     "members": _members,
+    "values": _values,
+    "copies": _copies,
     "parts": _parts,
     "hints": _hints,
 }

@@ -27,6 +27,8 @@ LONG_FILES = {
     "tests/purity/corpus/impure_writes.py": "a list of small functions",
     "tests/purity/corpus/pure_constants.py": "a list of small functions",
     "tests/purity/corpus/pure_fresh.py": "a list of small functions",
+    "tests/purity/corpus/impure_handed.py": "a list of small functions",
+    "tests/purity/corpus/pure_handed.py": "a list of small functions",
     "tests/purity/corpus/pure_local.py": "a list of small functions",
 }
 

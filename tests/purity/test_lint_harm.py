@@ -218,6 +218,23 @@ def test_what_fnarray_refuses_is_said():
     assert codes(text) == ["FNA201", "FNA204"]
 
 
+def test_refs_of_a_kernel_are_written_in_its_loops():
+    """A kernel's Refs are there to be written, by loops and branches in it too; lists are not."""
+    text = """
+def kernel(x_ref, acc):
+    {made}
+    def body(i, c):
+        {write}
+        return c
+    return jax.lax.fori_loop(0, 3, body, 0)
+@jax.jit
+def f(x, call): return call(kernel)(x)
+"""
+    for write in ("x_ref[i, :] += 1.0", "acc[...] = 1.0"):
+        assert codes(HEAD + text.format(made="pass", write=write)) == []
+    assert codes(HEAD + text.format(made="seen = []", write="seen.append(c)")) == ["FNA108"]
+
+
 def test_a_change_is_seen_in_other_files(tmp_path):
     """A field is final only if no file changes it: one that imports the package may."""
     lib, user, stranger = (tmp_path / f"{name}.py" for name in ("lib", "user", "stranger"))

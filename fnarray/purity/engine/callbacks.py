@@ -34,7 +34,8 @@ def callbacks(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) 
         if is_callable(value):
             call_back(engine, value, [], frame, node)
         for one in value.each():
-            if one.level == OUTSIDE and one.kind == "frozen" and one.fields:
+            kinds = ("frozen",) if one.level == OUTSIDE else ("list", "tuple")
+            if one.kind in kinds and one.fields and not one.argument:
                 callbacks(engine, list(one.fields.values()), frame, node)
 
 

@@ -29,7 +29,7 @@ from .callbacks import call_back, callbacks, excuse, is_callable
 from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
-from .ownership import keep, mutate, use, use_all, use_whole
+from .ownership import is_known, keep, mutate, use, use_all, use_whole
 from .parts import from_outside, take_attribute, take_element
 from .protocols import draw
 from .standard import HANDLERS, Call, alike
@@ -192,6 +192,7 @@ def call_builtin(
         if found is not None:
             return found
     if ref in INDIFFERENT:
+        use_all(engine, (v for v in args if not is_known(v)), frame, node)
         return engine.unknown(level)
     protocols.asked_by(engine, ref, args, frame, node)
     if ref in WRAPPING or ref in DRAWING:
@@ -228,6 +229,9 @@ def gather(
         if any(value is c for c in calls):
             continue
         at = node.args[i] if isinstance(node, ast.Call) and i < len(node.args) else node
+        if ref == "functools.reduce" and i == 2:  # where it starts: nobody draws from that
+            parts.append(value)
+            continue
         draw(engine, value, frame, at)
         parts.append(take_element(engine, value, frame))
     if ref == "builtins.zip":
@@ -305,6 +309,10 @@ def call_unknown(
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
         members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
         if members is not None:
+            engine.resolver.watch(callee, "values")
+            missing = take_attribute(engine, callee, "_missing_", frame, node)
+            if body_of(engine, missing) is not None:
+                engine.call(missing, args[:1], {}, frame, node)
             return members
     if callee.name.endswith("._replace") and callee.bound is not None:
         made = alike(engine, callee.bound, frame, node)

@@ -13,7 +13,7 @@ from . import protocols
 from .calls import call_expr
 from .entry import define
 from .machine import Engine
-from .ownership import hold, read, use
+from .ownership import hold, is_known, read, use
 from .parts import from_outside, take_attribute, take_element, take_item, take_slice
 from .protocols import ask_truth, draw
 from .stores import bind_target, store
@@ -114,15 +114,18 @@ def _formatted_value(engine: Engine, node: ast.FormattedValue, frame: Frame) -> 
     return engine.unknown(frame.level)
 
 
+_IDENTITY = (ast.Is, ast.IsNot)
+
+
 def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
     left = engine.expr(node.left, frame)
-    if not all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-        use(engine, left, frame, node.left)  # else which object it is, a guard tells
+    if not (all(isinstance(op, _IDENTITY) for op in node.ops) and is_known(left)):
+        use(engine, left, frame, node.left)
     for way, right in zip(node.ops, node.comparators, strict=True):
         value = engine.expr(right, frame)
         if isinstance(way, (ast.In, ast.NotIn)):
             draw(engine, value, frame, right)
-        elif not isinstance(way, (ast.Is, ast.IsNot)):
+        elif not (isinstance(way, _IDENTITY) and is_known(value)):
             use(engine, value, frame, right)
         protocols.compare(engine, way, left, value, frame, node)
         left = value

@@ -23,6 +23,10 @@ _OF_OBJECTS = "Pass its values as arguments, or make its class a frozen dataclas
 #: Transforms that take ``has_aux``.
 _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp",
                         "vjp", "linearize"})  # fmt: skip
+#: What is read from an object that may change.
+_PARTS = frozenset({"element", "member", "opaque"})
+#: Of these, which one an attribute holds, a guard tells.
+_NAMED = frozenset({"function", "class", "module", "partial"})
 #: Objects that a helper may return unread.
 _PASSED_ON = CONTAINERS | {"instance"}
 
@@ -70,6 +74,19 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             for part in parts:
                 if part.kind in CHANGING or part.kind in _HOLDING:
                     use(engine, part.but(name=one.name, origin=(where, at)), frame, node)
+
+
+def is_known(value: Value) -> bool:
+    """Say whether guards tell which object it is, and so its class, whatever it holds.
+
+    They do of names, and of what cannot change; not of a part of what anybody may change.
+    """
+    return all(
+        one.level != OUTSIDE or one.argument or one.guarded
+        or (one.kind not in _PARTS and one.holder != "element"
+            and (one.constant or one.kind in _NAMED or one.holder != "attribute"))
+        for one in value.each()
+    )  # fmt: skip
 
 
 def use_all(engine: Engine, values: Iterable[Value], frame: Frame, node: ast.AST) -> None:

@@ -112,7 +112,7 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         return engine.unknown(frame.level)
     known = engine.resolver.item(one, index) if index is not None else None
     if known is not None and (known.kind in CHANGING):
-        return known.but(name=one.name, origin=one.origin)
+        return known.but(name=one.name, origin=one.origin, holder="element")
     element = Value("element", OUTSIDE, name=one.name, bound=one, origin=one.origin)
     # Read it may be where nothing is kept: what it does when called is an effect even so.
     return join([element, *engine.resolver.callables(one, index)])

@@ -94,6 +94,8 @@ def _check_class(
                         engine.call(asked, [value], {}, frame, node)
                 for name in engine.resolver.members(one):
                     take_attribute(engine, value, name, frame, node)
+            else:  # an object may answer, too
+                protocols.ask(engine, one, (method,), frame, node, [value])
 
 
 def _attrgetter(engine: Engine, call: Call) -> Value | None:
@@ -112,6 +114,8 @@ def _copy(engine: Engine, call: Call) -> Value | None:
         return None
     one = call.args[0]
     use(engine, one, call.frame, call.node)
+    for made in (v for v in one.each() if v.bound is not None and v.kind == "instance"):
+        engine.resolver.watch(made.bound or made, "copies")
     deep = call.ref == "copy.deepcopy"
     inner = engine.unknown(call.level) if deep else take_element(engine, one, call.frame)
     if (made := alike(engine, one, call.frame, call.node)) is not None:
@@ -125,6 +129,7 @@ def alike(engine: Engine, one: Value, frame: Frame, node: ast.AST) -> Value | No
     if one.level != OUTSIDE or not engine.resolver.is_custom(one):
         return None
     cls = take_attribute(engine, one, "__class__", frame, node)
+    engine.resolver.watch(cls, "copies")
     fields: dict[Any, Value] = {None: take_element(engine, one, frame)}
     return Value("instance", frame.level, bound=cls, fields=fields)
 
@@ -151,6 +156,13 @@ def _hints(engine: Engine, call: Call) -> Value | None:
     for value in call.args[:1]:
         engine.resolver.watch(value, "hints")
     return None
+
+
+def _unwrap(engine: Engine, call: Call) -> Value | None:
+    if not call.args:
+        return None
+    inner = take_attribute(engine, call.args[0], "__wrapped__", call.frame, call.node)
+    return inner if inner.kind == "function" else call.args[0]
 
 
 def _next(engine: Engine, call: Call) -> Value | None:
@@ -255,6 +267,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "operator.attrgetter": _attrgetter,
     "operator.methodcaller": _methodcaller,
     "inspect.getattr_static": _getattr,
+    "inspect.unwrap": _unwrap,
     "builtins.str.format": _format,
     "dataclasses.replace": _replace,
     "dataclasses.fields": _fields,

@@ -216,8 +216,11 @@ def _match(engine: Engine, node: ast.Match, frame: Frame) -> None:
         for part in walk(case.pattern):
             if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
                 bind(engine, part.name, take_item(engine, subject, frame), frame, part)
-            elif isinstance(part, ast.MatchMapping) and part.rest:
-                bind(engine, part.rest, engine.unknown(frame.level), frame, part)
+            elif isinstance(part, ast.MatchMapping):
+                for key in part.keys:
+                    read(engine, key, frame)
+                if part.rest:
+                    bind(engine, part.rest, engine.unknown(frame.level), frame, part)
             elif isinstance(part, ast.MatchValue):
                 read(engine, part.value, frame)
             elif isinstance(part, ast.MatchClass):

@@ -68,7 +68,7 @@ def store(
         for one in base.each():
             if ran is not None and (one.kind == "instance" or engine.resolver.is_custom(one)):
                 continue  # what the user's own method does was found there
-            if one.kind == "ref" or (one.argument and not one.kind and _is_ref(one, key)):
+            if one.kind == "ref" or (not one.kind and one.level and _is_ref(one, key)):
                 continue
             array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
             if array and not deleted and (one.level == frame.level or not one.level):

@@ -291,7 +291,11 @@ class Environment(LintRule):
         fnarray.config.update jax.config.update locale.setlocale locale.getpreferredencoding
         locale.getencoding locale.str locale.format_string locale.currency locale.atof locale.atoi
         locale.delocalize locale.localize locale.strcoll locale.strxfrm logging.getLevelName
-        csv.field_size_limit numpy.getbufsize
+        csv.field_size_limit numpy.getbufsize numpy.geterrcall sys.get_int_max_str_digits
+        sys.gettrace sys.getprofile threading.gettrace threading.getprofile threading.stack_size
+        os.getppid os.getuid os.getlogin os.getloadavg os.get_terminal_size os.sched_getaffinity
+        calendar.firstweekday calendar.weekheader calendar.monthcalendar calendar.month
+        calendar.calendar psutil
     """
     repairs = dict.fromkeys(
         ("fnarray.config.update", "jax.config.update"),
