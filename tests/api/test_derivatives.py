@@ -119,6 +119,10 @@ J.linear_transpose(lambda x: x[1:] * 3, J.ShapeDtypeStruct((3,), np.float32))(V[
 J.jit(J.linear_transpose(lambda x: jnp.cumsum(x), V))(V)
 J.linear_transpose(lambda x: lax.cond(True, lambda x: 2 * x, lambda x: x, x), 1.0)(1.0)
 J.linear_transpose(lambda x: lax.scan(lambda c, y: (c + y, c), V[0] * 0, x), V)((V[0], V))
+J.linear_transpose(lambda x: lax.fori_loop(0, 3, lambda i, c: c.at[i].add(c[i - 1]), x), V)(V)
+J.linear_transpose(lambda x: lax.scan(lambda c, y: ((c[0] * c[1] + y, c[1] + 1), c[0]), (x[0], 1.0), x, reverse=True), V)(((V[0], 2.0), V))
+J.linear_transpose(lambda x: lax.scan(lambda c, y: ((c[0] * c[2] + y, y, c[1]), c[2]), (x, 1.0, 2.0), V)[0][0], V[0])(V[1])
+J.grad(lambda a: J.linear_transpose(lambda x: lax.scan(lambda c, y: ((c[0] * c[1] + y, c[1] * a), None), (x[0], a), x)[0][0], V)(1.0)[0].sum())(2.0)
 """.strip().splitlines()
 
 
