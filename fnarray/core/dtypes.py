@@ -126,6 +126,10 @@ class ExtendedDType:
     type: type[extended]
     name: str
 
+    def blank(self) -> Any:
+        """Return an element all of whose words are zero."""
+        raise TypeError(f"{self.name} does not say how an element is made of words")
+
 
 DType = np.dtype | ExtendedDType
 
