@@ -281,3 +281,15 @@ def test_carry_of_narrow_numbers_where_64_bits_are_on():
             powers = lib.lax.fori_loop(0, 2, lambda i, c, half=half: half * c, 1.0)
             found = [x.dtype for x in (counts, sums, each, powers)]
             assert found == [np.int32, np.float32, np.float32, np.float32]
+
+
+def test_loops_of_batches_without_jit():
+    """Under ``disable_jit`` a condition that differs between examples cannot be Python's."""
+    for lib in (jax, fnarray):
+
+        def double(x, lib=lib):
+            return lib.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x)
+
+        with lib.disable_jit():
+            assert list(lib.vmap(double)(np.arange(1.0, 4.0, dtype=np.float32))) == [16, 16, 12]
+            assert lib.grad(double)(2.0) == 8
