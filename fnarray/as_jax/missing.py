@@ -34,8 +34,17 @@ def nearest(name: str) -> str | None:
     return offered[close[0]] if close else None
 
 
+def _reason(name: str) -> str | None:
+    """Return what a module says of a name that it left out."""
+    module, _, last = name.rpartition(".")
+    get = getattr(sys.modules.get(module), "__getattr__", None)
+    return getattr(get, "reasons", {}).get(last)
+
+
 def advice(name: str) -> str:
-    """Say that a name is missing, what is like it, and where to read on."""
+    """Say that a name is missing, why or what is like it, and where to read on."""
+    if why := _reason(name):
+        return f"fnarray, which stands in for jax, has no {name}: {why}. See {PAGE}."
     like = nearest(name)
     instead = f" The nearest name there is {like}." if like else ""
     return f"fnarray, which stands in for jax, has no {name}.{instead} See {PAGE}."
@@ -73,4 +82,5 @@ def watch(name: str, module: ModuleType) -> None:
         raise NoSuchName(f"{name}.{attribute}", name=attribute, obj=module)
 
     getattr_of.watches = True  # type: ignore[attr-defined]
+    getattr_of.reasons = getattr(get, "reasons", {})  # type: ignore[attr-defined]
     module.__getattr__ = getattr_of  # type: ignore[method-assign]

@@ -80,10 +80,11 @@ def _on_leaves(fn: Callable[[Any, Any], Any], spec: Any) -> Callable[..., list[A
         with admit(fn, "associative_scan"):
             out = fn(spec.unflatten(xs), spec.unflatten(ys))
         outs, out_spec = tree.flatten_spec(out)
-        if out_spec != spec:
+        # As in JAX, a tuple may come back where a named one went in.
+        if len(outs) != len(xs):
             raise ValueError(
                 f"lax.associative_scan: {fun_text(fn)} returned {tree.PyTreeDef(out_spec)} for "
-                f"two of {tree.PyTreeDef(spec)}. Return the structure of elems."
+                f"two of {tree.PyTreeDef(spec)}. Return as many arrays as elems has."
             )
         for out, x in zip(outs, xs, strict=True):
             if np.shape(out) != x.shape:

@@ -8,7 +8,7 @@ from typing import Any
 from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
-from ..core.dtypes import promote_types
+from ..core.dtypes import result_type
 from ..core.graph import ClosedGraph
 from ..core.ref import Ref
 from ..core.surgery import rearranged
@@ -121,7 +121,7 @@ def strengthen(init: list[Any], ins: Avals, outs: Avals) -> list[Any] | None:
     ``0`` and a body that adds floats to it are a float carry.
     """
     new = [
-        convert(x, promote_types(a.dtype, o.dtype)) if a.weak_type and a.dtype != o.dtype else x
+        convert(x, result_type(x, o.dtype)) if a.weak_type and a.dtype != o.dtype else x
         for x, a, o in zip(init, ins, outs, strict=True)
     ]
     return new if any(x is not y for x, y in zip(new, init, strict=True)) else None

@@ -68,9 +68,11 @@ def while_loop(
     check_functions("while_loop", cond_fun=cond_fun, body_fun=body_fun, given=(init_val,))
     if config.disable_jit:
         with admit(cond_fun, "while_loop"), admit(body_fun, "while_loop"):
-            while cond_fun(init_val):
+            # Where examples of a batch turn differently often, no Python loop can.
+            while not isinstance(going := cond_fun(init_val), Tracer):
+                if not going:
+                    return init_val
                 init_val = body_fun(init_val)
-        return init_val
     spec = spec_of_call(init_val)
     init, body = settle(
         "while_loop",

@@ -153,7 +153,9 @@ def _length(xs: Any, avals: Sequence[ShapedArray], length: Any) -> int:
         )
     if length is not None:
         try:
-            length = operator.index(length)
+            # Programs divide sizes by "/": a float that is a whole number counts, as in JAX.
+            whole = hasattr(length, "is_integer") and length.is_integer()
+            length = int(length) if whole else operator.index(length)
         except TypeError as error:
             raise TypeError(f"lax.scan: length must be an int, got {length!r}.") from error
         if length < 0:

@@ -141,6 +141,82 @@ def _linear_scan(
 
 
 def _transpose(prim: Primitive) -> Any:
+    backwards = _backwards(prim)
+
+    def transpose(
+        cts: Sequence[Any],
+        *operands: Any,
+        jaxpr: ClosedGraph,
+        num_consts: int,
+        num_carry: int,
+        **params: Any,
+    ) -> list[Any]:
+        linear = tuple(map(is_undefined, operands))
+        fixed, before, body = _known_carry(jaxpr, linear, num_consts, num_carry)
+        consts, carry, xs = parts(operands, num_consts, num_carry)
+        moving = [not f for f in fixed]
+        rows: list[Any] = []
+        if any(fixed):
+            # What nothing linear reaches, such as the number of the turn, is computed first.
+            known = [x for x in consts if not is_undefined(x)]
+            given = [x for x in xs if not is_undefined(x)]
+            sizes = {"num_consts": len(known), "num_carry": sum(fixed)}
+            start = chosen(fixed, carry)
+            outs = bind(prim, *known, *start, *given, jaxpr=before, **sizes, **params)
+            rows = outs[sum(fixed) :]
+        found = backwards(
+            [*chosen(moving, cts[:num_carry]), *cts[num_carry:]],
+            *consts,
+            *chosen(moving, carry),
+            *xs,
+            *rows,
+            jaxpr=body,
+            num_consts=num_consts,
+            num_carry=sum(moving),
+            **params,
+        )
+        of_consts, of_carry, of_xs = parts(found, num_consts, sum(moving))
+        each = iter(of_carry)
+        return [*of_consts, *(next(each) if m else None for m in moving), *of_xs[: len(xs)]]
+
+    return transpose
+
+
+@remembered(4096)
+def _known_carry(
+    jaxpr: ClosedGraph, linear: Flags, num_consts: int, num_carry: int
+) -> tuple[Flags, ClosedGraph, ClosedGraph]:
+    """Return which parts of the carry no linear operand reaches, and the bodies without and with.
+
+    The first body computes them alone, and gives what they were as rows; the second takes those as
+    rows, after its own.
+    """
+    of_consts, of_carry, of_xs = parts(range(len(linear)), num_consts, num_carry)
+    known = [k for k in of_carry if not linear[k]]
+    while True:
+        moving = [k for k in of_carry if k not in known]
+        ins = [k for k in (*of_consts, *known, *of_xs) if not linear[k]]
+        others = [k for k in range(len(linear)) if k not in ins]
+        flags, before = independent(rearranged(jaxpr, (*ins, *others)), len(ins))
+        after = [k for k in known if flags[k - num_consts]]
+        if after == known:
+            break
+        known = after
+    places = {k: n for n, k in enumerate(k for k, f in enumerate(flags) if f)}
+    results = [*(places[k - num_consts] for k in known), *(-1 - ins.index(k) for k in known)]
+    number = len(flags)
+    return (
+        tuple(k in known for k in of_carry),
+        rearranged(before, tuple(range(len(ins))), tuple(results)),
+        rearranged(
+            jaxpr,
+            (*of_consts, *moving, *of_xs, *known),
+            (*(k - num_consts for k in moving), *range(num_carry, number)),
+        ),
+    )
+
+
+def _backwards(prim: Primitive) -> Any:
     def transpose(
         cts: Sequence[Any],
         *operands: Any,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import hooks
-from .dtypes import as_dtype, short_name
+from .dtypes import as_dtype, dtype_and_weak, short_name
 from .frozen import frozen
 
 _interned: dict[tuple[Any, ...], ShapedArray] = {}
@@ -215,6 +215,21 @@ class ShapeDtypeStruct:
         self.dtype = as_dtype(dtype)
         self.weak_type = weak_type
         self.sharding = None if sharding is None else hooks.named("ShapeDtypeStruct", sharding)
+
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """Return what stands in for an array, or for what says a shape and a dtype."""
+        known = hasattr(x, "weak_type")
+        dtype, weak = (x.dtype, x.weak_type) if known else dtype_and_weak(x)
+        where = getattr(x, "sharding", None)
+        if not hasattr(where, "spec"):  # one device is where an array is by chance
+            where = None
+        return ShapeDtypeStruct(np.shape(x), dtype, sharding=where, weak_type=weak)
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """Return one that differs in ``shape``, ``dtype``, ``sharding`` or ``weak_type``."""
+        same = {name: getattr(self, name) for name in self.__slots__}
+        return ShapeDtypeStruct(**(same | changes))
 
     @property
     def ndim(self) -> int:

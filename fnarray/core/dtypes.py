@@ -21,7 +21,7 @@ Without ``enable_x64`` each result is then narrowed to 32 bits (complex64 for co
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Any, Final, cast
 
@@ -121,10 +121,12 @@ class ExtendedDType:
         Scalar type, a subclass of `extended`.
     name : str
         Long and short name at once, as in ``key<fry>``.
+    blank : callable that gives an element of zeros
     """
 
     type: type[extended]
     name: str
+    blank: Callable[[], Any]
 
 
 DType = np.dtype | ExtendedDType
@@ -179,14 +181,14 @@ def as_dtype(spec: Any) -> DType:
         ) from None
 
 
-def canonicalize_dtype(spec: Any, allow_extended: bool = False) -> Any:
+def canonicalize_dtype(spec: Any, allow_extended_dtype: bool = False) -> Any:
     """Return the dtype `spec` stands for here: native byte order, 32-bit unless `enable_x64`.
 
     Raises
     ------
     TypeError
         Arrays cannot hold the dtype: objects, strings, dates, records, long doubles; or an
-        extended dtype without `allow_extended`.
+        extended dtype without `allow_extended_dtype`.
     """
     table = _WIDE if config.enable_x64 else _NARROW
     try:
@@ -194,7 +196,7 @@ def canonicalize_dtype(spec: Any, allow_extended: bool = False) -> Any:
     except (KeyError, TypeError):  # another spelling, or an unhashable one
         dtype = as_dtype(spec)
     if isinstance(dtype, ExtendedDType):
-        if allow_extended:
+        if allow_extended_dtype:
             return dtype
     elif found := table.get(dtype.newbyteorder("=")):
         return found
@@ -420,7 +422,7 @@ def dtype_and_weak(x: Any) -> tuple[Any, bool]:
                     "expected an array or a number, got a masked array, whose mask would be lost. "
                     "Use x.filled(value), and fnarray.numpy.where with x.mask."
                 )
-            return canonicalize_dtype(dtype, allow_extended=True), getattr(x, "weak_type", False)
+            return canonicalize_dtype(dtype, True), getattr(x, "weak_type", False)
         # Subclasses, such as members of an IntEnum.
         kind = next((t for t in _WEAK if isinstance(x, t)), None)
         if kind is None:
@@ -537,7 +539,7 @@ def _lattice_result_type(operands: tuple[tuple[Any, bool], ...], token: int) -> 
     else:
         node = _join(frozenset(_weak_node(*operand) for operand in operands), mode)
         all_weak = False
-    dtype = canonicalize_dtype(node, allow_extended=True)
+    dtype = canonicalize_dtype(node, allow_extended_dtype=True)
     return dtype, (all_weak or node in _WEAK) and dtype != bool_
 
 
@@ -548,7 +550,7 @@ def _weak_node(dtype: Any, weak: bool) -> _Node:
 def _operand(x: Any) -> tuple[Any, bool]:
     """Read an argument of `result_type`: a value, or a dtype in any spelling."""
     if isinstance(x, (str, type, np.dtype, ExtendedDType)) or x is None:
-        return canonicalize_dtype(x, allow_extended=True), isinstance(x, type) and x in _WEAK
+        return canonicalize_dtype(x, allow_extended_dtype=True), isinstance(x, type) and x in _WEAK
     return dtype_and_weak(x)
 
 

@@ -115,6 +115,7 @@ def absent(module: str, missing: Mapping[str, str]) -> Callable[[str], Any]:
         why = f": {reasons[name]}." if name in reasons else ""
         raise AttributeError(f"module {module!r} has no attribute {name!r}{why}")
 
+    get.reasons = reasons  # type: ignore[attr-defined]  # for who says it in other words
     return get
 
 

@@ -95,6 +95,9 @@ class Primitive:
         "word",
     )
 
+    #: Whether a param is a graph that is called as it is: interpreters of graphs ask.
+    call_primitive = False
+
     jvp: Callable[..., Any] | Missing
     linearize: Callable[..., Any] | None
     transpose: Callable[..., Any] | Missing

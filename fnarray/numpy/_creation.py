@@ -335,6 +335,7 @@ def _dtype(dtype: DTypeLike, default: Any = float) -> np.dtype:
     return canonicalize_dtype(default if dtype is None else dtype)
 
 
+@moving
 def zeros(
     shape: Any,
     dtype: DTypeLike = None,
@@ -355,6 +356,7 @@ def zeros(
     return full(shape, 0, _dtype(dtype))
 
 
+@moving
 def ones(
     shape: Any,
     dtype: DTypeLike = None,
@@ -369,6 +371,7 @@ def ones(
     return full(shape, 1, _dtype(dtype))
 
 
+@moving
 def empty(
     shape: Any,
     dtype: DTypeLike = None,

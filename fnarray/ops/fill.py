@@ -13,6 +13,7 @@ from ..core.dtypes import canonicalize_dtype, python_scalar_dtypes
 from ..core.hooks import cut_as, placed_like
 from ..errors import ShapeError
 from .kit.calls import convert
+from .kit.moves import moving
 from .shape import broadcast_in_dim
 
 __all__ = ["empty", "full", "full_like", "zeros_like_array"]
@@ -30,6 +31,7 @@ def _check_scalar(name: str, value: Any) -> None:
         )
 
 
+@moving
 def full(
     shape: int | Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None
 ) -> Array:
@@ -58,6 +60,7 @@ def full(
     return broadcast_in_dim(value, _sizes(shape), ())
 
 
+@moving
 def full_like(
     x: Any,
     fill_value: Any,
@@ -85,6 +88,7 @@ def zeros_like_array(x: Any) -> Array:
     return full_like(x, 0)
 
 
+@moving
 def empty(shape: int | Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Array:
     """Array of ``shape`` whose elements are unspecified; here they are zeros."""
     if out_sharding is not None:

@@ -48,6 +48,10 @@ class KeyTy(ExtendedDType):
         """Bytes of a key."""
         return 4 * GENERATORS[self.impl].words
 
+    def blank(self) -> PRNGKeyArray:
+        """Return a key all of whose words are zero."""
+        return wrap(jnp.zeros(GENERATORS[self.impl].words, uint32), self.impl)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyTy) and other.impl == self.impl
 

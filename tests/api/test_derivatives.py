@@ -29,11 +29,18 @@ for _array in (X, V, C, H, I):
 def run(module: Any, text: str) -> Any:
     """Evaluate an expression, in which ``J`` is a package and ``jnp`` and ``lax`` are its own."""
     names = {"J": module, "jnp": module.numpy, "lax": module.lax, "np": np, "float0": float0}
-    return eval(text, {**names, "X": X, "V": V, "C": C, "H": H, "I": I, "f": _product})
+    return eval(
+        text, {**names, "X": X, "V": V, "C": C, "H": H, "I": I, "f": _product, "turn": _turn}
+    )
 
 
 def _product(x: Any, y: Any) -> Any:
     return (x * y).sum()
+
+
+def _turn(c: Any, y: Any) -> Any:
+    value, factor = c
+    return (value * factor, factor + y), value
 
 
 VALUES = """
@@ -119,6 +126,10 @@ J.linear_transpose(lambda x: x[1:] * 3, J.ShapeDtypeStruct((3,), np.float32))(V[
 J.jit(J.linear_transpose(lambda x: jnp.cumsum(x), V))(V)
 J.linear_transpose(lambda x: lax.cond(True, lambda x: 2 * x, lambda x: x, x), 1.0)(1.0)
 J.linear_transpose(lambda x: lax.scan(lambda c, y: (c + y, c), V[0] * 0, x), V)((V[0], V))
+J.linear_transpose(lambda x: lax.fori_loop(0, 3, lambda i, c: c.at[i].add(c[i - 1]), x), V)(V)
+J.linear_transpose(lambda x: lax.scan(turn, (x[0], 1.0), V, reverse=True), V)(((V[0], 2.0), V))
+J.linear_transpose(lambda x: lax.scan(turn, (x, 2.0), V)[1], V[0])(V)
+J.grad(lambda a: J.linear_transpose(lambda x: lax.scan(turn, (x, a), V)[0][0], 1.0)(1.0)[0])(2.0)
 """.strip().splitlines()
 
 

@@ -99,6 +99,14 @@ def test_private_modules(tmp_path):
         "with jax.softmax_custom_jvp(False), jax.thread_guard(False): assert jnp.sin(0.0) == 0",
         "assert jax._src.numpy.util.promote_dtypes_inexact(1)[0].dtype == 'float32'",
         "from jax._src.interpreters.batching import is_vmappable as f; assert not f(1.0)",
+        "from jax._src.util import safe_map as f; assert f(max, (1, 5), [4, 2]) == [4, 5]",
+        (
+            "from jax._src import util as u; assert u.split_list([1, 2, 3], [1]) == [[1], [2, 3]]; "
+            "cut = u.partition_list([True, False], 'ab'); assert cut == (['b'], ['a']); "
+            "assert u.merge_lists([True, False], *cut) == ['a', 'b']; "
+            "assert u.unzip2(u.safe_zip([1, 2], 'ab')) == ((1, 2), ('a', 'b')); "
+            "assert not jax.lax.sin_p.call_primitive"
+        ),
     ]
     private += [
         "from jax.experimental import pjit; assert pjit.pjit is jax.jit",
@@ -145,6 +153,7 @@ def test_private_modules(tmp_path):
         ),
     ]
     fails = [
+        "from jax._src.util import safe_zip as f; f([1], [2, 3])",
         "from jax._src.public_test_util import check_close as f; f([1.0], [1.1], rtol=1e-3)",
         "from jax._src.numpy.util import check_arraylike as f; f('g', [1])",
         "import jax._src.numpy.nothing",
@@ -159,6 +168,7 @@ def test_private_modules(tmp_path):
     for text, part in zip(
         texts,
         (
+            "lengths [1, 2]",
             "Not equal to tolerance",
             "list",
             "jax._src.numpy.nothing",
@@ -189,7 +199,10 @@ MISSING = {
 
 def test_missing_names(tmp_path):
     """What is missing raises the error of its kind, with the nearest name and the page."""
-    found = said(tmp_path, *MISSING)
+    given = ["from jax.interpreters.xla import Backend", "jax.interpreters.xla.Backend"]
+    found = said(tmp_path, *MISSING, *given)
+    for line in given:  # a name that was left out for a reason says it
+        assert "no jax.interpreters.xla.Backend: there is no XLA: fnarray" in found[line][-1]
     for line, nearest in MISSING.items():
         imports, attribute, text = found[line]
         by_import = not line.endswith(("arrange", "pl.pallas_call"))

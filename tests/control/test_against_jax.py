@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -52,6 +53,16 @@ def _nested(lax):
 
 
 ROWS = (
+    Row(
+        "associative_scan-other-sequence",
+        lambda lax: lambda x: lax.associative_scan(lambda a, b: [*map(lax.add, a, b)], (x, x)),
+        (X,),
+    ),
+    Row(
+        "scan-length-float",
+        lambda lax: lambda x: lax.scan(lambda c, _: (lax.mul(c, x), c), x, None, length=3.0),
+        (F,),
+    ),
     Row("cond", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (True, X)),
     Row("cond-number", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (0, X)),
     Row("cond-float", lambda lax: lambda p, x: lax.cond(p, lax.sin, lax.cos, x), (0.5, X)),
@@ -258,3 +269,27 @@ def test_printed(row, jax):
     assert str(fnarray.make_jaxpr(row.program(fnarray.lax))(*args)) == str(
         jax.make_jaxpr(row.program(jax.lax))(*args)
     )
+
+
+def test_carry_of_narrow_numbers_where_64_bits_are_on():
+    """A Python number of the first carry gives way to what the body makes, however wide it is."""
+    for lib in (jax, fnarray):
+        with lib.enable_x64(True):
+            one, half = lib.numpy.int32(1), lib.numpy.float32(0.5)
+            counts = lib.lax.while_loop(lambda c: c < 3, lambda c, one=one: one + c, 0)
+            sums, each = lib.lax.scan(lambda c, _, half=half: (half + c, c), 0.0, None, length=2)
+            powers = lib.lax.fori_loop(0, 2, lambda i, c, half=half: half * c, 1.0)
+            found = [x.dtype for x in (counts, sums, each, powers)]
+            assert found == [np.int32, np.float32, np.float32, np.float32]
+
+
+def test_loops_of_batches_without_jit():
+    """Under ``disable_jit`` a condition that differs between examples cannot be Python's."""
+    for lib in (jax, fnarray):
+
+        def double(x, lib=lib):
+            return lib.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x)
+
+        with lib.disable_jit():
+            assert list(lib.vmap(double)(np.arange(1.0, 4.0, dtype=np.float32))) == [16, 16, 12]
+            assert lib.grad(double)(2.0) == 8

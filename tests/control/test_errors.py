@@ -150,7 +150,7 @@ REJECTED = (
         "associative-structure",
         lambda lax: lax.associative_scan(lambda x, y: (x, y), A),
         ValueError,
-        "structure",
+        "as many arrays",
     ),
 )
 IDS = [row[0] for row in REJECTED]

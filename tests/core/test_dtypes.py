@@ -247,7 +247,7 @@ def test_extended_dtypes_pass_only_where_allowed():
     key = Key()
     with pytest.raises(TypeError, match="key<fry>"):
         D.canonicalize_dtype(key)
-    assert D.canonicalize_dtype(key, allow_extended=True) is key
+    assert D.canonicalize_dtype(key, allow_extended_dtype=True) is key
     assert D.short_name(key) == "key<fry>"
     assert D.issubdtype(key, D.prng_key)
     assert not D.issubdtype(key, np.number)

@@ -39,6 +39,11 @@ MOVES = {
     "empty_like": lambda np_, lax, k, ks: np_.empty_like(ks),
     "full_like": lambda np_, lax, k, ks: np_.full_like(ks, k),
     "full": lambda np_, lax, k, ks: np_.full((2, 2), k),
+    "zeros": lambda np_, lax, k, ks: np_.zeros((2, 3), k.dtype).at[0].set(ks[:3]),
+    "ones": lambda np_, lax, k, ks: np_.ones((), k.dtype),
+    "empty": lambda np_, lax, k, ks: lax.empty((2,), k.dtype),
+    "full of a dtype": lambda np_, lax, k, ks: lax.full((2, 2), 7, k.dtype),
+    "full of keys": lambda np_, lax, k, ks: lax.full_like(ks, k),
     "select_n": lambda np_, lax, k, ks: lax.select_n(np_.arange(6) > 2, ks, ks[::-1]),
     "select conditions": lambda np_, lax, k, ks: np_.select([np_.arange(6) > 2], [ks], k),
     "choose": lambda np_, lax, k, ks: np_.choose(np_.arange(6) % 2, [ks, ks[::-1]], mode="clip"),
@@ -94,6 +99,10 @@ def test_kinds_of_keys():
     assert known == fnarray.ShapeDtypeStruct((2,), key.dtype)
     assert known != fnarray.ShapeDtypeStruct((3,), key.dtype)
     assert known != fnarray.ShapeDtypeStruct((2,), np.float32)
+    for described in (known, fnarray.ShapeDtypeStruct((2,), key.dtype)):
+        blank = fnp.zeros_like(described)
+        assert blank.dtype == key.dtype
+        np.testing.assert_array_equal(fnarray.random.key_data(blank), np.zeros((2, 2)))
 
 
 def test_keys_are_leaves_of_trees():

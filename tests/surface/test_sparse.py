@@ -43,6 +43,8 @@ S(U, n_batch=2).transpose((1, 0, 3, 2))
 S(A) @ S(B)
 S(T, n_batch=1) @ R
 S(T, n_batch=1) @ v
+S(T, n_batch=1) @ K
+S(A) @ R
 S(U, n_batch=1, n_dense=1) @ w[:2]
 w @ S(T)
 S(A, n_batch=2).sum(1)

@@ -24,6 +24,7 @@ from ._bcoo import (
     inside,
     sparse_shape,
 )
+from ._shape import bcoo_broadcast_in_dim
 
 __all__ = [
     "bcoo_dot_general",
@@ -268,17 +269,28 @@ def matmul(a: Any, b: Any) -> Any:
         raise ValueError(
             f"matmul: operands must have axes, got shapes {shapes[0]} and {shapes[1]}."
         )
+    if min(m, n) == 2 and max(m, n) > 2 and not (isinstance(a, BCOO) and isinstance(b, BCOO)):
+        # One matrix for all of a batch: its rows come first, or its columns last.
+        out = bcoo_dot_general(a, b, dimension_numbers=(((m - 1,), (n - 2,)), ((), ())))
+        return jnp.moveaxis(out, 0, -2) if m == 2 else out
     if min(m, n) > 1 and max(m, n) > 2:
-        batch = min(m, n) - 2
-        if m != n or batch < 1 or shapes[0][:batch] != shapes[1][:batch]:
-            raise NotImplementedError(
-                f"matmul of sparse arrays of shapes {shapes[0]}, {shapes[1]}: batch axes must be "
-                "equal. Broadcast them, or map with vmap."
-            )
-        lead = tuple(range(batch))
-        return bcoo_dot_general(a, b, dimension_numbers=(((m - 1,), (n - 2,)), (lead, lead)))
+        batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
+        lead = tuple(range(len(batch)))
+        last = ((len(batch) + 1,), (len(batch),))
+        both = [_in_batches(x, (*batch, *s[-2:])) for x, s in zip((a, b), shapes, strict=True)]
+        return bcoo_dot_general(*both, dimension_numbers=(last, (lead, lead)))
     rc = 0 if n == 1 else n - 2
     return bcoo_dot_general(a, b, dimension_numbers=(((m - 1,), (rc,)), ((), ())))
+
+
+def _in_batches(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return an operand repeated along the axes before its last two."""
+    if not isinstance(x, BCOO):
+        return jnp.broadcast_to(x, shape)
+    if x.shape == shape:
+        return x
+    places = range(len(shape) - x.ndim, len(shape))
+    return bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(places))
 
 
 def dense_of(x: Any) -> Any:

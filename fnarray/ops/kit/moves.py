@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from ...core import tree
 from ...core.array import Array
+from ...core.avals import ShapeDtypeStruct
 from ...core.dtypes import ExtendedDType
 from ...core.frozen import frozen
 from ...core.source import tidy
@@ -60,7 +61,10 @@ class Overlay(Array):
 
     def column(self, k: int) -> Any:
         """Return one word of each element."""
-        return self._base[..., k]
+        base = self._base
+        if isinstance(base, ShapeDtypeStruct):  # of elements of which no more is known
+            return ShapeDtypeStruct(base.shape[:-1], base.dtype)
+        return base[..., k]
 
     @property
     def kind(self) -> OverlayAval:
@@ -89,7 +93,7 @@ def moving(f: F) -> F:
             return f(*args, **settings)
         except Exception as error:
             leaves, spec = tree.flatten_spec((args, settings), _is_overlay)
-            one = next((x for x in leaves if isinstance(x, Overlay)), None)
+            one = next((e for e in map(_element, leaves) if e is not None), None)
             if one is None or not isinstance(error, TypeError):
                 tidy(error)
                 raise
@@ -119,11 +123,23 @@ def check_kept(name: str, x: Any, dtype: Any) -> None:
         )
 
 
+def _element(x: Any) -> Overlay | None:
+    """Return elements of words: the argument, or what its dtype is the dtype of."""
+    if isinstance(x, Overlay):
+        return x
+    kind = x if isinstance(x, ExtendedDType) else getattr(x, "dtype", None)
+    return kind.blank() if isinstance(kind, ExtendedDType) else None
+
+
 def _part(x: Any, k: int, one: Overlay) -> Any:
     """Return the word of an argument, or the dtype of words where it is the elements' dtype."""
     if isinstance(x, Overlay):
         return x.column(k)
-    return one.column(k).dtype if isinstance(x, ExtendedDType) and one.kind.dtype == x else x
+    if isinstance(x, ExtendedDType):
+        return one.column(k).dtype if one.dtype == x else x
+    if isinstance(x, ShapeDtypeStruct) and one.dtype == x.dtype:
+        return ShapeDtypeStruct(x.shape, one.column(k).dtype)
+    return x
 
 
 def _rows(columns: Sequence[Any]) -> Any:
