@@ -138,7 +138,7 @@ def _mode(to: Writer, function: Any, template: Any, args: list[Value]) -> Value:
     body, result = template.pasted(prefix, [x.ir for x in _numbers(to, args)])
     # A place made anywhere but at the entry moves the stack while the function runs. LLVM then does
     # not align it, and vectors that it keeps there cross cache lines, by where the stack happens to
-    # begin: a loop of eight sines took 17 % longer in a third of all processes.
+    # begin: a loop of eight sines took 17 % longer at some depths of the stack.
     for line in body.split("\n"):
         (to.allocas if " = alloca " in line else to.lines).append(line)
     return Scalar(I64, result) if result else Known(None)
