@@ -6,13 +6,15 @@ On other processors the same tests hold of BLAS's, but for those of bits.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import fnarray
 from fnarray.compile.cpu import blas
-from fnarray.compile.cpu.native import gemm
+from fnarray.compile.cpu.native import gemm, load
+from fnarray.compile.cpu.processor import processor
 from fnarray.compile.target import Limits
 from tests.processors import X86, assembly_for
 
@@ -76,7 +78,7 @@ def test_infinities_and_nans_stay_in_their_rows():
 def test_no_cut_changes_a_bit(dtype):
     """Parts for threads, rows alone or with others, matrices alone or in a stack: the same bits."""
     if gemm.symbol("s") is None:
-        assert gemm.address("fnarray_product_s") is None  # BLAS has an order of its own
+        assert load.product("fnarray_product_s") is None  # BLAS has an order of its own
         return
     a, b = numbers(dtype, 61, 700), numbers(dtype, 700, 90)
     whole = blas.matmul(EAGER, a, b)
@@ -91,12 +93,13 @@ def test_no_cut_changes_a_bit(dtype):
 
 
 @pytest.mark.parametrize("letter", ["s", "d"])
-def test_tiles_keep_their_sums_in_registers(letter):
+def test_tiles_keep_their_sums_in_registers(letter, monkeypatch):
     """The loop over terms multiplies and adds from registers, and writes nothing."""
     if not X86:
         assert gemm.symbol(letter) is None
         return
-    text = gemm._text("product", gemm.KINDS[letter])
+    monkeypatch.setattr(gemm, "processor", lambda: replace(processor(), wide=True))
+    text = gemm.text(gemm.NAME + letter)
     lines = assembly_for("znver5", text, straight=True).splitlines()
     inside = next(k for k in range(lines.index("tile.12.2:"), len(lines)) if "vfmadd" in lines[k])
     first = max(k for k in range(inside) if lines[k].startswith("."))

@@ -109,11 +109,11 @@ def _ours(blocks: list[Block], count: int) -> bool:
 @cache
 def _product(char: str) -> int | None:
     """Return the address of our own product of a kind of number; None where there is none."""
-    from .native import gemm
+    from .native import gemm, load
     from .native.call import layout_is_known
 
     name = gemm.symbol(_LETTERS[char])
-    return gemm.address(name) if name and layout_is_known() else None
+    return load.product(name) if name and layout_is_known() else None
 
 
 def _calls(blocks: list[Block], count: int) -> tuple[np.ndarray, object] | None:

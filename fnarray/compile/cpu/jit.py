@@ -22,7 +22,7 @@ import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba 
 from ...core.fork import holding_through_forks
 from .key import OPTIONS
 from .namespace import namespace
-from .native import gemm
+from .native import gemm, load
 from .native.machine import wide_vectors
 
 __all__ = ["compile_kernel", "dump", "rebuild"]
@@ -49,7 +49,7 @@ _TYPES: Final = {
 # Kernels call the same products, whoever compiles them.
 for _letter in gemm.KINDS:
     _name = gemm.symbol(_letter)
-    if _name and (_address := gemm.address(_name)):
+    if _name and (_address := load.product(_name)):
         llvm.add_symbol(_name, _address)
 
 

@@ -28,11 +28,7 @@ _ROUTINES: Final = {
 def address(symbol: str) -> int | None:
     """Return the address of what object code calls ``fnarray_sgemm``; None if nobody has it."""
     routine = _ROUTINES.get(symbol)
-    if routine is None:
-        from . import gemm
-
-        return gemm.address(symbol)
-    return of_wheel(routine) or of_scipy(routine)
+    return None if routine is None else of_wheel(routine) or of_scipy(routine)
 
 
 def of_wheel(routine: str) -> int | None:

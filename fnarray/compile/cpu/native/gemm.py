@@ -54,22 +54,21 @@ KINDS: Final = {"s": Kind("float", 4, "f32"), "d": Kind("double", 8, "f64")}
 PARAMETERS: Final = ("ptr",) * 3 + ("i64",) * 12
 
 
+#: What their names begin with.
+NAME: Final = "fnarray_product_"
+
+
 def symbol(letter: str) -> str | None:
     """Return what object code calls a product of BLAS's ``s`` or ``d``; None if BLAS is better."""
-    return f"fnarray_product_{letter}" if letter in KINDS and processor().wide else None
+    return NAME + letter if letter in KINDS and processor().wide else None
 
 
-def address(name: str) -> int | None:
-    """Return where a product is, given its symbol; None if there is no such product."""
-    letter = name.removeprefix("fnarray_product_")
+def text(name: str) -> str | None:
+    """Return the text of a product, given its symbol; None if there is no such product."""
+    letter = name.removeprefix(NAME)
     if symbol(letter) != name:
         return None
-    from . import load
-
-    return load.made(name, _text(name, KINDS[letter]), straight=True)
-
-
-def _text(name: str, kind: Kind) -> str:
+    kind = KINDS[letter]
     tiles = [_tile(kind, r, w) for r in (_TALL, _REST) for w in (1, 2)]
     strips = [_strip(w) for w in (1, 2)]
     parts = (*tiles, *strips, _rows(kind), _columns(kind), _product(name, kind), _declared(kind))

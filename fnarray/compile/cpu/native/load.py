@@ -56,7 +56,10 @@ def _find(symbol: str) -> int | None:
 
 
 def _ours(symbol: str) -> int | None:
-    return prepared(symbol) if symbol.startswith(LIBRARY) else named(symbol)
+    if symbol.startswith(LIBRARY):
+        return prepared(symbol)
+    found = named(symbol)
+    return product(symbol) if found is None and symbol.startswith("fnarray_") else found
 
 
 @functools.cache
@@ -71,6 +74,14 @@ def made(name: str, text: str, *, straight: bool = False) -> int:
         if name not in _addresses:
             _addresses[name] = _made((name,), object_name(text), text, straight=straight)[1][0]
         return _addresses[name]
+
+
+def product(symbol: str) -> int | None:
+    """Return where a product of matrices is, by its symbol; None if there is no such product."""
+    from . import gemm  # which few kernels need
+
+    text = gemm.text(symbol)
+    return made(symbol, text, straight=True) if text else None
 
 
 def _made(
