@@ -39,6 +39,7 @@ from ._hosted import (
     sph_harm_y,
     wofz,
 )
+from ._legendre import lpmn_values
 
 __all__ = [
     "bernoulli",
@@ -79,6 +80,7 @@ __all__ = [
     "loggamma",
     "logit",
     "logsumexp",
+    "lpmn_values",
     "multigammaln",
     "ndtr",
     "ndtri",

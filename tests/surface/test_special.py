@@ -101,6 +101,25 @@ def test_bessel_jn():
     np.testing.assert_allclose(special.bessel_jn(P, v=3), want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+def test_lpmn_values(normalized, x64):
+    """All associated Legendre functions up to a degree, by order and degree; derivatives too."""
+    z = np.linspace(-0.99, 0.99, 7)
+    of = scipy_special.factorial
+    for top in (0, 1, 6):
+        want = np.zeros((top + 1, top + 1, z.size))
+        for degree in range(top + 1):
+            for order in range(degree + 1):
+                square = (2 * degree + 1) * of(degree - order) / (4 * np.pi * of(degree + order))
+                factor = np.sqrt(square) if normalized else 1.0
+                want[order, degree] = factor * scipy_special.lpmv(order, degree, z)
+        got = special.lpmn_values(top, top, z, normalized)
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+    total = lambda z: special.lpmn_values(3, 3, z, normalized).sum()  # noqa: E731
+    slope = (np.asarray(total(z + 1e-6)) - np.asarray(total(z - 1e-6))) / 2e-6
+    np.testing.assert_allclose(np.asarray(fnarray.grad(total)(z)).sum(), slope, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["ndtri", "log_ndtr", "erf", "gammaln", "i1"])
 def test_double(name, x64):
     """In float64 the error is a few units in the last place of float64."""
@@ -131,6 +150,8 @@ def test_edges_of_the_normal_quantile():
         (lambda: special.multigammaln(3.0, 0), ValueError, "positive"),
         (lambda: special.bernoulli(-1), ValueError, "negative"),
         (lambda: special.log_ndtr(1.0, series_order=-1), ValueError, "series_order"),
+        (lambda: special.lpmn_values(1, 2, X, True), ValueError, "one number"),
+        (lambda: special.lpmn_values(2, 2, 0.5, True), ValueError, "one axis"),
     ],
 )
 def test_refuses(call, error, match):

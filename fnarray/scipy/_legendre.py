@@ -1,0 +1,83 @@
+"""Associated Legendre functions of all orders and degrees at once."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .. import numpy as jnp
+from ..core.array import Array
+from ..nn._args import inexact_operands
+
+
+def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
+    r"""Associated Legendre functions of the first kind, of all orders and degrees.
+
+    Parameters
+    ----------
+    m, n : int
+        The largest order and the largest degree, one number.
+    z : array of shape (k,)
+        Where; cosines of the colatitude for spherical harmonics.
+    is_normalized : bool
+        Whether each is multiplied by
+        :math:`\sqrt{(2l + 1) (l - m)! / (4 \pi (l + m)!)}`, so that it is the spherical harmonic of
+        degree l and order m at azimuth 0. Those of high degree overflow otherwise.
+
+    Returns
+    -------
+    Array of shape (n + 1, n + 1, k)
+        By order and degree; 0 where the order is the greater. With the phase :math:`(-1)^m`.
+
+    Raises
+    ------
+    ValueError
+        `m` is not `n`, one of them is negative, or `z` is no vector.
+
+    Notes
+    -----
+    Degrees follow from the two before (DLMF 14.10.3), from those whose order is their degree
+    (DLMF 14.7.15); normalized ones by the same recurrence times the ratios of their factors.
+    """
+    top = index(n)
+    if index(m) != top or top < 0:
+        raise ValueError(
+            f"lpmn_values: m and n must be one number that is not negative, got {m} and {n}. "
+            "Ask for the larger of both and take what you need of the result."
+        )
+    (z,) = inexact_operands("lpmn_values", z)
+    if z.ndim != 1:
+        raise ValueError(f"lpmn_values: z must have one axis, got shape {z.shape}.")
+    orders = np.arange(top + 1.0)[:, None]
+    highest = _highest(top, is_normalized) * jnp.sqrt(1 - z * z) ** orders.astype(z.dtype)
+    before = here = jnp.zeros((top + 1, z.size), z.dtype)
+    rows = []
+    for degree in range(top + 1):
+        ratio, last = _ratios(degree, orders, is_normalized)
+        new = ratio.astype(z.dtype) * (z * here - last.astype(z.dtype) * before)
+        before, here = here, jnp.where(orders == degree, highest, new)
+        rows.append(here)
+    return jnp.stack(rows, 1)
+
+
+def _highest(top: int, normalized: bool) -> np.ndarray:
+    """Return what the functions whose order is their degree are, but for the sine's power."""
+    factors = [1 / sqrt(4 * pi) if normalized else 1.0]
+    for m in range(1, top + 1):
+        factors.append(-factors[-1] * (sqrt((2 * m + 1) / (2 * m)) if normalized else 2 * m - 1))
+    return np.array(factors)[:, None]
+
+
+def _ratios(degree: int, m: np.ndarray, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a degree's recurrence multiplies by, zeros for orders that are no less."""
+    less, n = m < degree, float(degree)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if normalized:
+            ratio = np.sqrt((4 * n * n - 1) / (n * n - m * m))
+            last = np.sqrt(((n - 1) ** 2 - m * m) / (4 * (n - 1) ** 2 - 1))
+        else:
+            ratio, last = (2 * n - 1) / (n - m), (n + m - 1) / (2 * n - 1)
+    return np.where(less, ratio, 0.0), np.where(m < degree - 1, last, 0.0)
