@@ -9,7 +9,7 @@ block of rows or columns for each of our threads, and BLAS works on one thread i
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ import numpy as np
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
+from .native import gemm
 
 _LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
@@ -86,30 +87,36 @@ def _ours(blocks: list[Block], count: int) -> bool:
     code = _product(blocks[0][2].dtype.char)
     if code is None or 1 in blocks[0][2].shape[-2:]:
         return False
-    from .native import pool, sharing
-
-    if not pool.prepare(count):
-        return False
-    frames = np.zeros((len(blocks), sharing.POINTERS + 1), np.int64)
-    for frame, (lhs, rhs, out) in zip(frames, blocks, strict=True):
+    calls: list[tuple[int, ...]] = []
+    for lhs, rhs, out in blocks:
         a, b, (*stack, m, n), width = _layout(lhs), _layout(rhs), out.shape, out.itemsize
         if a is None or b is None:
             return False
-        frame[:12] = (
-            code, _address(lhs), _address(rhs), _address(out), m, lhs.shape[-1], n, a[1], b[1],
-            max(out.strides[-2] // width, 1), not a[0], not b[0],
-        )  # fmt: skip
-        count_ = stack[0] if stack else 1
         steps = (x.strides[0] if stack else 0 for x in (lhs, rhs, out))
-        frame[12:] = (count_, *steps)
-    pool.call(frames, count)
+        calls.append((
+            _address(lhs), _address(rhs), _address(out), m, lhs.shape[-1], n, a[1], b[1],
+            max(out.strides[-2] // width, 1), not a[0], not b[0], stack[0] if stack else 1, *steps,
+        ))  # fmt: skip
+    if len(calls) == 1:
+        _function(code)(*calls[0])
+        return True
+    from .native import pool
+
+    if not pool.prepare(count):
+        return False
+    pool.call(np.array([(code, *words) for words in calls], np.int64), count)
     return True
+
+
+@cache
+def _function(code: int) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(gemm.PARAMETERS))(code)
 
 
 @cache
 def _product(char: str) -> int | None:
     """Return the address of our own product of a kind of number; None where there is none."""
-    from .native import gemm, load
+    from .native import load
     from .native.call import layout_is_known
 
     name = gemm.symbol(_LETTERS[char])
