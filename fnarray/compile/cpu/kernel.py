@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.graph import Var
@@ -13,6 +13,7 @@ from ..emit.writer import Writer
 from ..schedule.access import row_major
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Plan, Region, Tree, statements_of
+from ..target import Limits
 from . import halves
 
 
@@ -42,7 +43,7 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
     body = region.body
     assert body is not None
     writer = Writer()
-    values = Values(writer, plan.limits, plan.sizes, halves.NARROW)
+    values = Values(writer, _limits(body, plan.limits), plan.sizes, halves.NARROW)
     bodies = Bodies(values)
     heads = _Heads(values, [], [])
     for var in region.inputs:
@@ -78,6 +79,14 @@ def emit_kernel(region: Region, plan: Plan) -> Kernel:
         values.product,
         (*[()] * len(head), *writer.origins(), *[()] * len(tail)),
     )
+
+
+def _limits(body: Body, limits: Limits) -> Limits:
+    """Return limits by which a long kernel over little has few sizes in its text."""
+    sizes = (v.aval.size for s in statements_of(body.items) for v in s.node.outs)
+    if len(body.items) > limits.loops and max(sizes, default=0) < limits.little:
+        return replace(limits, spelled=min(limits.spelled, limits.brief))
+    return limits
 
 
 def _fold(var: Var, body: Body, values: Values) -> KernelSource:
