@@ -121,7 +121,7 @@ class Limits:
     brief : int
         But integers up to this size only, where a kernel has more than `loops` loops one after
         another, all over fewer than `little` elements: twenty updates of 40 x 60 numbers took
-        7 us in place of 10, and 230 ms to compile in place of 130.
+        7 us in place of 10, and 230 ms to compile in place of 129.
     loops, little : int
     lanes : int
         Lanes of loops that end at different times turn together in groups of this many; on their

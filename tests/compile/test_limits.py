@@ -225,6 +225,32 @@ def spelled(n: int) -> Case:
     return f, lambda x: [x[::-1] + n, x.sum()], (numbers(n),)
 
 
+def updates(count: int, size: int) -> Case:
+    """Loops over part of an array, one after another."""
+
+    def f(x):
+        for k in range(count):
+            x = x.at[1:-1].add(x[2:] * f32(0.1 * k))
+        return x
+
+    def want(x):
+        for k in range(count):
+            x[1:-1] = x[1:-1] + x[2:] * f32(0.1 * k)
+        return [x]
+
+    return f, want, (numbers(size),)
+
+
+def loops(n: int) -> Case:
+    """n loops over few elements."""
+    return updates(n, 40)
+
+
+def little(n: int) -> Case:
+    """Many loops over parts of n elements."""
+    return updates(CPU.limits.loops + 2, n)
+
+
 def chunked_rows(n: int) -> Case:
     """n rows that run in chunks."""
     return (
@@ -404,6 +430,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
     "few": few, "many": many, "lanes": lanes, "lane_state": lane_state, "row": row,
     "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
+    "brief": little, "loops": loops, "little": little,
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
@@ -419,6 +446,7 @@ EXTREMES = {
     "few": (0, 1000), "many": (0, 1 << 60), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (False, True),
+    "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
 
 
