@@ -18,7 +18,6 @@ import numpy as np
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
-from .native import gemm
 
 _LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
@@ -110,13 +109,15 @@ def _ours(blocks: list[Block], count: int) -> bool:
 
 @cache
 def _function(code: int) -> Callable[..., None]:
+    from .native import gemm
+
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(gemm.PARAMETERS))(code)
 
 
 @cache
 def _product(char: str) -> int | None:
     """Return the address of our own product of a kind of number; None where there is none."""
-    from .native import load
+    from .native import gemm, load
     from .native.call import layout_is_known
 
     name = gemm.symbol(_LETTERS[char])
