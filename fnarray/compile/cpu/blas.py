@@ -99,11 +99,13 @@ def _ours(blocks: list[Block], count: int) -> bool:
     if len(calls) == 1:
         _function(code)(*calls[0])
         return True
-    from .native import pool
+    from .native import pool, sharing
 
     if not pool.prepare(count):
         return False
-    pool.call(np.array([(code, *words) for words in calls], np.int64), count)
+    frames = np.zeros((len(calls), sharing.POINTERS + 1), np.int64)
+    frames[:, : len(calls[0]) + 1] = [(code, *words) for words in calls]
+    pool.call(frames, count)
     return True
 
 

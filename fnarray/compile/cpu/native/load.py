@@ -76,6 +76,7 @@ def made(name: str, text: str, *, straight: bool = False) -> int:
         return _addresses[name]
 
 
+@functools.cache
 def product(symbol: str) -> int | None:
     """Return where a product of matrices is, by its symbol; None if there is no such product."""
     from . import gemm  # which few kernels need
