@@ -179,7 +179,7 @@ class Limits:
     lanes: int = 128
     lane_state: int = 16
     row: int = 64
-    strips: int = 1 << 18
+    strips: int = 1 << 14
 
 
 def weighed(multiplications: int, dtype: np.dtype) -> int:

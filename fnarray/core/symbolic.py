@@ -234,5 +234,8 @@ def _atom_text(atom: Atom, number: Callable[[int], str]) -> str:
         return atom.name
     first = text(atom.args[0], number)
     if atom.kind == "clamp":
-        return f"min(max({first}, {number(atom.args[1])}), {number(atom.args[2])})"
+        _, low, high = atom.args
+        least, most = bounds(atom.args[0])
+        above = first if least >= low else f"max({first}, {number(low)})"
+        return above if most <= high else f"min({above}, {number(high)})"
     return f"(({first}) {'//' if atom.kind == 'floordiv' else '%'} {number(atom.args[1])})"

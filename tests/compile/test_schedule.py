@@ -71,7 +71,7 @@ def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
 
 
 def test_rows_that_are_read_across_are_read_in_strips() -> None:
-    """Of large arrays whose sizes allow it, whatever else the loop reads; small ones are as is."""
+    """Whatever their sizes and whatever else the loop reads; small arrays are as they are."""
     x = RNG.normal(size=(256, 512)).astype(np.float32)
 
     def turned(x):
@@ -81,11 +81,24 @@ def test_rows_that_are_read_across_are_read_in_strips() -> None:
         return x.transpose(2, 0, 1) - x[:, 1].T[:, :, None]
 
     assert loops(code(compiled(turned, x))) == 3
-    assert loops(code(compiled(turned, x[:, :200]))) == 2  # 200 kB
-    assert loops(code(compiled(turned, x[:250]))) == 2  # no strips of 250 rows
+    assert loops(code(compiled(turned, x[:, :10]))) == 2  # 10 kB
     np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
+    for rows in (17, 50, 63, 241, 250):  # the last strip begins in the one before it
+        part = x[:rows]
+        assert loops(code(compiled(turned, part))) == 3
+        np.testing.assert_array_equal(run(turned, part)[0], part.T * 2 + 1)
     y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
     np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
+def test_what_a_last_strip_computes_twice_is_not_put_over_its_operand() -> None:
+    """A loop's carry is added to once a turn, in elements of two strips as well."""
+    x = RNG.integers(0, 9, (90, 70)).astype(np.float32)
+
+    def added(x):
+        return lax.fori_loop(0, 3, lambda _, total: total + x.T, jnp.zeros((70, 90)))
+
+    np.testing.assert_array_equal(run(added, x)[0], 3 * x.T)
 
 
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])

@@ -14,7 +14,7 @@ from ...core.dtypes import is_half
 from ...core.forms import Contract, Overlay, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import Ix, LoopVar, bounds, leaves, substitute, variable
+from ...core.symbolic import Ix, LoopVar, Opaque, bounds, clamp, leaves, substitute, variable
 from ..ir import Block, Node
 from ..simplify import copy_of
 from ..target import Limits, LoopAxis, Target
@@ -75,6 +75,12 @@ class Nest:
             if loop.reduced:
                 return k
         return len(self.loops)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether loops come to some elements twice: those of a last strip (see `_in_strips`)."""
+        atoms = [atom for ix in self.out if isinstance(ix, Ix) for atom in ix.terms]
+        return any(isinstance(atom, Opaque) for atom in atoms)
 
     def places(self, out: Indices) -> list[Indices]:
         """Return the places that are folded side by side, given the first one's."""
@@ -242,12 +248,14 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     fetched once. The transpose of 1,024 rows and columns took 8 ms, whose lines share 64 places of
     the nearest cache, and takes 1; of 2,048 66, and 19. All other loops are around that: the last
     axis of (256, 64, 64) takes 1.1 ms to the front where a strip goes through the others, and 0.5.
+    The last strip of a length that is no multiple of it ends where the axis does, over part of the
+    one before: those elements are computed twice.
     """
     if nest.fold is not None or len(nest.loops) < 2:
         return None
     *outer, last = nest.loops
-    width = next((w for w in (16, 8) if last.extent % w == 0), 0)
-    if not width or last.extent < 4 * width:
+    width = 8 if last.extent % 16 == 8 or last.extent < 64 else 16
+    if last.extent < 2 * width:
         return None
     atoms = [counter_var(k, loop.extent) for k, loop in enumerate(nest.loops)]
     along: set[int] = set()
@@ -262,12 +270,13 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     if not along:
         return None
     k = min(along)
-    strip, inside = Loop(last.extent // width), Loop(width)
+    strip, inside = Loop(-(-last.extent // width)), Loop(width)
     others = [i for i in range(len(outer)) if i != k]
     loops = (*(outer[i] for i in others), strip, outer[k], inside)
     place = {i: at for at, i in enumerate((*others, None, k))}
     moved = [counter(place[i], loop.extent) for i, loop in enumerate(outer)]
-    across = counter(len(others), strip.extent) * width + counter(len(outer) + 1, width)
+    first = clamp(counter(len(others), strip.extent) * width, 0, last.extent - width)
+    across = first + counter(len(outer) + 1, width)
     at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 

@@ -55,8 +55,11 @@ def ordered(selection: Selection, owned: Mapping[Var, Atom] | None = None) -> Or
             if isinstance(atom, Var) and atom.aval.shape and s.node.ins.count(atom) == 1:
                 deps.try_donate(s, atom, s.node.outs[j])
     for s in selection.statements:
-        # An overlay leaves elements as they are: those of what it is put over.
-        if isinstance(s, Nest) and not is_overlay(s) and s.node.out in deps.outputs:
+        # An overlay leaves elements as they are: those of what it is put over. What is computed
+        # twice must find its operands as they were.
+        if not isinstance(s, Nest) or is_overlay(s) or s.overlaps:
+            continue
+        if s.node.out in deps.outputs:
             for var, idx in s.reads.items():
                 own = owned.get(var) is s.node.out and s.node.out.aval.shape
                 if own and idx == {s.out} and not s.in_memory and s.parallel_depth == len(s.loops):
