@@ -138,7 +138,7 @@ class Limits:
     views : bool
         Whether the driver can show an array in another shape without a kernel that copies it.
     strips : int
-        Arrays of at least so many bytes, which the nearest caches do not hold, are read across
+        Arrays of at least so many bytes, most of the nearest cache, are read across
         their rows in strips.
     """
 
@@ -179,7 +179,7 @@ class Limits:
     lanes: int = 128
     lane_state: int = 16
     row: int = 64
-    strips: int = 1 << 14
+    strips: int = 1 << 15
 
 
 def weighed(multiplications: int, dtype: np.dtype) -> int:
