@@ -93,7 +93,7 @@ def _ours(blocks: list[Block], count: int) -> bool:
             return False
         steps = (x.strides[0] if stack else 0 for x in (lhs, rhs, out))
         calls.append((
-            _address(lhs), _address(rhs), _address(out), m, lhs.shape[-1], n, a[1], b[1],
+            address(lhs), address(rhs), address(out), m, lhs.shape[-1], n, a[1], b[1],
             max(out.strides[-2] // width, 1), not a[0], not b[0], stack[0] if stack else 1, *steps,
         ))  # fmt: skip
     if len(calls) == 1:
@@ -159,9 +159,9 @@ def _call(
     (rows, lda), (columns, ldb) = a, b
     step = max(out.strides[0] // width, 1)
     sizes: np.ndarray[Any, Any] = np.array([n, m, k, ldb, lda, step, 1], integer)
-    at = [_address(sizes) + sizes.itemsize * j for j in range(7)]
+    at = [address(sizes) + sizes.itemsize * j for j in range(7)]
     n_, m_, k_, ldb_, lda_, step_, unit_ = at
-    left, right, result = _address(lhs), _address(rhs), _address(out)
+    left, right, result = address(lhs), address(rhs), address(out)
     if not vector:
         frame[:14] = (
             code, letters + (not columns), letters + (not rows), n_, m_, k_, one, right, ldb_,
@@ -177,7 +177,7 @@ def _call(
         shape, y = ((n_, k_) if columns else (k_, n_)), unit_
     stride: np.ndarray[Any, Any] = np.array([max(x // width, 1)], integer)
     frame[:12] = (
-        code, letters + (not plain), *shape, one, matrix, ld, vector_, _address(stride), zero,
+        code, letters + (not plain), *shape, one, matrix, ld, vector_, address(stride), zero,
         result, y,
     )  # fmt: skip
     return sizes, stride
@@ -197,7 +197,8 @@ def _layout(x: np.ndarray) -> tuple[bool, int] | None:
     return None
 
 
-def _address(x: np.ndarray) -> int:
+def address(x: np.ndarray) -> int:
+    """Return where an array's elements begin."""
     from .native.call import DATA
 
     # Read where machine code reads it: NumPy takes 1.5 us to say it, and a product asks ten times.
@@ -225,5 +226,5 @@ _kept: Final[list[np.ndarray]] = []
 def _constants(dtype: np.dtype) -> tuple[int, int, int]:
     """Return the addresses of the letters ``n`` and ``t``, of one, and of zero."""
     _kept.extend((np.frombuffer(b"nt", np.uint8), np.ones(1, dtype), np.zeros(1, dtype)))
-    letters, one, zero = map(_address, _kept[-3:])
+    letters, one, zero = map(address, _kept[-3:])
     return letters, one, zero

@@ -52,7 +52,9 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
 
         return stacked(node, limits, step) or step
     if isinstance(form, Library) and form.op.module == "conv":
-        return _shared(node, form, limits) or step
+        from .convolve import convolution  # which few programs need
+
+        return convolution(node, limits) or _shared(node, form, limits) or step
     return step
 
 

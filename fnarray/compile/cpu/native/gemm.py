@@ -69,10 +69,13 @@ def text(name: str) -> str | None:
     if symbol(letter) != name:
         return None
     kind = KINDS[letter]
+    return "\n".join((parts(kind), _columns(kind), _PRODUCT.format(name=name, **sizes(kind))))
+
+
+def parts(kind: Kind) -> str:
+    """Return the text of ``strip.1`` and ``strip.2``, of ``rows``, and of what they call."""
     tiles = [_tile(kind, r, w) for r in (_TALL, _REST) for w in (1, 2)]
-    strips = [_strip(w) for w in (1, 2)]
-    parts = (*tiles, *strips, _rows(kind), _columns(kind), _product(name, kind), _declared(kind))
-    return "\n".join(parts)
+    return "\n".join((*tiles, *(_strip(w) for w in (1, 2)), _rows(kind), _declared(kind)))
 
 
 def _declared(kind: Kind) -> str:
@@ -482,18 +485,18 @@ end:
 }}"""
 
 
-def _product(name: str, kind: Kind) -> str:
+def sizes(kind: Kind) -> dict[str, object]:
+    """Return what texts of products are filled with: sizes in entries, of panels and in bytes."""
     across = 2 * kind.lanes
-    return _PRODUCT.format(
-        name=name,
-        element=kind.name,
-        size=kind.size,
-        lanes=kind.lanes,
-        across=across,
-        under=across * kind.size,
-        panel=across * _TERMS,
-        apart=2 * across,
-        terms=_TERMS,
-        rows=_ROWS,
-        worth=_WORTH,
-    )
+    return {
+        "element": kind.name,
+        "size": kind.size,
+        "lanes": kind.lanes,
+        "across": across,
+        "under": across * kind.size,
+        "panel": across * _TERMS,
+        "apart": 2 * across,
+        "terms": _TERMS,
+        "rows": _ROWS,
+        "worth": _WORTH,
+    }

@@ -1,0 +1,329 @@
+"""Convolutions of real numbers as products of windows where they lie (see `native.windows`).
+
+Images are brought to rows of features, with zeros around them where windows reach over their edges,
+and met by panels of the kernel: no window is copied. A fractional stride is a convolution for each
+place that a stride passes, with the elements of the kernel that meet something there. A derivative
+by a kernel has large windows and few places: rows are the features that lie together, terms the
+places of the cotangent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..ir import Node
+from ..target import Limits
+from .blas import address
+from .launch import threads
+from .native import load, pool, sharing, windows
+from .native.call import layout_is_known
+
+Run = Callable[..., tuple[np.ndarray, ...]]
+#: Turns, and the bytes that one adds to the place in the first matrix and in another.
+Loop = tuple[int, int, int]
+_LETTERS: Final = {"f": "s", "d": "d"}
+#: Bytes of images that meet a panel before the next does: a part of a core's own cache.
+_TOGETHER: Final = 1 << 18
+#: Rows that a cut is a multiple of: those of a tile.
+_TILE: Final = 12
+#: Terms that must lie together: of fewer, sums go to memory and back too often.
+_RUN: Final = 3
+
+
+class Axis(NamedTuple):
+    """One spatial axis of a convolution, or what it is at every so many places."""
+
+    #: First place, how far apart they are, how many.
+    out: int
+    step: int
+    places: int
+    #: The same of the kernel's elements.
+    first: int
+    every: int
+    kernel: int
+    #: The operand's index under the first element at the first place; how much further it is at the
+    #: next place, and under the next element.
+    at: int
+    stride: int
+    spread: int
+
+    @property
+    def end(self) -> int:
+        """The operand's largest index that a window reaches."""
+        return self.at + (self.places - 1) * self.stride + (self.kernel - 1) * self.spread
+
+
+class Sizes(NamedTuple):
+    """Sizes of a convolution, its spatial axes brought to three."""
+
+    batch: int
+    features: int  # of a group
+    out: int
+    groups: int
+    images: tuple[int, ...]
+    kernel: tuple[int, ...]
+    places: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    width: int
+
+    @property
+    def around(self) -> tuple[int, ...]:
+        """The images' sizes with the zeros around them."""
+        return tuple(map(sum, zip(self.low, self.images, self.high, strict=True)))
+
+
+def axes_of(kernel: int, places: int, stride: int, low: int, base: int, spread: int) -> list[Axis]:
+    """Return an axis, or one for each place that a fractional stride passes.
+
+    There is none where both operands have holes: those meet in ways of their own.
+    """
+    if base == 1:
+        return [Axis(0, 1, places, 0, 1, kernel, -low, stride, spread)]
+    if stride > 1 or spread > 1:
+        return []
+    found: list[Axis] = []
+    for r in range(min(base, places)):
+        k = (low - r) % base
+        count, elements = -(-(places - r) // base), -(-max(kernel - k, 0) // base)
+        found.append(Axis(r, base, count, k, base, elements, (r + k - low) // base, 1, 1))
+    return found
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
+def merged(loops: Sequence[Loop]) -> list[Loop]:
+    """Return loops, outermost first, with those as one that go on where the inner ones end."""
+    kept: list[Loop] = []
+    for count, a, b in reversed(loops):
+        if kept:
+            inner, inner_a, inner_b = kept[-1]
+            if count == 1:
+                continue
+            if inner == 1:
+                kept[-1] = (count, a, b)
+                continue
+            if (a, b) == (inner * inner_a, inner * inner_b):
+                kept[-1] = (count * inner, inner_a, inner_b)
+                continue
+        kept.append((count, a, b))
+    return kept[::-1]
+
+
+def _pieces(rows: Sequence[Loop], pieces: int) -> Iterator[tuple[tuple[int, int], list[Loop]]]:
+    """Cut the outermost loop that has as many turns, or the longest; yield where each begins."""
+    last = len(rows) - 1
+    turns = [-(-n // _TILE) if k == last else n for k, (n, _, _) in enumerate(rows)]
+    cut = next((k for k, n in enumerate(turns) if n >= pieces), turns.index(max(turns)))
+    count, a, out = rows[cut]
+    some = -(-turns[cut] // pieces) * (_TILE if cut == last else 1)
+    for start in range(0, count, some):
+        loops = list(rows)
+        loops[cut] = (min(some, count - start), a, out)
+        yield (start * a, start * out), loops
+
+
+def _calls(
+    at: tuple[int, int, int],
+    columns: int,
+    rows: Sequence[Loop],
+    terms: Sequence[Loop],
+    limits: Limits,
+    together: int,
+) -> list[list[int]] | None:
+    """Return what a product is told, for each of the parts it is cut into; None if it has no words.
+
+    Addresses are still counted from where the operands begin.
+    """
+    rows, (*outer, (k, along, under)) = merged(rows), merged(terms)
+    if len(outer) > 2 or k < _RUN:
+        return None
+    work = columns * prod(n for n, _, _ in (*rows, *outer)) * k
+    pieces = max(min(threads(), work // limits.share), together, 1)
+    words: list[list[int]] = []
+    t, s = [(1, 0, 0)] * (2 - len(outer)) + outer
+    for (a, out), loops in _pieces(rows, pieces):
+        *more, (m, down, next_) = loops
+        q, r = [(1, 0, 0)] * (2 - len(more)) + more[-2:]
+        for turn in product(*(range(n) for n, _, _ in more[:-2])):
+            skip = [sum(i * loop[w] for i, loop in zip(turn, more, strict=False)) for w in (1, 2)]
+            first, third = at[0] + a + skip[0], at[2] + out + skip[1]
+            words.append([
+                first, at[1], third, m, k, columns, down, along, under, next_, 1,
+                *t, *s, *q, *r,
+            ])  # fmt: skip
+    return words
+
+
+def _of_images(sizes: Sizes, axes: tuple[Axis, ...], b: int, limits: Limits) -> Iterator[Any]:
+    """Yield the calls for some places of all images, the kernel's elements from ``b`` on."""
+    w, c, o = sizes.width, sizes.features, sizes.out
+    image, result = [w * c * sizes.groups], [w * o]
+    for n, p in zip(sizes.around[:0:-1], sizes.places[:0:-1], strict=True):
+        image.insert(0, image[0] * n)
+        result.insert(0, result[0] * p)
+    element = [w * c * o * prod(a.kernel for a in axes[k + 1 :]) for k in range(3)]
+    rows = [(sizes.batch, image[0] * sizes.around[0], result[0] * sizes.places[0])]
+    rows += (
+        (x.places, x.stride * a, x.step * y) for x, a, y in zip(axes, image, result, strict=True)
+    )
+    terms = [(x.kernel, x.spread * a, e) for x, a, e in zip(axes, image, element, strict=True)]
+    terms.append((c, w, w * o))
+    first = sum((x.at + low) * a for x, low, a in zip(axes, sizes.low, image, strict=True))
+    third = sum(x.out * y for x, y in zip(axes, result, strict=True))
+    share = o // sizes.groups
+    for g in range(sizes.groups):
+        at = first + g * c * w, b + g * share * w, third + g * share * w
+        together = sizes.batch * rows[0][1] // _TOGETHER
+        yield _calls(at, share, rows, terms, limits, together)
+
+
+def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterator[Any]:
+    """Yield the calls for places that are fewer than a window's elements."""
+    w, o, batch = sizes.width, sizes.out, sizes.batch
+    image, element, result = [w * batch], [w * o], [w * o * batch]
+    for n, k, p in zip(sizes.around[:0:-1], sizes.kernel[:0:-1], sizes.places[:0:-1], strict=True):
+        image.insert(0, image[0] * n)
+        element.insert(0, element[0] * k)
+        result.insert(0, result[0] * p)
+    rows = [(x.places, x.stride * a, y) for x, a, y in zip(axes, image, result, strict=True)]
+    rows.append((batch, w, w * o))
+    terms = [(sizes.features, image[0] * sizes.around[0], element[0] * sizes.kernel[0])]
+    terms += ((x.kernel, x.spread * a, e) for x, a, e in zip(axes, image, element, strict=True))
+    first = sum((x.at + low) * a for x, low, a in zip(axes, sizes.low, image, strict=True))
+    yield _calls((first, 0, 0), o, rows, terms, limits, 1)
+
+
+# ---- the step ------------------------------------------------------------------------------------
+
+
+def convolution(node: Node, limits: Limits) -> Run | None:
+    """Return what computes a convolution; None where there is no product of windows for it."""
+    (lhs, rhs), out = (a.aval for a in node.ins), node.out.aval
+    params = node.eqn.params
+    letter = _LETTERS.get(out.dtype.char)
+    spatial = out.ndim - 2
+    if letter is None or not lhs.dtype == rhs.dtype == out.dtype or not 1 <= spatial <= 3:
+        return None
+    if params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
+        return None
+    code = _product(letter)
+    if code is None:
+        return None
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+
+    def three(values: Any, fill: int) -> tuple[int, ...]:
+        return (*(fill,) * (3 - spatial), *values)
+
+    images, kernel, places = (
+        three((aval.shape[a] for a in spec[2:]), 1)
+        for aval, spec in ((lhs, lhs_spec), (rhs, rhs_spec), (out, out_spec))
+    )
+    split = list(map(
+        axes_of, kernel, places, three(params["window_strides"], 1),
+        three((low for low, _ in params["padding"]), 0),
+        three(params["lhs_dilation"], 1), three(params["rhs_dilation"], 1),
+    ))  # fmt: skip
+    if not all(split):
+        return None
+    met = [[x for x in axes if x.kernel] for axes in split]
+    low = tuple(max([0, *(-x.at for x in axes)]) for axes in met)
+    high = tuple(
+        max([0, *(x.end + 1 - n for x in axes)]) for n, axes in zip(images, met, strict=True)
+    )
+    sizes = Sizes(
+        lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[1]], out.shape[out_spec[1]],
+        params["feature_group_count"], images, kernel, places, low, high, out.dtype.itemsize,
+    )  # fmt: skip
+    parts = [axes for axes in product(*split) if all(x.kernel for x in axes)]
+    whole = len(parts) == 1 and all(x.every == 1 for x in parts[0])
+    turned = whole and sizes.groups == 1 and prod(kernel) > prod(places)
+    found: list[Any] = []
+    weights = 0
+    for axes in parts:
+        found += (
+            _of_kernels(sizes, axes, limits) if turned else _of_images(sizes, axes, weights, limits)
+        )
+        weights += prod(x.kernel for x in axes) * sizes.features * sizes.out * sizes.width
+    if None in found:
+        return None
+    words = np.array([call for calls in found for call in calls], np.int64)
+    first, second = (1, 0) if turned else (0, 1)
+    orders = (
+        (lhs_spec[first], *lhs_spec[2:], lhs_spec[second]),
+        (rhs_spec[1], *rhs_spec[2:], rhs_spec[0])
+        if turned
+        else (*rhs_spec[2:], rhs_spec[1], rhs_spec[0]),
+        (*out_spec[2:], out_spec[0], out_spec[1])
+        if turned
+        else (out_spec[0], *out_spec[2:], out_spec[1]),
+    )
+    return _step(node, code, sizes, parts, words, orders)
+
+
+def _step(
+    node: Node,
+    code: int,
+    sizes: Sizes,
+    parts: list[tuple[Axis, ...]],
+    words: np.ndarray,
+    orders: tuple[tuple[int, ...], ...],
+) -> Run:
+    out, count = node.out.aval, node.out.aval.ndim - 2
+    shape = tuple(out.shape[a] for a in orders[2])
+    back = np.argsort(orders[2])
+    around = tuple(zip(sizes.low, sizes.images, sizes.high, strict=True))[3 - count :]
+    filled = sum(prod(x.places for x in axes) for axes in parts) == prod(sizes.places)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code)
+
+    def step(lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, ...]:
+        x = _surrounded(lhs.transpose(orders[0]), around)
+        k = _elements(rhs.transpose(orders[1]), parts, count)
+        y = (np.empty if filled else np.zeros)(shape, out.dtype)
+        told = words.copy()
+        told[:, :3] += [address(x), address(k), address(y)]
+        at, row = address(told), told.strides[0]
+        if len(told) == 1 or not (threads() > 1 and pool.prepare(threads())):
+            for turn in range(len(told)):
+                call(at + turn * row)
+        else:
+            frames = np.zeros((len(told), sharing.POINTERS + 1), np.int64)
+            frames[:, 0], frames[:, 1] = code, at + row * np.arange(len(told))
+            pool.call(frames, threads())
+        return (np.ascontiguousarray(y.transpose(back)),)
+
+    return step
+
+
+def _surrounded(x: np.ndarray, around: tuple[tuple[int, int, int], ...]) -> np.ndarray:
+    """Return images whose features lie together, with zeros around them."""
+    if not any(low or high for low, _, high in around):
+        return np.ascontiguousarray(x)
+    wide = np.zeros((x.shape[0], *map(sum, around), x.shape[-1]), x.dtype)
+    wide[(slice(None), *(slice(low, low + n) for low, n, _ in around))] = x
+    return wide
+
+
+def _elements(kernel: np.ndarray, parts: list[tuple[Axis, ...]], count: int) -> np.ndarray:
+    """Return the elements of a kernel that each part takes, one part after the other."""
+    if all(x.every == 1 for axes in parts for x in axes):
+        return np.ascontiguousarray(kernel)
+    some = (tuple(slice(x.first, None, x.every) for x in axes[3 - count :]) for axes in parts)
+    return np.concatenate([kernel[at].ravel() for at in some])
+
+
+@cache
+def _product(letter: str) -> int | None:
+    """Return the address of a product of windows; None where there is none."""
+    name = windows.symbol(letter)
+    return (
+        load.made(name, windows.text(name), straight=True) if name and layout_is_known() else None
+    )
