@@ -75,6 +75,18 @@ def test_turns_that_do_not_meet_are_told(turn):
     assert kernel.lower("k", text_of(turn), 512).count(FREE) == 2
 
 
+def test_so_are_turns_beside_a_product():
+    """A step with a product in it is no short loop, but two variables stand for arrays there too.
+
+    With more arrays than LLVM makes tests for, an LSTM's step was not vectorised.
+    """
+    product = "fk.gemm.batched(x, x, w2, 1, 1, 1, 1, 0, 0)\n        for i0"
+    for turns, told in ((FREE_TURNS, 2), (BOUND_TURNS, 1)):
+        for turn in turns:
+            src = KernelSource(text_of(turn).text.replace("for i0", product), SIGNATURE)
+            assert kernel.lower("k", src, 512).count(FREE) == told
+
+
 @pytest.mark.parametrize("turn", BOUND_TURNS)
 def test_turns_that_may_meet_are_not_told(turn):
     """One reads what another writes, two write one element, or an array has two names."""

@@ -435,6 +435,37 @@ class Expressions(Writer):
         kind = LLVM[dtype]
         return Scalar(dtype, self.new(f"select i1 {test}, {kind} {a.ir}, {kind} {b.ir}"))
 
+    # -- ranges ------------------------------------------------------------------------------
+
+    def range_of(self, node: ast.expr) -> builtins.tuple[str, str, str | None]:
+        """Return where a range begins and ends, and its step if it is not one."""
+        if not isinstance(node, ast.Call) or node.keywords:
+            raise Fallback("a loop over no range")
+        function = self.expression(node.func)
+        if not isinstance(function, Known) or function.value is not range:
+            raise Fallback("a loop over no range")
+        args = [self.scalar(a) for a in node.args]
+        if any(a.dtype.kind != "i" for a in args):
+            raise Fallback("a range of no integers")
+        ends = [self.cast(a, I64).ir for a in args]
+        if len(ends) == 1:
+            return "0", ends[0], None
+        return ends[0], ends[1], ends[2] if len(ends) == 3 and ends[2] != "1" else None
+
+    def stepped(self, start: str, stop: str, step: str) -> builtins.tuple[str, str, str, str]:
+        """Return what counts the turns of a range with a step: their number is the new end."""
+        up = self.new(f"icmp sgt i64 {step}, 0")
+        forward, backward = (
+            self.new(f"sub nsw i64 {b}, {a}") for a, b in ((start, stop), (stop, start))
+        )
+        size = self.new(f"select i1 {up}, i64 {step}, i64 {self.new(f'sub nsw i64 0, {step}')}")
+        span = self.new(f"select i1 {up}, i64 {forward}, i64 {backward}")
+        padded = self.new(f"add nsw i64 {span}, {self.new(f'sub nsw i64 {size}, 1')}")
+        zero = self.new(f"icmp eq i64 {size}, 0")
+        by = self.new(f"select i1 {zero}, i64 1, i64 {size}")
+        turns = self.new(f"sdiv i64 {padded}, {by}")
+        return start, turns, step, self.new(f"icmp sgt i64 {turns}, 0")
+
 
 def size_of(array: Value) -> str:
     """Return how many elements an array has."""

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .expressions import Expressions, size_of
 from .reader import Text, inside, read_function, statements
-from .turns import SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, uses
+from .turns import (
+    SHORT,
+    apart,
+    at_once,
+    order_of,
+    order_of_part,
+    parts,
+    recurrent,
+    swaps,
+    uses,
+)
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
 from .writer import Again, Module
 
@@ -160,7 +170,7 @@ class Statements(Expressions):
                 self.put(node.target, self.expression(item))
                 self.suite(node.body)
             return
-        start, stop, step = self._range(node.iter)
+        start, stop, step = self.range_of(node.iter)
         if not isinstance(node.target, ast.Name) or node.orelse:
             raise Fallback("a loop over more than a range")
         shared, self._shared = self._shared, None
@@ -188,7 +198,7 @@ class Statements(Expressions):
         if step is None:
             test = self.new(f"icmp slt i64 {start}, {stop}")
         else:
-            start, stop, step, test = self._stepped(start, stop, step)
+            start, stop, step, test = self.stepped(start, stop, step)
         entry = self.label()
         self.go(entry)
         self.begin(entry)
@@ -207,9 +217,11 @@ class Statements(Expressions):
         self._depth += 1
         self.put(node.target, Scalar(I64, at))
         before = self._stay
-        order, few = "", 0
+        order, few, group = "", 0, ""
         if self.own and self.recurrent:
             order, few = self._recurrent(node, size, whole=whole, width=width)
+        elif self.own and swaps(node, self.text.slots, self.text.aliased):
+            group = self._group()
         if self.suite(node.body):
             self.go(following)
         self.access = ""
@@ -219,7 +231,8 @@ class Statements(Expressions):
         self.lines.append(f"{after} = add nuw nsw i64 {counter}, 1")
         self.fork(self.new(f"icmp slt i64 {after}, {stop}"), body, end)
         if self.own and not self.recurrent:
-            order, plain = self._order(node, size, step, inside=self._stay > before, width=width)
+            inside = self._stay > before
+            order, plain = self._order(node, size, step, group, inside=inside, width=width)
             if len(self._innermost) == nests:
                 self._note(head, stop, end, fits=plain and whole)
         self.lines[-1] += order
@@ -248,11 +261,17 @@ class Statements(Expressions):
             order = "plain"
         if not free:
             return self.module.loop(order, width=width) if order else "", 0
+        return self.module.loop(order or "free", self._group(), width), 0
+
+    def _group(self) -> str:
+        """Put what is read and written from here on into a group, whose order does not matter."""
         # LLVM cannot know that what two variables stand for, in turn, are two arrays: it tests
-        # whether they overlap before each loop, and has a second one for where they do.
+        # whether they overlap before each loop, and has a second one for where they do; of more
+        # than a few arrays it makes no vectors (an LSTM with what its gradient needs: 700 us, and
+        # 105 so).
         group = self.module.say("distinct !{}", anew=True)
         self.access = f", !llvm.access.group {group}"
-        return self.module.loop(order or "free", group, width), 0
+        return group
 
     def _join(self, head: int, few: int, end: str) -> None:
         """Write the loop whose lines begin at one as a vector of its few turns, if it can be."""
@@ -263,7 +282,14 @@ class Statements(Expressions):
                 self.lines[head:] = once(self.module, self.lines[head:], few, end)
 
     def _order(
-        self, node: ast.For, size: int | None, step: str | None, inside: bool, width: int
+        self,
+        node: ast.For,
+        size: int | None,
+        step: str | None,
+        group: str,
+        *,
+        inside: bool,
+        width: int,
     ) -> tuple[str, bool]:
         """Return what marks the end of a loop, and whether it is to be one vector a turn.
 
@@ -281,7 +307,8 @@ class Statements(Expressions):
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
         alone = not self._depth and order in ("sums", "adds")
-        text = self.module.loop(order, width=width) if order and told else ""
+        given = order if told else None
+        text = self.module.loop(given or "free", group, width) if given or group else ""
         return text, order == "plain" or alone
 
     def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
@@ -296,34 +323,6 @@ class Statements(Expressions):
         from .strips import straightened  # which few kernels need
 
         return straightened(self.module, self.lines, self._innermost, self.allocas)
-
-    def _range(self, node: ast.expr) -> tuple[str, str, str | None]:
-        if not isinstance(node, ast.Call) or node.keywords:
-            raise Fallback("a loop over no range")
-        function = self.expression(node.func)
-        if not isinstance(function, Known) or function.value is not range:
-            raise Fallback("a loop over no range")
-        args = [self.scalar(a) for a in node.args]
-        if any(a.dtype.kind != "i" for a in args):
-            raise Fallback("a range of no integers")
-        ends = [self.cast(a, I64).ir for a in args]
-        if len(ends) == 1:
-            return "0", ends[0], None
-        return ends[0], ends[1], ends[2] if len(ends) == 3 and ends[2] != "1" else None
-
-    def _stepped(self, start: str, stop: str, step: str) -> tuple[str, str, str, str]:
-        """Return what counts the turns of a range with a step: their number is the new end."""
-        up = self.new(f"icmp sgt i64 {step}, 0")
-        forward, backward = (
-            self.new(f"sub nsw i64 {b}, {a}") for a, b in ((start, stop), (stop, start))
-        )
-        size = self.new(f"select i1 {up}, i64 {step}, i64 {self.new(f'sub nsw i64 0, {step}')}")
-        span = self.new(f"select i1 {up}, i64 {forward}, i64 {backward}")
-        padded = self.new(f"add nsw i64 {span}, {self.new(f'sub nsw i64 {size}, 1')}")
-        zero = self.new(f"icmp eq i64 {size}, 0")
-        by = self.new(f"select i1 {zero}, i64 1, i64 {size}")
-        turns = self.new(f"sdiv i64 {padded}, {by}")
-        return start, turns, step, self.new(f"icmp sgt i64 {turns}, 0")
 
     def repeat(self, node: ast.While) -> bool:
         """Write a loop with a test."""

@@ -242,6 +242,14 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     return all(_step(x.slice, counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
 
 
+def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
+    """Whether a loop with no other in it is `apart`, of arrays that variables stand for in turn."""
+    if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
+        return False
+    arrays = (x.value.id for x in _elements(loop) if isinstance(x.value, ast.Name))
+    return not slots.isdisjoint(arrays) and apart(loop, slots, aliased)
+
+
 def _step(place: ast.expr, counter: str) -> int | None:
     """Return by how much an index grows each turn, 0 or 1; None for anything else."""
     if isinstance(place, ast.Call) and len(place.args) == 1:
