@@ -106,10 +106,10 @@ class Limits:
     matrix_inside : int
         Order up to which that holds inside of loops, which a library step leaves to Python. Beyond
         only LAPACK is any good.
-    few, many : int
-        Up to this many largest of at least so many elements, the kernel's heap is faster than
-        NumPy's partition, and worth compiling. In random order few elements reach the heap: 50 of
-        32,000 in each of 64 rows took 16 ms by partition. In rising order all do.
+    few : int
+        Up to this many largest elements the kernel's heap is faster than NumPy's partition. In
+        random order few elements reach it: 50 of 32,000 in each of 64 rows took 16 ms by partition,
+        4 of 400 20 us, of which Python took most, and 1.8. In rising order all do.
     workspace : int
         Bytes that a program keeps between calls at most, for the arrays that only its kernels see;
         one that needs more, or 0, has them allocated in each call.
@@ -163,14 +163,13 @@ class Limits:
     loop: int = 100
     grain: int = 64
     chunks: int = 8
-    serial: int = 1 << 18
+    serial: int = 1 << 20
     share: int = 1 << 20
     split: int = 1 << 19
     alone: int = 1 << 24
     matrix: int = 24
     matrix_inside: int = 128
     few: int = 128
-    many: int = 1 << 14
     workspace: int = 1 << 26
     spelled: int = 64
     brief: int = 16

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..config import config
 from .avals import ShapedArray
-from .forms import Contract, Inline, Iota, Map, Pieces, Reduce, Reindex, Update
+from .forms import Contract, Inline, Iota, Library, Map, Pieces, Reduce, Reindex, Update
 from .graph import ClosedGraph, Eqn
 from .hooks import compiled_call
 from .primitive import Missing, Primitive
@@ -125,7 +125,8 @@ def evaluator(
     """Return what evaluates an operation that is called alone on arrays of some avals.
 
     Where NumPy has no function for what it computes of each element, and there are many, that is
-    a program: at once if bits depend on it, else from the third call on. So is a large product.
+    a program: at once if bits depend on it, else from the third call on. So are large products and
+    convolutions.
     """
     by_numpy = plainly(prim, params)
     if prim.multiple_results or not prim.quiet or all(a.size < _SOME for a in (*ins, outs)):
@@ -135,6 +136,8 @@ def evaluator(
     form = eqn.form() if _is_compiled(eqn) else None
     if isinstance(form, Contract):
         alone = _multiplications(form, ins[0], outs) >= _PRODUCT
+    elif isinstance(form, Library):
+        alone = form.op.module == "conv" and form.flops >= 2 * _PRODUCT
     else:
         alone = is_large((*ins, outs)) and (
             isinstance(form, Map | Iota | Update) or (isinstance(form, Reindex) and len(ins) == 1)

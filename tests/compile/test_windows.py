@@ -17,6 +17,7 @@ from fnarray import lax
 from fnarray.compile.cpu import convolve
 from fnarray.compile.cpu.processor import processor
 
+LAYOUT = ("NHWC", "HWIO", "NHWC")
 LAYOUTS = {
     "features last": "N{0}C {0}IO N{0}C",
     "features first": "NC{0} OI{0} NC{0}",
@@ -183,8 +184,20 @@ def test_infinities_stay_where_they_are():
     x[0, 0, 0] = np.inf
     case = Case(1, 6, 16, (4, 5), (3, 3), ((1, 1), (1, 1)))
     w = np.ones((3, 3, 6, 16), np.float32)
-    got = convolved(case, ("NHWC", "HWIO", "NHWC"), x, w)
+    got = convolved(case, LAYOUT, x, w)
     want = np.zeros((4, 5), bool)
     want[:2, :2] = True
     np.testing.assert_array_equal(np.isinf(got[0]), np.repeat(want[..., None], 16, -1))
     assert not np.isnan(got).any()
+
+
+def test_large_convolutions_outside_of_programs_are_programs():
+    """They have the bits of `jit`: NumPy copied every window."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((2, 20, 21, 24)).astype(np.float32)
+    w = rng.standard_normal((3, 3, 24, 32)).astype(np.float32)
+
+    def convolution(x: Any, w: Any) -> Any:
+        return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=LAYOUT)
+
+    np.testing.assert_array_equal(convolution(x, w), fnarray.jit(convolution)(x, w))

@@ -132,7 +132,7 @@ def _better_on_host(form: Library, limits: Limits) -> bool:
     if family == "linalg":
         return form.size > limits.matrix
     if form.op.function == "top_k":
-        return form.statics[-1] > limits.few or form.size < limits.many
+        return form.statics[-1] > limits.few
     return family in ("sort", "conv")  # NumPy's SIMD sort, products of patches by BLAS
 
 
