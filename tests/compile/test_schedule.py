@@ -407,3 +407,31 @@ def test_what_lanes_share_is_not_repeated() -> None:
     executable = compiled(turns, x)
     assert executable.plan_text.count("filled") == 1
     np.testing.assert_array_equal(executable.run(x)[0], np.ceil(np.log2(x)))
+
+
+def test_what_begins_again_every_so_often_is_a_loop_of_its_own() -> None:
+    """No index of the innermost loop is divided, where its length is a multiple of the period."""
+    x = RNG.normal(size=(3, 32)).astype(np.float32)
+
+    def tiled(x):
+        return jnp.tile(x, (2, 3)) * 2 + 1
+
+    def added(x):
+        return jnp.tile(x, (1, 4)).sum(1)
+
+    text = code(compiled(tiled, x))
+    assert loops(text) == 3
+    np.testing.assert_array_equal(run(tiled, x)[0], np.tile(x, (2, 3)) * 2 + 1)
+    np.testing.assert_allclose(run(added, x)[0], 4 * x.sum(1), rtol=1e-5)
+
+
+def test_dear_terms_of_a_fold_without_vectors_have_a_loop_of_their_own() -> None:
+    """The largest of logarithms: these are vectors, though their places are taken in turn."""
+    x = RNG.uniform(0.5, 2, (5, 40)).astype(np.float32)
+
+    def largest(x):
+        return jnp.argmax(jnp.log(x) * jnp.exp(x), axis=1)
+
+    text = code(compiled(largest, x))
+    assert loops(text) == 3
+    np.testing.assert_array_equal(run(largest, x)[0], np.argmax(np.log(x) * np.exp(x), axis=1))

@@ -16,7 +16,7 @@ from ...core.graph import Var
 from ...core.symbolic import leaves
 from ..target import Limits
 from .access import Indices
-from .nests import Nest, Selection, counter_var
+from .nests import Nest, Selection, counter_var, takes_turns
 from .order import Order, is_overlay
 from .plan import Item, Reason, Tree
 from .select import Note
@@ -108,12 +108,15 @@ class _Fusion:
         return not nest.reads.keys().isdisjoint(written) or self.over.get(nest) in reads
 
     def _serialises(self, nest: Nest, other: Nest, k: int) -> bool:
-        """Whether a nest adds to memory in each turn of a loop that is the other's only long one.
+        """Whether a nest lets a loop that is the other's only long one run turn by turn.
+
+        It adds to memory in each, or folds into several numbers, and the other's are dear.
 
         Loops inside that are short are written out by the compiler, and the turns of this one run
         as vectors: k-means with 8 centres took 29 us, and 179 with its counts in the same loop.
         """
-        if not nest.in_memory or not nest.loops[k].reduced or other.loops[k].reduced:
+        turns = nest.in_memory or (takes_turns(nest.fold) and self._is_dear(other))
+        if not turns or not nest.loops[k].reduced or other.loops[k].reduced:
             return False
         return prod(loop.extent for loop in other.loops[k + 1 :]) <= self.limits.unroll
 

@@ -34,6 +34,8 @@ from .nests import (
     make_overlay,
     over_copy,
     overwrites_reads,
+    reduction_of,
+    takes_turns,
 )
 from .plan import Reason
 from .work import iterations, operations_of, products_of, work_of
@@ -155,6 +157,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "it is small and lives in registers"
         elif cost[out] >= limits.dear and repeated:
             why = f"it costs {cost[out]} additions and is read more than once"
+        elif cost[out] >= limits.dear and any(takes_turns(reduction_of(u)) for u in readers):
+            why = f"it costs {cost[out]} additions, and who reads it takes one after another"
         elif arrays[out] > 1 and any(_gathers(u) for u in readers):
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
         elif height[out] > limits.tall:
