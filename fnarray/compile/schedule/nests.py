@@ -281,7 +281,7 @@ def _in_periods(nest: Nest) -> Nest | None:
     if last.extent % period or period < _LONG:
         return None
     turns = last.extent // period
-    at = {
+    at: dict[Any, Any] = {
         counter_var(len(outer), last.extent): counter(len(outer), turns) * period
         + counter(len(outer) + 1, period)
     }
