@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .model import Kernel
+from collections.abc import Iterable
+
+from .model import Facts, Kernel
 
 
 def size(n: float) -> str:
@@ -56,6 +58,25 @@ def made(kernel: Kernel) -> str:
         "memory": "had before",
     }.get(kernel.made, "–")
     return how if kernel.made_seconds is None else f"{how}, {seconds(kernel.made_seconds)}"
+
+
+def where(facts: Facts, n: int) -> str:
+    """Return which operation a number stands for, and at which line it is."""
+    if n < 0:
+        return "an array"
+    op = facts.operations[n]
+    return f"{op.name} at {op.place}"
+
+
+def grouped(facts: Facts, notes: Iterable[tuple[int, str]]) -> list[tuple[tuple[int, ...], str]]:
+    """Return what is said of operations, each sentence once, with the operations it is said of."""
+    found: dict[str, list[int]] = {}
+    for n, told in notes:
+        found.setdefault(f"{where(facts, n)} {told}".rstrip(), []).append(n)
+    return [
+        (tuple(ns), text if len(ns) == 1 else f"{text} ({len(ns):,} times)")
+        for text, ns in found.items()
+    ]
 
 
 def _scaled(n: float, step: int, units: str) -> str:
