@@ -6,6 +6,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
+from html import escape
 from inspect import Parameter, signature
 from typing import Any, TypeVar, cast
 
@@ -198,6 +199,9 @@ class PRNGKeyArray(Overlay):
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._base}"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return f"<small>{escape(self.dtype.name)}{[*self.shape]}</small><pre>{self._base}</pre>"
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)

@@ -118,6 +118,18 @@ def test_surfaces_list_what_their_modules_do(package):
     assert set(surface.__all__) <= set(dir(surface))
 
 
+def test_primitives_are_listed_as_they_are_declared():
+    """What is listed without an import is what importing all finds."""
+    code = (
+        "from fnarray import lax\n"
+        "from fnarray.lax._primitives import NAMES\n"
+        "lax._import_families()\n"
+        "found = {f\"{name.replace('-', '_')}_p\" for name in lax._registry}\n"
+        "print(sorted(found ^ {*NAMES.split()}), all(hasattr(lax, n) for n in NAMES.split()))\n"
+    )
+    assert run(code).strip() == "[] True"
+
+
 def test_no_public_name_is_hidden_by_a_submodule():
     """Importing a submodule binds its name on the package: no late name may share one."""
     below = {m.name for m in pkgutil.iter_modules(fnarray.__path__)}
