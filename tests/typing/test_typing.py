@@ -62,6 +62,13 @@ def test_accepted_uses_run() -> None:
     assert isinstance(module.x, Array)
 
 
+def test_lambdas_run() -> None:
+    """So is the file of lambdas, to which checkers have no objection."""
+    from . import lambdas
+
+    assert [*map(jnp.shape, lambdas.programs)] == [(), (3,), (), (1, 3), (3,)]
+
+
 def test_notebooks_show_arrays_and_graphs() -> None:
     """As HTML, in which what is a sign of HTML's is escaped; graphs say which line is whose."""
     shown = jnp.ones((2, 2))._repr_html_()
