@@ -164,7 +164,8 @@ class _Stage:
 
     def _repr_html_(self) -> str:
         folds = "".join(
-            f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+            f'<details><summary>{name}</summary><pre style="font-family:monospace">{escape(text)}'
+            "</pre></details>"
             for name, text in self._texts().items()
         )
         title = escape(self._signature())

@@ -6,7 +6,6 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from html import escape
 from inspect import Parameter, signature
 from typing import Any, TypeVar, cast
 
@@ -201,7 +200,8 @@ class PRNGKeyArray(Overlay):
     __str__ = __repr__
 
     def _repr_html_(self) -> str:
-        return f"<small>{escape(self.dtype.name)}{[*self.shape]}</small><pre>{self._base}</pre>"
+        kind = self.dtype.name.replace("<", "&lt;")
+        return f"<small>{kind}{[*self.shape]} over </small>{self._base._repr_html_()}"
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)

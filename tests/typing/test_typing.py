@@ -74,7 +74,7 @@ def test_notebooks_show_arrays_and_graphs() -> None:
     shown = jnp.ones((2, 2))._repr_html_()
     assert "float32[2,2], 16 bytes" in shown
     assert "[1. 1.]" in shown
-    assert "key&lt;fry&gt;[]" in key(3)._repr_html_()
+    assert "key&lt;fry>[] over" in key(3)._repr_html_()
     graph = fnarray.make_jaxpr(lambda x: jnp.where(x < 1, x, 0))(1.0)
     shown = graph._repr_html_()
     assert "lt" in shown
