@@ -305,6 +305,14 @@ class CompiledAhead(_Stage):
             return "\n\n".join(assembly_for(self._lowered._on_gpu, self.target))
         return self._lowered.as_text("cuda" if dialect is None else dialect)
 
+    @property
+    def _executable(self) -> Any:
+        return self._lowered._on_gpu
+
+    def report(self) -> Any:
+        """Explain the program for that GPU, as `fnarray.explain` does; nothing is run."""
+        return hooks.report(self, (), {})
+
     @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Refuse: it was compiled for another machine.

@@ -40,7 +40,8 @@ def facts_of(
     """
     traced, executable = lowered._traced, lowered._executable
     plan = executable.plan
-    executable.load()
+    if not _on_gpu(executable):
+        executable.load()
     listing = Listing(plan.block)
     seconds, times, why = None, {}, _why_not_run(lowered, args, kwargs)
     machine = None
@@ -49,7 +50,7 @@ def facts_of(
         data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
         seconds, times = measure.run_times(executable, data)
     reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
-    kernels = _kernels(executable, listing, reasons, times)
+    kernels = _kernels(executable, listing, reasons, times, getattr(lowered, "kernels", ()))
     if not why:
         machine, kernels = _under_roofline(kernels)
     copies = tuple((n, why) for n, why in reasons if "copies" in why or "kept twice" in why)
@@ -93,6 +94,8 @@ def place_of(source: Source) -> Place:
 
 def _why_not_run(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     leaves = tree.leaves((args, kwargs))
+    if _on_gpu(lowered._executable):
+        return "its kernels are for a GPU"
     if len(leaves) != len(lowered._avals):
         return "no arguments were given"
     if any(type(a) is AbstractRef for a in lowered._avals):
@@ -102,6 +105,10 @@ def _why_not_run(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not all(hasattr(x, "__array__") or isinstance(x, (int, float, complex)) for x in leaves):
         return "its arguments are stand-ins"
     return ""
+
+
+def _on_gpu(executable: Any) -> bool:
+    return executable.target.name.startswith("cuda")
 
 
 def _equations(graph: Graph) -> int:
@@ -196,8 +203,10 @@ def _kernels(
     listing: Listing,
     reasons: Sequence[tuple[int, str]],
     times: dict[str, float],
+    binaries: Sequence[Any],
 ) -> tuple[Kernel, ...]:
     out: list[Kernel] = []
+    gpu = _on_gpu(executable)
     kernels = iter(zip(executable.source.kernels, executable.kernels, strict=True))
     begin, j, h = time.perf_counter(), 0, 0
     for region in executable.plan.regions:
@@ -208,7 +217,7 @@ def _kernels(
         if region.body is None:
             name = summary = region.step.eqn.primitive.name
             called, h = ("view", h) if region.view else (f"h{h}", h + 1)
-            count = 1 if region.view else threads()
+            count = 1 if region.view or gpu else threads()
         else:
             called, j = f"kernel{j}", j + 1
             source, info = next(kernels)
@@ -217,10 +226,13 @@ def _kernels(
             numbers = [listing.numbers(nodes) for nodes in source.origins]
             text = Text(tuple(lines), tuple(numbers[: len(lines)]))
             inside.update(n for nodes in numbers for n in nodes)
-            how = build.made.get(name, how)
-            if time.perf_counter() - begin < PATIENCE:
-                bits = measure.vector_bits(name, source.source)
-            count = threads() if region.span is not None else 1
+            if gpu:
+                how = build.Making(_binary(binaries[j - 1]) if binaries else "for a GPU", 0.0)
+            else:
+                how = build.made.get(name, how)
+                if time.perf_counter() - begin < PATIENCE:
+                    bits = measure.vector_bits(name, source.source)
+                count = threads() if region.span is not None else 1
         out.append(
             Kernel(
                 called,
@@ -236,11 +248,18 @@ def _kernels(
                 bits,
                 times.get(called),
                 made=how.how or ("" if region.body is None else "memory"),
-                made_seconds=how.seconds if how.how else None,
+                made_seconds=how.seconds if how.how and not gpu else None,
                 reasons=tuple((n, r) for n, r in reasons if n in inside),
             )
         )
     return tuple(out)
+
+
+def _binary(found: Any) -> str:
+    """Return what a kernel for a GPU was compiled to."""
+    cost = found.cost
+    taken = f", {cost.registers} registers, {cost.spills} bytes spilled" if cost else ""
+    return f"{found.kind} for {found.capability}{taken}"
 
 
 def _driver(text: str, kernels: Sequence[Kernel]) -> Text:

@@ -56,7 +56,7 @@ def made(kernel: Kernel) -> str:
         "native": "compiled",
         "numba": "compiled by Numba",
         "memory": "had before",
-    }.get(kernel.made, "–")
+    }.get(kernel.made, kernel.made or "–")
     return how if kernel.made_seconds is None else f"{how}, {seconds(kernel.made_seconds)}"
 
 
