@@ -227,6 +227,7 @@ def _kernels(
             text = Text(tuple(lines), tuple(numbers[: len(lines)]))
             inside.update(n for nodes in numbers for n in nodes)
             if gpu:
+                count = 0
                 how = build.Making(_binary(binaries[j - 1]) if binaries else "for a GPU", 0.0)
             else:
                 how = build.made.get(name, how)

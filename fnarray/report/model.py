@@ -65,7 +65,7 @@ class Kernel:
     is_step : bool
         Whether a library or the host does it.
     threads : int
-        Threads that share it out.
+        Threads of the processor that share it out; 0 on a GPU.
     flops, additions, moved : int
         Operations, the additions that they take as long as (``exp`` takes more than one), and bytes
         between it and memory, as the scheduler counts them.

@@ -176,7 +176,7 @@ def _cells(facts: Facts, k: Kernel) -> list[str]:
         number(k.flops),
         size(k.moved),
         vectors(k),
-        str(k.threads),
+        str(k.threads or "–"),
         seconds(k.seconds),
         roofline(k),
         made(k),

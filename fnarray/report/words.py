@@ -36,6 +36,8 @@ def vectors(kernel: Kernel) -> str:
     """Return what a kernel computes on, in a word or two."""
     if kernel.is_step:
         return "the library's"
+    if not kernel.threads:
+        return "–"
     if kernel.vector_bits is None:
         return "not looked at"
     return f"{kernel.vector_bits} bits" if kernel.vector_bits else "scalar"
