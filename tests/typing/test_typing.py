@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,15 @@ def test_notebooks_show_arrays_and_graphs() -> None:
     assert "x &lt; 1" in shown
     assert "<1" not in shown
     assert "test_typing.py" in shown
+
+
+def test_notebooks_show_errors() -> None:
+    """One that was caught is shown with the user's line marked."""
+    with pytest.raises(errors.ShapeError) as caught:
+        jnp.ones((3, 4)) @ jnp.ones((3, 4))
+    shown = caught.value._repr_html_()
+    assert re.search(r"<mark>----&gt; +\d+ .*jnp\.ones\(\(3, 4\)\) @", shown)
+    assert "fnarray.errors.ShapeError: " in shown
 
 
 def test_notebooks_show_stages() -> None:
