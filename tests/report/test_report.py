@@ -80,7 +80,7 @@ def test_equal_kernels_are_timed_apart():
 def test_reasons_are_the_schedulers(attention):
     """Why a product is no kernel, and why the exponential is not written into its readers."""
     told = " ".join(why for k in attention.facts.kernels for _, why in k.reasons)
-    assert "left to a routine for products" in told
+    assert "left to a routine of its own" in told
     assert "read more than once" in told
 
 
