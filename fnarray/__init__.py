@@ -22,64 +22,60 @@ from .core.lazy import surface as _surface
 
 if _typing.TYPE_CHECKING:
     # For type checkers; what follows is what runs, and a test compares the two.
-    from . import (  # noqa: F401
-        ad,
-        ad_checkpoint,
-        api_util,
-        checkpoint_policies,
-        custom_batching,
-        custom_derivatives,
-        debug,
-        dlpack,
-        dtypes,
-        errors,
-        example_libraries,
-        experimental,
-        export,
-        extend,
-        ffi,
-        flatten_util,
-        image,
-        interpreters,
-        lax,
-        memory,
-        nn,
-        numpy,
-        ops,
-        profiler,
-        purity,
-        random,
-        ref,
-        scipy,
-        sharding,
-        stages,
-        test_util,
-        testing,
-        tree,
-        tree_util,
-        typing,
-    )  # fmt: skip
-    from .api.arrays import (  # noqa: F401
-        block_until_ready,
-        clear_caches,
-        copy_to_host_async,
-        default_backend,
-        device_count,
-        device_get,
-        device_put,
-        device_put_replicated,
-        device_put_sharded,
-        effects_barrier,
-        host_count,
-        host_id,
-        host_ids,
-        live_arrays,
-        local_device_count,
-        local_devices,
-        process_count,
-        process_index,
-        process_indices,
-    )
+    from . import ad as ad
+    from . import ad_checkpoint as ad_checkpoint
+    from . import api_util as api_util
+    from . import checkpoint_policies as checkpoint_policies
+    from . import custom_batching as custom_batching
+    from . import custom_derivatives as custom_derivatives
+    from . import debug as debug
+    from . import dlpack as dlpack
+    from . import dtypes as dtypes
+    from . import errors as errors
+    from . import example_libraries as example_libraries
+    from . import experimental as experimental
+    from . import export as export
+    from . import extend as extend
+    from . import ffi as ffi
+    from . import flatten_util as flatten_util
+    from . import image as image
+    from . import interpreters as interpreters
+    from . import lax as lax
+    from . import memory as memory
+    from . import nn as nn
+    from . import numpy as numpy
+    from . import ops as ops
+    from . import profiler as profiler
+    from . import purity as purity
+    from . import random as random
+    from . import ref as ref
+    from . import scipy as scipy
+    from . import sharding as sharding
+    from . import stages as stages
+    from . import test_util as test_util
+    from . import testing as testing
+    from . import tree as tree
+    from . import tree_util as tree_util
+    from . import typing as typing
+    from .api.arrays import block_until_ready as block_until_ready
+    from .api.arrays import clear_caches as clear_caches
+    from .api.arrays import copy_to_host_async as copy_to_host_async
+    from .api.arrays import default_backend as default_backend
+    from .api.arrays import device_count as device_count
+    from .api.arrays import device_get as device_get
+    from .api.arrays import device_put as device_put
+    from .api.arrays import device_put_replicated as device_put_replicated
+    from .api.arrays import device_put_sharded as device_put_sharded
+    from .api.arrays import effects_barrier as effects_barrier
+    from .api.arrays import host_count as host_count
+    from .api.arrays import host_id as host_id
+    from .api.arrays import host_ids as host_ids
+    from .api.arrays import live_arrays as live_arrays
+    from .api.arrays import local_device_count as local_device_count
+    from .api.arrays import local_devices as local_devices
+    from .api.arrays import process_count as process_count
+    from .api.arrays import process_index as process_index
+    from .api.arrays import process_indices as process_indices
     from .api.batching import vmap as vmap
     from .api.derivatives import jvp as jvp
     from .api.derivatives import linear_transpose as linear_transpose
@@ -95,49 +91,47 @@ if _typing.TYPE_CHECKING:
     from .api.jacobians import jacrev as jacrev
     from .api.jit import jit as jit
     from .api.parallel import pmap as pmap
-    from .api.resharding import (  # noqa: F401
-        make_array_from_callback,
-        make_array_from_process_local_data,
-        make_array_from_single_device_arrays,
-        reshard,
+    from .api.resharding import make_array_from_callback as make_array_from_callback
+    from .api.resharding import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
     )
+    from .api.resharding import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
+    from .api.resharding import reshard as reshard
     from .api.shards import shard_map as shard_map
     from .api.shards import smap as smap
-    from .api.tracing import (  # noqa: F401
-        ensure_compile_time_eval,
-        eval_shape,
-        make_jaxpr,
-        named_call,
-        named_scope,
-        typeof,
-    )
-    from .config import (  # noqa: F401
-        check_determinism,
-        check_tracer_leaks,
-        checking_leaks,
-        debug_infs,
-        debug_nans,
-        default_device,
-        default_matmul_precision,
-        default_prng_impl,
-        disable_jit,
-        effects,
-        enable_checks,
-        enable_custom_prng,
-        enable_x64,
-        explain_cache_misses,
-        legacy_prng_key,
-        log_compiles,
-        make_user_context,
-        no_tracing,
-        numpy_dtype_promotion,
-        numpy_rank_promotion,
-        threefry_partitionable,
-        transfer_guard,
-        transfer_guard_device_to_device,
-        transfer_guard_device_to_host,
-        transfer_guard_host_to_device,
-    )
+    from .api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
+    from .api.tracing import eval_shape as eval_shape
+    from .api.tracing import make_jaxpr as make_jaxpr
+    from .api.tracing import named_call as named_call
+    from .api.tracing import named_scope as named_scope
+    from .api.tracing import typeof as typeof
+    from .config import check_determinism as check_determinism
+    from .config import check_tracer_leaks as check_tracer_leaks
+    from .config import checking_leaks as checking_leaks
+    from .config import debug_infs as debug_infs
+    from .config import debug_nans as debug_nans
+    from .config import default_device as default_device
+    from .config import default_matmul_precision as default_matmul_precision
+    from .config import default_prng_impl as default_prng_impl
+    from .config import disable_jit as disable_jit
+    from .config import effects as effects
+    from .config import enable_checks as enable_checks
+    from .config import enable_custom_prng as enable_custom_prng
+    from .config import enable_x64 as enable_x64
+    from .config import explain_cache_misses as explain_cache_misses
+    from .config import legacy_prng_key as legacy_prng_key
+    from .config import log_compiles as log_compiles
+    from .config import make_user_context as make_user_context
+    from .config import no_tracing as no_tracing
+    from .config import numpy_dtype_promotion as numpy_dtype_promotion
+    from .config import numpy_rank_promotion as numpy_rank_promotion
+    from .config import threefry_partitionable as threefry_partitionable
+    from .config import transfer_guard as transfer_guard
+    from .config import transfer_guard_device_to_device as transfer_guard_device_to_device
+    from .config import transfer_guard_device_to_host as transfer_guard_device_to_host
+    from .config import transfer_guard_host_to_device as transfer_guard_host_to_device
     from .control.callback import io_callback as io_callback
     from .control.callback import pure_callback as pure_callback
     from .control.checkpoint import checkpoint as checkpoint

@@ -1,7 +1,5 @@
 """Checkpointing of derivatives, named as in ``jax.ad_checkpoint``."""
 
-from __future__ import annotations
-
 from . import checkpoint_policies as checkpoint_policies
 from .control.checkpoint import checkpoint as checkpoint
 from .control.checkpoint import checkpoint as remat

@@ -1,7 +1,5 @@
 """Policies of `checkpoint`, named as in ``jax.checkpoint_policies``."""
 
-from __future__ import annotations
-
 from .control.policies import (
     checkpoint_dots,
     checkpoint_dots_with_no_batch_dims,

@@ -1,7 +1,5 @@
 """Functions whose derivatives their authors give, named as in ``jax.custom_derivatives``."""
 
-from __future__ import annotations
-
 from .control.closures import closure_convert as closure_convert
 from .control.closures import custom_gradient as custom_gradient
 from .control.custom import CustomVJPPrimal as CustomVJPPrimal

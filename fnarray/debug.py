@@ -1,7 +1,5 @@
 """Watching compiled programs run: values are printed, or handed to Python, as they are computed."""
 
-from __future__ import annotations
-
 from .api.showing import (
     inspect_array_sharding,
     visualize_array_sharding,

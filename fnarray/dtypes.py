@@ -1,7 +1,5 @@
 """Dtypes and promotion, under the names of ``jax.dtypes``."""
 
-from __future__ import annotations
-
 from .core.dtypes import (
     bfloat16,
     canonicalize_dtype,

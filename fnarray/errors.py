@@ -102,6 +102,14 @@ class FnarrayError(Exception):
             ]
         return [*lines, *"".join(traceback.format_exception_only(self)).rstrip().split("\n")]
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows of an error that a cell has caught: the same, the lines marked."""
+        from html import escape
+
+        shown = map(escape, self._render_traceback_())
+        lines = "\n".join(f"<mark>{x}</mark>" if x.startswith("----&gt;") else x for x in shown)
+        return f'<pre style="font-family:monospace">{lines}</pre>'
+
 
 class FnarrayTypeError(FnarrayError, TypeError):
     """A value of the wrong kind: base of the tracing and shape errors."""

@@ -1,7 +1,5 @@
 """Meshes and shardings, as ``jax.sharding`` names them."""
 
-from __future__ import annotations
-
 from .api.resharding import auto_axes, explicit_axes, reshard
 from .runtime.ambient import (
     AbstractDevice,

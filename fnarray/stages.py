@@ -1,7 +1,5 @@
 """Stages of ahead-of-time compilation, as ``jax.stages`` names them."""
 
-from __future__ import annotations
-
 from .api.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Wrapped
 from .api.stages import TracedFunction as Traced
 

@@ -1,7 +1,5 @@
 """Functions on pytrees, under the short names of ``jax.tree``."""
 
-from __future__ import annotations
-
 from .core.tree import static, unflatten
 from .core.tree_whole import (
     all,

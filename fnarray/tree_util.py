@@ -1,7 +1,5 @@
 """Functions on pytrees, under the long names of ``jax.tree_util``."""
 
-from __future__ import annotations
-
 from .core import tree as _tree
 from .core import tree_whole as _whole
 from .core.tree import (

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import doctest
 import re
-from enum import Enum
 from functools import cache
-from typing import Any
 
-import numpy as np
 import surfaces
 from surfaces import ROOT, Name
+
+from fnarray.core.primitive import Primitive
 
 FOLDER = ROOT / "docs/reference/examples"
 #: What every block may use, and how its numbers are printed: to digits that all processors share.
@@ -81,15 +80,8 @@ def of_method(cls: type, method: str) -> str | None:
 
 
 def asks(name: Name) -> bool:
-    """Whether a name must have an example: functions, and classes that programs make objects of.
+    """Whether a name must have an example: all but errors and primitives.
 
-    Errors have programs on their own page; types of elements, protocols and data are used in
-    others' examples.
+    Errors have programs on their own page; primitives are in the table of operations.
     """
-    value: Any = name.value
-    if name.kind == "function":
-        return name.ours
-    if name.kind != "class" or not name.ours or getattr(value, "_is_protocol", False):
-        return False
-    of_elements = issubclass(value, np.generic) or isinstance(getattr(value, "dtype", 0), np.dtype)
-    return not (of_elements or issubclass(value, Enum))
+    return name.kind != "exception" and not isinstance(name.value, Primitive)

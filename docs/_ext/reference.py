@@ -201,6 +201,8 @@ def _without_self(text: str) -> str:
 def _elsewhere(name: Name) -> str:
     parts = [f"`{label} <{url}>`__" for label, url in surfaces.links(name)]
     parts = [f"See also {' and '.join(parts)}."] if parts else []
+    if name.full.startswith("fnarray.errors."):
+        parts.append("The program that raises it, and one that does not: :doc:`/reference/errors`.")
     if name.place:
         parts.append(f"Source: ``{name.place[0]}``, line {name.place[1]}.")
     return ".. rst-class:: elsewhere\n\n" + " ".join(parts) if parts else ""

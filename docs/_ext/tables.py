@@ -45,12 +45,16 @@ value)``, for all threads; and, where a function of its name is among the names 
 :doc:`fnarray <fnarray>`, a ``with`` block, for one thread. A name may also be spelled with
 ``fnarray_`` or ``jax_`` before it.
 
-A value that a setting does not admit is an error that says what it admits.
+A value that a setting does not admit is an error that says what it admits. A bool is 1, true, yes
+or on, and 0, false, no or off, in the environment. Functions compiled under one value of a setting
+with a † are kept apart from those compiled under another.
 """
 _OTHERS = """\
 Other variables of the environment
 ----------------------------------
 
+``JAX_PLATFORM_NAME``
+   Read as ``platforms``, where neither ``JAX_PLATFORMS`` nor ``FNARRAY_PLATFORMS`` is set.
 ``XLA_FLAGS``
    Of it, ``--xla_force_host_platform_device_count=N`` alone is read: it is ``num_cpu_devices``.
 ``NUMBA_DISABLE_JIT``
@@ -68,20 +72,18 @@ def settings() -> str:
     """Return the page of the settings, made from their table."""
     rows = (
         (
-            f"``{row.name}``",
+            f"| ``{row.name}``\n       | ``FNARRAY_{row.name.upper()}``",
             f"``{row.default!r}``",
-            f"{row.doc} It must be {_literals(row.admits())}."
-            + (" Functions compiled under one value are kept apart from those under another."
-               if row.affects_tracing else ""),
-            f"``FNARRAY_{row.name.upper()}``",
+            f"{row.doc} {'† ' if row.affects_tracing else ''}It must be {_admitted(row)}.",
         )
         for row in SETTINGS.values()
-    )  # fmt: skip
-    table = _table("20 14 46 20", ("name", "default", "what it does", "environment"), rows)
+    )
+    table = _table("34 14 52", ("name, and in the environment", "default", "what it does"), rows)
     return _page("Settings", _ABOUT_SETTINGS, f"{table}\n{_OTHERS}")
 
 
-def _literals(text: str) -> str:
+def _admitted(row: Any) -> str:
+    text = re.sub(r" \(in the environment.*?\)", "", row.admits())
     return re.sub(r"'[^']*'", r"``\g<0>``", text)
 
 

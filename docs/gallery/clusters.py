@@ -44,6 +44,7 @@ def main():
     np.testing.assert_allclose(centres, reference.cluster_centers_, rtol=1e-3)
     figure = Figure(figsize=(5.6, 3.6))
     axes = figure.subplots()
-    axes.scatter(*x.T, c=np.asarray(nearest(x, centres)), s=10, cmap="viridis")
-    axes.plot(*np.asarray(centres).T, "r+", ms=14, mew=2.5)
+    axes.scatter(*x.T, c=np.asarray(nearest(x, centres)), s=10, cmap="tab10", vmax=9)
+    axes.plot(*np.asarray(centres).T, "w+", ms=14, mew=4)
+    axes.plot(*np.asarray(centres).T, "k+", ms=13, mew=2)
     return figure

@@ -64,5 +64,5 @@ def main():
     grid = np.stack([a.ravel(), b.ravel()], 1).astype(np.float32)
     chance = np.asarray(nn.sigmoid(network(layers, grid))).reshape(a.shape)
     right.contourf(a, b, chance, 12, cmap="coolwarm", alpha=0.7)
-    right.scatter(*x.T, c=y, s=8, cmap="coolwarm", edgecolors="k", linewidths=0.3)
+    right.scatter(*x.T, c=y, s=11, cmap="coolwarm", edgecolors="w", linewidths=0.5)
     return figure

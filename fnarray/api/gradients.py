@@ -30,8 +30,9 @@ from .jit import jit
 P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A")
-#: Of the argument, and so of its gradient: that of a tree is such a tree, of arrays.
-X = TypeVar("X")
+#: Of the argument, and so of its gradient: that of a tree is such a tree, of arrays. The bound lets
+#: a lambda, whose argument has no type, do with it what it likes.
+X = TypeVar("X", bound=Any)
 
 
 @overload

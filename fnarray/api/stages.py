@@ -164,7 +164,8 @@ class _Stage:
 
     def _repr_html_(self) -> str:
         folds = "".join(
-            f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>"
+            f'<details><summary>{name}</summary><pre style="font-family:monospace">{escape(text)}'
+            "</pre></details>"
             for name, text in self._texts().items()
         )
         title = escape(self._signature())
@@ -303,6 +304,14 @@ class CompiledAhead(_Stage):
         if dialect == "ptx":
             return "\n\n".join(assembly_for(self._lowered._on_gpu, self.target))
         return self._lowered.as_text("cuda" if dialect is None else dialect)
+
+    @property
+    def _executable(self) -> Any:
+        return self._lowered._on_gpu
+
+    def report(self) -> Any:
+        """Explain the program for that GPU, as `fnarray.explain` does; nothing is run."""
+        return hooks.report(self, (), {})
 
     @boundary
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

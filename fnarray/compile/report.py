@@ -93,12 +93,14 @@ def nodes_of(region: Region) -> list[Node]:
     return list(dict.fromkeys(n for nodes in found for n in nodes))
 
 
-def region_cost(region: Region) -> tuple[int, int]:
-    """Estimate the operations of a region, and the bytes that pass between it and memory."""
+def region_cost(region: Region) -> tuple[int, int, int]:
+    """Estimate the operations of a region, the additions they take as long as, and bytes moved."""
     if region.view:
-        return 0, 0
-    flops = sum(map(flops_of, nodes_of(region)))
-    return flops, bytes_of((*region.inputs, *region.outputs))
+        return 0, 0, 0
+    nodes = nodes_of(region)
+    flops = sum(map(flops_of, nodes))
+    additions = sum(flops_of(n, as_additions=True) for n in nodes)
+    return flops, additions, bytes_of((*region.inputs, *region.outputs))
 
 
 def cost(plan: Plan) -> dict[str, float]:

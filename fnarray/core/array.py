@@ -270,7 +270,9 @@ class ArrayImpl(Deletable):
     def _repr_html_(self) -> str:
         """What a notebook shows: the elements as printed, under dtype, shape and size."""
         about = f"{self.aval.str_short()}, {self.nbytes:,} bytes"
-        return f"<small>{escape(about)}</small><pre>{escape(str(self))}</pre>"
+        # Notebooks' own style for pre is that of text.
+        pre = f'<pre style="font-family:monospace">{escape(str(self))}</pre>'
+        return f"<small>{escape(about)}</small>{pre}"
 
     def __iter__(self):
         if not self.shape:

@@ -111,10 +111,8 @@ class Graph:
             f"<td><code>{escape(eqn.source.text())}</code></td><td>{escape(str(eqn.source))}</td>"
             for eqn in self.eqns
         )
-        fold = (
-            f"<details><summary>{len(self.eqns)} equations by line</summary><table>{rows}</table>"
-        )
-        return f"<pre>{escape(str(self))}</pre>{fold}</details>"
+        fold = f"<details><summary>The lines behind the equations</summary><table>{rows}</table>"
+        return f'<pre style="font-family:monospace">{escape(str(self))}</pre>{fold}</details>'
 
 
 @frozen(eq=False)

@@ -1,7 +1,5 @@
 """Small libraries of layers and optimizers, as ``jax.example_libraries`` has them."""
 
-from __future__ import annotations
-
 from . import optimizers as optimizers
 from . import stax as stax
 

@@ -1,7 +1,5 @@
 """What JAX keeps under this name."""
 
-from __future__ import annotations
-
 from ..control.callback import io_callback as io_callback
 from ..core.lazy import absent as _absent
 from . import checkify as checkify

@@ -1,7 +1,5 @@
 """The interface for extensions, named as ``jax.extend``: primitives of one's own, and graphs."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..core.lazy import surface as _surface

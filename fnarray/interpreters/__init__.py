@@ -1,7 +1,5 @@
 """What extensions say of transforms and of compiling, named as in ``jax.interpreters``."""
 
-from __future__ import annotations
-
 from . import ad as ad
 from . import batching as batching
 from . import mlir as mlir

@@ -5,9 +5,11 @@ Every primitive is here as ``<name>_p`` too. Names are imported when they are fi
 
 from __future__ import annotations
 
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from ..core.lazy import is_listed as _is_listed
 from ..core.lazy import load as _load
 from ..core.lazy import surface as _surface
 from ..ops.kit.registry import registry as _registry
@@ -150,6 +152,8 @@ def _import_families(primitive: str = "") -> None:
 
 
 def __getattr__(name: str) -> _Any:
+    if _is_listed(_sys._getframe(1)):
+        raise AttributeError(f"{__name__}.{name} has not been used: its kind is not known yet")
     if not name.endswith("_p"):
         return _named(name)
     _import_families()
@@ -161,5 +165,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    __getattr__("add_p")
-    return _listed()
+    return sorted({*_listed(), *_load("._primitives", __name__).NAMES.split()})

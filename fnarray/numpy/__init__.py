@@ -4,8 +4,6 @@ Names are imported when they are first used. Arrays get their operators and meth
 (see ``core.array``).
 """
 
-from __future__ import annotations
-
 import typing as _typing
 
 from ..core.lazy import surface as _surface

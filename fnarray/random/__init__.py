@@ -3,8 +3,6 @@
 The same key gives the same numbers, whatever runs them. Split keys; never use one twice.
 """
 
-from __future__ import annotations
-
 from . import _key_refs as _key_refs
 from ._counts import binomial as binomial
 from ._counts import multinomial as multinomial

@@ -199,6 +199,10 @@ class PRNGKeyArray(Overlay):
 
     __str__ = __repr__
 
+    def _repr_html_(self) -> str:
+        kind = self.dtype.name.replace("<", "&lt;")
+        return f"<small>{kind}{[*self.shape]} over </small>{self._base._repr_html_()}"
+
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from ..compile.cpu import build
@@ -13,13 +15,14 @@ from ..compile.ir import Block, Node
 from ..compile.report import bytes_of, label, nodes_of, region_cost
 from ..compile.schedule.plan import Region
 from ..core import tree
+from ..core.forms import Overlay, Update
 from ..core.graph import Graph, Var, subgraphs
 from ..core.ref import AbstractRef
 from ..core.source import Source
 from ..runtime.dispatch import buffer_of
 from . import measure
 from .excerpts import excerpts_of
-from .model import Buffer, Facts, Kernel, Operation, Place, Text
+from .model import Buffer, Facts, Kernel, Machine, Operation, Place, Text
 
 #: Seconds within which assembly is looked at: LLVM makes it anew.
 PATIENCE = 10.0
@@ -37,7 +40,8 @@ def facts_of(
     """
     traced, executable = lowered._traced, lowered._executable
     plan = executable.plan
-    executable.load()
+    if not _on_gpu(executable):
+        executable.load()
     listing = Listing(plan.block)
     seconds, times, why = None, {}, _why_not_run(lowered, args, kwargs)
     machine = None
@@ -45,9 +49,11 @@ def facts_of(
         arrays = [*traced.consts, *tree.leaves((args, kwargs))]
         data = [buffer_of(x, v.aval) for x, v in zip(arrays, plan.block.inputs, strict=True)]
         seconds, times = measure.run_times(executable, data)
-        machine = measure.machine()
     reasons = [(listing.number(r.node), f"{r.choice}, since {r.why}") for r in plan.reasons]
-    kernels = _kernels(executable, listing, reasons, times, machine)
+    kernels = _kernels(executable, listing, reasons, times, getattr(lowered, "kernels", ()))
+    if not why:
+        machine, kernels = _under_roofline(kernels)
+    copies = tuple((n, why) for n, why in reasons if "copies" in why or "kept twice" in why)
     captured = [f"captured {k}" for k in range(len(traced.consts))]
     arguments = (*captured, *traced.signature.paths(lowered._fun))
     buffers, peak = _buffers(plan.regions, executable, listing, arguments)
@@ -69,7 +75,8 @@ def facts_of(
         excerpts=excerpts_of([place_of(source), *(o.place for o in listing.operations)]),
         guards=tuple(_guard(*entry) for entry in traced.guards.entries()),
         captured=tuple(c.aval.str_short(True) for c in traced.consts),
-        copies=tuple((n, text) for n, text in reasons if "copies" in text or "kept twice" in text),
+        copies=copies,
+        in_place=tuple(sorted(listing.updates - {n for n, _ in copies})),
         stages=(*spans, *executable.seconds.items()),
         seconds=seconds,
         not_run=why,
@@ -87,6 +94,8 @@ def place_of(source: Source) -> Place:
 
 def _why_not_run(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     leaves = tree.leaves((args, kwargs))
+    if _on_gpu(lowered._executable):
+        return "its kernels are for a GPU"
     if len(leaves) != len(lowered._avals):
         return "no arguments were given"
     if any(type(a) is AbstractRef for a in lowered._avals):
@@ -96,6 +105,10 @@ def _why_not_run(lowered: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if not all(hasattr(x, "__array__") or isinstance(x, (int, float, complex)) for x in leaves):
         return "its arguments are stand-ins"
     return ""
+
+
+def _on_gpu(executable: Any) -> bool:
+    return executable.target.name.startswith("cuda")
 
 
 def _equations(graph: Graph) -> int:
@@ -108,6 +121,8 @@ def _guard(kind: str, holder: Any, name: str, value: Any) -> tuple[str, str, str
     if isinstance(holder, dict):
         owner = str(holder.get("__name__", "a dictionary"))
     shown = getattr(value, "__qualname__", None) or type(value).__name__
+    if isinstance(value, ModuleType):
+        shown = f"module {value.__name__}"
     if isinstance(value, (int, float, complex, str, bool, type(None), tuple)):
         shown = repr(value)
     return kind, f"{name} of {owner}", shown if len(shown) <= 60 else f"{shown[:57]}..."
@@ -124,11 +139,14 @@ class Listing:
     operations : list of Operation
     written : dict
         By which operation a value is written.
+    updates : set of int
+        The operations that write a part of an array: in place, unless they copy it first.
     """
 
     def __init__(self, block: Block):
         self.operations: list[Operation] = []
         self.written: dict[Var, int] = {}
+        self.updates: set[int] = set()
         self._numbers: dict[Any, int] = {}
         self._inputs = {v: -1 - k for k, v in enumerate(block.inputs)}
         self._add(block, -1, {})
@@ -146,6 +164,8 @@ class Listing:
         for node in block.nodes:
             number = len(self.operations)
             self._numbers[_key(node)] = number
+            if isinstance(node.form, Update | Overlay):
+                self.updates.add(number)
             reads = [known[a] for a in node.ins if isinstance(a, Var) and a in known]
             shown = ", ".join(v.aval.str_short(True) for v in node.outs[:3])
             self.operations.append(
@@ -183,20 +203,21 @@ def _kernels(
     listing: Listing,
     reasons: Sequence[tuple[int, str]],
     times: dict[str, float],
-    machine: Any,
+    binaries: Sequence[Any],
 ) -> tuple[Kernel, ...]:
     out: list[Kernel] = []
+    gpu = _on_gpu(executable)
     kernels = iter(zip(executable.source.kernels, executable.kernels, strict=True))
     begin, j, h = time.perf_counter(), 0, 0
     for region in executable.plan.regions:
-        flops, moved = region_cost(region)
+        flops, additions, moved = region_cost(region)
         inside = set(listing.numbers(nodes_of(region)))
         inside |= {n for k in inside for n in listing.operations[k].body}
         text, how, bits, count = Text(), build.Making("", 0.0), None, 1
         if region.body is None:
             name = summary = region.step.eqn.primitive.name
             called, h = ("view", h) if region.view else (f"h{h}", h + 1)
-            count = 1 if region.view else threads()
+            count = 1 if region.view or gpu else threads()
         else:
             called, j = f"kernel{j}", j + 1
             source, info = next(kernels)
@@ -205,10 +226,14 @@ def _kernels(
             numbers = [listing.numbers(nodes) for nodes in source.origins]
             text = Text(tuple(lines), tuple(numbers[: len(lines)]))
             inside.update(n for nodes in numbers for n in nodes)
-            how = build.made.get(name, how)
-            if time.perf_counter() - begin < PATIENCE:
-                bits = measure.vector_bits(name, source.source)
-            count = threads() if region.span is not None else 1
+            if gpu:
+                count = 0
+                how = build.Making(_binary(binaries[j - 1]) if binaries else "for a GPU", 0.0)
+            else:
+                how = build.made.get(name, how)
+                if time.perf_counter() - begin < PATIENCE:
+                    bits = measure.vector_bits(name, source.source)
+                count = threads() if region.span is not None else 1
         out.append(
             Kernel(
                 called,
@@ -217,18 +242,25 @@ def _kernels(
                 region.body is None,
                 count,
                 flops,
+                additions,
                 moved,
                 tuple(sorted(inside)),
                 text,
                 bits,
                 times.get(called),
-                _bound(region, flops, moved, count, machine),
-                how.how or ("" if region.body is None else "memory"),
-                how.seconds if how.how else None,
-                tuple((n, r) for n, r in reasons if n in inside),
+                made=how.how or ("" if region.body is None else "memory"),
+                made_seconds=how.seconds if how.how and not gpu else None,
+                reasons=tuple((n, r) for n, r in reasons if n in inside),
             )
         )
     return tuple(out)
+
+
+def _binary(found: Any) -> str:
+    """Return what a kernel for a GPU was compiled to."""
+    cost = found.cost
+    taken = f", {cost.registers} registers, {cost.spills} bytes spilled" if cost else ""
+    return f"{found.kind} for {found.capability}{taken}"
 
 
 def _driver(text: str, kernels: Sequence[Kernel]) -> Text:
@@ -239,14 +271,23 @@ def _driver(text: str, kernels: Sequence[Kernel]) -> Text:
     return Text(tuple(lines), tuple(known.get(c[1], ()) if c else () for c in called))
 
 
-def _bound(region: Region, flops: int, moved: int, count: int, machine: Any) -> float | None:
-    """Return the least time that the roofline of the machine allows."""
-    if machine is None:
-        return None
-    which = int(count > 1)
-    rate = machine.product if region.step is not None else machine.flops[which]
-    reach = machine.cache if moved <= measure.CACHED else machine.bandwidth
-    return max(moved / reach[which], flops / rate)
+def _under_roofline(kernels: Sequence[Kernel]) -> tuple[Machine, tuple[Kernel, ...]]:
+    """Return what the machine reaches, and kernels with the least time that it allows each."""
+
+    def bounded(machine: Machine) -> tuple[Machine, tuple[Kernel, ...]]:
+        return machine, tuple(replace(k, bound=_bound(k, machine)) for k in kernels)
+
+    machine, known = bounded(measure.machine())
+    if any(k.seconds and k.bound and k.seconds < 0.8 * k.bound for k in known):
+        return bounded(measure.machine(beaten=True))
+    return machine, known
+
+
+def _bound(kernel: Kernel, machine: Machine) -> float:
+    which = int(kernel.threads > 1)
+    rate = machine.product if kernel.is_step else machine.flops[which]
+    reach = machine.cache if kernel.moved <= measure.CACHED else machine.bandwidth
+    return max(kernel.moved / reach[which], kernel.additions / rate)
 
 
 # ---- buffers -------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from .collect import facts_of
 from .excerpts import excerpts_of
 from .files import written
 from .model import Facts, Failure, Place
+from .words import count
 
 __all__ = ["Report", "explain", "report_of"]
 
@@ -65,7 +66,9 @@ class Report:
         return self.text(100)
 
     def __repr__(self) -> str:
-        what = "failed" if self.facts.failure else f"{len(self.facts.kernels)} kernels and steps"
+        steps = sum(k.is_step for k in self.facts.kernels)
+        what = f"{count(len(self.facts.kernels) - steps, 'kernel')}, {count(steps, 'step')}"
+        what = "it cannot be compiled" if self.facts.failure else what
         return f"<Report of {self.facts.name}: {what}>"
 
     def _repr_html_(self) -> str:
@@ -79,7 +82,9 @@ class _Explain:
 
     The report shows the source beside the graph and the emitted kernels, what was fused and why not
     more, the time of each kernel on the arguments against what this machine reaches, buffers, and
-    what is guarded. ``explain.diff(a, b)`` compares two.
+    what is guarded. A notebook shows it, ``print`` prints it as text, its method ``save(path)``
+    writes a page of HTML, and ``facts`` has all that it says as plain values.
+    ``explain.diff(a, b)`` compares two reports; what it returns is shown, printed, saved as well.
 
     Parameters
     ----------

@@ -65,9 +65,10 @@ class Kernel:
     is_step : bool
         Whether a library or the host does it.
     threads : int
-        Threads that share it out.
-    flops, moved : int
-        Operations, and bytes between it and memory, as the scheduler counts them.
+        Threads of the processor that share it out; 0 on a GPU.
+    flops, additions, moved : int
+        Operations, the additions that they take as long as (``exp`` takes more than one), and bytes
+        between it and memory, as the scheduler counts them.
     vector_bits : int or None
         The widest registers that its assembly computes on: 0 for scalar code, None where that is
         not known.
@@ -85,6 +86,7 @@ class Kernel:
     is_step: bool
     threads: int
     flops: int
+    additions: int
     moved: int
     operations: tuple[int, ...]
     text: Text = field(default_factory=Text)
@@ -168,6 +170,7 @@ class Facts:
     guards: tuple[tuple[str, str, str], ...] = ()
     captured: tuple[str, ...] = ()
     copies: tuple[tuple[int, str], ...] = ()
+    in_place: tuple[int, ...] = ()
     stages: tuple[tuple[str, float], ...] = ()
     seconds: float | None = None
     not_run: str = ""

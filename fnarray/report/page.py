@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .model import Excerpt, Facts, Kernel, Text
 from .svg import buffer_chart, drawings, ranges
-from .words import count, made, number, roofline, seconds, size, vectors
+from .words import count, grouped, made, number, roofline, seconds, size, vectors
 
 #: Lines of emitted text that a page shows at most; the rest is told, and where to find it.
 MOST_LINES = 12_000
@@ -80,10 +80,9 @@ def _lines(
     """Return the lines of an excerpt, headed by its file unless the one above is of that too."""
     out: list[str] = []
     for number_, text in enumerate(excerpt.lines, excerpt.number):
-        found = by_line.get((excerpt.file, number_))
-        data = f' data-n="{ranges(found)}"' if found else ""
+        found = by_line.get((excerpt.file, number_), [])
         kind = "l bad" if number_ == bad else "l"
-        out.append(f'<div class="{kind}"{data}><i>{number_}</i>{escape(text) or " "}</div>')
+        out.append(f'<div class="{kind}"{_data(found)}><i>{number_}</i>{escape(text) or " "}</div>')
     name = Path(excerpt.file).name if excerpt.file != above else "⋯"
     return f'<h3 title="{escape(excerpt.file, True)}">{escape(name)}</h3><pre>{"".join(out)}</pre>'
 
@@ -131,9 +130,8 @@ def _text(text: Text, most: int) -> str:
 
 
 def _emitted_line(line: str, found: tuple[int, ...]) -> str:
-    data = f' data-n="{ranges(found)}"' if found else ""
     kind = "l note" if line.lstrip().startswith("#") else "l"
-    return f'<div class="{kind}"{data}>{escape(line) or " "}</div>'
+    return f'<div class="{kind}"{_data(found)}>{escape(line) or " "}</div>'
 
 
 def _table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
@@ -163,11 +161,14 @@ def _kernels(facts: Facts) -> str:
     )  # fmt: skip
     return _table(
         head,
-        [(f' data-n="{ranges(k.operations)}" class="row"', _cells(k)) for k in facts.kernels],
+        [
+            (f' data-n="{ranges(k.operations)}" class="row"', _cells(facts, k))
+            for k in facts.kernels
+        ],
     )
 
 
-def _cells(k: Kernel) -> list[str]:
+def _cells(facts: Facts, k: Kernel) -> list[str]:
     fused = "" if k.is_step else f"<br><small>{count(len(k.operations), 'operation')} fused</small>"
     return [
         f"<code>{escape(k.label)}</code>",
@@ -175,19 +176,31 @@ def _cells(k: Kernel) -> list[str]:
         number(k.flops),
         size(k.moved),
         vectors(k),
-        str(k.threads),
+        str(k.threads or "–"),
         seconds(k.seconds),
         roofline(k),
         made(k),
-        _reasons(k.reasons),
+        _reasons(grouped(facts, k.reasons)),
     ]
 
 
-def _reasons(reasons: Sequence[tuple[int, str]]) -> str:
+def _reasons(reasons: Sequence[tuple[tuple[int, ...], str]]) -> str:
     if not reasons:
         return "–"
-    items = "".join(f'<li data-n="{n}">{n}: {escape(text)}</li>' for n, text in reasons[:200])
-    return f"<details><summary>{count(len(reasons), 'reason')}</summary><ul>{items}</ul></details>"
+    return f"<details><summary>{count(len(reasons), 'reason')}</summary>{_told(reasons)}</details>"
+
+
+def _told(notes: Sequence[tuple[tuple[int, ...], str]]) -> str:
+    """Return sentences as a list, each marked with the operations it is about."""
+    items = ""
+    for numbers, text in notes[:200]:
+        found = [n for n in numbers if n >= 0]
+        items += f"<li{_data(found)}>{escape(text)}</li>"
+    return f"<ul>{items}</ul>"
+
+
+def _data(numbers: Sequence[int]) -> str:
+    return f' data-n="{ranges(numbers)}"' if numbers else ""
 
 
 def _machine(facts: Facts) -> str:
@@ -199,15 +212,17 @@ def _machine(facts: Facts) -> str:
         f"measured: {size(m.bandwidth[0])}/s from memory on one thread and "
         f"{size(m.bandwidth[1])}/s on all, {size(m.cache[0])}/s from a near cache, "
         f"{number(m.flops[0])} float32 operations/s on one thread, {number(m.product)} in "
-        "products. A kernel whose operands lie in a nearer cache may beat it.</p>"
+        "products. A function such as exp counts as the additions that it takes as long as. "
+        "A kernel whose operands lie in a nearer cache may beat it.</p>"
     )
 
 
 def _copies(facts: Facts) -> str:
+    done = grouped(facts, ((n, "") for n in facts.in_place))
+    updated = f"<h3>Updated in place</h3>{_told(done)}" if done else ""
     if not facts.copies:
-        return "<p>Nothing was copied that could have been updated in place.</p>"
-    items = "".join(f'<li data-n="{n}">{n}: {escape(text)}</li>' for n, text in facts.copies)
-    return f"<h3>Copies</h3><ul>{items}</ul>"
+        return f"{updated}<p>Nothing was copied that could have been updated in place.</p>"
+    return f"{updated}<h3>Copies</h3>{_told(grouped(facts, facts.copies))}"
 
 
 def _stages(facts: Facts) -> str:

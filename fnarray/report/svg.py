@@ -165,8 +165,9 @@ def buffer_chart(facts: Facts) -> str:
     more = len(facts.buffers) - len(rows)
     note = f"<p>and {count(more, 'smaller array')}</p>" if more else ""
     return (
-        f'<svg class="buffers" viewBox="0 0 {right + 12:.0f} {height:.0f}" role="img" '
-        f'aria-label="arrays over time">{"".join(parts)}</svg>{note}'
+        '<div class="wide"><svg class="buffers" role="img" '
+        f'viewBox="0 0 {right + 12:.0f} {height:.0f}" '
+        f'aria-label="arrays over time">{"".join(parts)}</svg></div>{note}'
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group
@@ -14,12 +16,12 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from .model import Facts, Kernel
-from .words import count, made, number, roofline, seconds, size, vectors
+from .words import count, grouped, made, number, roofline, seconds, size, vectors
 
 #: Width of the bars of the chart of arrays, and rows at most.
 _BAR, _ROWS = 32, 24
-#: Reasons that are told of each kernel.
-_REASONS = 6
+#: Kernels that are told of, and reasons of each.
+_KERNELS, _REASONS = 40, 6
 
 
 def text(facts: Facts, width: int | None = None) -> str:
@@ -59,13 +61,18 @@ def _parts(facts: Facts) -> Iterator[Any]:
         f"{size(sum(k.moved for k in facts.kernels))} moved, peak {size(facts.peak)}; "
         f"a run: {run}; compiling: {seconds(sum(s for _, s in facts.stages))}"
     )
-    yield _kernels(facts)
-    for kernel in facts.kernels:
+    kernels = _alike(facts.kernels)
+    yield _kernels(kernels[:_KERNELS])
+    for kernel in kernels[:_KERNELS]:
         yield from _reasons(facts, kernel)
+    if (more := len(kernels) - _KERNELS) > 0:
+        yield Line(f"and {count(more, 'kernel')} more, which the page has")
     yield Rule("arrays")
     yield _buffers(facts)
-    for n, why in facts.copies:
-        yield Line(f"copy: {_where(facts, n)} {why}")
+    for _, what in grouped(facts, ((n, "") for n in facts.in_place)):
+        yield Line(f"in place: {what}")
+    for _, what in grouped(facts, facts.copies):
+        yield Line(f"copy: {what}")
     if facts.stages:
         yield Rule("compiling")
         yield Line(", ".join(f"{name} {seconds(took)}" for name, took in facts.stages))
@@ -74,31 +81,45 @@ def _parts(facts: Facts) -> Iterator[Any]:
     yield Line("; ".join(guarded) or "it reads nothing from outside")
 
 
-def _where(facts: Facts, n: int) -> str:
-    if n < 0:
-        return "an array"
-    op = facts.operations[n]
-    return f"{op.name} at {op.place}"
+def _alike(kernels: Iterable[Kernel]) -> list[Kernel]:
+    """Return kernels with those that are one text, one after another, as one: their sum."""
+    out: list[Kernel] = []
+    for _, group in groupby(kernels, lambda k: k.label if k.is_step else k.name):
+        first, *rest = alike = tuple(group)
+        if rest:
+            times, bounds = ([getattr(k, of) for k in alike] for of in ("seconds", "bound"))
+            first = replace(
+                first,
+                label=f"{first.label}-{rest[-1].label.removeprefix('kernel')}",
+                flops=sum(k.flops for k in alike),
+                additions=sum(k.additions for k in alike),
+                moved=sum(k.moved for k in alike),
+                seconds=None if None in times else sum(times),
+                bound=None if None in bounds else sum(bounds),
+                reasons=tuple(reason for k in alike for reason in k.reasons),
+            )
+        out.append(first)
+    return out
 
 
-def _kernels(facts: Facts) -> Table:
+def _kernels(kernels: Iterable[Kernel]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", collapse_padding=True)
     table.add_column("")
     table.add_column("computes", overflow="fold", min_width=12)
     for head in ("operations", "bytes", "vectors", "time", "roofline"):
         table.add_column(head, no_wrap=True)
     table.add_column("code", overflow="fold", min_width=8)
-    for k in facts.kernels:
+    for k in kernels:
         cells = (k.label, k.summary, number(k.flops), size(k.moved), vectors(k), seconds(k.seconds))
         table.add_row(*map(escape, (*cells, roofline(k), made(k))))
     return table
 
 
 def _reasons(facts: Facts, kernel: Kernel) -> Iterator[Line]:
-    for n, why in kernel.reasons[:_REASONS]:
-        yield Line(f"  {kernel.label}: {_where(facts, n)} {why}")
-    more = len(kernel.reasons) - _REASONS
-    if more > 0:
+    reasons = grouped(facts, kernel.reasons)
+    for _, what in reasons[:_REASONS]:
+        yield Line(f"  {kernel.label}: {what}")
+    if (more := len(reasons) - _REASONS) > 0:
         yield Line(f"  {kernel.label}: and {count(more, 'reason')} more")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .model import Kernel
+from collections.abc import Iterable
+
+from .model import Facts, Kernel
 
 
 def size(n: float) -> str:
@@ -34,6 +36,8 @@ def vectors(kernel: Kernel) -> str:
     """Return what a kernel computes on, in a word or two."""
     if kernel.is_step:
         return "the library's"
+    if not kernel.threads:
+        return "–"
     if kernel.vector_bits is None:
         return "not looked at"
     return f"{kernel.vector_bits} bits" if kernel.vector_bits else "scalar"
@@ -54,8 +58,27 @@ def made(kernel: Kernel) -> str:
         "native": "compiled",
         "numba": "compiled by Numba",
         "memory": "had before",
-    }.get(kernel.made, "–")
+    }.get(kernel.made, kernel.made or "–")
     return how if kernel.made_seconds is None else f"{how}, {seconds(kernel.made_seconds)}"
+
+
+def where(facts: Facts, n: int) -> str:
+    """Return which operation a number stands for, and at which line it is."""
+    if n < 0:
+        return "an array"
+    op = facts.operations[n]
+    return f"{op.name} at {op.place}"
+
+
+def grouped(facts: Facts, notes: Iterable[tuple[int, str]]) -> list[tuple[tuple[int, ...], str]]:
+    """Return what is said of operations, each sentence once, with the operations it is said of."""
+    found: dict[str, list[int]] = {}
+    for n, told in notes:
+        found.setdefault(f"{where(facts, n)} {told}".rstrip(), []).append(n)
+    return [
+        (tuple(ns), text if len(ns) == 1 else f"{text} ({len(ns):,} times)")
+        for text, ns in found.items()
+    ]
 
 
 def _scaled(n: float, step: int, units: str) -> str:

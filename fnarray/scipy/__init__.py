@@ -1,7 +1,5 @@
 """SciPy's functions over arrays, as ``jax.scipy`` has them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ..core.lazy import surface as _surface

@@ -1,7 +1,5 @@
 """Linear algebra under its names in `scipy.linalg`."""
 
-from __future__ import annotations
-
 from ._linalg_factors import (
     eigh,
     eigh_tridiagonal,

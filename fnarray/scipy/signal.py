@@ -1,7 +1,5 @@
 """Signals: convolutions, trends and spectra, as ``jax.scipy.signal`` names them."""
 
-from __future__ import annotations
-
 from ._convolutions import convolve, convolve2d, correlate, correlate2d, fftconvolve
 from ._spectra import csd, detrend, istft, stft, welch
 

@@ -74,6 +74,34 @@ def test_import(imported):
     assert len(ours(modules)) <= 8, ours(modules)
 
 
+def test_completion_imports_nothing(imported):
+    """Python's completer and IPython's, jedi, list what there is without importing what it is.
+
+    jedi asks as in `listed`; for what stands before a dot it asks from elsewhere, and is answered.
+    """
+    modules = imported("""
+import rlcompleter
+import fnarray, fnarray.numpy
+def listed(**spaces):
+    jedi = dict(spaces, __name__="jedi.inference.compiled.access")
+    exec("def ask(module, name): return getattr(module, name, None)", jedi)
+    def api_type(module, name):
+        return jedi["ask"](module, name)
+    return jedi["ask"], api_type
+def main():
+    found = rlcompleter.Completer(globals())
+    found.complete("fnarray.", 0)
+    assert {"fnarray.jit", "fnarray.numpy", "fnarray.lax"} <= {w.strip("(") for w in found.matches}
+    ask, api_type = listed()
+    assert api_type(fnarray, "jit") is api_type(fnarray.numpy, "sum") is None
+    assert api_type(fnarray, "random") is None
+    lax = ask(fnarray, "lax")
+    assert {"add", "add_p", "scan", "scan_p"} <= set(dir(lax))
+    assert api_type(lax, "scan") is api_type(lax, "scan_p") is None
+""")
+    assert not met(modules, "fnarray.api fnarray.control fnarray.ops.elementwise fnarray.random")
+
+
 def test_an_array(imported):
     """To make an array takes dtypes, trees, and the few operations that make arrays."""
     modules = imported(ARRAY)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import fnarray
+import fnarray.numpy as jnp
 from fnarray.__main__ import main
 from fnarray.compile.cache import key, store
 from fnarray.compile.cache.key import KernelSource
@@ -32,6 +34,18 @@ def test_a_scripts_programs_are_built(tmp_path, capsys) -> None:
     assert "2 programs, 3 kernels for sm_90, 0 programs refused" in capsys.readouterr().out
     assert store.info().kernels >= before + 2
     assert build._binaries
+
+
+def test_a_program_for_a_gpu_has_a_report() -> None:
+    """Source, graph, kernels and launches of a program whose GPU is elsewhere; nothing is run."""
+    lowered = fnarray.jit(lambda x: jnp.tanh(x).sum(0) + 1).lower(jnp.ones((64, 8)))
+    report = lowered.compile(target="sm_90").report()
+    facts = report.facts
+    assert facts.not_run == "its kernels are for a GPU"
+    assert {o.name for o in facts.operations} >= {"tanh", "reduce_sum", "add"}
+    assert all("for sm_90" in k.made and k.text.lines for k in facts.kernels if not k.is_step)
+    assert any("launch(" in line for line in facts.driver.lines)
+    assert "for sm_90" in report.html
 
 
 def test_names_are_the_same_on_another_machine(monkeypatch) -> None:

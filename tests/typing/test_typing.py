@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -62,17 +63,34 @@ def test_accepted_uses_run() -> None:
     assert isinstance(module.x, Array)
 
 
+def test_lambdas_run() -> None:
+    """So is the file of lambdas, to which checkers have no objection."""
+    from . import lambdas
+
+    assert [*map(jnp.shape, lambdas.programs)] == [(), (3,), (), (1, 3), (3,)]
+
+
 def test_notebooks_show_arrays_and_graphs() -> None:
     """As HTML, in which what is a sign of HTML's is escaped; graphs say which line is whose."""
     shown = jnp.ones((2, 2))._repr_html_()
     assert "float32[2,2], 16 bytes" in shown
     assert "[1. 1.]" in shown
+    assert "key&lt;fry>[] over" in key(3)._repr_html_()
     graph = fnarray.make_jaxpr(lambda x: jnp.where(x < 1, x, 0))(1.0)
     shown = graph._repr_html_()
     assert "lt" in shown
     assert "x &lt; 1" in shown
     assert "<1" not in shown
     assert "test_typing.py" in shown
+
+
+def test_notebooks_show_errors() -> None:
+    """One that was caught is shown with the user's line marked."""
+    with pytest.raises(errors.ShapeError) as caught:
+        jnp.ones((3, 4)) @ jnp.ones((3, 4))
+    shown = caught.value._repr_html_()
+    assert re.search(r"<mark>----&gt; +\d+ .*jnp\.ones\(\(3, 4\)\) @", shown)
+    assert "fnarray.errors.ShapeError: " in shown
 
 
 def test_notebooks_show_stages() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # a project that is installed needs no such line
+if find_spec("model") is None:  # of `--python=same`; asv installs the commit that it measures
+    sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import model
 

@@ -103,7 +103,7 @@ def _why_step(node: Node) -> str:
     """Say why the driver takes a node itself."""
     form = node.form
     if isinstance(form, Contract):
-        return f"a product of {products_of(node):,} multiplications is left to BLAS"
+        return f"a product of {products_of(node):,} multiplications is left to a routine of its own"
     if isinstance(form, Library):
         return "a library or the host does it, which no kernel can or does as well"
     return "what it holds is no kernel's, or a turn of it is worth more than one thread"

@@ -56,11 +56,14 @@ def placed(
 ) -> Body:
     """Decide where the results of items lie, and how their steps run."""
     chosen = set(selection.statements)
-    for s in statements_of(items):
-        if s not in chosen:  # the copy that an update is put over, which the order asked for
-            kept = s.node.ins[0] in selection.block.inputs
+    # The order asked for a copy, and for an update over it.
+    asked = {s.node.outs[0]: s.node for s in statements_of(items) if s not in chosen}
+    for over in asked.values():
+        donor = order.donated.get(over.outs[0])
+        if donor is not None and (copy := asked.get(donor)):
+            kept = copy.ins[0] in selection.block.inputs
             why = "it is the caller's, or another turn's" if kept else "it is read again later"
-            places.note(Reason("order", s.node, "copies what is updated next", why))
+            places.note(Reason("order", over, "copies what it updates", why))
     results = _Results(selection, order, items, places)
     own = results.place(targets)
     flows = Flows(selection, order, places, body_of)

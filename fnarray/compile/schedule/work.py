@@ -13,6 +13,7 @@ from math import prod
 from typing import Final
 
 from ...core.forms import (
+    Branch,
     Contract,
     Iota,
     Lanes,
@@ -58,13 +59,23 @@ def products_of(node: Node) -> int:
     return node.out.aval.size * prod(lhs.shape[a] for a in form.lhs_contract)
 
 
-def flops_of(node: Node) -> int:
+def flops_of(node: Node, *, as_additions: bool = False) -> int:
     """Return the operations of a node: two for each product added up, none for moving elements.
 
-    A loop counts its turns where they are known, else one.
+    A loop counts its turns where they are known, else one; of branches the longest counts.
+
+    Parameters
+    ----------
+    as_additions : bool
+        Whether a function such as ``exp`` counts as the additions that it takes as long as.
     """
     form = node.form
-    within = sum(flops_of(n) for block in node.bodies for n in block.nodes)
+    bodies = [
+        sum(flops_of(n, as_additions=as_additions) for n in block.nodes) for block in node.bodies
+    ]
+    if isinstance(form, Branch):
+        return max(bodies)
+    within = sum(bodies)
     if isinstance(form, Scan):
         return form.length * within
     if isinstance(form, Lanes):
@@ -79,7 +90,8 @@ def flops_of(node: Node) -> int:
         return form.flops
     if isinstance(form, Pieces | Iota | Reindex):
         return 0
-    return within or iterations(node)
+    cost = form.cost if as_additions and isinstance(form, Map) else 1
+    return within or iterations(node) * cost
 
 
 def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:

@@ -1,7 +1,5 @@
 """Primitives and graphs, named as in ``jax.extend.core``."""
 
-from __future__ import annotations
-
 from ...core.graph import Literal as Literal
 from ...core.graph import Var as Var
 from ...core.lazy import absent as _absent

@@ -4,8 +4,6 @@ A distribution is a module of functions of arrays, which promote to floats and b
 one variable are rows of two tables, `_continuous` and `_discrete`.
 """
 
-from __future__ import annotations
-
 from . import dirichlet as dirichlet
 from . import multinomial as multinomial
 from . import multivariate_normal as multivariate_normal
