@@ -1,4 +1,4 @@
-"""Library steps on the device: products, factorisations, transforms and sorts by CuPy.
+"""Library steps on the device: products by cuBLAS; factorisations, transforms and sorts by CuPy.
 
 CuPy is found where it is installed, and imported when a program that wants it is bound. It works
 on our arrays where they lie, on our stream, and takes memory from our pool.
@@ -9,26 +9,25 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import logging
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from ...core.contraction import free_axes, working_dtype
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
+from . import cublas
 from .device import DeviceArray, Gpu
 from .grids import ONE
 from .recording import left
 from .values import NARROW
 
+_log: Final = logging.getLogger("fnarray.compile")
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
 LARGE: Final = 1 << 16
-#: Products of at least so many multiplications are cuBLAS's; smaller ones are tiles of our own,
-#: which take part in CUDA graphs. By judgement: 256 x 256 by 256 x 256 takes some 5 us either way.
-PRODUCT: Final = 1 << 24
 
 Run = Callable[..., Sequence[Any]]
 #: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
@@ -37,8 +36,12 @@ Call = Callable[..., Any]
 
 @functools.cache
 def installed() -> bool:
-    """Whether CuPy is there to be imported."""
-    return importlib.util.find_spec("cupy") is not None
+    """Whether CuPy is there to be imported, and NVIDIA's libraries that it calls."""
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    if cublas.library() is None:
+        _log.warning("CuPy has no CUDA libraries to call: install fnarray[cuda-libraries].")
+    return cublas.library() is not None
 
 
 def module(name: str) -> Any:
@@ -47,15 +50,20 @@ def module(name: str) -> Any:
 
 
 def covers(node: Node) -> bool:
-    """Whether CuPy computes a step."""
+    """Whether a library computes a step."""
+    if isinstance(node.form, Contract):
+        return cublas.covers(node)
     if not installed() or any(a.aval.dtype.name == "bfloat16" for a in (*node.ins, *node.outs)):
         return False
     if not all(a.aval.size for a in (*node.ins, *node.outs)):
         return False
-    if isinstance(node.form, Contract):
-        return node.out.aval.dtype.kind in "fc" and _multiplications(node) >= PRODUCT
     known = _CALLS.get((node.form.op.module, node.form.op.function))
     return known is not None and known[1](node)
+
+
+def name_of(node: Node) -> str:
+    """Return the name of the library that computes a step."""
+    return "cuBLAS" if isinstance(node.form, Contract) else "CuPy"
 
 
 def is_better(node: Node) -> bool:
@@ -65,8 +73,10 @@ def is_better(node: Node) -> bool:
 
 def step_of(node: Node, where: Gpu) -> Run:
     """Return what computes a step, on arrays of a device."""
+    if isinstance(node.form, Contract):
+        return cublas.step_of(node, where)
     library = module("cupy")
-    call = _product if isinstance(node.form, Contract) else _call_of(node)
+    call = _CALLS[node.form.op.module, node.form.op.function][0]
     avals = [v.aval for v in node.outs]
 
     def step(*arrays: Any) -> tuple[DeviceArray, ...]:
@@ -86,10 +96,6 @@ def step_of(node: Node, where: Gpu) -> Run:
         return results
 
     return step
-
-
-def _call_of(node: Node) -> Call:
-    return _CALLS[node.form.op.module, node.form.op.function][0]
 
 
 # ---- arrays ------------------------------------------------------------------------------------
@@ -112,33 +118,6 @@ def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
     if x.data.ptr % 16:  # kernels load four elements at once
         x = x.copy()
     return DeviceArray(where, aval.shape, aval.dtype, x, x.data.ptr)
-
-
-# ---- products ----------------------------------------------------------------------------------
-
-
-def _multiplications(node: Node) -> int:
-    lhs = node.ins[0].aval.shape
-    return node.out.aval.size * prod(lhs[a] for a in node.form.lhs_contract)
-
-
-def _product(cp: Any, node: Node, where: Gpu, x: Any, y: Any) -> Any:
-    form: Contract = node.form
-    out = node.out.aval
-    rows = free_axes(x.ndim, form.lhs_contract, form.lhs_batch)
-    columns = free_axes(y.ndim, form.rhs_contract, form.rhs_batch)
-    # Halves are multiplied as they are, and added up in float32 by the library.
-    half = x.dtype == y.dtype == out.dtype == np.float16
-    wide = x.dtype if half else working_dtype(x.dtype, y.dtype, out.dtype)
-
-    def matrices(z: Any, *groups: tuple[int, ...]) -> Any:
-        sizes = [prod(z.shape[a] for a in axes) for axes in groups]
-        axes = tuple(a for group in groups for a in group)
-        return z.transpose(axes).reshape(sizes).astype(wide, copy=False)
-
-    lhs = matrices(x, form.lhs_batch, rows, form.lhs_contract)
-    rhs = matrices(y, form.rhs_batch, form.rhs_contract, columns)
-    return cp.matmul(lhs, rhs).reshape(out.shape)
 
 
 # ---- matrices ----------------------------------------------------------------------------------
