@@ -134,6 +134,38 @@ def test_a_captured_array_takes_the_function_with_it(machine) -> None:
     np.testing.assert_allclose(np.asarray(y), floats(4) ** 2, rtol=1e-6)
 
 
+def test_later_calls_are_found_at_once(machine, monkeypatch) -> None:
+    """By what arrays are like and where they lie; others go the way of first calls."""
+    f = fnarray.jit(lambda x, y: (x + y, {"y": y * 2}))
+    slow = []
+    run = type(f)._run
+    monkeypatch.setattr(type(f), "_run", lambda self, *a: slow.append(a) or run(self, *a))
+    x, y = (fnarray.device_put(floats(4, seed=k), gpus()[0]) for k in (0, 1))
+    for _ in range(3):
+        total, rest = f(x, y)
+    assert len(slow) == 2
+    np.testing.assert_allclose(np.asarray(total), floats(4) + floats(4, seed=1))
+    assert len(f(total, rest["y"])) == 2
+    assert len(slow) == 2
+    there = fnarray.device_put((x, y), gpus()[1])
+    assert f(*there)[0].device == gpus()[1]
+    assert f(x, y)[0].device == gpus()[0]
+    assert len(slow) == 3
+    with pytest.raises(ValueError, match="incompatible devices"):
+        f(x, there[1])
+    np.testing.assert_allclose(np.asarray(f(x, 1.0)[0]), floats(4) + 1)
+    x.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        f(x, y)
+
+
+def test_first_bad_values_are_found(machine) -> None:
+    """``debug_nans`` looks at results of programs on a GPU, too."""
+    x = fnarray.device_put(floats(4) * 0, gpus()[0])
+    with scoped("debug_nans", True), pytest.raises(FloatingPointError, match=r"nan.*in div"):
+        fnarray.jit(lambda x: (x * 2) / x)(x)
+
+
 def test_what_is_given_up_is_deleted(machine) -> None:
     """A donated array lets its memory go at once; whoever reads it gets an error."""
     x, y = (fnarray.device_put(floats(4), gpus()[0]) for _ in "xy")
