@@ -374,9 +374,29 @@ LIBRARY = {
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
         (np.triu(positive(30)), floats(4, 30)),
     ),
+    "stacks": (
+        lambda a, b: (
+            jnp.linalg.cholesky(a),
+            jnp.linalg.solve(a, b),
+            lax.linalg.triangular_solve(a, b, left_side=True, lower=True),
+            lax.linalg.triangular_solve(
+                a + 1j * a, b.swapaxes(1, 2) + 0j, conjugate_a=True, transpose_a=True
+            ),
+        ),
+        (np.stack([positive(30), -positive(30), positive(30) / 7]), floats(3, 30, 2)),
+    ),
+    "gradient of stacks": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (np.stack([positive(30), positive(30) / 7]) / 30, floats(2, 30, 3)),
+    ),
     "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
     "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
     "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
+    "eigenvalues": (lambda a: jnp.sort(jnp.linalg.eigvals(a).real), (floats(2, 9, 9),)),
+    "eigenvectors": (
+        lambda a: (lambda w, v: jnp.abs(a @ v - v * w) < 1e-4)(*jnp.linalg.eig(a)),
+        (floats(9, 9),),
+    ),
     "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
     "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
     "singular vectors": (

@@ -124,12 +124,18 @@ def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
 
 
 def _each(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tuple[Any, ...]:
-    """Compute matrix by matrix; NaN where there is no result, as on the processor."""
+    """Compute for stacks of matrices; where one has no result, one by one, with NaN for that."""
+    try:
+        return tuple(compute(*stacks))
+    except np.linalg.LinAlgError:
+        return _one_by_one(cp, node, compute, *stacks)
+
+
+def _one_by_one(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tuple[Any, ...]:
     avals = [v.aval for v in node.outs]
     flat = [x.reshape(-1, *x.shape[-2:]) for x in stacks]
-    count = len(flat[0])
-    outs = [cp.empty((count, *a.shape[stacks[0].ndim - 2 :]), a.dtype) for a in avals]
-    for k in range(count):
+    outs = [cp.empty((len(flat[0]), *a.shape[stacks[0].ndim - 2 :]), a.dtype) for a in avals]
+    for k in range(len(flat[0])):
         try:
             values = compute(*(x[k] for x in flat))
         except np.linalg.LinAlgError:
@@ -189,15 +195,14 @@ def _triangular(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
         a, conjugated = a.conj(), False
     trans = 2 if transposed and conjugated else int(transposed)
 
-    def one(a: Any, b: Any) -> tuple[Any]:
-        flags = {"unit_diagonal": unit, "check_finite": False}
-        if left:
-            return (dense.solve_triangular(a, b, trans, lower, **flags),)
-        # X op(A) = B is op(A)^T X^T = B^T.
-        matrix, turned = (a.conj(), 0) if trans == 2 else (a, 1 - trans)
-        return (dense.solve_triangular(matrix, b.T, turned, lower, **flags).T,)
-
-    return _each(cp, node, one, a, b)
+    flags = {"unit_diagonal": unit, "check_finite": False}
+    if left:
+        return dense.solve_triangular(a, b, trans, lower, **flags)
+    # X op(A) = B is op(A)^T X^T = B^T.
+    matrix, turned = (a.conj(), 0) if trans == 2 else (a, 1 - trans)
+    return dense.solve_triangular(matrix, b.swapaxes(-1, -2), turned, lower, **flags).swapaxes(
+        -1, -2
+    )
 
 
 def _solve(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
@@ -212,16 +217,13 @@ def _factored(cp: Any, node: Node, where: Gpu, a: Any, factors: Any, order: Any,
         factors, conjugated = factors.conj(), False
     trans = 2 if conjugated else int(transposed)
 
-    def one(lu: Any, rows: Any, b: Any) -> tuple[Any]:
-        if not transposed:
-            b = solve(lu, b[rows[:, 0]], 0, lower=True, unit_diagonal=True)
-            return (solve(lu, b, 0, lower=False),)
-        b = solve(lu, b, trans, lower=False)
-        x = cp.empty(b.shape, b.dtype)
-        x[rows[:, 0]] = solve(lu, b, trans, lower=True, unit_diagonal=True)
-        return (x,)
-
-    return _each(cp, node, one, factors, order[..., None], b)
+    rows = order[..., None]
+    if not transposed:
+        b = solve(factors, cp.take_along_axis(b, rows, -2), 0, lower=True, unit_diagonal=True)
+        return solve(factors, b, 0, lower=False)
+    b = solve(factors, b, trans, lower=False)
+    b = solve(factors, b, trans, lower=True, unit_diagonal=True)
+    return cp.take_along_axis(b, cp.argsort(rows, -2), -2)
 
 
 def _determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
@@ -251,6 +253,13 @@ def _eigh(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     safe = cp.where(cp.isfinite(a), a, 0)
     w, v = cp.linalg.eigh(safe, "L" if params["lower"] else "U")
     return _finite(cp, a, (v[..., low:high], w[..., low:high]))
+
+
+def _eig(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    safe = cp.where(cp.isfinite(a), a, 0)
+    if node.eqn.params["compute_right_eigenvectors"]:
+        return _finite(cp, a, cp.linalg.eig(safe))
+    return _finite(cp, a, (cp.linalg.eigvals(safe),))
 
 
 def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
@@ -293,6 +302,10 @@ def _is_plain_qr(node: Node) -> bool:
     return not node.eqn.params["pivoting"]
 
 
+def _has_no_left_vectors(node: Node) -> bool:
+    return not node.eqn.params["compute_left_eigenvectors"]
+
+
 def _has_lengths(node: Node) -> bool:
     return bool(node.eqn.params["fft_lengths"])
 
@@ -312,6 +325,7 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "log_determinant"): (_log_determinant, _always),
     ("host", "qr"): (_qr, _is_plain_qr),
     ("host", "eigh"): (_eigh, _always),
+    ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),
     ("host", "fft"): (_fft, _has_lengths),
     ("sort", "sort_1"): (_sort, _by_one_key),
