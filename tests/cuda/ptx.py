@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from fnarray.compile.cpu.halves import words
@@ -44,6 +45,8 @@ _KINDS = {"s": "i", "u": "u", "b": "u", "f": "f"}
 def _dtype(kind: str) -> np.dtype:
     if kind == "pred":
         return np.dtype(bool)
+    if kind == "bf16":
+        return np.dtype(ml_dtypes.bfloat16)
     return np.dtype(f"{_KINDS[kind[0]]}{int(kind[1:]) // 8}")
 
 
@@ -292,7 +295,7 @@ class _Grid:
         def put(m: np.ndarray, x: Any) -> None:
             if x.dtype == bool and register.dtype == bool:
                 register[m] = x
-            elif x.dtype.kind == "f":
+            elif x.dtype.kind in "fV":
                 register[m] = x.view(f"u{x.dtype.itemsize}")
             else:
                 register[m] = x.astype(f"i{register.itemsize}" if signed else register.dtype).view(

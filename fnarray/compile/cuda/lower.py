@@ -77,8 +77,10 @@ class GridStatements(Statements):
             self.inner(node.body)
 
     def _turns(self, node: ast.expr) -> int | None:
-        """Return how many turns a lane's share of a row has, where a loop is over that."""
+        """Return how many turns a loop has that is over a lane's share of a row, or four elements."""
         inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if isinstance(inner, ast.Constant) and inner.value == 4:
+            return 4
         if not isinstance(inner, ast.Call):
             return None
         turns = self.expression(inner)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fnarray_kernels import cumulative, grid
+from fnarray_kernels import scalar as sc
 from fnarray_kernels import vmath as vm
 from fnarray_kernels._ir import LLVM
 
@@ -271,6 +272,32 @@ def _same(to: Writer, args: list[Any]) -> Value:
     return Scalar(BOOL, to.new(f"icmp eq i{8 * args[0].dtype.itemsize} {a}, {b}"))
 
 
+# --- halves ---------------------------------------------------------------------------------------
+
+
+def _narrowed(kind: str) -> Rule:
+    """Return the rule of float32 as the bits of a half: an instruction, not seven to fifteen."""
+
+    def rule(to: Writer, args: list[Any]) -> Value:
+        x = to.cast(args[0], np.dtype(np.float32))
+        half = to.new(f"fptrunc float {x.ir} to {kind}")
+        return Scalar(np.dtype(np.uint16), to.new(f"bitcast {kind} {half} to i16"))
+
+    return rule
+
+
+def _widened(to: Writer, args: list[Any]) -> Value:
+    """Return the number that bits of float16 are; those of bfloat16 are shifted."""
+    half = to.new(f"bitcast i16 {to.cast(args[0], np.dtype(np.uint16)).ir} to half")
+    return Scalar(np.dtype(np.float32), to.new(f"fpext half {half} to float"))
+
+
+#: What a GPU has instructions for, as processors of the last years have: NaN may be another NaN.
+HALVES: dict[Any, Rule] = {
+    sc.f16_load: _widened, sc.f16_store: _narrowed("half"), sc.bf16_store: _narrowed("bfloat"),
+}  # fmt: skip
+
+
 # --- functions that are the C library's on the processor ----------------------------------------
 
 
@@ -315,5 +342,5 @@ WORDS: dict[Any, Rule] = {
     np.exp: _ours(vm.exp), np.log: _ours(vm.log), np.log1p: _ours(vm.log1p),
     np.expm1: _ours(vm.expm1), np.sin: _ours(vm.sin), np.cos: _ours(vm.cos),
     np.arctan2: _ours(vm.atan2), np.hypot: _ours(vm.hypot),
-    math.lgamma: _text(block.lgamma), abs: _magnitude, np.abs: _magnitude,
+    math.lgamma: _text(block.lgamma), abs: _magnitude, np.abs: _magnitude, **HALVES,
 }  # fmt: skip
