@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -27,7 +28,7 @@ from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import WORDS, most_lanes, shared_memory
+from .words import FAST, WORDS, most_lanes, shared_memory
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
@@ -77,7 +78,7 @@ class GridStatements(Statements):
             self.inner(node.body)
 
     def _turns(self, node: ast.expr) -> int | None:
-        """Return how many turns a loop has that is over a lane's share of a row, or four elements."""
+        """Return how many turns a loop has that is over a lane's share, or four elements."""
         inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
         if isinstance(inner, ast.Constant) and inner.value == 4:
             return 4
@@ -92,8 +93,19 @@ class GridStatements(Statements):
                 self.lines[k] = _FUSED.sub(r"= \1\2 contract ", self.lines[k])
 
 
-def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
+def lower(
+    name: str, source: KernelSource, *, fma: bool = True, words: Mapping[Any, Any] | None = None
+) -> str:
     """Return the LLVM text of a kernel.
+
+    Parameters
+    ----------
+    name : str
+    source : KernelSource
+    fma : bool
+        Whether products and sums are contracted, and functions are the hardware's.
+    words : mapping, optional
+        Rules in place of a GPU's own.
 
     Raises
     ------
@@ -101,7 +113,7 @@ def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
         The text holds something that kernels on a GPU have not.
     """
     try:
-        return _lowered(name, source, fma)
+        return _lowered(name, source, fma, words or ({**WORDS, **FAST} if fma else WORDS))
     except Fallback as reason:
         raise UnsupportedOnTarget(
             f"kernel {name}: no kernel on a GPU has {reason}. Run this part on the cpu.\n"
@@ -109,13 +121,13 @@ def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
         ) from reason
 
 
-def _lowered(name: str, source: KernelSource, fma: bool) -> str:
+def _lowered(name: str, source: KernelSource, fma: bool, words: Mapping[Any, Any]) -> str:
     names = {**namespace(), **grid.WORDS}
     text = read_kernel(source.text, names)
     kinds = [dtype_of(code) for code in source.signature]
 
     def begin() -> tuple[GridStatements, list[Value]]:
-        body = GridStatements(Module(words=WORDS), text)
+        body = GridStatements(Module(words=words), text)
         body.fused, body.returns, body.single = fma, [], True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 
