@@ -172,6 +172,14 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "rows_held_by_512_lanes": (f.softmax, (floats(2, 5000),)),
     "rows_of_two_axes": (lambda x: x - x.max((1, 2), keepdims=True), (floats(4, 9, 11),)),
     "complex": (lambda x: jnp.exp(x * 1j) * jnp.abs(x + 2j), (floats(64),)),
+    "sums_of_few": (
+        lambda x, i, v: (
+            x.at[i].add(v),
+            jnp.bincount(i, length=5),
+            jnp.zeros((3, 4)).at[i % 3].add(v[:, None]),
+        ),
+        (floats(7), integers(7, 3000), floats(3000)),
+    ),
     "complex_scatter": (
         lambda x, i: (x * 1j).at[i].add(1.0 + 2j),
         (floats(32), integers(32, 50)),

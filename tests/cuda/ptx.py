@@ -538,18 +538,27 @@ class _Grid:
             raise Fault("a kernel writes what it reads as a constant")
         memory.writer[at], memory.written[at] = self.number[m], self.epoch[self.block[m]]
 
+    def _adds(self, memory: Memory, m: np.ndarray, at: np.ndarray) -> None:
+        """Note atomics of a block's lanes: negative, as whoever reads alone must wait for all."""
+        behind = self._since(m, memory.writer[at], memory.written[at]) | (memory.writer[at] < 0)
+        if not (behind & self._since(m, memory.reader[at], memory.read[at])).all():
+            raise Fault(f"a thread adds to what another writes, with no barrier between: {at}")
+        memory.writer[at], memory.written[at] = -self.number[m], self.epoch[self.block[m]]
+
     def _atomic(self, parts: list[str], operands: list[str]) -> Any:
         kind = _dtype(parts[-1])
         result = len(operands) > 2 or "cas" in parts
         to = self._target(operands[0]) if result else None
         rest = operands[1:] if result else operands
-        memory, place = self._place(rest[0], "global")
+        memory, place = self._place(rest[0], "shared" if "shared" in parts else "global")
         values = [self._source(x, kind) for x in rest[1:]]
 
         def atomic(m: np.ndarray) -> None:
             at, given = place(m), [v(m) for v in values]
             if (at % kind.itemsize).any() or not memory.open[at].all():
                 raise Fault(f"atom.{'.'.join(parts)} at {at}")
+            if memory is self.shared:
+                self._adds(memory, m, at)
             seen = memory.view(kind.itemsize).view(kind)
             old = np.empty(len(m), kind)
             for k, where in enumerate(at // kind.itemsize):

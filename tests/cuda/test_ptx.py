@@ -23,6 +23,7 @@ MORE = (
     "product_of_many_terms",
     "whole_argmin",
     "read_along_both_axes",
+    "sums_of_few",
 )
 
 
@@ -103,6 +104,25 @@ def test_a_missing_barrier_is_found() -> None:
     """Also where the order of this run would have hidden it."""
     with pytest.raises(Fault, match="no barrier between"):
         _run(TURNED.format(sync=""))
+
+
+SUMMED = """r = room(f32(0.0), 4)
+if lane() < 4:
+    r[lane()] = f32(0.0)
+{first}
+atomic_add(r, lane() % 4, x[lane()])
+{then}
+out[lane()] = r[lane() % 4]
+"""
+
+
+def test_sums_of_a_block_are_behind_barriers() -> None:
+    """Lanes may add at once; what was there before, and who reads after, is apart."""
+    want = np.tile(np.arange(64.0).reshape(16, 4).sum(0), 16)
+    np.testing.assert_array_equal(_run(SUMMED.format(first="sync()", then="sync()")), want)
+    for first, then in (("", "sync()"), ("sync()", "")):
+        with pytest.raises(Fault, match="no barrier between"):
+            _run(SUMMED.format(first=first, then=then))
 
 
 def test_lanes_that_write_one_place_are_found() -> None:
