@@ -89,7 +89,7 @@ class Squares:
 
     def _is_crosswise(self, at: Any) -> bool:
         terms = at.terms if isinstance(at, Ix) else {}
-        by = {v.name: stride for v, stride in terms.items()}
+        by = {getattr(v, "name", ""): stride for v, stride in terms.items()}
         return by.get(self.i) == 1 and by.get(self.j, 0) > 1
 
     def _room(self, var: Var) -> str:
@@ -108,22 +108,28 @@ class Squares:
 
     def _compute(self, brought: dict[Var, Any], squares: dict[Var, str]) -> None:
         """Emit what is done with each element of a square."""
-        e, kept = self.e, dict(self.values.storage)
+        e, kept = self.e, {v: self.values.storage[v] for v in brought}
         by_lines = f"{e} // {SQUARE}", f"{e} % {SQUARE}"
         by_pieces = f"{e} // 8 % 4 + 4 * ({e} // 128)", f"{e} % 8 + 8 * ({e} // 32 % 4)"
         with self._elements(*(by_lines if brought else by_pieces)):
             if brought:
-                here = self.writer.assign(f"{e} // {SQUARE} * {PITCH} + {e} % {SQUARE}", None, "s")
-                self.values.counted.add(here)
-                place = variable(here, PITCH * SQUARE)
-            for var, at in brought.items():
-                store, depth = kept[var], self.writer.scope.depth
-                base = store.base - at + place
-                self.values.storage[var] = Storage(squares[var], store.strides, base, depth)
+                place = self.writer.assign(f"{e} // {SQUARE} * {PITCH} + {e} % {SQUARE}", None, "s")
+                self._read_there(brought, squares, place)
             for t in self.chain:
                 self.loops._enter(t, self.body)
             self.loops._children(self.chain[-1].children, self.body, self.counters)
-        self.values.storage.update((v, kept[v]) for v in brought)
+        self.values.storage.update(kept)
+
+    def _read_there(self, brought: dict[Var, Any], squares: dict[Var, str], place: str) -> None:
+        """Let elements be read from shared memory, of which those at hand are at a place."""
+        values = self.values
+        values.counted.add(place)
+        here = variable(place, PITCH * SQUARE)
+        for var, at in brought.items():
+            store = values.storage[var]
+            base = store.base - at + here
+            depth = self.writer.scope.depth
+            values.storage[var] = Storage(squares[var], store.strides, base, depth)
 
     @contextmanager
     def _elements(self, row: str, column: str) -> Generator[None]:
