@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from fnarray.compile.cpu.halves import words
@@ -27,7 +26,7 @@ from fnarray.compile.emit.source import KernelSource
 from fnarray.compile.target import one_by_one
 
 from .ptx_memory import Fault, Memory
-from .ptx_operations import COMPARISONS, OPERATIONS
+from .ptx_operations import COMPARISONS, OPERATIONS, dtype_of
 
 #: Where memory begins that all threads share; and threads that run at once.
 GLOBAL, TOGETHER = 1 << 40, 1 << 15
@@ -39,15 +38,6 @@ _DECLARED = re.compile(
     r"\.(shared|local|global) \.align \d+ \.b(\d+)\s+([\w$]+)\[(\d+)\](?: = (.*))?"
 )
 _ADDRESS = re.compile(r"\[([\w$%]+)(?:\+(-?\d+))?\]")
-_KINDS = {"s": "i", "u": "u", "b": "u", "f": "f"}
-
-
-def _dtype(kind: str) -> np.dtype:
-    if kind == "pred":
-        return np.dtype(bool)
-    if kind == "bf16":
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(f"{_KINDS[kind[0]]}{int(kind[1:]) // 8}")
 
 
 class Kernel:
@@ -325,12 +315,12 @@ class _Grid:
             parts = ["u64"]
             base = "mov"
         if base == "mov" and "{" in "".join(operands):
-            return self._packed(_dtype(parts[-1]), operands)
+            return self._packed(dtype_of(parts[-1]), operands)
         if base == "cvt":
             return self._convert(parts, operands)
         if base == "setp" or base == "testp":
             return self._test(base, parts, operands)
-        kind = _dtype(parts[-1])
+        kind = dtype_of(parts[-1])
         if base == "selp":
             a, b = (self._source(x, kind) for x in operands[1:3])
             p, to = self._source(operands[3], np.dtype(bool)), self._target(operands[0])
@@ -377,7 +367,9 @@ class _Grid:
         return join
 
     def _convert(self, parts: list[str], operands: list[str]) -> Any:
-        to_kind, from_kind = _dtype(parts[-2]), _dtype(parts[-1])
+        if parts[-2].endswith("x2"):
+            return self._pair(dtype_of(parts[-2][:-2]), dtype_of(parts[-1]), operands)
+        to_kind, from_kind = dtype_of(parts[-2]), dtype_of(parts[-1])
         source = self._source(operands[1], from_kind)
         to = self._target(operands[0], to_kind.kind == "i")
         whole = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}.get(parts[0])
@@ -394,8 +386,15 @@ class _Grid:
 
         return convert
 
+    def _pair(self, to_kind: np.dtype, from_kind: np.dtype, operands: list[str]) -> Any:
+        """Two numbers in one register, the second in its lower half."""
+        parts = [self._source(x, from_kind) for x in operands[:0:-1]]
+        to = self._target(operands[0])
+        both = lambda m: np.stack([x(m).astype(to_kind) for x in parts], 1)  # noqa: E731
+        return lambda m: to(m, both(m).view(np.uint32).reshape(-1))
+
     def _test(self, base: str, parts: list[str], operands: list[str]) -> Any:
-        how, kind = parts[0], _dtype(parts[-1])
+        how, kind = parts[0], dtype_of(parts[-1])
         to = self._target(operands[0])
         if base == "testp":
             x = self._source(operands[1], kind)
@@ -448,7 +447,7 @@ class _Grid:
         return memory, place
 
     def _access(self, base: str, parts: list[str], operands: list[str]) -> Any:
-        space, kind = parts[0], _dtype(parts[-1])
+        space, kind = parts[0], dtype_of(parts[-1])
         if space == "param":
             value = self.given[int(operands[1].rstrip("]").rpartition("_")[2])]
             to = self._target(operands[0])
@@ -546,7 +545,7 @@ class _Grid:
         memory.writer[at], memory.written[at] = -self.number[m], self.epoch[self.block[m]]
 
     def _atomic(self, parts: list[str], operands: list[str]) -> Any:
-        kind = _dtype(parts[-1])
+        kind = dtype_of(parts[-1])
         result = len(operands) > 2 or "cas" in parts
         to = self._target(operands[0]) if result else None
         rest = operands[1:] if result else operands

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numba
 import numpy as np
 
@@ -16,6 +17,17 @@ _single.argtypes, _single.restype = [ctypes.c_float] * 3, ctypes.c_float
 _double.argtypes, _double.restype = [ctypes.c_double] * 3, ctypes.c_double
 _fmaf = numba.vectorize(["f4(f4,f4,f4)"])(lambda a, b, c: _single(a, b, c))
 _fma = numba.vectorize(["f8(f8,f8,f8)"])(lambda a, b, c: _double(a, b, c))
+
+_KINDS = {"s": "i", "u": "u", "b": "u", "f": "f"}
+
+
+def dtype_of(kind: str) -> np.dtype:
+    """Return the type that an instruction's qualifier names."""
+    if kind == "pred":
+        return np.dtype(bool)
+    if kind == "bf16":
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(f"{_KINDS[kind[0]]}{int(kind[1:]) // 8}")
 
 
 def _high(how: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -23,6 +23,8 @@ MORE = (
     "product_of_many_terms",
     "whole_argmin",
     "read_along_both_axes",
+    "ends_joined",
+    "product_of_halves",
     "sums_of_few",
 )
 
