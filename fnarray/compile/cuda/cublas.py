@@ -302,48 +302,56 @@ def _laid_out(side: Side, shape: Sequence[int], order: tuple[int, ...], columns:
 def step_of(node: Node, where: Gpu) -> Callable[..., Sequence[Any]]:
     """Return what computes a contraction, on arrays of a device."""
     product, aval = product_of(node), node.out.aval
+    multiply, sides = multiplier(product), (product.left.copied, product.right.copied)
 
     def step(lhs: Any, rhs: Any) -> tuple[DeviceArray]:
         where.enter()
         out = where.empty(aval.shape, aval.dtype)
         left, right = (x if isinstance(x, DeviceArray) else where.put(x) for x in (lhs, rhs))
-        left = _copied(where, left, product.left.copied)
-        right = _copied(where, right, product.right.copied)
-        multiply(where, product, left, right, out)
+        if sides != (None, None):
+            left, right = _copied(where, left, sides[0]), _copied(where, right, sides[1])
+        multiply(where, left, right, out)
         return (out,)
 
     return step
 
 
-def multiply(
-    where: Gpu, product: Product, lhs: DeviceArray, rhs: DeviceArray, out: DeviceArray
-) -> None:
-    """Start the calls of a product.
+def multiplier(product: Product) -> Callable[[Gpu, DeviceArray, DeviceArray, DeviceArray], None]:
+    """Return what starts the calls of a product: all that addresses do not say is laid out once.
 
     The library has columns before rows, so that to it the result's transpose is
     ``right^T @ left^T``.
     """
     p, stack = product, product.stack
-    one, none = (
-        x.ctypes.data for x in _factors(np.dtype(np.float32) if p.dtype.name in NARROW else p.dtype)
-    )
+    factors = _factors(np.dtype(np.float32) if p.dtype.name in NARROW else p.dtype)
+    one, none = (x.ctypes.data for x in factors)
     kind, made = _TYPES[p.dtype.name], _TYPES[p.out.name]
-    width, wide = p.dtype.itemsize, p.out.itemsize
-    handle, lock = _handle(where)
+    flips, ends = (int(p.right.flipped), int(p.left.flipped)), (p.rounding, -1)
     by_left, by_right, by_out = stack.strides
-    for begin, first in itertools.product(stack.begins, range(0, stack.count, _STACK)):
-        places = (b + first * s for b, s in zip(begin, stack.strides, strict=True))
-        a, b, c = (
-            x.pointer + at * size
-            for x, at, size in zip((lhs, rhs, out), places, (width, width, wide), strict=True)
+    sizes = p.dtype.itemsize, p.dtype.itemsize, p.out.itemsize
+    calls = [
+        (
+            min(stack.count - first, _STACK),
+            *(n * (b + first * s) for n, b, s in zip(sizes, begin, stack.strides, strict=True)),
         )
+        for begin, first in itertools.product(stack.begins, range(0, stack.count, _STACK))
+    ]
+
+    def multiply(where: Gpu, lhs: DeviceArray, rhs: DeviceArray, out: DeviceArray) -> None:
+        handle, lock = _handle(where)
+        gemm = library().cublasGemmStridedBatchedEx
         with lock:
-            status = library().cublasGemmStridedBatchedEx(
-                handle, int(p.right.flipped), int(p.left.flipped), p.n, p.m, p.k, one,
-                b, kind, p.right.leading, by_right, a, kind, p.left.leading, by_left, none,
-                c, made, p.leading, by_out, min(stack.count - first, _STACK), p.rounding, -1,
-            )  # fmt: skip
-        _check("cublasGemmStridedBatchedEx", status)
+            for count, a, b, c in calls:
+                status = gemm(
+                    handle, *flips, p.n, p.m, p.k, one,
+                    rhs.pointer + b, kind, p.right.leading, by_right,
+                    lhs.pointer + a, kind, p.left.leading, by_left, none,
+                    out.pointer + c, made, p.leading, by_out, count, *ends,
+                )  # fmt: skip
+                if status:
+                    raise _error("cublasGemmStridedBatchedEx", status)
+
+    return multiply
 
 
 @functools.cache
@@ -368,14 +376,15 @@ def _handle(where: Gpu) -> tuple[c_void_p, threading.Lock]:
 
 def _started(where: Gpu) -> tuple[c_void_p, threading.Lock]:
     handle = c_void_p()
-    _check("cublasCreate", library().cublasCreate_v2(byref(handle)))
-    _check("cublasSetStream", library().cublasSetStream_v2(handle, where.stream))
+    if status := library().cublasCreate_v2(byref(handle)):
+        raise _error("cublasCreate", status)
+    if status := library().cublasSetStream_v2(handle, where.stream):
+        raise _error("cublasSetStream", status)
     return handle, threading.Lock()
 
 
-def _check(what: str, status: int) -> None:
-    if status:
-        raise JaxRuntimeError(f"{what}: {_STATUS.get(status, 'an error')} ({status}).")
+def _error(what: str, status: int) -> JaxRuntimeError:
+    return JaxRuntimeError(f"{what}: {_STATUS.get(status, 'an error')} ({status}).")
 
 
 # ---- operands that are laid out first ------------------------------------------------------------
