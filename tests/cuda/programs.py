@@ -407,6 +407,7 @@ LIBRARY = {
     ),
     "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
     "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
+    "pinv": (lambda a: jnp.linalg.pinv(a), (floats(2, 9, 5),)),
     "singular vectors": (
         lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
         (floats(9, 5),),

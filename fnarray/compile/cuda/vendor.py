@@ -275,6 +275,14 @@ def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     return _finite(cp, a, (s[..., low:high], u, vh))
 
 
+def _pinv(cp: Any, node: Node, where: Gpu, a: Any, rtol: Any) -> Any:
+    u, s, vh = cp.linalg.svd(cp.where(cp.isfinite(a), a, 0), full_matrices=False)
+    small = s <= rtol[..., None] * s[..., :1]
+    inverse = cp.where(small, 0, 1 / cp.where(small, 1, s)).astype(a.dtype)
+    v = vh.swapaxes(-1, -2).conj() * inverse[..., None, :]
+    return _finite(cp, a, (cp.matmul(v, u.swapaxes(-1, -2).conj()),))
+
+
 # ---- transforms and sorts ----------------------------------------------------------------------
 
 
@@ -327,6 +335,7 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("host", "eigh"): (_eigh, _always),
     ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),
+    ("host", "pinv"): (_pinv, _always),
     ("host", "fft"): (_fft, _has_lengths),
     ("sort", "sort_1"): (_sort, _by_one_key),
     ("sort", "sort_2"): (_sort, _by_one_key),
