@@ -69,7 +69,7 @@ class GridStatements(Statements):
 
     def count(self, node: ast.For) -> None:
         """Write a loop; turns of a number that is known one by one, so that registers are named."""
-        known = self._turns(node.iter)
+        known = 4 if _is_short(node) else self._turns(node.iter)
         if known is None:
             super().count(node)
             return
@@ -78,10 +78,8 @@ class GridStatements(Statements):
             self.inner(node.body)
 
     def _turns(self, node: ast.expr) -> int | None:
-        """Return how many turns a loop has that is over a lane's share, or four elements."""
+        """Return how many turns a lane's share of a row has, where a loop is over that."""
         inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
-        if isinstance(inner, ast.Constant) and inner.value == 4:
-            return 4
         if not isinstance(inner, ast.Call):
             return None
         turns = self.expression(inner)
@@ -91,6 +89,22 @@ class GridStatements(Statements):
         if self.fused:
             for k in range(start, len(self.lines)):
                 self.lines[k] = _FUSED.sub(r"= \1\2 contract ", self.lines[k])
+
+
+def _is_short(node: ast.For) -> bool:
+    """Whether a loop is over four elements, and holds no other, nor a call of a long function.
+
+    Those that are called four times are no longer part of their caller.
+    """
+    match node.iter:
+        case ast.Call(args=[ast.Constant(value=4)]):
+            inside = [n for statement in node.body for n in ast.walk(statement)]
+        case _:
+            return False
+    names = [n.func for n in inside if isinstance(n, ast.Call)]
+    called = [f.value for f in names if isinstance(f, ast.Attribute)]
+    short = all(isinstance(f, ast.Name) and f.id in ("sc", "vm") for f in called)
+    return short and not any(isinstance(n, ast.For | ast.While) for n in inside)
 
 
 def lower(
