@@ -19,7 +19,7 @@ from fnarray.config import scoped
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
 
-from .compare import close, same
+from .compare import close, numbers, same, ulps
 from .programs import EVERY_NAME, LIBRARY, PRODUCTS
 
 pytestmark = pytest.mark.gpu
@@ -117,6 +117,15 @@ def test_library_steps_agree(name: str, monkeypatch) -> None:
     for g, w in zip(got, want, strict=True):
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+def test_functions_of_the_hardware_are_close() -> None:
+    """By its own exponential and reciprocal, within the bounds that are told."""
+    there = [fnarray.device_put(x, fnarray.devices("gpu")[0]) for x in numbers()]
+    x, y = (a.astype(np.float64) for a in numbers())
+    with np.errstate(all="ignore"), scoped("cuda_fma", True):
+        assert ulps(np.asarray(fnarray.jit(jnp.tanh)(there[0])), np.tanh(x)) <= 2.5
+        assert ulps(np.asarray(fnarray.jit(jnp.divide)(*there)), x / y) <= 2
 
 
 def test_sums_are_the_same_each_time() -> None:
