@@ -255,8 +255,8 @@ class PjitFunction(Generic[P, R]):
             run = self._calls[key] = made_for(key[0], self.__wrapped__, t, make)
             self._programs.guards.update(t.guards)
         there = (isinstance(x, ArrayElsewhere) and x.place == key[0] for x in leaves)
-        if leaves and hasattr(run, "direct") and all(there):  # `__call__` finds it from now on
-            self._calls[*key[1:3], *[x.known_as for x in leaves]] = run.direct
+        if leaves and (direct := getattr(run, "direct", None)) and all(there):  # for `__call__`
+            self._calls[*key[1:3], *[x.known_as for x in leaves]] = direct
         return run(*leaves)
 
     def _program(
