@@ -216,7 +216,7 @@ def _gpus() -> str:
     """Return the GPUs that programs may use, or why there are none, and what links for them."""
     from importlib.metadata import packages_distributions, version
 
-    from .compile.cuda import toolkit
+    from .compile.cuda import cublas, toolkit
     from .compile.cuda.device import count, gpu
     from .compile.cuda.libcuda import libcuda
     from .errors import JaxRuntimeError
@@ -229,9 +229,10 @@ def _gpus() -> str:
     else:
         there = ", ".join(f"{g.name} ({g.capability})" for g in found)
         there += f"; driver for CUDA {driver // 1000}.{driver % 1000 // 10}"
-    libraries = [f"{p} {version(p)}" for p in packages_distributions().get("cupy", ())]
+    libraries = [cublas.version()] if cublas.library() else []
+    libraries += [f"{p} {version(p)}" for p in packages_distributions().get("cupy", ())]
     linker = toolkit.linker() or "none, the driver compiles"
-    return f"{there} [linker: {linker}] [libraries: {', '.join(libraries) or 'none, see CuPy'}]"
+    return f"{there} [linker: {linker}] [libraries: {', '.join(libraries) or 'none'}]"
 
 
 def env(args: argparse.Namespace) -> int:

@@ -5,10 +5,12 @@ And each test's tier: `null` (traces, transforms, emits text; imports no Numba) 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
 import tempfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -28,10 +30,13 @@ os.environ["FNARRAY_PLATFORMS"] = "cpu,gpu"  # what asks for a GPU names it
 # The oracle's programs run once: to optimise them takes a quarter of the time of compiling them.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 # Nor does one wait for its loops to be written by MLIR, in several modules: 168 programs of
-# `test_image` took 20.6 s of the processor, 10.3 without the first and 8.6 without either.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
-)
+# `test_image` took 20.6 s of the processor, 10.3 without the first and 8.6 without either. XLA ends
+# the process where it does not know a flag: from jaxlib 0.11 on there are no older emitters.
+_FLAGS = ["--xla_cpu_parallel_codegen_split_count=1"]
+with contextlib.suppress(PackageNotFoundError):  # who runs `-m gpu` need not have it
+    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
+        _FLAGS.append("--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault("XLA_FLAGS", " ".join(_FLAGS))
 
 
 #: Modules and folders whose tests are of the null tier, but for those marked `cpu`.

@@ -155,7 +155,7 @@ class PjitFunction(Generic[P, R]):
                     unpack, number = self._last
                     leaves = unpack((args, kwargs))
                     run = self._calls[config.trace_token, number, *[x.known_as for x in leaves]]
-                    data = [x._data for x in leaves]
+                    data = [x.handed for x in leaves]
             except (AttributeError, KeyError, TypeError, ValueError):
                 # Keys have no aval, by a TypeError. Called below, outside: an error must not show
                 # this one as its context.
@@ -254,6 +254,9 @@ class PjitFunction(Generic[P, R]):
             t = self._traced(signature)
             run = self._calls[key] = made_for(key[0], self.__wrapped__, t, make)
             self._programs.guards.update(t.guards)
+        there = (isinstance(x, ArrayElsewhere) and x.place == key[0] for x in leaves)
+        if leaves and (direct := getattr(run, "direct", None)) and all(there):  # for `__call__`
+            self._calls[*key[1:3], *[x.known_as for x in leaves]] = direct
         return run(*leaves)
 
     def _program(

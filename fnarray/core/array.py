@@ -359,6 +359,8 @@ ArrayImpl._deleted = DeletedArray  # pyright: ignore[reportPrivateUsage]
 
 #: What a compiled function knows an argument by: its type, and where it is said to be if it is.
 ArrayImpl.known_as = ArrayImpl.aval  # type: ignore[attr-defined]
+#: What programs are handed of it; arrays of another device have both of their own.
+ArrayImpl.handed = ArrayImpl._data  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
 
 
 class Elsewhere(Exception):

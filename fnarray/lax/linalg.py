@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.array import Array
 from ..core.dtypes import finfo, int32
-from ..ops.contract import batch_matmul as matmul
+from ..ops.contract import exact_matmul as matmul
 from ..ops.fill import full
 from ..ops.kit import calls
 from ..ops.kit.calls import convert_like, reduce_max, reduce_sum

@@ -13,7 +13,7 @@ from .. import lax
 from ..core.array import Array
 from ..core.dtypes import finfo, is_complex, to_real
 from ..core.eager import replayed
-from ..ops.contract import batch_matmul as matmul
+from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.matrix import eye
 from ..ops.linalg_determinant import det as _det
 from ..ops.linalg_determinant import slogdet as _slogdet

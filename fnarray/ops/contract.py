@@ -488,3 +488,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
         )
     batch = tuple(range(a - 2))
     return dot_general(lhs, rhs, (((a - 1,), (a - 2,)), (batch, batch)), precision)
+
+
+def exact_matmul(lhs: Any, rhs: Any) -> Array:
+    """Multiply stacks of matrices to the highest precision: steps and derivatives of algebra."""
+    return batch_matmul(lhs, rhs, Precision.HIGHEST)

@@ -12,7 +12,7 @@ from ..core.dtypes import is_complex, to_real
 from ..core.forms import Library
 from ..core.tangents import zero_of
 from ..core.trace import bind
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .kit import calls
 from .kit.calls import (
     bitwise_or,

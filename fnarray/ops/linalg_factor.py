@@ -13,7 +13,7 @@ from ..core.dtypes import int32
 from ..core.forms import HOST, KernelRef, Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .gather import take_along
 from .kit.calls import add, const, eq, expand, mul, pad, triangular_solve
 from .kit.canonical import as_array

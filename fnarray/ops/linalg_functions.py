@@ -15,7 +15,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import to_complex
 from ..core.tangents import is_zero
 from ..core.trace import bind
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .kit.calls import convert_like, full, neg, sub
 from .kit.checks import check_same_dtypes
 from .kit.matrix import check_square, cut, join, per_matrix, swap

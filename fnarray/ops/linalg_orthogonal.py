@@ -16,7 +16,7 @@ from ..core.primitive import Missing, Primitive
 from ..core.tangents import zero_of
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .gather import take_along
 from .kit.calls import (
     add,

@@ -13,7 +13,7 @@ from ..core.dtypes import is_complex
 from ..core.forms import KernelRef, Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .kit.calls import broadcast, conj, expand, mul, neg, reshape, sub
 from .kit.canonical import as_array
 from .kit.checks import check_same_dtypes

@@ -15,7 +15,7 @@ from ..core.dtypes import is_complex, to_complex, to_real
 from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
-from .contract import batch_matmul as matmul
+from .contract import exact_matmul as matmul
 from .kit import calls
 from .kit.calls import (
     argmax,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..config import config
 from ..core.array import Array, ArrayElsewhere, ArrayImpl, Elsewhere, _Deleted, asarray
 from ..core.avals import ShapedArray
 from ..core.dtypes import canonicalize_dtype
@@ -30,13 +31,14 @@ __all__ = ["GpuArray", "borrowed", "caller", "evaluate", "place_of", "put"]
 class GpuArray(ArrayElsewhere):
     """An array in a GPU's memory; results may still be under way."""
 
-    __slots__ = ("_there", "aval")
+    __slots__ = ("_there", "aval", "known_as")
 
     _held = "_there"
 
-    def __init__(self, there: DeviceArray, aval: ShapedArray):
+    def __init__(self, there: DeviceArray, aval: ShapedArray, known: Any = None):
         self._there = there
         self.aval = aval
+        self.known_as = known or _known(aval, there.device.number)
 
     @property
     def place(self) -> Device:
@@ -100,6 +102,13 @@ class DeletedGpuArray(_Deleted, GpuArray):  # pyright: ignore[reportIncompatible
 
 
 GpuArray._deleted = DeletedGpuArray  # pyright: ignore[reportPrivateUsage]
+GpuArray.handed = GpuArray._there  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
+
+
+@remembered(4096)
+def _known(aval: ShapedArray, number: int) -> object:
+    """Return what compiled functions know arrays by that are alike and on one device."""
+    return object()
 
 
 def gpu_device(number: int) -> Device:
@@ -178,7 +187,7 @@ def caller(
 ) -> Callable[..., Any]:
     """Return ``call(*leaves) -> result`` for one signature of a function, on a GPU."""
     from ..compile.cuda.device import DeviceArray, gpu
-    from .dispatch import executable_on_gpu
+    from .dispatch import check_finite, executable_on_gpu
 
     where = gpu(place.id)
     exe, avals = executable_on_gpu(graph, place.id), graph.out_avals
@@ -191,13 +200,33 @@ def caller(
         data = x._data if isinstance(x, ArrayImpl) else np.asarray(x)
         return where.put(np.asarray(data, aval.dtype))
 
-    def array(out: Any, aval: ShapedArray) -> GpuArray:
-        return GpuArray(out if isinstance(out, DeviceArray) else where.put(out), aval)
+    known = [_known(a, place.id) for a in avals]
+    checked = config.debug_nans or config.debug_infs
+
+    def computed(*data: DeviceArray) -> Sequence[Any]:
+        outs = exe.run(*held, *data)
+        if checked:
+            given = [x.on_host() for x in (*held, *data)]
+            check_finite(graph, given, [x.on_host() for x in outs if isinstance(x, DeviceArray)])
+        return outs
+
+    def array(out: Any, aval: ShapedArray, known: object) -> GpuArray:
+        return GpuArray(out if type(out) is DeviceArray else where.put(out), aval, known)
+
+    def direct(*data: DeviceArray) -> Any:
+        return out_spec.unflatten(list(map(array, computed(*data), avals, known)))
+
+    def direct_to_one(*data: DeviceArray) -> GpuArray:
+        (out,) = exe.run(*held, *data)
+        return array(out, avals[0], known[0])
+
+    alone = len(avals) == 1 and out_spec.is_leaf() and not checked
+    run = direct_to_one if alone else direct
 
     def call(*leaves: Any) -> Any:
-        outs = exe.run(*held, *map(buffer, leaves, wanted))
-        return out_spec.unflatten(list(map(array, outs, avals)))
+        return run(*map(buffer, leaves, wanted))
 
+    call.direct = run  # type: ignore[attr-defined] - for arguments that all lie there
     return call
 
 
@@ -235,6 +264,10 @@ BY_DEFAULT = _ByDefault()
 
 class _Flat:
     """The structure of a list."""
+
+    def is_leaf(self) -> bool:
+        """Return False."""
+        return False
 
     def unflatten(self, leaves: list[Any]) -> list[Any]:
         """Return the leaves."""

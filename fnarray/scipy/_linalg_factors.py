@@ -14,7 +14,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import is_complex, to_complex
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact_matrices
-from ..ops.contract import batch_matmul as matmul
+from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.calls import conj
 from ..ops.kit.matrix import adjoint, eye, scale_columns, tril, triu
 from ._linalg_systems import _choice, _square

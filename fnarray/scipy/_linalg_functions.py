@@ -13,7 +13,7 @@ from ..core.array import Array
 from ..core.dtypes import finfo
 from ..numpy._linalg_factors import inexact_matrices
 from ..ops import linalg_functions as functions
-from ..ops.contract import batch_matmul as matmul
+from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.matrix import adjoint, diagonal, differences, inverse_off_diagonal, triu
 from ._linalg_factors import schur
 from ._linalg_systems import _choice, _square

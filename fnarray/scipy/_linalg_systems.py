@@ -12,7 +12,7 @@ from .. import numpy as jnp
 from ..core.array import Array
 from ..lax import linalg as lal
 from ..numpy._linalg_factors import inexact_matrices
-from ..ops.contract import batch_matmul as matmul
+from ..ops.contract import exact_matmul as matmul
 from ..ops.kit.matrix import adjoint, eye, tril, triu
 
 __all__: list[str] = []

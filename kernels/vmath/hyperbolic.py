@@ -17,13 +17,23 @@ from fnarray_kernels.vmath.parts import (
 _LN2 = 0.6931471805599453
 
 
+def _tanh_near(x):
+    z = select(fabs(x) < 1.0, x * x, const(0.0, x))
+    return fma(x * z, horner(z, c.TANH_32), x)
+
+
+@scalar(only=f32)
+def tanh_near(x):
+    """Hyperbolic tangent of float32 below 1 in size, within 1 ULP."""
+    return _tanh_near(x)
+
+
 @scalar
 def tanh(x):
     """Hyperbolic tangent, within 1.25 ULP (float32) or 2 ULP (float64)."""
     size = fabs(x)
     if x.dtype == f32:
-        z = select(size < 1.0, x * x, const(0.0, x))
-        near = fma(x * z, horner(z, c.TANH_32), x)
+        near = _tanh_near(x)
         far = 1.0 - 2.0 / (exp_scaled(size + size) + 1.0)
         return keep_zero(x, select(size < 1.0, near, copysign(far, x)))
     t = expm1(-2.0 * size)

@@ -116,3 +116,19 @@ def close(want: np.ndarray, got: np.ndarray) -> bool:
         size = np.abs(want[np.isfinite(want)]).max(initial=0)
         room = (1 if half else SUMS) * max(eps * size, np.finfo(want.dtype).tiny)
         return bool(np.allclose(want, got, rtol=0, atol=room, equal_nan=True))
+
+
+def numbers() -> tuple[np.ndarray, np.ndarray]:
+    """Return float32 of many sizes, special ones among them, and as many others."""
+    rng = np.random.default_rng(0)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 88.0, 3e38, 1e-45, -1e-30]
+    x = np.concatenate([special, *(rng.uniform(-s, s, 2000) for s in (1e-3, 1, 4, 12, 200))])
+    return x.astype(np.float32), np.roll(x, 1000).astype(np.float32)
+
+
+def ulps(got: np.ndarray, want: np.ndarray) -> float:
+    """Return by how many units in the last place numbers are off, those that are finite."""
+    rounded = want.astype(np.float32)
+    equal = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    far = abs(got.astype(np.float64) - want) / np.spacing(np.maximum(abs(rounded), 1e-37))
+    return float(np.where(equal, 0, far).max())

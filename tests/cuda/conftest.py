@@ -6,15 +6,16 @@ import gc
 
 import pytest
 
-from fnarray.compile.cuda import vendor
+from fnarray.compile.cuda import cublas, vendor
 
 from .machine import computing, forget, loaded
 
 
 @pytest.fixture(autouse=True)
-def without_cupy(monkeypatch):
-    """Programs have the same text whether CuPy is installed or not; tests of it say so."""
+def without_libraries(monkeypatch):
+    """Programs have the same text whether libraries are installed or not; tests of them say so."""
     monkeypatch.setattr(vendor, "installed", lambda: False)
+    monkeypatch.setattr(cublas, "library", lambda: None)
 
 
 @pytest.fixture(scope="module", autouse=True)

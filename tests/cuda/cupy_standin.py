@@ -91,10 +91,12 @@ def _lu_factor(a: Any, check_finite: bool) -> Any:
 
 
 def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, **options: Any) -> Any:
-    found = scipy.linalg.solve_triangular(
-        np.asarray(a), np.asarray(b), trans=trans, lower=lower, **options
-    )
-    return _ours(found)
+    out = np.empty(b.shape, b.dtype)
+    for k in np.ndindex(a.shape[:-2]):
+        out[k] = scipy.linalg.solve_triangular(
+            np.asarray(a[k]), np.asarray(b[k]), trans=trans, lower=lower, **options
+        )
+    return _ours(out)
 
 
 cuda = SimpleNamespace(
@@ -107,7 +109,7 @@ cuda = SimpleNamespace(
 linalg = SimpleNamespace(
     **{
         name: _as_numpy(getattr(np.linalg, name))
-        for name in ("cholesky", "solve", "det", "slogdet", "qr", "eigh", "svd")
+        for name in ("cholesky", "solve", "det", "slogdet", "qr", "eigh", "svd", "eig", "eigvals")
     }
 )
 fft = SimpleNamespace(

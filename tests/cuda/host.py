@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -25,7 +24,7 @@ from fnarray.compile.cpu.native.writer import memory
 from fnarray.compile.cpu.target import CODES
 from fnarray.compile.cuda.lower import lower
 from fnarray.compile.cuda.processor import ONE_THREAD
-from fnarray.compile.cuda.words import WORDS
+from fnarray.compile.cuda.words import HALVES, WORDS
 from fnarray.compile.emit.source import KernelSource
 from fnarray.compile.target import one_by_one
 from fnarray.config import config
@@ -74,17 +73,20 @@ def _held(to: Any, args: list[Any]) -> Array:
     return Array(x.dtype, to.new(f"alloca {kind}, i64 {count}"))
 
 
+#: Words as one lane has them: a warp has 32, and sums over it are tested by themselves; all of a
+#: row is its own; the processor may have no instruction for halves. Threads lower at the same time,
+#: so that nothing of a GPU's rules is changed for a while.
+ALONE: dict[Any, Any] = {
+    **{word: rule for word, rule in WORDS.items() if word not in HALVES},
+    **dict.fromkeys((grid.block_sum, grid.block_max, grid.block_min), lambda to, args: args[0]),
+    grid.share: lambda to, args: to.cast(args[0], I64),
+    grid.held: _held,
+}
+
+
 @functools.cache
 def _built(source: KernelSource, fma: bool) -> tuple[Any, Any]:
-    # A warp has 32 lanes; sums over it are tested by themselves.
-    alone: dict[Any, Any] = dict.fromkeys(
-        (grid.block_sum, grid.block_max, grid.block_min), lambda to, args: args[0]
-    )
-    # One lane has all of a row.
-    alone[grid.share] = lambda to, args: to.cast(args[0], I64)
-    alone[grid.held] = _held
-    with mock.patch.dict(WORDS, alone):
-        text = host_text(lower("k", source, fma=fma))
+    text = host_text(lower("k", source, fma=fma, words=ALONE))
     code = machine.compiled(text)
     with machine.lock:
         engine = machine._engine.__wrapped__()

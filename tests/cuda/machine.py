@@ -39,6 +39,7 @@ def loaded(folder: Path) -> Any:
     found = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     found.stub_set.argtypes = ctypes.c_int, ctypes.c_int, ctypes.c_size_t
     found.stub_held.restype = found.stub_blocks.restype = ctypes.c_size_t
+    found.stub_locked.restype = ctypes.c_size_t
     return found
 
 

@@ -172,6 +172,14 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "rows_held_by_512_lanes": (f.softmax, (floats(2, 5000),)),
     "rows_of_two_axes": (lambda x: x - x.max((1, 2), keepdims=True), (floats(4, 9, 11),)),
     "complex": (lambda x: jnp.exp(x * 1j) * jnp.abs(x + 2j), (floats(64),)),
+    "sums_of_few": (
+        lambda x, i, v: (
+            x.at[i].add(v),
+            jnp.bincount(i, length=5),
+            jnp.zeros((3, 4)).at[i % 3].add(v[:, None]),
+        ),
+        (floats(7), integers(7, 3000), floats(3000)),
+    ),
     "complex_scatter": (
         lambda x, i: (x * 1j).at[i].add(1.0 + 2j),
         (floats(32), integers(32, 50)),
@@ -358,14 +366,6 @@ def positive(n):
 
 #: Steps that are CuPy's, where it is installed.
 LIBRARY = {
-    "product": (
-        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
-        (floats(2, 30, 40), floats(2, 35, 40)),
-    ),
-    "half product": (
-        lambda a, b: a @ b,
-        (floats(30, 40).astype(np.float16), floats(40, 30).astype(np.float16)),
-    ),
     "cholesky": (jnp.linalg.cholesky, (positive(30),)),
     "cholesky of none": (jnp.linalg.cholesky, (-positive(30),)),
     "solve": (jnp.linalg.solve, (positive(30), floats(30, 3))),
@@ -382,11 +382,32 @@ LIBRARY = {
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
         (np.triu(positive(30)), floats(4, 30)),
     ),
+    "stacks": (
+        lambda a, b: (
+            jnp.linalg.cholesky(a),
+            jnp.linalg.solve(a, b),
+            lax.linalg.triangular_solve(a, b, left_side=True, lower=True),
+            lax.linalg.triangular_solve(
+                a + 1j * a, b.swapaxes(1, 2) + 0j, conjugate_a=True, transpose_a=True
+            ),
+        ),
+        (np.stack([positive(30), -positive(30), positive(30) / 7]), floats(3, 30, 2)),
+    ),
+    "gradient of stacks": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2), (0, 1)),
+        (np.stack([positive(30), positive(30) / 7]) / 30, floats(2, 30, 3)),
+    ),
     "determinant": (lambda a: (jnp.linalg.det(a), jnp.linalg.slogdet(a)), (positive(30) / 30,)),
     "qr": (lambda a: jnp.abs(jnp.linalg.qr(a)[1]), (floats(30, 8),)),
     "eigh": (lambda a: jnp.linalg.eigvalsh(a), (positive(30),)),
+    "eigenvalues": (lambda a: jnp.sort(jnp.linalg.eigvals(a).real), (floats(2, 9, 9),)),
+    "eigenvectors": (
+        lambda a: (lambda w, v: jnp.abs(a @ v - v * w) < 1e-4)(*jnp.linalg.eig(a)),
+        (floats(9, 9),),
+    ),
     "eigh of NaN": (lambda a: jnp.linalg.eigvalsh(a * np.nan), (positive(30),)),
     "svd": (lambda a: jnp.linalg.svd(a, compute_uv=False), (floats(9, 5),)),
+    "pinv": (lambda a: jnp.linalg.pinv(a), (floats(2, 9, 5),)),
     "singular vectors": (
         lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
         (floats(9, 5),),
@@ -395,4 +416,57 @@ LIBRARY = {
     "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),
     "sort": (lambda x: jnp.sort(x, 0), (floats(1 << 12, 16),)),
     "argsort": (lambda x: jnp.argsort(x, 0), (floats(1 << 12, 16),)),
+}
+
+
+def _halves(*shape: int) -> np.ndarray:
+    return floats(*shape).astype(np.float16)
+
+
+#: Products that are cuBLAS's where it is installed and they are large.
+PRODUCTS = {
+    "plain": (jnp.matmul, (floats(40, 33), floats(33, 30))),
+    "both transposed": (lambda a, b: a.T @ b.T, (floats(33, 40), floats(30, 33))),
+    "stack": (
+        lambda a, b: jnp.einsum("bij,bkj->bik", a, b),
+        (floats(2, 30, 40), floats(2, 35, 40)),
+    ),
+    "two axes are one": (
+        lambda a, b: jnp.einsum("abij,abjk->abik", a, b),
+        (floats(2, 3, 20, 40), floats(2, 3, 40, 10)),
+    ),
+    "heads between": (
+        lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b),
+        (floats(2, 24, 3, 16), floats(2, 28, 3, 16)),
+    ),
+    "values of heads": (
+        lambda a, b: jnp.einsum("bhqk,bkhd->bqhd", a, b),
+        (floats(2, 3, 24, 28), floats(2, 28, 3, 16)),
+    ),
+    "many heads": (
+        lambda a, b: jnp.einsum("bqhd,bkhd->bhqk", a, b),
+        (floats(40, 9, 40, 16), floats(40, 8, 40, 16)),
+    ),
+    "axes apart": (
+        lambda a, b: jnp.einsum("iaj,bj->iab", a, b) + jnp.einsum("jai,bj->iab", a, b),
+        (floats(20, 9, 20), floats(30, 20)),
+    ),
+    "two terms": (
+        lambda a, b: jnp.einsum("iajb,bak->ijk", a, b),
+        (floats(9, 8, 10, 12), floats(12, 8, 11)),
+    ),
+    "halves": (lambda a, b: a @ b, (_halves(30, 40), _halves(40, 30))),
+    "halves to single": (
+        lambda a, b: lax.dot(a, b, preferred_element_type=np.float32),
+        (_halves(30, 40), _halves(40, 30)),
+    ),
+    "bfloat16": (
+        lambda a, b: (a.astype(jnp.bfloat16) @ b.astype(jnp.bfloat16)).astype(np.float32),
+        (floats(30, 40), floats(40, 30)),
+    ),
+    "complex": (lambda a, b: (a * 1j + a) @ (b + 1j), (floats(30, 40), floats(40, 30))),
+    "gradient": (
+        fnarray.grad(lambda a, b: jnp.sum(jnp.tanh(a @ b)), (0, 1)),
+        (floats(40, 33), floats(33, 30)),
+    ),
 }

@@ -26,7 +26,7 @@ from fnarray.compile.emit.source import KernelSource
 from fnarray.compile.target import one_by_one
 
 from .ptx_memory import Fault, Memory
-from .ptx_operations import COMPARISONS, OPERATIONS
+from .ptx_operations import COMPARISONS, OPERATIONS, dtype_of
 
 #: Where memory begins that all threads share; and threads that run at once.
 GLOBAL, TOGETHER = 1 << 40, 1 << 15
@@ -38,13 +38,6 @@ _DECLARED = re.compile(
     r"\.(shared|local|global) \.align \d+ \.b(\d+)\s+([\w$]+)\[(\d+)\](?: = (.*))?"
 )
 _ADDRESS = re.compile(r"\[([\w$%]+)(?:\+(-?\d+))?\]")
-_KINDS = {"s": "i", "u": "u", "b": "u", "f": "f"}
-
-
-def _dtype(kind: str) -> np.dtype:
-    if kind == "pred":
-        return np.dtype(bool)
-    return np.dtype(f"{_KINDS[kind[0]]}{int(kind[1:]) // 8}")
 
 
 class Kernel:
@@ -292,7 +285,7 @@ class _Grid:
         def put(m: np.ndarray, x: Any) -> None:
             if x.dtype == bool and register.dtype == bool:
                 register[m] = x
-            elif x.dtype.kind == "f":
+            elif x.dtype.kind in "fV":
                 register[m] = x.view(f"u{x.dtype.itemsize}")
             else:
                 register[m] = x.astype(f"i{register.itemsize}" if signed else register.dtype).view(
@@ -322,12 +315,12 @@ class _Grid:
             parts = ["u64"]
             base = "mov"
         if base == "mov" and "{" in "".join(operands):
-            return self._packed(_dtype(parts[-1]), operands)
+            return self._packed(dtype_of(parts[-1]), operands)
         if base == "cvt":
             return self._convert(parts, operands)
         if base == "setp" or base == "testp":
             return self._test(base, parts, operands)
-        kind = _dtype(parts[-1])
+        kind = dtype_of(parts[-1])
         if base == "selp":
             a, b = (self._source(x, kind) for x in operands[1:3])
             p, to = self._source(operands[3], np.dtype(bool)), self._target(operands[0])
@@ -374,7 +367,9 @@ class _Grid:
         return join
 
     def _convert(self, parts: list[str], operands: list[str]) -> Any:
-        to_kind, from_kind = _dtype(parts[-2]), _dtype(parts[-1])
+        if parts[-2].endswith("x2"):
+            return self._pair(dtype_of(parts[-2][:-2]), dtype_of(parts[-1]), operands)
+        to_kind, from_kind = dtype_of(parts[-2]), dtype_of(parts[-1])
         source = self._source(operands[1], from_kind)
         to = self._target(operands[0], to_kind.kind == "i")
         whole = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}.get(parts[0])
@@ -391,8 +386,15 @@ class _Grid:
 
         return convert
 
+    def _pair(self, to_kind: np.dtype, from_kind: np.dtype, operands: list[str]) -> Any:
+        """Two numbers in one register, the second in its lower half."""
+        parts = [self._source(x, from_kind) for x in operands[:0:-1]]
+        to = self._target(operands[0])
+        both = lambda m: np.stack([x(m).astype(to_kind) for x in parts], 1)  # noqa: E731
+        return lambda m: to(m, both(m).view(np.uint32).reshape(-1))
+
     def _test(self, base: str, parts: list[str], operands: list[str]) -> Any:
-        how, kind = parts[0], _dtype(parts[-1])
+        how, kind = parts[0], dtype_of(parts[-1])
         to = self._target(operands[0])
         if base == "testp":
             x = self._source(operands[1], kind)
@@ -445,7 +447,7 @@ class _Grid:
         return memory, place
 
     def _access(self, base: str, parts: list[str], operands: list[str]) -> Any:
-        space, kind = parts[0], _dtype(parts[-1])
+        space, kind = parts[0], dtype_of(parts[-1])
         if space == "param":
             value = self.given[int(operands[1].rstrip("]").rpartition("_")[2])]
             to = self._target(operands[0])
@@ -535,18 +537,27 @@ class _Grid:
             raise Fault("a kernel writes what it reads as a constant")
         memory.writer[at], memory.written[at] = self.number[m], self.epoch[self.block[m]]
 
+    def _adds(self, memory: Memory, m: np.ndarray, at: np.ndarray) -> None:
+        """Note atomics of a block's lanes: negative, as whoever reads alone must wait for all."""
+        behind = self._since(m, memory.writer[at], memory.written[at]) | (memory.writer[at] < 0)
+        if not (behind & self._since(m, memory.reader[at], memory.read[at])).all():
+            raise Fault(f"a thread adds to what another writes, with no barrier between: {at}")
+        memory.writer[at], memory.written[at] = -self.number[m], self.epoch[self.block[m]]
+
     def _atomic(self, parts: list[str], operands: list[str]) -> Any:
-        kind = _dtype(parts[-1])
+        kind = dtype_of(parts[-1])
         result = len(operands) > 2 or "cas" in parts
         to = self._target(operands[0]) if result else None
         rest = operands[1:] if result else operands
-        memory, place = self._place(rest[0], "global")
+        memory, place = self._place(rest[0], "shared" if "shared" in parts else "global")
         values = [self._source(x, kind) for x in rest[1:]]
 
         def atomic(m: np.ndarray) -> None:
             at, given = place(m), [v(m) for v in values]
             if (at % kind.itemsize).any() or not memory.open[at].all():
                 raise Fault(f"atom.{'.'.join(parts)} at {at}")
+            if memory is self.shared:
+                self._adds(memory, m, at)
             seen = memory.view(kind.itemsize).view(kind)
             old = np.empty(len(m), kind)
             for k, where in enumerate(at // kind.itemsize):

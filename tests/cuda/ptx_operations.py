@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numba
 import numpy as np
 
@@ -16,6 +17,17 @@ _single.argtypes, _single.restype = [ctypes.c_float] * 3, ctypes.c_float
 _double.argtypes, _double.restype = [ctypes.c_double] * 3, ctypes.c_double
 _fmaf = numba.vectorize(["f4(f4,f4,f4)"])(lambda a, b, c: _single(a, b, c))
 _fma = numba.vectorize(["f8(f8,f8,f8)"])(lambda a, b, c: _double(a, b, c))
+
+_KINDS = {"s": "i", "u": "u", "b": "u", "f": "f"}
+
+
+def dtype_of(kind: str) -> np.dtype:
+    """Return the type that an instruction's qualifier names."""
+    if kind == "pred":
+        return np.dtype(bool)
+    if kind == "bf16":
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(f"{_KINDS[kind[0]]}{int(kind[1:]) // 8}")
 
 
 def _high(how: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -98,6 +110,30 @@ def _negated(how: Any, a: np.ndarray) -> np.ndarray:
     return -a
 
 
+def _off(found: np.ndarray, by: float) -> np.ndarray:
+    """Return numbers that are off by as much as they may be, up or down by their last bit."""
+    up = np.where(found.view(np.uint32) & 1, 1 + by, 1 - by)
+    return (found * up).astype(np.float32)
+
+
+def _power(how: Any, a: np.ndarray) -> np.ndarray:
+    found = np.exp2(a.astype(np.float64)).astype(np.float32)
+    return _off(np.where(abs(found) < np.finfo(np.float32).tiny, 0, found), 2.0**-22)
+
+
+def _reciprocal(how: Any, a: np.ndarray) -> np.ndarray:
+    found = (1 / a).astype(a.dtype)
+    return _off(found, 2.0**-23) if "approx" in how else found
+
+
+def _divided(how: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    found = _quotient(how, a, b)
+    if "full" not in how:
+        return found
+    away = np.where(found.view(np.uint32) & 1, np.inf, -np.inf).astype(np.float32)
+    return np.where(np.isfinite(found) & (found != 0), np.nextafter(found, away), found)
+
+
 OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "mov": lambda how, a: a,
     "add": lambda how, a, b: a + b,
@@ -105,9 +141,10 @@ OPERATIONS: dict[str, Callable[..., np.ndarray]] = {
     "mul": _product,
     "mad": lambda how, a, b, c: a * b + c,
     "fma": lambda how, a, b, c: (_fma if a.itemsize == 8 else _fmaf)(a, b, c),
-    "div": _quotient,
+    "div": _divided,
+    "ex2": _power,
     "rem": _remainder,
-    "rcp": lambda how, a: (1 / a).astype(a.dtype),
+    "rcp": _reciprocal,
     "sqrt": lambda how, a: np.sqrt(a),
     "abs": lambda how, a: np.abs(a),
     "neg": _negated,

@@ -15,7 +15,7 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import device, graphs, libcuda, toolkit
+from fnarray.compile.cuda import device, graphs, libcuda, staging, toolkit
 
 pytestmark = pytest.mark.cuda
 if importlib.util.find_spec("cuda") is None:
@@ -38,6 +38,7 @@ def test_numbers_are_the_drivers() -> None:
         driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE: device._ON_DEVICE,
         driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE: device._READ_AND_WRITE,
         driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY: device._OUT_OF_MEMORY,
+        driver.CUresult.CUDA_ERROR_NOT_READY: staging._NOT_READY,
     }
     for theirs, ours in names.items():
         assert int(theirs) == ours, theirs

@@ -12,17 +12,19 @@ import pytest
 
 import fnarray
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import vendor
+from fnarray.compile.cuda import cublas, vendor
 from fnarray.compile.cuda.device import gpu
 from fnarray.config import scoped
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from tests.replay import corpus
 
-from .compare import close, same
-from .programs import EVERY_NAME, LIBRARY
+from .compare import close, numbers, same, ulps
+from .programs import EVERY_NAME, LIBRARY, PRODUCTS
 
 pytestmark = pytest.mark.gpu
+#: cuBLAS and its loader, which tests take away unless they say so.
+found = cublas.library
 
 
 def differ(f, args) -> str:
@@ -80,12 +82,31 @@ def test_the_corpus_agrees(part: str, share: int) -> None:
     assert not found, f"{len(found)} of {len(wrong)} differ, the first:\n{found[0]}"
 
 
+@pytest.mark.skipif(found() is None, reason="cuBLAS is not installed")
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_agree(name: str, monkeypatch) -> None:
+    """What cuBLAS computes, of operands as they lie, to both precisions."""
+    monkeypatch.setattr(cublas, "library", found)
+    monkeypatch.setattr(cublas, "LARGE", 1 << 10)
+    fun, args = PRODUCTS[name]
+    there = [fnarray.device_put(a, fnarray.devices("gpu")[0]) for a in args]
+    for precision, rtol in (("highest", 1e-5), (None, 2e-3)):
+        with scoped("default_matmul_precision", precision):
+            f = fnarray.jit(lambda *xs: fun(*xs))
+            want, got = fnarray.tree.leaves(f(*args)), fnarray.tree.leaves(f(*there))
+            assert "(library: cuBLAS)" in f.lower(*args).as_text("cuda")
+        rtol = {"halves": 2e-3, "bfloat16": 2e-2, "gradient": 8 * rtol}.get(name, rtol)
+        for g, w in zip(got, want, strict=True):
+            assert (g.shape, g.dtype) == (w.shape, w.dtype)
+            room = rtol * abs(np.asarray(w)).max()
+            np.testing.assert_allclose(np.asarray(g), w, rtol=rtol, atol=room)
+
+
 @pytest.mark.skipif(find_spec("cupy") is None, reason="CuPy is not installed")
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_steps_agree(name: str, monkeypatch) -> None:
     """What CuPy computes, on our memory and stream."""
     monkeypatch.setattr(vendor, "installed", lambda: True)
-    monkeypatch.setattr(vendor, "PRODUCT", 1 << 14)
     fun, args = LIBRARY[name]
     f = fnarray.jit(lambda *xs: fun(*xs))
     want = fnarray.tree.leaves(f(*args))
@@ -96,6 +117,15 @@ def test_library_steps_agree(name: str, monkeypatch) -> None:
     for g, w in zip(got, want, strict=True):
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+def test_functions_of_the_hardware_are_close() -> None:
+    """By its own exponential and reciprocal, within the bounds that are told."""
+    there = [fnarray.device_put(x, fnarray.devices("gpu")[0]) for x in numbers()]
+    x, y = (a.astype(np.float64) for a in numbers())
+    with np.errstate(all="ignore"), scoped("cuda_fma", True):
+        assert ulps(np.asarray(fnarray.jit(jnp.tanh)(there[0])), np.tanh(x)) <= 2.5
+        assert ulps(np.asarray(fnarray.jit(jnp.divide)(*there)), x / y) <= 2
 
 
 def test_sums_are_the_same_each_time() -> None:

@@ -15,15 +15,16 @@ import pytest
 import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
-from fnarray.compile.cuda import device, vendor
+from fnarray.compile.cuda import cublas, device, vendor
 from fnarray.config import scoped
 from fnarray.core import array
 from fnarray.errors import JaxRuntimeError
 from fnarray.runtime import device as devices
 
 from . import cupy_standin
+from .cublas_standin import Cublas
 from .machine import forget, needs_gcc
-from .programs import EVERY_NAME, LIBRARY, floats, positive
+from .programs import EVERY_NAME, LIBRARY, PRODUCTS, floats, positive
 
 pytestmark = needs_gcc
 
@@ -131,6 +132,38 @@ def test_a_captured_array_takes_the_function_with_it(machine) -> None:
     y = fnarray.jit(lambda x: x * w)(floats(4))
     assert y.device == gpus()[1]
     np.testing.assert_allclose(np.asarray(y), floats(4) ** 2, rtol=1e-6)
+
+
+def test_later_calls_are_found_at_once(machine, monkeypatch) -> None:
+    """By what arrays are like and where they lie; others go the way of first calls."""
+    f = fnarray.jit(lambda x, y: (x + y, {"y": y * 2}))
+    slow = []
+    run = type(f)._run
+    monkeypatch.setattr(type(f), "_run", lambda self, *a: slow.append(a) or run(self, *a))
+    x, y = (fnarray.device_put(floats(4, seed=k), gpus()[0]) for k in (0, 1))
+    for _ in range(3):
+        total, rest = f(x, y)
+    assert len(slow) == 2
+    np.testing.assert_allclose(np.asarray(total), floats(4) + floats(4, seed=1))
+    assert len(f(total, rest["y"])) == 2
+    assert len(slow) == 2
+    there = fnarray.device_put((x, y), gpus()[1])
+    assert f(*there)[0].device == gpus()[1]
+    assert f(x, y)[0].device == gpus()[0]
+    assert len(slow) == 3
+    with pytest.raises(ValueError, match="incompatible devices"):
+        f(x, there[1])
+    np.testing.assert_allclose(np.asarray(f(x, 1.0)[0]), floats(4) + 1)
+    x.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        f(x, y)
+
+
+def test_first_bad_values_are_found(machine) -> None:
+    """``debug_nans`` looks at results of programs on a GPU, too."""
+    x = fnarray.device_put(floats(4) * 0, gpus()[0])
+    with scoped("debug_nans", True), pytest.raises(FloatingPointError, match=r"nan.*in div"):
+        fnarray.jit(lambda x: (x * 2) / x)(x)
 
 
 def test_what_is_given_up_is_deleted(machine) -> None:
@@ -323,7 +356,6 @@ def test_a_graph_gives_its_memory_back(machine) -> None:
 def cupy(machine, monkeypatch):
     """The same machine with CuPy."""
     monkeypatch.setattr(vendor, "installed", lambda: True)
-    monkeypatch.setattr(vendor, "PRODUCT", 1 << 14)
     monkeypatch.setattr(vendor, "module", cupy_standin.MODULES.__getitem__)
     fnarray.clear_caches()
     for noted in cupy_standin.asked.values():
@@ -344,6 +376,90 @@ def test_library_steps_are_cupys(cupy, name) -> None:
     for g, w in zip(got, want, strict=True):
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+@pytest.fixture
+def blas(machine, monkeypatch):
+    """The same machine with cuBLAS, for products of any size."""
+    found = Cublas()
+    monkeypatch.setattr(cublas, "library", lambda: found)
+    monkeypatch.setattr(cublas, "LARGE", 1 << 10)
+    fnarray.clear_caches()
+    yield found
+    fnarray.clear_caches()
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_cublass(blas, name) -> None:
+    """Operands are told as they lie; to the highest precision results are the processor's."""
+    fun, args = PRODUCTS[name]
+    with scoped("default_matmul_precision", "highest"):
+        f = fnarray.jit(lambda *xs: fun(*xs))
+        want = fnarray.tree.leaves(f(*args))
+        got = fnarray.tree.leaves(f(*fnarray.device_put(args, gpus()[1])))
+    assert "(library: cuBLAS)" in f.lower(*args).as_text("cuda")
+    assert set(blas.streams.values()) == {device.gpu(1).stream}
+    assert blas.calls
+    rtol = {"halves": 2e-3, "bfloat16": 2e-2}.get(name, 1e-5)
+    for g, w in zip(got, want, strict=True):
+        assert (g.shape, g.dtype) == (w.shape, w.dtype)
+        np.testing.assert_allclose(
+            np.asarray(g), w, rtol=rtol, atol=rtol * abs(np.asarray(w)).max()
+        )
+
+
+def test_transposes_are_told(blas, monkeypatch) -> None:
+    """Only what the library cannot be told is laid out first; stacks are one call or few."""
+
+    def laid_out(name):
+        blas.calls.clear()
+        fun, args = PRODUCTS[name]
+        fnarray.jit(lambda *xs: fun(*xs))(*fnarray.device_put(args, gpus()[0]))
+        return len(copies), [count for count, *_ in blas.calls]
+
+    copies: list = []
+    layout = cublas._layout
+    monkeypatch.setattr(cublas, "_layout", lambda *a: copies.append(a) or layout(*a))
+    assert laid_out("both transposed") == (0, [1])
+    assert laid_out("stack") == (0, [2])
+    assert laid_out("two axes are one") == (0, [6])
+    assert laid_out("heads between") == (0, [3, 3])
+    assert laid_out("many heads") == (2, [1600])
+    assert laid_out("two terms")[0] == 4
+
+
+def test_products_are_rounded_as_jaxs_are(blas) -> None:
+    """float32 is TF32, unless the highest precision is asked for; others are as they are."""
+    x, y = (fnarray.device_put(floats(64, 64, seed=k), gpus()[0]) for k in (0, 1))
+    exact = np.asarray(x, np.float64) @ np.asarray(y, np.float64)
+
+    def formed(f, *args):
+        blas.calls.clear()
+        out = fnarray.jit(f)(*args)
+        return blas.calls[-1][-1], float(abs(np.asarray(out) - exact).max())
+
+    how, error = formed(lambda x, y: x @ y, x, y)
+    assert how == 77
+    assert 1e-4 < error < 5e-2
+    assert formed(lambda x, y: jnp.matmul(x, y, precision="high"), x, y)[0] == 77
+    how, error = formed(lambda x, y: jnp.matmul(x, y, precision="highest"), x, y)
+    assert how == 68
+    assert error < 1e-5
+    for named, how in (("F32_F32_F32", 68), ("TF32_TF32_F32", 77), ("BF16_BF16_F32", 75)):
+        assert formed(lambda x, y, p=named: lax.dot(x, y, precision=p), x, y)[0] == how
+    for setting, how in (("float32", 68), ("tensorfloat32", 77), ("highest", 68)):
+        with scoped("default_matmul_precision", setting):
+            assert formed(lambda x, y: x @ y + 0 * x, x, y)[0] == how
+    half = x.astype(jnp.float16)
+    assert formed(lambda x: x @ x, half)[0] == 68
+
+
+def test_a_failure_of_a_product_is_an_error(blas, monkeypatch) -> None:
+    """With what to do about it."""
+    x = fnarray.device_put(floats(64, 64), gpus()[0])
+    monkeypatch.setattr(blas, "cublasGemmStridedBatchedEx", lambda *args: 8)
+    with pytest.raises(JaxRuntimeError, match="no code for this GPU: install one of another"):
+        fnarray.jit(lambda x: x @ x)(x)
 
 
 def test_gradients_of_library_steps(cupy) -> None:

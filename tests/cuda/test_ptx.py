@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as jnp
 from fnarray.compile.cuda import build
 from fnarray.compile.emit.source import KernelSource
+from fnarray.compile.pipeline import compile_graph
 from fnarray.config import scoped
 
-from .compare import Report, both
+from .compare import Report, both, numbers, ulps
 from .programs import EVERY_NAME, PROGRAMS
 from .ptx import PTX, Kernel, kernel_of
 from .ptx_memory import Fault
@@ -21,6 +23,9 @@ MORE = (
     "product_of_many_terms",
     "whole_argmin",
     "read_along_both_axes",
+    "ends_joined",
+    "product_of_halves",
+    "sums_of_few",
 )
 
 
@@ -42,6 +47,27 @@ def test_contracted_sums_agree() -> None:
     with both(report, PTX), scoped("effects", "off"), scoped("cuda_fma", True):
         fnarray.jit(lambda *xs: f(*xs))(*args)
     assert not report.differences, report.differences[0]
+
+
+def test_functions_of_the_hardware_are_close() -> None:
+    """Their instructions are off by as much as they may be; special numbers are what they are."""
+    x, y = numbers()
+    got: list[np.ndarray] = []
+
+    def run(f, *args):
+        graph = fnarray.jit(f).lower(*args)._traced.closed
+        with scoped("cuda_fma", True):
+            (out,) = compile_graph(graph, PTX).run(*args)
+        got.append(out)
+        return out
+
+    with np.errstate(all="ignore"):
+        wide = np.tanh(x.astype(np.float64))
+        assert ulps(run(jnp.tanh, x), wide) <= 2.5
+        quotient = x.astype(np.float64) / y.astype(np.float64)
+        assert ulps(run(jnp.divide, x, y), quotient) <= 2
+    assert np.signbit(got[0][:2]).tolist() == [False, True]
+    assert np.array_equal(np.isnan(got[1]), np.isnan(quotient))
 
 
 def _run(body: str, lanes: int = 64) -> np.ndarray:
@@ -68,6 +94,25 @@ def test_a_missing_barrier_is_found() -> None:
     """Also where the order of this run would have hidden it."""
     with pytest.raises(Fault, match="no barrier between"):
         _run(TURNED.format(sync=""))
+
+
+SUMMED = """r = room(f32(0.0), 4)
+if lane() < 4:
+    r[lane()] = f32(0.0)
+{first}
+atomic_add(r, lane() % 4, x[lane()])
+{then}
+out[lane()] = r[lane() % 4]
+"""
+
+
+def test_sums_of_a_block_are_behind_barriers() -> None:
+    """Lanes may add at once; what was there before, and who reads after, is apart."""
+    want = np.tile(np.arange(64.0).reshape(16, 4).sum(0), 16)
+    np.testing.assert_array_equal(_run(SUMMED.format(first="sync()", then="sync()")), want)
+    for first, then in (("", "sync()"), ("sync()", "")):
+        with pytest.raises(Fault, match="no barrier between"):
+            _run(SUMMED.format(first=first, then=then))
 
 
 def test_lanes_that_write_one_place_are_found() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import fnarray.numpy as jnp
-from fnarray.compile.cuda import device, libcuda
+from fnarray.compile.cuda import device, libcuda, staging
 from fnarray.compile.cuda.exchange import from_interface
 from fnarray.compile.cuda.recording import Recorder
 from fnarray.errors import JaxRuntimeError
@@ -73,6 +73,31 @@ def test_arrays_go_and_come_back(stub) -> None:
             assert again.pointer != there.pointer
             face = there.__cuda_array_interface__
             assert (face["shape"], face["data"][0]) == (shape, there.pointer if x.size else 0)
+
+
+def test_the_hosts_arrays_go_without_a_wait(stub, monkeypatch) -> None:
+    """They may change at once; locked memory is taken again once it is read, and is bounded."""
+    monkeypatch.setattr(staging, "PIECE", 1 << 14)
+    monkeypatch.setattr(staging, "ALL", 1 << 16)
+    there, syncs, locked = device.gpu(), stub.stub_syncs(), stub.stub_locked()
+    stub.stub_late(1)
+    try:
+        for sizes in ((3, 1000, 5000), (20000, 7, 900), (5, 4096), (3000,) * 4):
+            given = [np.arange(n, dtype=np.float32) for n in sizes]
+            arrays = [there.put(x) for x in given]
+            for x in given:
+                x[:] = -1
+            assert stub.stub_syncs() == syncs
+            assert there._staging.held <= staging.ALL
+            for x, n in zip(arrays, sizes, strict=True):
+                np.testing.assert_array_equal(x.on_host(), np.arange(n, dtype=np.float32))
+            syncs = stub.stub_syncs()
+        assert stub.stub_locked() - locked <= 16
+        monkeypatch.setattr(there, "_staging", staging.Staging(there.stream))
+        stub.stub_fail(b"cuMemHostAlloc", 2)
+        np.testing.assert_array_equal(there.put(np.arange(99)).on_host(), np.arange(99))
+    finally:
+        stub.stub_late(0)
 
 
 def test_memory_is_given_back(stub) -> None:
@@ -275,14 +300,14 @@ def test_a_context_that_another_library_took_is_taken_again(stub, code) -> None:
 
 
 def test_numbers_are_sent_without_a_wait(stub) -> None:
-    """They travel with the commands; larger arrays of the host's are waited for."""
+    """They travel with the commands, without memory that is locked for them."""
     before = stub.stub_syncs()
     for x in (np.float64(0.1), np.complex128(1 - 2j), np.int16(-3), np.bool_(True), np.arange(3)):
         there = device.gpu().put(np.asarray(x))
-        waits = stub.stub_syncs() - before
+        assert stub.stub_syncs() == before
+        assert (there.device._staging.held > 0) == (there.nbytes > 16)
         np.testing.assert_array_equal(there.on_host(), x)
         before = stub.stub_syncs()
-        assert waits == (there.nbytes > 16)
 
 
 def test_threads_that_come_first_at_once_share_a_device(stub) -> None:

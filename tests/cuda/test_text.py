@@ -114,6 +114,16 @@ SUMS = ("product_is_a_block_for_a_tile", "cumsum_of_a_long_line_is_a_block")
 
 @pytest.mark.cuda
 @needs_linker
+def test_what_a_linker_has_dropped_is_ptx(caplog) -> None:
+    """CUDA 13 has no code for Volta: its driver compiles the text, as where no linker is."""
+    kernel = fnarray.jit(jnp.sin).lower(floats(4)).compile(target="sm_70").kernels[0]
+    old = int(toolkit.linker().split()[-1].split(".")[0]) < 13
+    assert (kernel.kind, toolkit.links("sm_70")) == (("cubin", True) if old else ("ptx", False))
+    assert old or "has no code for sm_70, so the driver links" in caplog.text
+
+
+@pytest.mark.cuda
+@needs_linker
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_machine_code_spills_nothing(name: str) -> None:
     """Kernels fit the registers of a multiprocessor that is half full, and its shared memory."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import fnarray
-from fnarray.compile.cuda import vendor
+from fnarray.compile.cuda import cublas, vendor
 from tests.cuda.programs import PROGRAMS
 
 #: Targets, and the dialects that their text is asked for by.
@@ -27,7 +27,10 @@ def text_of(target: str, name: str) -> str:
     """Return a program's kernels and driver, without names that hash the compiler, and lines."""
     f, args = PROGRAMS[name]
     fnarray.clear_caches()  # a program of the same graph shows the lines of who asked for it first
-    with mock.patch.object(vendor, "installed", return_value=False):  # its text is another
+    with (  # its text is another
+        mock.patch.object(vendor, "installed", return_value=False),
+        mock.patch.object(cublas, "library", return_value=None),
+    ):
         text = fnarray.jit(f).lower(*args).as_text(dialect=TARGETS[target])
     names = list(dict.fromkeys(re.findall(r"\bk_[0-9a-f]{16}\b", text)))
     for k, found in enumerate(names):

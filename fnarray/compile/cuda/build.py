@@ -86,7 +86,9 @@ def build(source: KernelSource, capability: str) -> Binary:
     if found is None:
         payload = store.get(name, _MARK)
         found = None if payload is None else _read(name, capability, payload)
-        if found is None or (found.kind == "ptx" and toolkit.linker()):  # made where none was
+        if found is None or (
+            found.kind == "ptx" and toolkit.links(capability)
+        ):  # made where none was
             found = _made(name, source, capability)
             store.put(name, _written(found), _MARK)
             store.put_source(name, spell(name, source))
@@ -107,7 +109,7 @@ def forget() -> None:
 
 def _made(name: str, source: KernelSource, capability: str) -> Binary:
     text = assembly(source, capability)
-    if not toolkit.linker():
+    if not toolkit.links(capability):
         return Binary(name, capability, "ptx", text.encode() + b"\0", None)
     return Binary(name, capability, "cubin", *toolkit.cubin(text, capability))
 

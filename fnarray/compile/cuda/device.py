@@ -22,6 +22,7 @@ from .build import Binary, assembly, build
 from .launching import PACKED, launcher, packer_of
 from .libcuda import LOST, DriverError, Libcuda, libcuda, opening
 from .recording import FAKE, NotRecorded, Recorder, current
+from .staging import Staging
 
 _log: Final = logging.getLogger("fnarray.compile")
 _MAJOR, _MINOR, _MULTIPROCESSORS = 75, 76, 16
@@ -200,6 +201,7 @@ class Gpu:
         self.enter()
         driver.cuStreamCreate(byref(stream), _NON_BLOCKING)
         self.stream = stream.value or 0
+        self._staging = Staging(self.stream)
         # Memory that is freed stays with the process: the next allocation of the stream takes it.
         driver.cuDeviceGetDefaultMemPool(byref(self._pool), device)
         driver.cuMemPoolSetAttribute(self._pool, _RELEASE_THRESHOLD, byref(c_uint64(2**64 - 1)))
@@ -313,8 +315,9 @@ class Gpu:
         if x.nbytes <= _FEW:
             self._set(driver, out.pointer, x.tobytes())
             return out
-        driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
-        self._synchronize(driver)  # or the array could change before it is read
+        if not self._staging.send(driver, out.pointer, x.ctypes.data, x.nbytes):
+            driver.cuMemcpyHtoDAsync_v2(out.pointer, x.ctypes.data, x.nbytes, self.stream)
+            self._synchronize(driver)  # or the array could change before it is read
         return out
 
     def _set(self, driver: Libcuda, address: int, data: bytes) -> None:

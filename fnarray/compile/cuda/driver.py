@@ -28,7 +28,7 @@ class _Driver(Driver):
         elif node.eqn.primitive.collective is not None:
             who = "shards meet: from device to device"
         elif vendor.covers(node):
-            who = "library: CuPy"
+            who = f"library: {vendor.name_of(node)}"
         self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
 
     def _kernel(self, number: int, region: Region) -> None:

@@ -49,11 +49,19 @@ class KernelNode(ctypes.Structure):
 
 
 class _Node:
-    """A launch in a graph, with its arguments where the driver reads them."""
+    """A launch in a graph, with its arguments where the driver reads them.
+
+    Attributes
+    ----------
+    moves : list of (int, int, int)
+        Arguments whose addresses differ from call to call: which, in which of the program's own
+        arguments and results they are, and how far.
+    """
 
     def __init__(self, launch: Any):
         self.source, function, blocks, lanes, pack, arrays, given = launch
         self.pack, self.arrays, self.given = pack, arrays, list(given)
+        self.moves: list[tuple[int, int, int]] = []
         self.buffer = ctypes.create_string_buffer(pack.size)
         self.size = c_size_t(pack.size)
         self.extra = (c_void_p * 5)(
@@ -64,12 +72,11 @@ class _Node:
         )
         self.handle = c_void_p()
 
-    def fill(self, place: Callable[[int], int]) -> None:
+    def fill(self, now: Sequence[int]) -> None:
         """Write the arguments, addresses as they are now."""
-        given = list(self.given)
-        for k in self.arrays:
-            given[k] = place(given[k])
-        self.pack.pack_into(self.buffer, 0, *given)
+        for k, whose, far in self.moves:
+            self.given[k] = now[whose] + far
+        self.pack.pack_into(self.buffer, 0, *self.given)
 
 
 class Graph:
@@ -106,8 +113,17 @@ class Graph:
         self._now: list[int] = []
         self._nodes = [_Node(launch) for launch in recorder.launches]
         self._last = [n.source for n in self._nodes[-8:]]
-        moving = [any(self._whose(n.given[k]) is not None for k in n.arrays) for n in self._nodes]
-        self._moving = [n for n, moves in zip(self._nodes, moving, strict=True) if moves]
+        for node in self._nodes:
+            for k in node.arrays:
+                if (found := self._whose(node.given[k])) is not None:
+                    node.moves.append((k, *found))
+                else:
+                    node.given[k] = self._place(node.given[k])
+        #: Nodes by the arguments and results that they read or write.
+        self._using = [
+            [n for n in self._nodes if any(j == whose for _, j, _ in n.moves)]
+            for whose in range(len(self._ends))
+        ]
         self._made = False
         self._graph, self._ready = c_void_p(), c_void_p()
 
@@ -123,12 +139,9 @@ class Graph:
         return (k, address - base) if address < base + max(self._ends[k].nbytes, 1) else None
 
     def _place(self, address: int) -> int:
-        """Return the address that one stands for."""
+        """Return the address that one stands for, of what the program holds or the graph keeps."""
         if address < FAKE:
             return address  # what the program holds
-        found = self._whose(address)
-        if found is not None:
-            return self._now[found[0]] + found[1]
         starts, offsets = self._places
         at = bisect.bisect_right(starts, address) - 1
         assert self._room is not None
@@ -140,25 +153,29 @@ class Graph:
         driver = self.where.enter()
         with self._lock:
             now = [x.pointer for x in (*args, *outs)]
-            if not self._made or now != self._now:
-                self._now = now
-                for node in self._moving if self._made else self._nodes:
-                    node.fill(self._place)
-                    if self._made:
-                        driver.cuGraphExecKernelNodeSetParams_v2(
-                            self._ready, node.handle, byref(node.params)
-                        )
             if not self._made:
-                self._make(driver)
+                self._make(driver, now)
+            elif now != self._now:
+                self._move(driver, now)
             self.where.started.extend(self._last)
             driver.cuGraphLaunch(self._ready, self.where.stream)
         return outs
 
-    def _make(self, driver: Any) -> None:
+    def _move(self, driver: Any, now: list[int]) -> None:
+        """Tell the driver of arguments and results that lie elsewhere than in the last call."""
+        changed = [k for k, (a, b) in enumerate(zip(now, self._now, strict=True)) if a != b]
+        for node in {id(n): n for k in changed for n in self._using[k]}.values():
+            node.fill(now)
+            driver.cuGraphExecKernelNodeSetParams_v2(self._ready, node.handle, byref(node.params))
+        self._now = now
+
+    def _make(self, driver: Any, now: list[int]) -> None:
         """Make the driver's graph, a chain: each kernel may read what the last one wrote."""
+        self._now = now
         driver.cuGraphCreate(byref(self._graph), 0)
         last: Any = None
         for node in self._nodes:
+            node.fill(now)
             before, count = (None, 0) if last is None else (byref(last), 1)
             driver.cuGraphAddKernelNode_v2(
                 byref(node.handle), self._graph, before, count, byref(node.params)

@@ -161,7 +161,8 @@ class Held:
         for name in self.read:
             with self._turns() as (i, k):
                 if not self._is_even():  # lanes beyond the end hold the last element: no branch
-                    i = self.writer.assign(f"min({i}, {self.values.number(self.size)} - 1)")
+                    last = f"min({i}, {self.values.number(self.size)} - 1)"
+                    i = self.writer.assign(f"{i} if {self._is_inside(k)} else {last}")
                     self.values.counted.add(i)
                 at = substitute(self.at[name], {self.flat: variable(i, self.size)})
                 element = f"{name}[{self.values.index(at)}]"
@@ -172,7 +173,7 @@ class Held:
         kept = dict(self.values.storage)
         with self._turns() as (i, k), ExitStack() as stack:
             if not self._is_even():
-                test = f"if {i} < {self.values.number(self.size)}:"
+                test = f"if {self._is_inside(k)} or {i} < {self.values.number(self.size)}:"
                 stack.enter_context(self.writer.block(test, barrier=True))
             counter = variable(i, self.size)
             for name, register in self.registers.items():
@@ -192,6 +193,15 @@ class Held:
     def _is_even(self) -> bool:
         assert self.share is not None
         return self.size == self.share.lanes * self.share.turns
+
+    def _is_inside(self, k: str) -> str:
+        """Return the test of turns that no lane is beyond the end in: all but the last.
+
+        Turns are written out on a GPU, so that it is known of each. Where a block has fewer lanes
+        there are more of them, and the last of these fill the row.
+        """
+        assert self.share is not None
+        return f"{k} < {self.share.turns - 1}"
 
     @contextmanager
     def _turns(self) -> Generator[tuple[str, str], None, None]:

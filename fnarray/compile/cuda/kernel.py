@@ -154,5 +154,5 @@ def _grid(body: Body, values: GridValues, loops: GridLoops) -> Grid:
         values.owners.update(dict.fromkeys(values.scratch, "thread"))
         return grid_of(form.length, LANES, BLOCKS)
     if values.spread:
-        return grid_of(values.total, LANES, GRID)
+        return grid_of(values.total, LANES, BLOCKS if values.per_block else GRID)
     return grid_of(step.node.out.aval.size, LANES, OWNERS) if in_order(step.node) else ONE

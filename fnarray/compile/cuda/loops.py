@@ -29,8 +29,9 @@ from ..schedule.nests import Nest
 from ..schedule.plan import Body, Scratch, Tree
 from .columns import Columns, are_tall
 from .folds import NEUTRAL, SHARING, WORDS, shareable, word_of
-from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, PLAIN, SHORT, SQUARE, WARP, Grid, grid_of
+from .grids import ALONE, BLOCKS, GRID, LANES, MOST, ONE, PLAIN, SHORT, WARP, Grid, grid_of
 from .held import Held
+from .squares import Squares
 from .trees import (
     WIDE,
     chain_of,
@@ -187,46 +188,16 @@ class GridLoops(Loops):
     def _tiles(self, chain: list[Tree], body: Body) -> bool:
         """Emit a loop over squares, if arrays are read along both axes; say whether it was one.
 
-        Lanes of a warp have four rows of eight, so that what they read at a time is short pieces
-        either way, and what is left of a line of memory is read by the block's next warps.
+        Arrays that lie crosswise are brought to shared memory along their own lines, whose banks
+        are other ones along either axis. Where that cannot be, lanes of a warp have four rows of
+        eight, and what is left of a line of memory is read by the block's next warps.
         """
-        values, writer = self.values, self.writer
         made = [v for t in chain for m in t.members for v in m.node.outs]
         kept = any(isinstance(body.places.get(v), Scratch) for v in made)
         plain = all(m.fold is None and not lays(m) for m in chain[0].members)
-        if kept or not plain or not crossed(chain, values):
+        if kept or not plain or not crossed(chain, self.values):
             return False
-        *outer, rows, columns = extents_of(chain)
-        n, m = values.number(rows), values.number(columns)
-        batches = prod(outer)
-        high, wide = (writer.fresh(x) for x in ("high", "wide"))
-        writer.line(f"{high} = ({n} + {SQUARE - 1}) // {SQUARE}")
-        writer.line(f"{wide} = ({m} + {SQUARE - 1}) // {SQUARE}")
-        names = ("tile", "top", "left", "e", "i", "j", "b")
-        tile, top, left, e, i, j, b = map(writer.fresh, names)
-        writer.line(f"{tile} = block()")
-        test = f"while {tile} < {values.number(batches)} * {high} * {wide}:"
-        with writer.block(test, barrier=True):
-            writer.line(f"{b} = {tile} // ({high} * {wide})")
-            writer.line(f"{top} = {tile} // {wide} % {high} * {SQUARE}")
-            writer.line(f"{left} = {tile} % {wide} * {SQUARE}")
-            writer.line(f"{e} = lane()")
-            with writer.block(f"while {e} < {SQUARE * SQUARE}:", barrier=True):
-                writer.line(f"{i} = {top} + {e} // 8 % 4 + 4 * ({e} // 128)")
-                writer.line(f"{j} = {left} + {e} % 8 + 8 * ({e} // 32 % 4)")
-                with writer.block(f"if {i} < {n} and {j} < {m}:", barrier=True):
-                    for name in (b, i, j):
-                        writer.declare(name)
-                        values.counted.add(name)
-                    for t in chain:
-                        self._enter(t, body)
-                    first = split(tuple(outer), variable(b, batches)) if outer else []
-                    counters = (*first, variable(i, rows), variable(j, columns))
-                    self._children(chain[-1].children, body, counters)
-                writer.line(f"{e} += lanes()")
-            writer.line(f"{tile} += blocks()")
-        tiles = batches * -(-rows // SQUARE) * -(-columns // SQUARE)
-        self.grid = Grid(min(max(tiles, 1), GRID), LANES)
+        Squares(self, chain, body).write()
         return True
 
     # -- a block for each --------------------------------------------------------------------

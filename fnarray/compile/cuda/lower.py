@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -27,7 +28,7 @@ from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import WORDS, most_lanes, shared_memory
+from .words import FAST, WORDS, most_lanes, shared_memory
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
@@ -68,7 +69,7 @@ class GridStatements(Statements):
 
     def count(self, node: ast.For) -> None:
         """Write a loop; turns of a number that is known one by one, so that registers are named."""
-        known = self._turns(node.iter)
+        known = 4 if _is_short(node) else self._turns(node.iter)
         if known is None:
             super().count(node)
             return
@@ -90,8 +91,35 @@ class GridStatements(Statements):
                 self.lines[k] = _FUSED.sub(r"= \1\2 contract ", self.lines[k])
 
 
-def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
+def _is_short(node: ast.For) -> bool:
+    """Whether a loop is over four elements, and holds no other, nor a call of a long function.
+
+    Those that are called four times are no longer part of their caller.
+    """
+    match node.iter:
+        case ast.Call(args=[ast.Constant(value=4)]):
+            inside = [n for statement in node.body for n in ast.walk(statement)]
+        case _:
+            return False
+    names = [n.func for n in inside if isinstance(n, ast.Call)]
+    called = [f.value for f in names if isinstance(f, ast.Attribute)]
+    short = all(isinstance(f, ast.Name) and f.id in ("sc", "vm") for f in called)
+    return short and not any(isinstance(n, ast.For | ast.While) for n in inside)
+
+
+def lower(
+    name: str, source: KernelSource, *, fma: bool = True, words: Mapping[Any, Any] | None = None
+) -> str:
     """Return the LLVM text of a kernel.
+
+    Parameters
+    ----------
+    name : str
+    source : KernelSource
+    fma : bool
+        Whether products and sums are contracted, and functions are the hardware's.
+    words : mapping, optional
+        Rules in place of a GPU's own.
 
     Raises
     ------
@@ -99,7 +127,7 @@ def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
         The text holds something that kernels on a GPU have not.
     """
     try:
-        return _lowered(name, source, fma)
+        return _lowered(name, source, fma, words or ({**WORDS, **FAST} if fma else WORDS))
     except Fallback as reason:
         raise UnsupportedOnTarget(
             f"kernel {name}: no kernel on a GPU has {reason}. Run this part on the cpu.\n"
@@ -107,13 +135,13 @@ def lower(name: str, source: KernelSource, *, fma: bool = True) -> str:
         ) from reason
 
 
-def _lowered(name: str, source: KernelSource, fma: bool) -> str:
+def _lowered(name: str, source: KernelSource, fma: bool, words: Mapping[Any, Any]) -> str:
     names = {**namespace(), **grid.WORDS}
     text = read_kernel(source.text, names)
     kinds = [dtype_of(code) for code in source.signature]
 
     def begin() -> tuple[GridStatements, list[Value]]:
-        body = GridStatements(Module(words=WORDS), text)
+        body = GridStatements(Module(words=words), text)
         body.fused, body.returns, body.single = fma, [], True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]
 

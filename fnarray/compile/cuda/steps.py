@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from ...config import config
 from ...core.forms import Pieces, Update
 from ...core.graph import Atom
+from ...core.symbolic import variable
 from ..emit.steps import Steps
 from ..emit.values import Storage
 from ..ir import Node
@@ -15,6 +19,9 @@ from .values import GridValues
 
 #: Dtypes whose sums the memory itself adds up.
 ADDED = frozenset({"int32", "uint32", "int64", "uint64", "float32", "float64"})
+#: Results of up to so many bytes are added up by each block for itself, where so many updates or
+#: more meet in each element: they would wait for one another at a few places of memory.
+OWN_BYTES, MEET = 1 << 14, 1 << 8
 
 
 class GridSteps(Steps):
@@ -64,8 +71,41 @@ class GridSteps(Steps):
             share = self.writer.assign(f"({size} + threads() - 1) // threads()", None, "share")
             low = self.writer.assign(f"thread() * {share}", None, "low")
             self.own = low, self.writer.assign(f"{low} + {share}", None, "high")
-        super()._update(node, form, filled=filled and not self.top)
+        if self.top and self.values.spread and meets_often(node):
+            self._by_blocks(node, form)
+        else:
+            super()._update(node, form, filled=filled and not self.top)
         self.own = None
+
+    def _by_blocks(self, node: Node, form: Update) -> None:
+        """Make updates of a block in memory that its lanes share, and then those of its sums."""
+        values, writer, dtype = self.values, self.writer, node.out.aval.dtype
+        store, size = values.storage[node.out], node.out.aval.size
+        zero = values.literal(0, dtype)
+        room = 1 << (size - 1).bit_length()  # of few sizes, so that kernels are few
+        sums = writer.assign(f"room({zero}, {room})", None, "sums")
+        values.per_block = True
+        with self._lanes(size) as e:
+            writer.line(f"{sums}[u({e})] = {zero}")
+        writer.line("sync()")
+        values.storage[node.out] = replace(store, name=sums, base=0)
+        super()._update(node, form, filled=False)
+        values.storage[node.out] = store
+        writer.line("sync()")
+        with self._lanes(size) as e, writer.block(f"if {sums}[u({e})] != {zero}:"):
+            at = values.index(store.base + variable(e, size))
+            writer.line(f"atomic_add({store.name}, {at}, {sums}[u({e})])")
+
+    @contextmanager
+    def _lanes(self, size: int) -> Generator[str]:
+        """Open a loop over elements by the lanes of a block; yields the counter's name."""
+        e = self.writer.fresh("e")
+        self.values.counted.add(e)
+        self.writer.line(f"{e} = lane()")
+        with self.writer.block(f"while {e} < {self.values.number(size)}:", barrier=True):
+            self.writer.declare(e)
+            yield e
+            self.writer.line(f"{e} += lanes()")
 
     def _comes_in_runs(self, form: Update) -> bool:
         return False  # lanes would part
@@ -104,6 +144,14 @@ def _is_sum(node: Node, form: Update) -> bool:
         return form.combine in ("sc.add({0}, {1})", "({0} + {1})", "sc.radd({0}, {1})")
     names = [n.eqn.primitive.name for n in node.bodies[0].nodes]
     return names == ["add"]
+
+
+def meets_often(node: Node) -> bool:
+    """Whether many updates are added to each of few elements."""
+    form, out = node.form, node.out.aval
+    if form.apart or in_order(node) or not _is_sum(node, form) or out.dtype.name not in ADDED:
+        return False
+    return 0 < out.size * out.dtype.itemsize <= OWN_BYTES and prod(form.extents) >= MEET * out.size
 
 
 def in_order(node: Node) -> bool:

@@ -56,6 +56,22 @@ def linker() -> str:
     return f"nvJitLink {major}.{minor}"
 
 
+def links(capability: str) -> bool:
+    """Whether machine code for a capability can be made here: newer linkers drop older GPUs."""
+    return bool(linker()) and _knows(capability)
+
+
+@functools.cache
+def _knows(capability: str) -> bool:
+    link: Any = importlib.import_module(_BINDINGS)
+    try:
+        link.destroy(link.create(1, [f"-arch={capability}"]))
+    except link.nvJitLinkError as error:
+        _log.warning("%s has no code for %s, so the driver links: %s", linker(), capability, error)
+        return False
+    return True
+
+
 def cubin(ptx: str, capability: str) -> tuple[bytes, Cost]:
     """Return PTX as machine code, and what it takes.
 

@@ -34,12 +34,15 @@ class GridValues(Values):
         Working arrays of which each ``"thread"`` or ``"block"`` has its own.
     total : int
         Turns of the largest loop that threads share.
+    per_block : bool
+        Whether each block adds up what it then leaves to all, so that there are few of them.
     """
 
     row = ""
     quiet = False
     spread = False
     total = 0
+    per_block = False
 
     def __init__(self, *args: Any):
         super().__init__(*args)

@@ -1,4 +1,4 @@
-"""Library steps on the device: products, factorisations, transforms and sorts by CuPy.
+"""Library steps on the device: products by cuBLAS; factorisations, transforms and sorts by CuPy.
 
 CuPy is found where it is installed, and imported when a program that wants it is bound. It works
 on our arrays where they lie, on our stream, and takes memory from our pool.
@@ -9,26 +9,25 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import logging
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from ...core.contraction import free_axes, working_dtype
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
+from . import cublas
 from .device import DeviceArray, Gpu
 from .grids import ONE
 from .recording import left
 from .values import NARROW
 
+_log: Final = logging.getLogger("fnarray.compile")
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
 LARGE: Final = 1 << 16
-#: Products of at least so many multiplications are cuBLAS's; smaller ones are tiles of our own,
-#: which take part in CUDA graphs. By judgement: 256 x 256 by 256 x 256 takes some 5 us either way.
-PRODUCT: Final = 1 << 24
 
 Run = Callable[..., Sequence[Any]]
 #: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
@@ -37,8 +36,12 @@ Call = Callable[..., Any]
 
 @functools.cache
 def installed() -> bool:
-    """Whether CuPy is there to be imported."""
-    return importlib.util.find_spec("cupy") is not None
+    """Whether CuPy is there to be imported, and NVIDIA's libraries that it calls."""
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    if cublas.library() is None:
+        _log.warning("CuPy has no CUDA libraries to call: install fnarray[cuda-libraries].")
+    return cublas.library() is not None
 
 
 def module(name: str) -> Any:
@@ -47,15 +50,20 @@ def module(name: str) -> Any:
 
 
 def covers(node: Node) -> bool:
-    """Whether CuPy computes a step."""
+    """Whether a library computes a step."""
+    if isinstance(node.form, Contract):
+        return cublas.covers(node)
     if not installed() or any(a.aval.dtype.name == "bfloat16" for a in (*node.ins, *node.outs)):
         return False
     if not all(a.aval.size for a in (*node.ins, *node.outs)):
         return False
-    if isinstance(node.form, Contract):
-        return node.out.aval.dtype.kind in "fc" and _multiplications(node) >= PRODUCT
     known = _CALLS.get((node.form.op.module, node.form.op.function))
     return known is not None and known[1](node)
+
+
+def name_of(node: Node) -> str:
+    """Return the name of the library that computes a step."""
+    return "cuBLAS" if isinstance(node.form, Contract) else "CuPy"
 
 
 def is_better(node: Node) -> bool:
@@ -65,8 +73,10 @@ def is_better(node: Node) -> bool:
 
 def step_of(node: Node, where: Gpu) -> Run:
     """Return what computes a step, on arrays of a device."""
+    if isinstance(node.form, Contract):
+        return cublas.step_of(node, where)
     library = module("cupy")
-    call = _product if isinstance(node.form, Contract) else _call_of(node)
+    call = _CALLS[node.form.op.module, node.form.op.function][0]
     avals = [v.aval for v in node.outs]
 
     def step(*arrays: Any) -> tuple[DeviceArray, ...]:
@@ -86,10 +96,6 @@ def step_of(node: Node, where: Gpu) -> Run:
         return results
 
     return step
-
-
-def _call_of(node: Node) -> Call:
-    return _CALLS[node.form.op.module, node.form.op.function][0]
 
 
 # ---- arrays ------------------------------------------------------------------------------------
@@ -114,43 +120,22 @@ def _ours(library: Any, where: Gpu, x: Any, aval: Any) -> DeviceArray:
     return DeviceArray(where, aval.shape, aval.dtype, x, x.data.ptr)
 
 
-# ---- products ----------------------------------------------------------------------------------
-
-
-def _multiplications(node: Node) -> int:
-    lhs = node.ins[0].aval.shape
-    return node.out.aval.size * prod(lhs[a] for a in node.form.lhs_contract)
-
-
-def _product(cp: Any, node: Node, where: Gpu, x: Any, y: Any) -> Any:
-    form: Contract = node.form
-    out = node.out.aval
-    rows = free_axes(x.ndim, form.lhs_contract, form.lhs_batch)
-    columns = free_axes(y.ndim, form.rhs_contract, form.rhs_batch)
-    # Halves are multiplied as they are, and added up in float32 by the library.
-    half = x.dtype == y.dtype == out.dtype == np.float16
-    wide = x.dtype if half else working_dtype(x.dtype, y.dtype, out.dtype)
-
-    def matrices(z: Any, *groups: tuple[int, ...]) -> Any:
-        sizes = [prod(z.shape[a] for a in axes) for axes in groups]
-        axes = tuple(a for group in groups for a in group)
-        return z.transpose(axes).reshape(sizes).astype(wide, copy=False)
-
-    lhs = matrices(x, form.lhs_batch, rows, form.lhs_contract)
-    rhs = matrices(y, form.rhs_batch, form.rhs_contract, columns)
-    return cp.matmul(lhs, rhs).reshape(out.shape)
-
-
 # ---- matrices ----------------------------------------------------------------------------------
 
 
 def _each(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tuple[Any, ...]:
-    """Compute matrix by matrix; NaN where there is no result, as on the processor."""
+    """Compute for stacks of matrices; where one has no result, one by one, with NaN for that."""
+    try:
+        return tuple(compute(*stacks))
+    except np.linalg.LinAlgError:
+        return _one_by_one(cp, node, compute, *stacks)
+
+
+def _one_by_one(cp: Any, node: Node, compute: Callable[..., Any], *stacks: Any) -> tuple[Any, ...]:
     avals = [v.aval for v in node.outs]
     flat = [x.reshape(-1, *x.shape[-2:]) for x in stacks]
-    count = len(flat[0])
-    outs = [cp.empty((count, *a.shape[stacks[0].ndim - 2 :]), a.dtype) for a in avals]
-    for k in range(count):
+    outs = [cp.empty((len(flat[0]), *a.shape[stacks[0].ndim - 2 :]), a.dtype) for a in avals]
+    for k in range(len(flat[0])):
         try:
             values = compute(*(x[k] for x in flat))
         except np.linalg.LinAlgError:
@@ -210,15 +195,14 @@ def _triangular(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
         a, conjugated = a.conj(), False
     trans = 2 if transposed and conjugated else int(transposed)
 
-    def one(a: Any, b: Any) -> tuple[Any]:
-        flags = {"unit_diagonal": unit, "check_finite": False}
-        if left:
-            return (dense.solve_triangular(a, b, trans, lower, **flags),)
-        # X op(A) = B is op(A)^T X^T = B^T.
-        matrix, turned = (a.conj(), 0) if trans == 2 else (a, 1 - trans)
-        return (dense.solve_triangular(matrix, b.T, turned, lower, **flags).T,)
-
-    return _each(cp, node, one, a, b)
+    flags = {"unit_diagonal": unit, "check_finite": False}
+    if left:
+        return dense.solve_triangular(a, b, trans, lower, **flags)
+    # X op(A) = B is op(A)^T X^T = B^T.
+    matrix, turned = (a.conj(), 0) if trans == 2 else (a, 1 - trans)
+    return dense.solve_triangular(matrix, b.swapaxes(-1, -2), turned, lower, **flags).swapaxes(
+        -1, -2
+    )
 
 
 def _solve(cp: Any, node: Node, where: Gpu, a: Any, b: Any) -> Any:
@@ -233,16 +217,13 @@ def _factored(cp: Any, node: Node, where: Gpu, a: Any, factors: Any, order: Any,
         factors, conjugated = factors.conj(), False
     trans = 2 if conjugated else int(transposed)
 
-    def one(lu: Any, rows: Any, b: Any) -> tuple[Any]:
-        if not transposed:
-            b = solve(lu, b[rows[:, 0]], 0, lower=True, unit_diagonal=True)
-            return (solve(lu, b, 0, lower=False),)
-        b = solve(lu, b, trans, lower=False)
-        x = cp.empty(b.shape, b.dtype)
-        x[rows[:, 0]] = solve(lu, b, trans, lower=True, unit_diagonal=True)
-        return (x,)
-
-    return _each(cp, node, one, factors, order[..., None], b)
+    rows = order[..., None]
+    if not transposed:
+        b = solve(factors, cp.take_along_axis(b, rows, -2), 0, lower=True, unit_diagonal=True)
+        return solve(factors, b, 0, lower=False)
+    b = solve(factors, b, trans, lower=False)
+    b = solve(factors, b, trans, lower=True, unit_diagonal=True)
+    return cp.take_along_axis(b, cp.argsort(rows, -2), -2)
 
 
 def _determinant(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
@@ -274,6 +255,13 @@ def _eigh(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     return _finite(cp, a, (v[..., low:high], w[..., low:high]))
 
 
+def _eig(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
+    safe = cp.where(cp.isfinite(a), a, 0)
+    if node.eqn.params["compute_right_eigenvectors"]:
+        return _finite(cp, a, cp.linalg.eig(safe))
+    return _finite(cp, a, (cp.linalg.eigvals(safe),))
+
+
 def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     params = node.eqn.params
     low, high = params["subset_by_index"] or (0, min(a.shape[-2:]))
@@ -285,6 +273,14 @@ def _svd(cp: Any, node: Node, where: Gpu, a: Any) -> Any:
     if params["subset_by_index"]:
         u, vh = u[..., low:high], vh[..., low:high, :]
     return _finite(cp, a, (s[..., low:high], u, vh))
+
+
+def _pinv(cp: Any, node: Node, where: Gpu, a: Any, rtol: Any) -> Any:
+    u, s, vh = cp.linalg.svd(cp.where(cp.isfinite(a), a, 0), full_matrices=False)
+    small = s <= rtol[..., None] * s[..., :1]
+    inverse = cp.where(small, 0, 1 / cp.where(small, 1, s)).astype(a.dtype)
+    v = vh.swapaxes(-1, -2).conj() * inverse[..., None, :]
+    return _finite(cp, a, (cp.matmul(v, u.swapaxes(-1, -2).conj()),))
 
 
 # ---- transforms and sorts ----------------------------------------------------------------------
@@ -314,6 +310,10 @@ def _is_plain_qr(node: Node) -> bool:
     return not node.eqn.params["pivoting"]
 
 
+def _has_no_left_vectors(node: Node) -> bool:
+    return not node.eqn.params["compute_left_eigenvectors"]
+
+
 def _has_lengths(node: Node) -> bool:
     return bool(node.eqn.params["fft_lengths"])
 
@@ -333,7 +333,9 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "log_determinant"): (_log_determinant, _always),
     ("host", "qr"): (_qr, _is_plain_qr),
     ("host", "eigh"): (_eigh, _always),
+    ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),
+    ("host", "pinv"): (_pinv, _always),
     ("host", "fft"): (_fft, _has_lengths),
     ("sort", "sort_1"): (_sort, _by_one_key),
     ("sort", "sort_2"): (_sort, _by_one_key),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fnarray_kernels import cumulative, grid
+from fnarray_kernels import scalar as sc
 from fnarray_kernels import vmath as vm
 from fnarray_kernels._ir import LLVM
+from fnarray_kernels.vmath.hyperbolic import tanh_near
 
 from ..cpu.native.types import BOOL, I64, Array, Fallback, Known, Scalar, Value, part
 from ..cpu.native.words import call
@@ -271,6 +274,80 @@ def _same(to: Writer, args: list[Any]) -> Value:
     return Scalar(BOOL, to.new(f"icmp eq i{8 * args[0].dtype.itemsize} {a}, {b}"))
 
 
+# --- halves ---------------------------------------------------------------------------------------
+
+
+def _narrowed(kind: str) -> Rule:
+    """Return the rule of float32 as the bits of a half: an instruction, not seven to fifteen."""
+
+    def rule(to: Writer, args: list[Any]) -> Value:
+        x = to.cast(args[0], np.dtype(np.float32))
+        half = to.new(f"fptrunc float {x.ir} to {kind}")
+        return Scalar(np.dtype(np.uint16), to.new(f"bitcast {kind} {half} to i16"))
+
+    return rule
+
+
+def _widened(to: Writer, args: list[Any]) -> Value:
+    """Return the number that bits of float16 are; those of bfloat16 are shifted."""
+    half = to.new(f"bitcast i16 {to.cast(args[0], np.dtype(np.uint16)).ir} to half")
+    return Scalar(np.dtype(np.float32), to.new(f"fpext half {half} to float"))
+
+
+#: What a GPU has instructions for, as processors of the last years have: NaN may be another NaN.
+HALVES: dict[Any, Rule] = {
+    sc.f16_load: _widened, sc.f16_store: _narrowed("half"), sc.bf16_store: _narrowed("bfloat"),
+}  # fmt: skip
+
+
+# --- functions with instructions of their own -----------------------------------------------------
+
+_F32 = np.dtype(np.float32)
+
+
+def _quotient(to: Writer, args: list[Any]) -> Value:
+    """Divide: of float32 within 2 ULP, without the branch that the last bit takes."""
+    a, b = (to.constant(x.value) if isinstance(x, Known) else x for x in args)
+    if not (isinstance(a, Scalar) and isinstance(b, Scalar) and a.dtype == b.dtype == _F32):
+        return call(to, sc.div, args)
+    return Scalar(_F32, to.call_raw("llvm.nvvm.div.full", "float", (a, b)))
+
+
+def _tanh(to: Writer, args: list[Any]) -> Value:
+    """Hyperbolic tangent, of float32 within 2.5 ULP: by the exponential of the hardware.
+
+    Beyond 1 it is ``1 - 2 / (2 ** y + 1)``, where ``y`` is ``2 x log2(e)``: of the relative error
+    of the power, 2**-22, and that of its argument's rounding, a fifth at most remains.
+    """
+    x = to.constant(args[0].value) if isinstance(args[0], Known) else args[0]
+    if x.dtype != _F32:
+        return call(to, vm.tanh, [x])
+    near = call(to, tanh_near, [x])
+    assert isinstance(near, Scalar)
+    size = Scalar(_F32, to.call_raw("llvm.fabs.f32", "float", (x,)))
+    doubled = Scalar(_F32, to.new(f"fmul float {size.ir}, {_hex(2 / math.log(2))}"))
+    power = to.call_raw("llvm.nvvm.ex2.approx.ftz.f", "float", (doubled,))
+    under = Scalar(_F32, to.new(f"fadd float {power}, 1.0"))
+    inverse = to.call_raw("llvm.nvvm.rcp.approx.ftz.f", "float", (under,))
+    far = Scalar(_F32, to.new(f"fadd contract float 1.0, {_times_minus_two(to, inverse)}"))
+    below = to.new(f"fcmp olt float {size.ir}, 1.0")
+    found = Scalar(_F32, to.new(f"select i1 {below}, float {near.ir}, float {far.ir}"))
+    return Scalar(_F32, to.call_raw("llvm.copysign.f32", "float", (found, x)))
+
+
+def _times_minus_two(to: Writer, x: str) -> str:
+    return to.new(f"fmul contract float {x}, -2.0")
+
+
+def _hex(x: float) -> str:
+    """Spell a number of float32 as LLVM's text has it."""
+    return f"0x{struct.unpack('>Q', struct.pack('>d', float(np.float32(x))))[0]:016X}"
+
+
+#: What takes the place of exact words where products and sums are contracted (``cuda_fma``).
+FAST: dict[Any, Rule] = {sc.div: _quotient, vm.tanh: _tanh}
+
+
 # --- functions that are the C library's on the processor ----------------------------------------
 
 
@@ -315,5 +392,5 @@ WORDS: dict[Any, Rule] = {
     np.exp: _ours(vm.exp), np.log: _ours(vm.log), np.log1p: _ours(vm.log1p),
     np.expm1: _ours(vm.expm1), np.sin: _ours(vm.sin), np.cos: _ours(vm.cos),
     np.arctan2: _ours(vm.atan2), np.hypot: _ours(vm.hypot),
-    math.lgamma: _text(block.lgamma), abs: _magnitude, np.abs: _magnitude,
+    math.lgamma: _text(block.lgamma), abs: _magnitude, np.abs: _magnitude, **HALVES,
 }  # fmt: skip
