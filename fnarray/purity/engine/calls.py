@@ -272,8 +272,12 @@ def call_transform(
         if position is not None and position < len(args):
             traced.append(args[position])
         traced += [keywords[name] for name in names if name in keywords]
+    carried = None
+    if transform.carry is not None and transform.carry[0] < len(args):
+        start, position = transform.carry
+        carried = args[start].kind, position
     for value in traced:
-        trace(engine, value, transform.name, frame, node)
+        trace(engine, value, transform.name, frame, node, carried)
     others = [v for v in (*args, *keywords.values()) if not any(v is t for t in traced)]
     use_all(engine, others, frame, node)
     if transform.now:

@@ -155,7 +155,7 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
             )
         kind = "member"
         return Value(kind, OUTSIDE, name=name, bound=one, origin=one.origin, constant=True)
-    if value.kind == "property":
+    if value.kind == "property" and one.kind != "class":
         return engine.call(value.but(kind="function"), [], {}, frame, node)
     if value.kind == "answer" and value.bound is not None:  # what a module's ``__getattr__`` gives
         asked = Value("scalar", frame.level, obj=value.obj)

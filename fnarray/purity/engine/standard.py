@@ -208,7 +208,7 @@ def _search(engine: Engine, call: Call) -> Value:
     for one in call.args[0].each() if call.args else ():
         if one.level == OUTSIDE and not one.argument and engine.resolver.is_open(one):
             name = f"{one.name}.<computed>"
-            engine.report(rules.MutableAttribute, call.frame, call.node, name)
+            engine.report(rules.MutableAttribute, call.frame, call.node, name, value=one)
     use_all(engine, call.args, call.frame, call.node)
     return engine.unknown(call.level)
 

@@ -83,8 +83,11 @@ class _Keys:
             del state[key]
 
     def draws(self, node: ast.AST, state: State) -> None:
-        """Count the draws in an expression, in the order of the text."""
-        if not self.mentions(node):
+        """Count the draws in an expression, in the order of the text.
+
+        What an assertion draws is drawn again to be compared with.
+        """
+        if not self.mentions(node) or _is_assertion(node):
             return
         if isinstance(node, ast.IfExp):
             self.draws(node.test, state)
@@ -185,6 +188,12 @@ _HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any, State], State]] = {
     ast.AsyncFunctionDef: _Keys.skip,
     ast.ClassDef: _Keys.skip,
 }
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return _name(node).lstrip("_").lower().startswith("assert")
+    return isinstance(node, ast.Assert)
 
 
 def _is_paired(first: ast.Call, node: ast.Call) -> bool:

@@ -354,11 +354,9 @@ class StaticResolver:
                 return inner.but(bound=self.of_target(owner, owner.name))
             if "staticmethod" in marks:
                 return inner.but(holder="static")
-            if value.kind == "class":
-                return inner
             last = {mark.rpartition(".")[2] for mark in marks}
             kind = "property" if last & {"property", "cached_property"} else "function"
-            return inner.but(kind=kind, bound=value)
+            return inner.but(kind=kind, bound=None if value.kind == "class" else value)
         # The classes of an enumeration library, say, cannot be seen through; they are no variables.
         fixed = instance_kind(self.project, owner) != "instance"
         tree = owner.module.source.tree
@@ -403,11 +401,15 @@ class StaticResolver:
         """Return the project's class that an object is of."""
         return self._classes.get(value.ref) if value.kind in ("instance", "frozen", "") else None
 
-    def wrappers(self, scope: Scope) -> list[Scope]:
-        """Return the inner functions by which the project's decorators replace a function."""
+    def wrappers(self, scope: Scope, decorators: Iterable[ast.expr] | None = None) -> list[Scope]:
+        """Return the inner functions by which decorators of the project replace a function.
+
+        All of its own, or those given.
+        """
         found: list[Scope] = []
         outer = cast("Scope", scope.parent)
-        for decorator in getattr(scope.node, "decorator_list", ()):
+        own = getattr(scope.node, "decorator_list", ())
+        for decorator in own if decorators is None else decorators:
             made = isinstance(decorator, ast.Call)
             target = self.project.resolve(decorator.func if made else decorator, outer)
             if not (isinstance(target, Scope) and target.is_function):
@@ -456,7 +458,7 @@ class StaticResolver:
         """Return the value that an expression outside of any trace makes."""
         match node:
             case ast.Constant():
-                truth = node.value if type(node.value) is bool else ABSENT
+                truth = node.value if type(node.value) in (bool, str) else ABSENT
                 kind = "scalar" if node.value is not ... else ""
                 return Value(kind, OUTSIDE, name=name, obj=truth)
             case ast.List() | ast.ListComp():
