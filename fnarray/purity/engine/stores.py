@@ -28,7 +28,7 @@ def bind(engine: Engine, name: str, value: Value, frame: Frame, node: ast.AST) -
         engine.report(rules.GlobalWrite, frame, node, name)
     elif name in frame.facts.nonlocals:
         owner = frame.owner(name)
-        if owner is None:
+        if owner is None or owner.level == OUTSIDE:
             engine.report(rules.NonlocalWrite, frame, node, name)
         elif owner.level < frame.level:
             leak(engine, frame, node, name, "nonlocal")

@@ -181,8 +181,7 @@ class Effects:
         """
         decorators: list[ast.expr] = getattr(traced.scope.node, "decorator_list", [])
         below = decorators.index(traced.site) + 1 if traced.decorates else 0  # type: ignore[arg-type]
-        found = self.resolver.wrappers(traced.scope, decorators[below:])
-        return [self.resolver.function(s) for s in found]
+        return self.resolver.decorators.wrappers(traced.scope, decorators[below:])
 
 
 def _named(finding: Finding) -> str:

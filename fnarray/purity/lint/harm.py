@@ -144,7 +144,8 @@ def _is_written_later(case: Case, home: Scope, name: str) -> bool:
     """Say whether a container of an enclosing function is written once the closure is made."""
     # A closure made elsewhere was given it, as an argument.
     inside = any(node is case.scope.node for node in walk(home.node))
-    made = case.scope.node.lineno if inside else _first_given(name, home)  # type: ignore[union-attr]
+    own = getattr(case.scope.node, "lineno", 0)
+    made: int = own if inside else _first_given(name, home)
     return any(
         spelled(site.target).partition(".")[0] == name
         and (found := site.scope.lookup(name)) is not None
