@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .index import Import, Module, Scope, Site
+from .index import Module, Scope, Site
 
 #: Methods in which an object is made: what they bind is bound once for each object.
 CONSTRUCTORS = frozenset(
@@ -232,13 +232,12 @@ def part_of(module: Module, changes: Changes) -> Part:
     """Return what a module tells of its project."""
     classes: dict[str, list[str]] = {}
     packages = {star.partition(".")[0] for star in module.stars}
-    for node, scope in module.scopes.items():
+    packages |= {target.partition(".")[0] for _, target in module.imports}
+    for node in module.scopes:
         if isinstance(node, ast.ClassDef):
             bases = (b.value if isinstance(b, ast.Subscript) else b for b in node.bases)
             names = (getattr(b, "attr", getattr(b, "id", "")) for b in bases)
             classes.setdefault(node.name, []).extend(name for name in names if name)
-        for bindings in scope.names.values():
-            packages |= {b.target.partition(".")[0] for b in bindings if isinstance(b, Import)}
     packages.discard(module.package)
     return Part(sorted(set(changes.lasting)), classes, [module.package, *sorted(packages)])
 

@@ -77,6 +77,8 @@ class Effects:
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = self.analysed(traced)
+        if not found:
+            return []
         kind = traced.transform
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
         passing = not traced.ours and is_passing(traced)
