@@ -140,6 +140,15 @@ class Box:
         {how}
         return x
 """
+_ASKING = """
+import time
+from inspect import signature
+from elsewhere import h
+TABLE = {{}}
+def g(x): return time.time()
+@jax.jit
+def f(x): return x if {how} else -x
+"""
 _LOOPED = """
 def f(x):
     for n in {cases}:
@@ -404,6 +413,10 @@ LAWS = {
     ),
     "what stands above the transform": (
         _TIMED.format(order="@timed\n@jax.jit\n"), _TIMED.format(order="@jax.jit\n@timed\n"),
+        ["FNA302"],
+    ),
+    "a function by which a table is asked": (
+        _ASKING.format(how="TABLE.get((g, signature(g)))"), _ASKING.format(how="h((g, 1))"),
         ["FNA302"],
     ),
     "a static method's first static argument": (

@@ -25,7 +25,7 @@ from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
-from .callbacks import call_back, callbacks, excuse, is_callable
+from .callbacks import call_back, callbacks, excuse, is_callable, look_into
 from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
@@ -38,6 +38,11 @@ from .standard import HANDLERS, Call, alike
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
 _APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
+#: Functions that look at the function they are given, and do not call it.
+_LOOKING = frozenset(
+    f"inspect.{k}" for k in ("signature", "getfullargspec", "isfunction", "ismethod", "getsource",
+                             "getdoc", "getmodule", "iscoroutinefunction", "isgeneratorfunction")
+)  # fmt: skip
 #: Functions that add, compare or test what they draw.
 _COMPARING = frozenset(
     {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
@@ -309,7 +314,10 @@ def call_unknown(
         for value in everything:
             if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
                 draw(engine, value, frame, node)
-    callbacks(engine, everything, frame, node)
+    if callee.ref in _LOOKING:
+        look_into(engine, everything, frame, node)
+    else:
+        callbacks(engine, everything, frame, node)
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
         members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
         if members is not None:

@@ -83,7 +83,8 @@ def call_method(
             put(engine, base, None, inner)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
-    callbacks(engine, [*args, *keywords.values()], frame, node)
+    if base.kind not in CONTAINERS or keywords:  # a container calls no item, ``sort`` its key
+        callbacks(engine, [*args, *keywords.values()], frame, node)
     return result_of_method(engine, base, name, args, frame)
 
 
