@@ -149,6 +149,21 @@ def g(x): return time.time()
 @jax.jit
 def f(x): return x if {how} else -x
 """
+_HELD = """
+import threading, types
+class Holder:
+    def __init__(self): self.data = {base}()
+holder = Holder()
+@jax.jit
+def f(x): return x * holder.data.scale
+"""
+_LATER = """
+def f(x, functions, later):
+    for one in functions:
+        g = jax.jit(jax.vmap(one))
+        {then}
+    return later
+"""
 _LOOPED = """
 def f(x):
     for n in {cases}:
@@ -414,6 +429,13 @@ LAWS = {
     "what stands above the transform": (
         _TIMED.format(order="@timed\n@jax.jit\n"), _TIMED.format(order="@jax.jit\n@timed\n"),
         ["FNA302"],
+    ),
+    "what a thread keeps, held by an object": (
+        _HELD.format(base="threading.local"), _HELD.format(base="types.SimpleNamespace"),
+        ["FNA204"],
+    ),
+    "programs that a loop makes for later": (
+        _LATER.format(then="later.append(g)"), _LATER.format(then="later = g(x)"), ["FNA606"],
     ),
     "a function by which a table is asked": (
         _ASKING.format(how="TABLE.get((g, signature(g)))"), _ASKING.format(how="h((g, 1))"),

@@ -146,7 +146,7 @@ class StaticResolver:
         """Return the attribute of an object that is not local."""
         spelled = f"{value.name}.{name}" if value.name else name
         if value.kind == "instance" and value.ref in _OPEN:
-            return Value("", OUTSIDE, name=spelled, holder="attribute")
+            return Value("", OUTSIDE, name=spelled, holder="attribute", ref=f"{value.ref}.{name}")
         if value.kind == "frozen" and value.fields and name in value.fields:
             return value.fields[name].but(name=spelled, holder="attribute")
         if value.ref in self._classes:

@@ -37,7 +37,7 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
         found = finder.transform(site.node.func, site.scope)
         if found is None or not found.compiled:
             continue
-        if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site):
+        if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site, module):
             yield rule.at(
                 place_of(module.source, site.node),
                 name=found.name,
@@ -93,12 +93,16 @@ def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:
 _COMBINING = frozenset({"product", "zip", "enumerate", "reversed", "sorted"})
 
 
-def _is_used(site: CallSite) -> bool:
-    """Say whether the loop that makes the function also calls it, or hands it on."""
+def _is_used(site: CallSite, module: Module) -> bool:
+    """Say whether the loop that makes the function also calls it, or hands it on.
+
+    What it puts into a list is there for later.
+    """
     assert site.loop is not None
     for node in walk(site.loop):
         if isinstance(node, ast.Assign) and node.value is site.node:
             names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            names = [name for name in names if name not in module.kept_names]
             return any(_is_called(name, site.loop) for name in names)
     return True
 
