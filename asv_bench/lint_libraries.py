@@ -3,7 +3,8 @@
 ``python asv_bench/lint_libraries.py [FOLDER]`` installs the libraries below, without what they
 depend on, into the folder (a temporary one by itself), and prints findings per thousand lines, by
 library and by rule, and CPU time beside pyflakes: once without the cache and in one process, once
-more with it. ``--findings`` also prints each finding, to be judged by reading.
+more with it. ``--findings`` also prints each finding, to be judged by reading; ``--more`` takes
+further packages.
 
 Its numbers decide whether a rule may stay as it is: a finding that is not true where it stands
 costs a reader more than a missed one. Nothing here is a dependency of the package.
@@ -42,15 +43,25 @@ LIBRARIES = {
     "rlax": "rlax",
     "tinygp": "tinygp",
 }
+#: More that `docs/explanation/linter-on-libraries.md` judges, for findings and not for time.
+MORE = {
+    **{name: name for name in
+       ("brax", "gpjax", "jax", "jaxtyping", "netket", "pennylane", "penzai", "scico", "bayex",
+        "coix", "coreax", "dynamax", "exojax", "gymnax", "jaxley", "jaxwt", "jumanji", "matfree",
+        "oryx", "pgx", "probdiffeq", "quadax", "s2fft", "sbijax", "torax")},
+    "dm_pix": "dm_pix", "e3nn-jax": "e3nn_jax", "orbax-checkpoint": "orbax",
+    "jax-cosmo": "jax_cosmo", "jax-md": "jax_md", "kfac-jax": "kfac_jax", "mujoco-mjx": "mujoco",
+    "neural-tangents": "neural_tangents", "ott-jax": "ott",
+}  # fmt: skip
 ROOT = Path(__file__).parents[1]
 
 
-def install(folder: Path) -> None:
+def install(folder: Path, libraries: dict[str, str]) -> None:
     """Install the libraries and pyflakes into a folder that has none of them yet."""
     if (folder / "pyflakes").exists():
         return
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder)]
-    subprocess.run([*pip, "pyflakes", *LIBRARIES], check=True)
+    subprocess.run([*pip, "pyflakes", *libraries], check=True)
 
 
 def seconds(command: list[str], folder: Path) -> float:
@@ -71,9 +82,9 @@ def lines_of(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
 
 
-def report(folder: Path, *, findings: bool) -> None:
+def report(folder: Path, libraries: dict[str, str], *, findings: bool) -> None:
     """Print what is found in the libraries of a folder, and how long it took."""
-    modules = [module for module in LIBRARIES.values() if (folder / module).is_dir()]
+    modules = [module for module in libraries.values() if (folder / module).is_dir()]
     out = folder / "findings.json"
     given = ["fnarray", "lint", "--isolated", "--format", "json", "-o", str(out), *modules]
     flakes = min(seconds(["pyflakes", *modules], folder) for _ in range(3))
@@ -107,15 +118,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Lint JAX's libraries.")
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--findings", action="store_true", help="print each of them")
+    parser.add_argument("--more", action="store_true", help="lint further packages too")
     args = parser.parse_args()
+    libraries = LIBRARIES | MORE if args.more else LIBRARIES
     if args.folder is not None:
         args.folder.mkdir(parents=True, exist_ok=True)
-        install(args.folder)
-        report(args.folder.resolve(), findings=args.findings)
+        install(args.folder, libraries)
+        report(args.folder.resolve(), libraries, findings=args.findings)
         return
     with tempfile.TemporaryDirectory() as folder:
-        install(Path(folder))
-        report(Path(folder).resolve(), findings=args.findings)
+        install(Path(folder), libraries)
+        report(Path(folder).resolve(), libraries, findings=args.findings)
 
 
 if __name__ == "__main__":

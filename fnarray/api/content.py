@@ -9,6 +9,7 @@ looks names up by text, modules that are neither the user's nor known.
 from __future__ import annotations
 
 import builtins
+import codecs
 import dataclasses
 import functools
 import math
@@ -71,7 +72,13 @@ _PLAIN: Final = (bool, int, float, complex, str, bytes, type(None), type(...), t
 #: What code may ask of an object that its digest does not say.
 _TOLD_BY_NAME: Final = _words(
     "__dict__ __wrapped__ __name__ __qualname__ __doc__ __module__ __annotations__ __mro__ mro "
-    "__bases__ __subclasses__ __closure__ __globals__"
+    "__bases__ __subclasses__ __closure__ __globals__ encode decode"
+)
+#: What encodes or decodes text, by functions that `codecs` finds by name.
+_ENCODING: Final = frozenset({"str", "bytes", "bytearray"})
+_HANDLERS: Final = _words(
+    "strict ignore replace xmlcharrefreplace backslashreplace namereplace surrogateescape "
+    "surrogatepass"
 )
 #: Objects that are known by their names.
 _NAMED: Final = (type, types.BuiltinFunctionType)
@@ -96,6 +103,14 @@ _MOST_BYTES: Final = 1 << 20
 _NOTHING: Final = object()
 
 
+def _handles_errors(name: str) -> bool:
+    """Say whether a text names a function of the user's that handles errors of encoding."""
+    try:
+        return name not in _HANDLERS and codecs.lookup_error(name) is not None
+    except (LookupError, ValueError):  # ValueError: text with a null character
+        return False
+
+
 class Unproven(Exception):
     """Something that a function may read cannot be told by content."""
 
@@ -117,6 +132,7 @@ class Content:
         self._files: set[str] = set()
         self._objects: list[Any] = []
         self._names: set[str] = set()  # that any code asks for
+        self._texts: set[str] = set()  # that any code spells
         self._modules: set[str] = set()  # that any code names
         self._writes = False  # whether any code makes text, of arrays for all that is known
         # Modules that were looked into for the names of one function.
@@ -128,6 +144,8 @@ class Content:
             raise Unproven(f"code that asks for {', '.join(sorted(asked))}")
         for obj in self._objects:
             self._guard(obj)
+        if not _ENCODING.isdisjoint(self._names) and any(map(_handles_errors, self._texts)):
+            raise Unproven("code that names what handles errors of encoding")
         if self._writes and "numpy" in self._modules:
             from ..purity.watched import SETTINGS, WATCHED  # few functions ask for it
 
@@ -225,6 +243,8 @@ class Content:
         self.guards.add_function(fun)
         attributes = sorted({name for inner in _codes(code) for name in inner.co_names})
         self._names.update(attributes)
+        consts = (const for inner in _codes(code) for const in inner.co_consts)
+        self._texts.update(const for const in consts if type(const) is str)
         self._kept.append(attributes)  # as ids of lists are remembered
         self._seen[id(attributes)] = len(self._seen)
         if ours:

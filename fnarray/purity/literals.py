@@ -16,6 +16,19 @@ def text_of(node: ast.AST, at: int = 0) -> str:
     return arg.value if isinstance(arg, ast.Constant) and isinstance(arg.value, str) else ""
 
 
+def handler_of(node: ast.AST, at: int) -> str:
+    """Return what is to handle errors of ``encode``, where it is named: none of Python's own."""
+    named = [k.value for k in getattr(node, "keywords", ()) if k.arg == "errors"]
+    given = named[0].value if named and isinstance(named[0], ast.Constant) else text_of(node, at)
+    return given if isinstance(given, str) and given not in _HANDLERS else ""
+
+
+_HANDLERS = frozenset(
+    {"strict", "ignore", "replace", "xmlcharrefreplace", "backslashreplace", "namereplace",
+     "surrogateescape", "surrogatepass"}
+)  # fmt: skip
+
+
 def seeded(node: ast.AST) -> bool:
     """Say whether a generator is made with an argument: a seed."""
     if not isinstance(node, ast.Call):

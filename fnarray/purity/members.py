@@ -378,10 +378,10 @@ def _slot(resolver: Describer, obj: Any, slot: Any, spelled: str, value: Value) 
     except AttributeError:
         return None
     made = resolver.describe(inner, spelled, "attribute", _is_fixed(value))
-    if made.kind in ("function", "class", "module", "partial") or (
-        made.constant and is_a(slot, types.MemberDescriptorType)
-        and is_user_module(module_of(class_of(obj)))
-    ):  # fmt: skip
+    # An exception's cause, context and traceback change whenever it is raised.
+    own = is_a(slot, types.MemberDescriptorType) and is_user_module(module_of(class_of(obj)))
+    kept = made.constant and (own or is_a(obj, BaseException))
+    if kept or made.kind in ("function", "class", "module", "partial"):
         kept = inner
         resolver.guards.add_contents(obj, spelled, lambda: slot.__get__(obj, type(obj)) is kept)
     return resolver.settled(made)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType
 from typing import Any, cast
 
-from .values import Function, Value
+from .values import OUTSIDE, Function, Value
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _INNER_TYPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
@@ -40,6 +40,14 @@ class Facts:
             elif type(one) in _TELLING:
                 self._take(one)
         self.bound -= self.globals | self.nonlocals
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> Facts:
+        """Return the facts of a function of which some variables alone are known."""
+        facts = cls.__new__(cls)
+        facts.bound, facts.globals, facts.nonlocals = set(names), set(), set()
+        facts.yields = facts.awaits = False
+        return facts
 
     @classmethod
     def of_code(cls, code: CodeType) -> Facts:
@@ -124,6 +132,13 @@ class Frame:
         self.returns: list[Value] = []
         self.yields: list[Value] = []
         self.nested: list[Value] = []
+
+    @classmethod
+    def holding(cls, function: Function, env: dict[str, Value]) -> Frame:
+        """Return the frame of a call that is over, with the variables that closures still hold."""
+        frame = cls(function, OUTSIDE, ())
+        frame.facts, frame.env = Facts.of_names(env), env
+        return frame
 
     def owner(self, name: str) -> Frame | None:
         """Return the frame around this one in which a free name is bound, if it is analysed."""

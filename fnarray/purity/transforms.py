@@ -35,6 +35,8 @@ class Transform:
         Whether what was traced is kept, and run again; and whether it is compiled for that.
     several : bool
         Whether an argument is a sequence of functions.
+    carry : tuple of int
+        For a loop: which argument it starts from, and which parameter of its body that becomes.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Transform:
     staged: bool = False
     compiled: bool = False
     several: bool = False
+    carry: tuple[int, int] | None = None
 
     @property
     def decorates(self) -> bool:
@@ -65,8 +68,11 @@ def _plain(
         yield Transform(name, now=now, abstract=abstract, staged=staged, compiled=compiled)
 
 
-def _body(name: str, *slots: Slot, now: bool = True, several: bool = False) -> Transform:
-    return Transform(name, slots, now=now, body=True, several=several)
+def _body(
+    name: str, *slots: Slot, now: bool = True, several: bool = False,
+    carry: tuple[int, int] | None = None,
+) -> Transform:  # fmt: skip
+    return Transform(name, slots, now=now, body=True, several=several, carry=carry)
 
 
 _TRANSFORMS = (
@@ -86,9 +92,9 @@ _TRANSFORMS = (
 _CONTROL = (
     _body("cond", (1, ("true_fun",)), (2, ("false_fun",))),
     _body("switch", (1, ("branches",)), several=True),
-    _body("while_loop", (0, ("cond_fun",)), (1, ("body_fun",))),
-    _body("fori_loop", (2, ("body_fun",))),
-    _body("scan", (0, ("f",))),
+    _body("while_loop", (0, ("cond_fun",)), (1, ("body_fun",)), carry=(2, 0)),
+    _body("fori_loop", (2, ("body_fun",)), carry=(3, 1)),
+    _body("scan", (0, ("f",)), carry=(1, 0)),
     _body("map", (0, ("f",))),
     _body("associative_scan", (0, ("fn",))),
     _body("custom_root", (0, ("f",)), (2, ("solve",)), (3, ("tangent_solve",))),
@@ -122,6 +128,8 @@ SETTERS: Final = {t.name: t for t in _TRANSFORMS if t.setter}
 _HOST_CALLS: Final = frozenset(
     {"breakpoint", "callback", "debug_breakpoint", "debug_callback", "io_callback", "pure_callback"}
 )
+#: Warp's, or a copy of it: what they are given runs on the host when the program does.
+_FOREIGN_CALLS: Final = frozenset({"jax_callable", "jax_kernel"})
 PARTIALS: Final = frozenset({"functools.partial", "jax.tree_util.Partial", "jax.util.partial",
                              "fnarray.tree_util.Partial"})  # fmt: skip
 
@@ -153,7 +161,10 @@ def is_control(ref: str) -> bool:
 def is_host_call(ref: str) -> bool:
     """Say whether the name is one of ``debug.callback``, ``pure_callback``, ``io_callback``."""
     package, _, rest = ref.partition(".")
-    return package in ARRAY_PACKAGES and rest.rpartition(".")[2] in _HOST_CALLS
+    last = rest.rpartition(".")[2]
+    if last in _FOREIGN_CALLS and "warp" in ref:
+        return True
+    return package in ARRAY_PACKAGES and last in _HOST_CALLS
 
 
 def last_names() -> frozenset[str]:

@@ -25,7 +25,7 @@ from ..scopes import Frame
 from ..transforms import Transform, is_host_call, transform_of
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
-from .callbacks import call_back, callbacks, excuse, is_callable
+from .callbacks import call_back, callbacks, excuse, is_callable, look_into
 from .entry import bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
@@ -38,6 +38,11 @@ from .standard import HANDLERS, Call, alike
 _SHOWN = {"io.open": "open"}
 #: Functions whose first argument is called with the others' elements.
 _APPLYING = frozenset({"builtins.map", "itertools.starmap", "functools.reduce"})
+#: Functions that look at the function they are given, and do not call it.
+_LOOKING = frozenset(
+    f"inspect.{k}" for k in ("signature", "getfullargspec", "isfunction", "ismethod", "getsource",
+                             "getdoc", "getmodule", "iscoroutinefunction", "isgeneratorfunction")
+)  # fmt: skip
 #: Functions that add, compare or test what they draw.
 _COMPARING = frozenset(
     {f"builtins.{k}" for k in ("sum", "min", "max", "sorted", "any", "all", "set", "frozenset")}
@@ -272,8 +277,12 @@ def call_transform(
         if position is not None and position < len(args):
             traced.append(args[position])
         traced += [keywords[name] for name in names if name in keywords]
+    carried = None
+    if transform.carry is not None and transform.carry[0] < len(args):
+        start, position = transform.carry
+        carried = args[start].kind, position
     for value in traced:
-        trace(engine, value, transform.name, frame, node)
+        trace(engine, value, transform.name, frame, node, carried)
     others = [v for v in (*args, *keywords.values()) if not any(v is t for t in traced)]
     use_all(engine, others, frame, node)
     if transform.now:
@@ -305,7 +314,10 @@ def call_unknown(
         for value in everything:
             if value.level == OUTSIDE and value.kind in ("iterator", "generator"):
                 draw(engine, value, frame, node)
-    callbacks(engine, everything, frame, node)
+    if callee.ref in _LOOKING:
+        look_into(engine, everything, frame, node)
+    else:
+        callbacks(engine, everything, frame, node)
     if callee.kind == "class" and callee.level == OUTSIDE and callee.obj is not ABSENT:
         members = join(engine.resolver.items(callee) or ())  # of an enumeration, by its value
         if members is not None:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from ..scopes import Frame, parameters
-from ..values import OUTSIDE, Fields, Function, Value, join, numbered
+from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from .machine import Engine
 from .ownership import escape, hold, use
 
@@ -121,6 +121,8 @@ def argument_of(engine: Engine, function: Function, name: str, level: int) -> Va
         return Value("dict", level, name=name, fields={None: item})
     value = Value(kind_annotated(function, name), level, argument=True, name=name)
     default = function.defaults.get(name)
+    if default is not None and default.argument:
+        return default
     if default is None or default.level != OUTSIDE or default.kind in ("scalar", ""):
         return value
     if default.kind in ("function", "class", "module", "partial", "frozen"):
@@ -189,8 +191,14 @@ def construct(
     return made
 
 
-def trace(engine: Engine, value: Value, label: str, frame: Frame, node: ast.AST) -> None:
-    """Enter a callback that a transform traces on its own, with arguments of the tracer's."""
+def trace(
+    engine: Engine, value: Value, label: str, frame: Frame, node: ast.AST,
+    carried: tuple[str, int] | None = None,
+) -> None:  # fmt: skip
+    """Enter a callback that a transform traces on its own, with arguments of the tracer's.
+
+    What a loop carries is of the kind that it starts from, if that is a container.
+    """
     for one in value.each():
         if one.kind in ("list", "tuple") and one.fields:
             for part in one.fields.values():
@@ -199,7 +207,15 @@ def trace(engine: Engine, value: Value, label: str, frame: Frame, node: ast.AST)
             for part in parts:
                 trace(engine, part, label, frame, node)
         else:
-            engine.call(one, None, {}, frame, node, level=frame.level + 1, label=label)
+            level, given = frame.level + 1, dict[str, Value]()
+            if carried is not None and carried[0] in CONTAINERS and one.function is not None:
+                names = parameters(one.function.node)[: carried[1] + 1]
+                kinds = [""] * carried[1] + [carried[0]]
+                pairs = zip(names, kinds, strict=False)
+                given[""] = Value("tuple", fields=numbered(
+                    Value(kind, level, argument=True, name=name) for name, kind in pairs
+                ))  # fmt: skip
+            engine.call(one, None, given, frame, node, level=level, label=label)
 
 
 def _mark(value: Value) -> tuple[Any, ...]:

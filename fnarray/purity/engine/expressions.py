@@ -225,6 +225,10 @@ def _subscript(engine: Engine, node: ast.Subscript, frame: Frame) -> Value:
     if isinstance(node.slice, ast.Slice):
         return take_slice(engine, base, frame, node)
     protocols.ask(engine, at, protocols.INDEX, frame, node.slice)
+    if base.ref == "sys.modules" and not base.kind and at.obj.__class__ is str:
+        own = engine.resolver.item(base, at.obj)
+        if own is not None:
+            return own.but(name=ast.unparse(node))
     found = protocols.ask(engine, base, ("__getitem__", "__missing__"), frame, node, [at])
     found = found or protocols.ask_class(engine, base, at, frame, node)
     if found is not None:

@@ -13,7 +13,7 @@ from .entry import trace
 from .machine import Engine
 from .ownership import hold, mutate, use, use_all
 from .parts import take_element
-from .protocols import draw, write
+from .protocols import draw, encodes, write
 from .stores import put
 
 _LOGGERS = frozenset(
@@ -48,6 +48,8 @@ def call_method(
         for value in args:
             trace(engine, value, name, frame, node)
         return engine.unknown(frame.level)
+    if name in ("encode", "decode"):
+        encodes(engine, node, 1)
     if name in ("format", "format_map") and not base.kind:
         write(engine, [*args, *keywords.values()], frame, node)
         for value in args if name == "format_map" else ():
@@ -81,7 +83,8 @@ def call_method(
             put(engine, base, None, inner)
     else:
         use_all(engine, [*args, *keywords.values()], frame, node)
-    callbacks(engine, [*args, *keywords.values()], frame, node)
+    if base.kind not in CONTAINERS or keywords:  # a container calls no item, ``sort`` its key
+        callbacks(engine, [*args, *keywords.values()], frame, node)
     return result_of_method(engine, base, name, args, frame)
 
 

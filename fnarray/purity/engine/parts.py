@@ -155,12 +155,12 @@ def _attribute_of_one(engine: Engine, one: Value, attr: str, frame: Frame, node:
             )
         kind = "member"
         return Value(kind, OUTSIDE, name=name, bound=one, origin=one.origin, constant=True)
-    if value.kind == "property":
+    if value.kind == "property" and (one.kind != "class" or value.bound is not None):
         return engine.call(value.but(kind="function"), [], {}, frame, node)
     if value.kind == "answer" and value.bound is not None:  # what a module's ``__getattr__`` gives
         asked = Value("scalar", frame.level, obj=value.obj)
         return engine.call(value.bound, [asked], {}, frame, node)
-    if one.kind == "frozen" and not value.constant:
+    if one.kind == "frozen" and not value.constant and value.kind != "opaque":
         value = value.but(constant=True)
     if value.kind in CONTAINERS and value.holder == "attribute" and not value.name:
         value = value.but(name=name)

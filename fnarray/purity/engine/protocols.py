@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from .. import rules
-from ..literals import spells_text
+from ..literals import handler_of, spells_text
 from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .entry import body_of
@@ -195,6 +195,12 @@ def asked_by(engine: Engine, ref: str, args: list[Value], frame: Frame, node: as
     for value in args:
         if names is TEXT or any(v.kind == "instance" or v.level == OUTSIDE for v in value.each()):
             ask(engine, value, names, frame, node)
+
+
+def encodes(engine: Engine, node: ast.AST, at: int) -> None:
+    """Guard the function that handles errors of encoding, named by an argument."""
+    if name := handler_of(node, at):
+        engine.resolver.watch(Value("scalar", OUTSIDE, name=repr(name), obj=name), "handler")
 
 
 def assign(

@@ -16,7 +16,7 @@ from .entry import body_of
 from .machine import Engine
 from .ownership import use, use_all
 from .parts import super_of, take_attribute, take_element
-from .protocols import draw, write
+from .protocols import draw, encodes, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _search(engine: Engine, call: Call) -> Value:
     for one in call.args[0].each() if call.args else ():
         if one.level == OUTSIDE and not one.argument and engine.resolver.is_open(one):
             name = f"{one.name}.<computed>"
-            engine.report(rules.MutableAttribute, call.frame, call.node, name)
+            engine.report(rules.MutableAttribute, call.frame, call.node, name, value=one)
     use_all(engine, call.args, call.frame, call.node)
     return engine.unknown(call.level)
 
@@ -260,6 +260,14 @@ def _cache(engine: Engine, call: Call) -> Value:
     return call.args[0] if call.args and call.args[0].function else Value("wraps", call.level)
 
 
+def _encode(engine: Engine, call: Call) -> None:
+    encodes(engine, call.node, 2)
+
+
+def _lookup_error(engine: Engine, call: Call) -> None:
+    encodes(engine, call.node, 0)
+
+
 #: By qualified name; a handler that returns None leaves the call to what holds for all others.
 HANDLERS: Final[dict[str, Handler]] = {
     "builtins.type": _type,
@@ -292,4 +300,6 @@ HANDLERS: Final[dict[str, Handler]] = {
     "functools.update_wrapper": _wraps,
     "functools.lru_cache": _cache,
     "functools.cache": _cache,
+    "codecs.lookup_error": _lookup_error,
+    **dict.fromkeys(("codecs.encode", "codecs.decode", "builtins.str", "builtins.bytes"), _encode),
 }

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from .. import rules
+from ..nodes import walk
 from ..scopes import Frame
 from ..values import CONTAINERS, OUTSIDE, Value, join
 from . import protocols
@@ -27,7 +28,7 @@ def bind(engine: Engine, name: str, value: Value, frame: Frame, node: ast.AST) -
         engine.report(rules.GlobalWrite, frame, node, name)
     elif name in frame.facts.nonlocals:
         owner = frame.owner(name)
-        if owner is None:
+        if owner is None or owner.level == OUTSIDE:
             engine.report(rules.NonlocalWrite, frame, node, name)
         elif owner.level < frame.level:
             leak(engine, frame, node, name, "nonlocal")
@@ -70,7 +71,10 @@ def store(
                 continue  # what the user's own method does was found there
             if one.kind == "ref" or (not one.kind and one.level and _is_ref(one, key)):
                 continue
-            array = one.kind == "array" or (one.argument and _looks_array(one, key, index))
+            array = one.kind == "array" or (
+                one.argument and _looks_array(one, target, index)
+                and not _is_mapping(target.value, frame.function.node)
+            )  # fmt: skip
             if array and not deleted and (one.level == frame.level or not one.level):
                 shown = ast.unparse(key)
                 method = "add" if augmented else "set"
@@ -130,12 +134,40 @@ def _is_ref(value: Value, key: ast.expr) -> bool:
     return whole or name in ("ref", "refs") or name.endswith(("_ref", "_refs"))
 
 
-def _looks_array(value: Value, key: ast.expr, index: Value) -> bool:
-    """Guess from an index whether ``x[index] = v`` is meant for an array: a string never is."""
+def _looks_array(value: Value, target: ast.Subscript, index: Value) -> bool:
+    """Guess from an index whether ``x[index] = v`` is meant for an array: a string never is.
+
+    What an object holds is looked up by names, as often as it is an array.
+    """
+    key = target.slice
     if value.kind in CONTAINERS:
         return False
     if isinstance(key, ast.JoinedStr) or (
         isinstance(key, ast.Constant) and isinstance(key.value, str)
     ):
         return False
+    if isinstance(key, ast.Name) and "." in value.name:
+        return False
     return not (index.kind == "scalar" and index.obj.__class__ is str)
+
+
+#: Methods that a mapping has, and an array has not.
+_OF_MAPPINGS = frozenset({"items", "keys", "values", "get", "setdefault", "update", "pop"})
+
+
+def _is_mapping(base: ast.expr, function: ast.AST) -> bool:
+    """Say whether a function looks a string up in what it writes into, or asks it for its keys."""
+    if not isinstance(base, ast.Name):
+        return False
+    for node in walk(function):
+        match node:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())) if (
+                name == base.id
+            ):
+                return True
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == base.id:
+                if attr in _OF_MAPPINGS:
+                    return True
+            case _:
+                pass
+    return False

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .index import Import, Module, Scope, Site
+from .index import Module, Scope, Site
 
 #: Methods in which an object is made: what they bind is bound once for each object.
 CONSTRUCTORS = frozenset(
@@ -73,8 +73,16 @@ class Changes:
                 found.undone.update(site.node for site in sites)
             else:
                 made = (_change(site) for site in sites if not _is_making(site))
-                found.lasting += (change for change in made if change.name)
+                found.lasting += (change for change in made if not _is_of_functions(change))
         return found
+
+
+def _is_of_functions(change: Change) -> bool:
+    """Say whether nobody's field is changed: a variable's, or what a decorator gives a function."""
+    return not change.name or (not change.owner and change.name in _OF_FUNCTIONS)
+
+
+_OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"})
 
 
 def spelled(node: ast.AST) -> str:
@@ -141,7 +149,9 @@ def _change(site: Site) -> Change:
     if isinstance(target, ast.Attribute):
         mine = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
         owner = scope if scope.is_class else scope.enclosing_class()
-        return Change(target.attr, owner.name if mine and owner is not None else "", grows)
+        if mine and owner is not None:
+            return Change(target.attr, owner.name, grows)
+        return Change(target.attr, _class_named(target.value, scope), grows)
     found = scope.lookup(target.id)
     if found is None:
         return Change(target.id, "", grows)
@@ -154,8 +164,61 @@ def _change(site: Site) -> Change:
     return Change(target.id, f"module:{holder.module.name}", grows)
 
 
+def _class_named(node: ast.expr, scope: Scope) -> str:
+    """Return the class of the object that a variable holds, if its text tells; "" if not.
+
+    What an annotation says, or the class or function that makes it: ``cell = lambda: None`` is no
+    object of the project's.
+    """
+    found = scope.lookup(node.id) if isinstance(node, ast.Name) else None
+    if found is None or not found[0].is_function or len(found[1]) != 1:
+        return ""
+    (binding,) = found[1]
+    value = getattr(binding, "value", None)
+    if getattr(binding, "exact", False) and isinstance(value, ast.Lambda):
+        return "function"
+    if getattr(binding, "scope", None) is not None:  # a function, or a class, that is defined here
+        return "function"
+    note = getattr(binding, "annotation", None)
+    if isinstance(note, ast.Constant) and isinstance(note.value, str):
+        note = _parsed(note.value)
+    names = {getattr(n, "attr", getattr(n, "id", "")) for n in _classes_in(note)} - _NO_CLASS
+    return names.pop() if len(names) == 1 else ""
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _classes_in(note: ast.expr | None) -> list[ast.expr]:
+    """Return the classes of a union; what stands in other brackets says nothing of the object."""
+    match note:
+        case ast.BinOp(left=left, right=right):
+            return [*_classes_in(left), *_classes_in(right)]
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if (
+            name in ("Optional", "Union")
+        ):
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return [one for part in parts for one in _classes_in(part)]
+        case ast.Subscript(value=base):
+            return [base]
+        case ast.Name() | ast.Attribute():
+            return [note]
+        case _:
+            return []
+
+
+_NO_CLASS = frozenset({"Any", "object", "None", "T", "Self", ""})
+
+
 class Part(NamedTuple):
-    """What one file tells of a project: changes, bases of its classes, packages that it names."""
+    """What one file tells of a project: changes, bases of its classes, packages that it names.
+
+    The first of the packages is its own.
+    """
 
     changes: Iterable[Change]
     classes: Mapping[str, Iterable[str]]
@@ -168,15 +231,15 @@ NOTHING: Final = Part((), {}, ())
 def part_of(module: Module, changes: Changes) -> Part:
     """Return what a module tells of its project."""
     classes: dict[str, list[str]] = {}
-    packages = {module.package, *(star.partition(".")[0] for star in module.stars)}
-    for node, scope in module.scopes.items():
+    packages = {star.partition(".")[0] for star in module.stars}
+    packages |= {target.partition(".")[0] for _, target in module.imports}
+    for node in module.scopes:
         if isinstance(node, ast.ClassDef):
             bases = (b.value if isinstance(b, ast.Subscript) else b for b in node.bases)
             names = (getattr(b, "attr", getattr(b, "id", "")) for b in bases)
             classes.setdefault(node.name, []).extend(name for name in names if name)
-        for bindings in scope.names.values():
-            packages |= {b.target.partition(".")[0] for b in bindings if isinstance(b, Import)}
-    return Part(sorted(set(changes.lasting)), classes, sorted(packages))
+    packages.discard(module.package)
+    return Part(sorted(set(changes.lasting)), classes, [module.package, *sorted(packages)])
 
 
 class Changed:
@@ -190,7 +253,8 @@ class Changed:
         for part in parts:
             for name, owner, grows in part.changes:
                 self._names[owner].add(name)
-                for package in part.packages:
+                # What begins with a line belongs to the package: others have their own of the name.
+                for package in [*part.packages][: 1 if name.startswith("_") else None]:
                     self._sites[package, name].add((owner, grows))
             for name, bases in part.classes.items():
                 self._bases[name].update(bases)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..engine.analysis import analyse
+from ..engine.machine import Evidence
 from ..findings import Finding
 from ..law import is_read
 from ..nodes import walk
-from ..values import Function, Value
-from .harm import Doubt, is_passing, is_said_each_time, judged
-from .index import FUNCTIONS, Scope
+from ..values import CONTAINERS, Function, Value
+from .harm import Case, Doubt, is_said_each_time, judged
+from .index import FUNCTIONS, Scope, parameters
+from .passing import is_left_there, is_passing, maker
 from .place import column_of
 from .statics import BUDGET, StaticResolver
 from .traced import TracedSite
@@ -30,6 +32,21 @@ def key_of(scope: Scope) -> FunctionKey:
     return scope.module.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding, and whether it counts only in a trace that is kept.
+
+    ``doubt`` is what must be changed somewhere for it to count, ``held`` the function that made
+    the object that is written.
+    """
+
+    finding: Finding
+    evidence: Evidence
+    kept: bool
+    doubt: Doubt | None = None
+    held: Scope | None = None
+
+
 class Effects:
     """Runs the analysis over the traced functions of a file.
 
@@ -39,7 +56,7 @@ class Effects:
     def __init__(self, resolver: StaticResolver) -> None:
         self.resolver = resolver
         self.entered: set[FunctionKey] = set()
-        self._seen: dict[tuple[object, ...], list[tuple[Finding | Doubt, bool]]] = {}
+        self._seen: dict[tuple[object, ...], list[Found]] = {}
 
     def enclosing(self, scope: Scope) -> list[Scope]:
         """Return the functions around a function, innermost first."""
@@ -54,40 +71,54 @@ class Effects:
     def check(self, traced: TracedSite) -> list[Finding | Doubt]:
         """Return the findings in one traced function, its decorators, and what they call."""
         # What a function does is the same under jit and under grad; what of it matters is not.
-        decorated = traced.site in getattr(traced.scope.node, "decorator_list", ())
-        key = (traced.scope, traced.bound, traced.fixed, decorated, traced.partial and traced.site)
+        decorated = traced.decorates
+        key = (traced.scope, traced.bound, traced.fixed, decorated and traced.site,
+               traced.partial and traced.site)  # fmt: skip
         found = self._seen.get(key)
         if found is None:
             found = self._seen[key] = self.analysed(traced)
+        if not found:
+            return []
         kind = traced.transform
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
-        if staged and not traced.ours and not decorated:
-            staged = not is_passing(traced.site, traced.around)
+        passing = not traced.ours and is_passing(traced)
         return [
-            replace(f, finding=_located(f.finding, traced))
-            if isinstance(f, Doubt)
-            else _located(f, traced)
-            for f, kept in found
-            if staged or not kept
+            replace(f.doubt, finding=_located(f.doubt.finding, traced))
+            if f.doubt is not None
+            else _located(f.finding, traced)
+            for f in found
+            if ((staged and not passing) or not f.kept)
+            and not (passing and is_left_there(f.evidence, traced, f.held))
         ]
 
-    def analysed(self, traced: TracedSite) -> list[tuple[Finding | Doubt, bool]]:
-        """Return what a traced function does, and whether only in a trace that is kept."""
-        found: list[tuple[Finding | Doubt, bool]] = []
+    def analysed(self, traced: TracedSite) -> list[Found]:
+        """Return what a traced function does, and what it takes to be harmless there."""
+        found: list[Found] = []
         self.resolver.budget = BUDGET
-        for function in (self.function(traced), *self.wrappers(traced.scope)):
+        for function in (self.function(traced), *self.wrappers(traced)):
             analysis = analyse(function, self.resolver, (traced.label,))
             for entered in analysis.entered:
                 scope = entered.module.module.scopes.get(entered.node)
                 if scope is not None and scope.holds:
                     self.entered.add(key_of(scope))
-            for finding in analysis.findings:
+            written: set[tuple[object, ...]] = set()
+            for finding in sorted(analysis.findings, key=is_read):
                 evidence = analysis.evidence[finding]
-                verdict = traced.ours or judged(finding, evidence, self.resolver)
-                if verdict:
-                    one = finding if verdict is True else Doubt(finding, verdict)
-                    found.append((one, is_read(finding) or (
-                        not traced.ours and is_said_each_time(finding, evidence))))  # fmt: skip
+                node = evidence.frame.function.node
+                if traced.ours:
+                    found.append(Found(finding, evidence, is_read(finding)))
+                    continue
+                if is_read(finding) and (node, _named(finding)) in written:
+                    continue  # the cause is that it is written here
+                case = Case(finding, evidence, self.resolver)
+                verdict = judged(case)
+                if not verdict:
+                    continue
+                kept = is_read(finding) or is_said_each_time(finding, evidence)
+                doubt = None if verdict is True else Doubt(finding, verdict)
+                held = None if is_read(finding) else maker(evidence, case.scope, traced)
+                found.append(Found(finding, evidence, kept, doubt, held))
+                written.add((node, _named(finding)))
         return found
 
     def function(self, traced: TracedSite) -> Function:
@@ -98,8 +129,8 @@ class Effects:
         assert isinstance(node, FUNCTIONS)
         names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
         owner = traced.scope.parent
-        method = owner is not None and owner.is_class and bool(names)
-        decorated = traced.site in getattr(node, "decorator_list", ())
+        method = bool(names) and self.resolver.finder.is_method(traced.scope)
+        decorated = traced.decorates
         given = [] if decorated else self.given(traced)
         for i, name in enumerate([] if decorated else names[: traced.bound]):
             value = given[i] if i < len(given) else None
@@ -108,12 +139,31 @@ class Effects:
             assert owner is not None
             receiver = self.resolver.instance(owner, names[0])
             fixed[names[0]] = receiver.but(holder="receiver")
+        fixed |= self.carried(traced)
         if not fixed and not traced.fixed:
             return base
         # A static argument's default is part of the key: a change of it is noticed.
         defaults = {k: v for k, v in base.defaults.items() if k not in traced.fixed}
         return Function(base.node, base.file, base.module, name=base.name,
                         defaults=defaults | fixed, lines=base.lines)  # fmt: skip
+
+    def carried(self, traced: TracedSite) -> dict[str, Value]:
+        """Return the parameter that a loop hands its body, if it starts from a container."""
+        kind, site = traced.transform.carry, traced.site
+        if kind is None or traced.around is None or not isinstance(site, ast.Call):
+            return {}
+        names = [a.arg for a in parameters(traced.scope.node.args)]  # type: ignore[union-attr]
+        if kind[0] >= len(site.args) or kind[1] + traced.bound >= len(names):
+            return {}
+        start = site.args[kind[0]]
+        found = traced.around.lookup(start.id) if isinstance(start, ast.Name) else None
+        starts = [getattr(b, "value", None) for b in found[1]] if found is not None else [start]
+        for one in starts:
+            made = self.resolver.of(one, traced.around)
+            if made is not None and made.kind in CONTAINERS:
+                name = names[kind[1] + traced.bound]
+                return {name: Value(made.kind, 1, argument=True, name=name)}
+        return {}
 
     def given(self, traced: TracedSite) -> list[Value | None]:
         """Return what a ``partial`` at the transform fills in."""
@@ -126,9 +176,19 @@ class Effects:
                 return [self.resolver.of(arg, scope) for arg in call.args[1:]]
         return []
 
-    def wrappers(self, scope: Scope) -> list[Function]:
-        """Return the functions that the project's own decorators put around a function."""
-        return [self.resolver.function(s) for s in self.resolver.wrappers(scope)]
+    def wrappers(self, traced: TracedSite) -> list[Function]:
+        """Return the functions that the project's own decorators put around a function.
+
+        Those above the transform are run at each call: what they do is not traced.
+        """
+        decorators: list[ast.expr] = getattr(traced.scope.node, "decorator_list", [])
+        below = decorators.index(traced.site) + 1 if traced.decorates else 0  # type: ignore[arg-type]
+        return self.resolver.decorators.wrappers(traced.scope, decorators[below:])
+
+
+def _named(finding: Finding) -> str:
+    """Return the object that a finding names first."""
+    return finding.message.partition("'")[2].partition("'")[0]
 
 
 def _located(finding: Finding, traced: TracedSite) -> Finding:

@@ -19,7 +19,7 @@ from ..nodes import walk
 from ..values import CONTAINERS, OUTSIDE, Value
 from .changes import Condition, Site, spelled
 from .classes import assigned, attributes, is_thread_local
-from .index import FUNCTIONS, Module, Scope
+from .index import Module, Scope
 from .statics import StaticResolver
 from .taint import STATIC_FUNCTIONS
 
@@ -56,12 +56,11 @@ class Case:
 Verdict = Condition | bool
 
 
-def judged(finding: Finding, evidence: Evidence, resolver: StaticResolver) -> Verdict:
+def judged(case: Case) -> Verdict:
     """Say whether an effect can go wrong, or what must be changed somewhere for that."""
-    law = _LAWS.get(finding.code)
+    law = _LAWS.get(case.finding.code)
     if law is None:
         return True
-    case = Case(finding, evidence, resolver)
     verdict = law(case)
     return verdict and not _is_asked(case) and verdict
 
@@ -90,8 +89,12 @@ def _is_asked(case: Case) -> bool:
 def _read(case: Case) -> Verdict:
     """A read is of what may change only if something changes it, once it is made."""
     value = case.evidence.value
+    if _is_asserted(case):
+        return False
     if value is None:
         return True
+    if value.kind == "class" or value.ref.startswith("threading.local."):
+        return False  # its text says what it has; and a context is set by whoever calls
     made = case.resolver.class_of(value)
     if value.holder != "attribute" and made is not None:
         names = ("*", *sorted(attributes(case.resolver.project, made)))
@@ -118,6 +121,14 @@ def _read(case: Case) -> Verdict:
     return True
 
 
+def _is_asserted(case: Case) -> bool:
+    """Say whether a read is for an assertion, or for what an error says."""
+    node = case.evidence.node
+    return any(
+        isinstance(n, (ast.Assert, ast.Raise)) and node in walk(n) for n in walk(case.scope.node)
+    )
+
+
 def _is_defined_late(case: Case, home: Scope, name: str) -> bool:
     """Say whether a field is called that a constructor leaves empty: a rule that is given later.
 
@@ -131,14 +142,47 @@ def _is_defined_late(case: Case, home: Scope, name: str) -> bool:
 
 def _is_written_later(case: Case, home: Scope, name: str) -> bool:
     """Say whether a container of an enclosing function is written once the closure is made."""
-    closure = case.scope.node
+    # A closure made elsewhere was given it, as an argument.
+    inside = any(node is case.scope.node for node in walk(home.node))
+    own = getattr(case.scope.node, "lineno", 0)
+    made: int = own if inside else _first_given(name, home)
     return any(
         spelled(site.target).partition(".")[0] == name
         and (found := site.scope.lookup(name)) is not None
         and found[0] is home
-        and (site.scope is not home or site.target.lineno >= closure.lineno)  # type: ignore[union-attr]
+        and (site.scope is not home or site.target.lineno >= made)
+        and not (inside and site.scope is home and _is_finished(case.scope, home, site.target))
         for site in case.module.sites
     )
+
+
+def _is_finished(closure: Scope, home: Scope, target: ast.expr) -> bool:
+    """Say whether a function writes what its closure reads before anybody can call the closure.
+
+    ``later[0] = rule`` closes a circle: nothing has named the function that reads it.
+    """
+    while closure.parent is not home and closure.parent is not None:
+        closure = closure.parent
+    loops = (n for n in walk(home.node) if isinstance(n, (ast.For, ast.While)))
+    if any(target in walk(loop) for loop in loops):
+        return False
+    return not any(
+        isinstance(n, ast.Name) and n.id == closure.name and n.lineno < target.lineno
+        for statement in getattr(home.node, "body", ())
+        if not isinstance(statement, (ast.FunctionDef, ast.ClassDef))
+        for n in walk(statement)
+    )
+
+
+def _first_given(name: str, home: Scope) -> int:
+    """Return the line of the first call that is given a variable."""
+    lines = [
+        part.lineno
+        for call in walk(home.node) if isinstance(call, ast.Call)
+        for part in (*call.args, *(k.value for k in call.keywords))
+        if isinstance(part, ast.Name) and part.id == name
+    ]  # fmt: skip
+    return min(lines, default=0)
 
 
 def _is_looked_up(case: Case) -> bool:
@@ -180,6 +224,8 @@ def _write(case: Case) -> Verdict:
     given = case.evidence.given
     if not any(map(_is_traced, given)) and (_is_forced(case) or _is_context(case)):
         return False
+    if _is_put_back(case):
+        return False
     site = _site(case)
     if site is None:
         return True
@@ -212,8 +258,51 @@ def _is_forced(case: Case) -> bool:
 def _is_context(case: Case) -> bool:
     """Say whether what is written belongs to a thread: a context, which its owner sets."""
     value = case.evidence.value
-    made = case.resolver.class_of(value) if value is not None else None
-    return made is not None and is_thread_local(case.resolver.project, made)
+    if value is None:
+        return False
+    made = case.resolver.class_of(value) or value.home
+    if not (isinstance(made, Scope) and made.is_class):
+        return False
+    return is_thread_local(case.resolver.project, made) or _is_stack(case, made)
+
+
+def _is_stack(case: Case, made: Scope) -> bool:
+    """Say whether methods of one class put an object on a stack and take it off again."""
+    site = _site(case)
+    if site is None or site.how not in ("append", "pop", "add", "remove"):
+        return False
+    ways = {
+        other.how for other in made.module.sites
+        if other.scope.parent is made and spelled(other.target) == spelled(site.target)
+        and not (other.how == "pop" and other.node.args)  # type: ignore[attr-defined]
+    }  # fmt: skip
+    return {"append", "pop"} <= ways or {"add", "remove"} <= ways
+
+
+def _is_put_back(case: Case) -> bool:
+    """Say whether a generator puts back, at its end, what it changes for a ``with``; or a pair of
+    methods does, by names that are computed.
+    """
+    scope = case.scope
+    if isinstance(case.evidence.node, ast.Call) and scope.name in ("__enter__", "__exit__"):
+        pair = {"__enter__", "__exit__"} <= (scope.parent.names.keys() if scope.parent else set())
+        return pair and spelled(case.evidence.node.func) == "setattr"
+    inner = list(walk(scope.node))
+    if not any(isinstance(n, ast.Yield) for n in inner):
+        return False
+    last = _last(case.evidence.node)
+    ends = [part for n in inner if isinstance(n, ast.Try) for part in n.finalbody]
+    stores = [n for part in ends for n in walk(part) if isinstance(n, (ast.Name, ast.Attribute))]
+    return any(isinstance(n.ctx, ast.Store) and _last(n) == last for n in stores)
+
+
+def _last(node: ast.AST) -> str:
+    return spelled(node).rpartition(".")[2]
+
+
+def _global(case: Case) -> Verdict:
+    """A global that a generator puts back, for a ``with``, is as it was."""
+    return not _is_put_back(case)
 
 
 def _is_name_counter(case: Case, site: Site) -> bool:
@@ -292,7 +381,15 @@ def _rebinding(case: Case) -> Verdict:
         and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
     ]  # fmt: skip
     values = [v for v in values if not isinstance(v, ast.Constant)]  # until it is bound
+    if case.finding.code == "FNA102" and values and all(_is_free(v, name, around) for v in values):
+        return False  # of what is captured alone: the same whenever it is bound
     return not values or not all(is_static(value, around) for value in values)
+
+
+def _is_free(node: ast.expr, name: str, scope: Scope) -> bool:
+    """Say whether an expression names nothing that a function binds, nor the variable itself."""
+    used = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    return bool(used) and name not in used and used.isdisjoint(scope.names)
 
 
 def _drawn(case: Case) -> Verdict:
@@ -338,6 +435,14 @@ def _handed_in(case: Case) -> Verdict:
     return not any(n not in written for n in reads if n.lineno > case.finding.end_line)
 
 
+def _replaced(case: Case) -> Verdict:
+    """Who writes ``x.at[i].set(v)`` in the same function knows arrays: this is for NumPy's."""
+    return not any(
+        isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute) and n.value.attr == "at"
+        for n in walk(case.scope.node)
+    )
+
+
 def _base(node: ast.AST) -> ast.AST:
     while isinstance(node, (ast.Subscript, ast.Call, ast.AugAssign)):
         if isinstance(node, ast.Subscript):
@@ -373,9 +478,39 @@ def _printed(case: Case) -> Verdict:
     return not told or not all(is_static(a, case.scope) for a in told)
 
 
+def _logged(case: Case) -> Verdict:
+    """A helper's log tells what it was asked to do, once, unless it tells of traced values.
+
+    What a traced function logs itself is asked what is printed.
+    """
+    given = case.evidence.given
+    if any(map(_is_traced, given)):
+        return True
+    node = case.evidence.node
+    told = [a for a in getattr(node, "args", ()) if not isinstance(a, ast.Constant)]
+    itself = len(case.evidence.frame.path) == 1
+    return itself and not (told and all(is_static(a, case.scope) for a in told))
+
+
 def _shown(case: Case) -> Verdict:
-    """A frame's variables are looked at to say where something went wrong."""
-    return not case.finding.message.startswith("f_")
+    """A frame's variables are looked at to say where something went wrong; the environment of a
+    process is as it was when the process began.
+    """
+    if case.finding.message.startswith("f_"):
+        return False
+    node = case.evidence.node
+    return any(
+        (isinstance(n, ast.Subscript) and n.value is node and not isinstance(n.ctx, ast.Load))
+        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.value is node
+            and n.func.attr not in ("get", "copy", "keys", "items"))
+        or (isinstance(n, ast.Call) and n is node and _last(n.func) != "getenv")
+        for n in walk(case.scope.node)
+    )  # fmt: skip
+
+
+def _imported(case: Case) -> Verdict:
+    """An import gives the same module whenever it runs."""
+    return not case.finding.message.startswith("imports")
 
 
 _PLAIN = frozenset(
@@ -416,9 +551,22 @@ def is_static(node: ast.expr, scope: Scope, depth: int = 4) -> bool:
                 return False
             value = getattr(found[1][0], "value", None)
             exact = getattr(found[1][0], "exact", False)
+            if not exact and isinstance(value, ast.Call) and _last(value.func) in _FLATTENING:
+                return _is_second(name, found[0])  # ``leaves, tree = tree_flatten(x)``
             return exact and value is not None and is_static(value, found[0], depth - 1)
         case _:
             return False
+
+
+_FLATTENING = frozenset({"flatten", "tree_flatten", "tree_flatten_with_path"})
+
+
+def _is_second(name: str, scope: Scope) -> bool:
+    return any(
+        isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple)
+        and [getattr(part, "id", "") for part in n.targets[0].elts][1:] == [name]
+        for n in walk(scope.node)
+    )  # fmt: skip
 
 
 def _tells(name: str, scope: Scope, depth: int) -> bool:
@@ -434,66 +582,12 @@ _LAWS: dict[str, Callable[[Case], Verdict]] = {
     **dict.fromkeys(("FNA201", "FNA202", "FNA204"), _read),
     **dict.fromkeys(("FNA103", "FNA105"), _write),
     **dict.fromkeys(("FNA102", "FNA108", "FNA205"), _rebinding),
+    "FNA101": _global,
     "FNA401": _drawn,
     "FNA104": _handed_in,
+    "FNA106": _replaced,
     "FNA311": _printed,
+    "FNA313": _logged,
+    "FNA502": _imported,
     "FNA315": _shown,
 }
-
-
-# ---- how long a trace lives ----------------------------------------------------------------------
-
-
-def is_passing(site: ast.AST, scope: Scope | None) -> bool:
-    """Say whether a call of a transform, in a function, makes what that call alone uses.
-
-    It is given a function that is made there anew, and its result is called at once, or by a name
-    that is only ever called: nothing of the trace outlives the call.
-    """
-    if scope is None or not isinstance(site, ast.Call) or not site.args:
-        return False
-    around: Scope | None = scope
-    while around is not None and not around.is_function:
-        around = around.parent
-    if around is None or not _is_made_here(site.args[0], around):
-        return False
-    return _is_only_called(site, around)
-
-
-def _is_made_here(node: ast.expr, around: Scope) -> bool:
-    match node:
-        case ast.Lambda() | ast.Call():
-            return True
-        case ast.Name(id=name):
-            return name in around.names and name not in _arguments(around)
-        case _:
-            return False
-
-
-def _arguments(scope: Scope) -> set[str]:
-    assert isinstance(scope.node, FUNCTIONS)
-    args = scope.node.args
-    return {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
-
-
-def _is_only_called(site: ast.Call, around: Scope) -> bool:
-    names: set[str] = set()
-    for node in walk(around.node):
-        match node:
-            case ast.Call(func=func) if func is site:
-                return True
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is site:
-                names.add(name)
-            case _:
-                pass
-    if not names:
-        return False
-    called = {
-        n.func for n in walk(around.node)
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-    }  # fmt: skip
-    return all(
-        node in called
-        for node in walk(around.node)
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load)
-    )

@@ -156,7 +156,8 @@ class Module:
     """One file: its dotted name, scopes, calls, and functions with decorators.
 
     ``asked`` are the modules that its names were looked for in, by dotted name; ``sites`` are where
-    it changes something in place.
+    it changes something in place; ``imports`` are names and what they stand for, in any scope;
+    ``drawing`` are those by which it may call what draws from keys, once somebody has asked.
     """
 
     name: str
@@ -172,6 +173,8 @@ class Module:
     asked: dict[str, Module | None] = field(default_factory=dict[str, "Module | None"])
     sites: list[Site] = field(default_factory=list[Site])
     reached: set[str] = field(default_factory=set[str])
+    imports: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    drawing: frozenset[str] | None = None
     _mentions: dict[re.Pattern[str], bool] = field(default_factory=dict[re.Pattern[str], bool])
 
     def __post_init__(self) -> None:
@@ -322,6 +325,7 @@ class _Walk:
             name = alias.asname or alias.name.split(".")[0]
             target = alias.name if alias.asname else name
             self.bind(scope, name, Import(target, node.lineno))
+            self.module.imports.append((name, target))
 
     def import_from(self, node: ast.ImportFrom, scope: Scope, loop: ast.AST | None) -> None:
         base = self.module.absolute(node.module, node.level)
@@ -331,6 +335,7 @@ class _Walk:
             else:
                 target = f"{base}.{alias.name}" if base else alias.name
                 self.bind(scope, alias.asname or alias.name, Import(target, node.lineno))
+                self.module.imports.append((alias.asname or alias.name, target))
 
     def assign(self, node: ast.Assign, scope: Scope, loop: ast.AST | None) -> None:
         self.visit(node.value, scope, loop)

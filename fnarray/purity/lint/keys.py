@@ -23,6 +23,8 @@ _FREE = words(
     threefry2x32_p random_gamma_p
     """
 )
+#: Functions that draw, by the names under which a project may hand them on.
+_DRAWS = words("normal uniform split bernoulli randint choice permutation categorical gamma")
 _DEAD = None
 State = dict[str, int] | None
 
@@ -83,8 +85,11 @@ class _Keys:
             del state[key]
 
     def draws(self, node: ast.AST, state: State) -> None:
-        """Count the draws in an expression, in the order of the text."""
-        if not self.mentions(node):
+        """Count the draws in an expression, in the order of the text.
+
+        What an assertion draws is drawn again to be compared with.
+        """
+        if not self.mentions(node) or _is_assertion(node):
             return
         if isinstance(node, ast.IfExp):
             self.draws(node.test, state)
@@ -185,6 +190,12 @@ _HANDLERS: dict[type[ast.stmt], Callable[[_Keys, Any, State], State]] = {
     ast.AsyncFunctionDef: _Keys.skip,
     ast.ClassDef: _Keys.skip,
 }
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return _name(node).lstrip("_").lower().startswith("assert")
+    return isinstance(node, ast.Assert)
 
 
 def _is_paired(first: ast.Call, node: ast.Call) -> bool:
@@ -290,11 +301,37 @@ def drawn_key(project: Project, scope: Scope, call: ast.Call) -> str | None:
         (k.value for k in call.keywords if k.arg == "key"), None
     )  # fmt: skip
     spelled = _spelling(given)
-    # Most calls are given no name first: to resolve what they call is most of the time.
-    target = project.resolve(call.func, scope) if spelled is not None else None
+    # Most calls are given no name first, or are of nothing imported that draws: to resolve what
+    # they call is most of the time.
+    may = spelled is not None and _may_draw(call.func, scope.module)
+    target = project.resolve(call.func, scope) if may else None
     if not isinstance(target, External) or not target.name.startswith(_RANDOM):
         return None
     return None if target.name.rpartition(".")[2] in _FREE else spelled
+
+
+def _may_draw(func: ast.expr, module: Module) -> bool:
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    if module.drawing is None:
+        module.drawing = _names_that_draw(module)
+    return bool(module.stars) or (isinstance(func, ast.Name) and func.id in module.drawing)
+
+
+def _names_that_draw(module: Module) -> frozenset[str]:
+    found = {
+        name for name, target in module.imports
+        if target.startswith(("jax", "fnarray")) or "random" in target
+        or target.rpartition(".")[2] in _DRAWS
+    }  # fmt: skip
+    for scope in module.scopes.values():  # ``draw = jax.random.normal``
+        for name, bound in scope.names.items():
+            value = getattr(bound[-1], "value", None)
+            while isinstance(value, ast.Attribute):
+                value = value.value
+            if isinstance(value, ast.Name) and value.id in found:
+                found.add(name)
+    return frozenset(found)
 
 
 def reused(project: Project, module: Module) -> Iterator[Finding]:

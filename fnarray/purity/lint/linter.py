@@ -117,10 +117,28 @@ def conclude(
     known = {source.path: source for source in given}
     for file in {finding.file for finding in raw} - known.keys():
         known[file] = read(file)
-    findings = select(raw, given, known, settings, ran=seen is not None)
+    findings = select(_caused_once(raw), given, known, settings, ran=seen is not None)
     traced = {key for outcome in outcomes for key in outcome.traced}
     crashes = [crash for outcome in outcomes for crash in outcome.crashes]
     return Result(findings, known, len(traced), crashes)
+
+
+#: Of several codes for one write, from different ways that lead there, the surest is said.
+_WRITES = {code: i for i, code in enumerate(("FNA108", "FNA103", "FNA105", "FNA104", "FNA106"))}
+
+
+def _caused_once(raw: list[Finding]) -> list[Finding]:
+    """Leave one finding for each place that writes."""
+    best: dict[tuple[str, int, int], int] = {}
+    for finding in raw:
+        rank = _WRITES.get(finding.code)
+        if rank is not None:
+            key = finding.file, finding.line, finding.column
+            best[key] = min(rank, best.get(key, rank))
+    return [
+        f for f in raw
+        if f.code not in _WRITES or best[f.file, f.line, f.column] == _WRITES[f.code]
+    ]  # fmt: skip
 
 
 class Examiner:

@@ -78,12 +78,10 @@ class Project:
 
     def _add(self, source: SourceFile) -> Module:
         path = Path(source.path)
-        root = self.import_root(path.parent)
-        try:
-            inside = Path(self._real(source.path)).relative_to(self._real(str(root)))
-            parts = inside.with_suffix("").parts
-        except ValueError:
-            parts = (path.stem,)
+        root = self._real(str(self.import_root(path.parent))).rstrip(os.sep) + os.sep
+        real = self._real(source.path)
+        inside = os.path.splitext(real.removeprefix(root))[0]  # noqa: PTH122 - for each file
+        parts = inside.split(os.sep) if real.startswith(root) else [path.stem]  # noqa: PTH206
         is_package = bool(parts) and parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
         module = Module(name, source, is_package)
@@ -104,10 +102,10 @@ class Project:
         folder, _, name = path.rpartition(os.sep)
         if folder not in self._names:
             try:
-                self._names[folder] = frozenset(p.name for p in Path(folder).iterdir())
+                self._names[folder] = frozenset(os.listdir(folder or "."))  # noqa: PTH208 - as above
             except OSError:
                 self._names[folder] = frozenset()
-        return name in self._names[folder] and Path(path).is_file()
+        return name in self._names[folder] and os.path.isfile(path)  # noqa: PTH113 - as above
 
     def is_closed(self, dotted: str) -> bool:
         """Say whether a name is known, or trusted, without looking into its files."""

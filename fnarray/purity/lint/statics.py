@@ -13,6 +13,7 @@ from ..known import RESULTS, effect_of
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Function, Value, join
 from ._words import words
 from .classes import assigned, instance_kind, is_enum, is_thread_local
+from .decorators import Decorators
 from .index import FUNCTIONS, Assigned, Binding, Defined, Import, Scope
 from .kinds import external_kind, is_final, is_generator, is_number, stands_in_loop
 from .project import External, Target
@@ -27,6 +28,8 @@ _CAPITALS = re.compile(r"_*[A-Z][A-Z0-9_]*\Z")
 _NUMBER = re.compile(r"numpy\.(?:u?int|float|complex|bool|half|single|double|longdouble)\w*\Z")
 # Objects that take any attribute, at any time.
 _OPEN = frozenset({"types.SimpleNamespace", "argparse.Namespace", "threading.local"})
+
+_METHOD = "functools.partialmethod"
 
 # Calls that make objects which can change, or are drawn from, by the name of the callee.
 _MADE = RESULTS | {
@@ -62,9 +65,11 @@ class StaticResolver:
         self.project = finder.project
         self._classes: dict[str, Scope] = {}
         self._functions: dict[Scope, Function] = {}
+        self.decorators = Decorators(self)
         self._values: dict[tuple[Scope, str], Value | None] = {}
         self._rebound: dict[tuple[Scope, str], str] = {}
         self._looked_up: dict[tuple[Scope, str], Value | None] = {}
+        self.modules: dict[str, Value | None] = {}
         self.budget = BUDGET
         self._busy: set[tuple[Scope, str]] = set()
 
@@ -109,6 +114,9 @@ class StaticResolver:
             target = self.project.star(star, name, scope.module, _DEPTH)
             if target is not None:
                 return self.of_target(target, name)
+        if name == "__name__":
+            self.modules[scope.module.name] = self.of_target(scope.module.scope, "__name__")
+            return Value("scalar", OUTSIDE, name=name, obj=scope.module.name, constant=True)
         builtin = self.project.resolve(ast.Name(name, ast.Load()), scope.module.scope)
         return self.of_target(builtin, name) if builtin is not None else None
 
@@ -138,7 +146,7 @@ class StaticResolver:
         """Return the attribute of an object that is not local."""
         spelled = f"{value.name}.{name}" if value.name else name
         if value.kind == "instance" and value.ref in _OPEN:
-            return Value("", OUTSIDE, name=spelled, holder="attribute")
+            return Value("", OUTSIDE, name=spelled, holder="attribute", ref=f"{value.ref}.{name}")
         if value.kind == "frozen" and value.fields and name in value.fields:
             return value.fields[name].but(name=spelled, holder="attribute")
         if value.ref in self._classes:
@@ -220,6 +228,8 @@ class StaticResolver:
 
     def item(self, value: Value, index: object) -> Value | None:
         """Return what a container holds at a constant index, when its text shows it."""
+        if value.ref == "sys.modules":
+            return self.modules.get(str(index))
         return value.fields.get(("item", index)) if value.fields else None
 
     def callables(self, value: Value, index: object) -> list[Value]:
@@ -234,8 +244,9 @@ class StaticResolver:
         owner = self._classes.get(value.ref)
         if owner is None:
             return None
-        name = "__init__" if value.kind == "class" else "__call__"
-        found = self.project.class_attribute(owner, name)
+        names = ("__init__", "__post_init__") if value.kind == "class" else ("__call__",)
+        all_found = (self.project.class_attribute(owner, name) for name in names)
+        found = next((one for one in all_found if one is not None), None)
         if found is None:
             return None
         for binding in reversed(found[1]):
@@ -347,6 +358,8 @@ class StaticResolver:
                          constant=value.kind != "instance")  # fmt: skip
         if inner.kind == "scalar" and is_enum(self.project, owner):
             return Value("frozen", OUTSIDE, name=spelled, holder="attribute", constant=True)
+        if inner.ref == _METHOD and value.kind != "class" and inner.bound is not None:
+            return inner.but(bound=inner.bound.but(bound=value))
         scope = next((b.scope for b in bindings if isinstance(b, Defined)), None)
         if scope is not None and scope.is_function:
             marks = {ast.unparse(d) for d in scope.node.decorator_list}  # type: ignore[union-attr]
@@ -354,11 +367,9 @@ class StaticResolver:
                 return inner.but(bound=self.of_target(owner, owner.name))
             if "staticmethod" in marks:
                 return inner.but(holder="static")
-            if value.kind == "class":
-                return inner
             last = {mark.rpartition(".")[2] for mark in marks}
             kind = "property" if last & {"property", "cached_property"} else "function"
-            return inner.but(kind=kind, bound=value)
+            return inner.but(kind=kind, bound=None if value.kind == "class" else value)
         # The classes of an enumeration library, say, cannot be seen through; they are no variables.
         fixed = instance_kind(self.project, owner) != "instance"
         tree = owner.module.source.tree
@@ -403,35 +414,6 @@ class StaticResolver:
         """Return the project's class that an object is of."""
         return self._classes.get(value.ref) if value.kind in ("instance", "frozen", "") else None
 
-    def wrappers(self, scope: Scope) -> list[Scope]:
-        """Return the inner functions by which the project's decorators replace a function."""
-        found: list[Scope] = []
-        outer = cast("Scope", scope.parent)
-        for decorator in getattr(scope.node, "decorator_list", ()):
-            made = isinstance(decorator, ast.Call)
-            target = self.project.resolve(decorator.func if made else decorator, outer)
-            if not (isinstance(target, Scope) and target.is_function):
-                continue
-            makers = [target]
-            if made:  # a factory of decorators: what it returns is the decorator
-                makers = [s for value in target.returns
-                          for s, *_ in self.finder.functions(value, target)]  # fmt: skip
-            for maker in makers:
-                for value in maker.returns:
-                    found += [s for s, *_ in self.finder.functions(value, maker)
-                              if s.parent is maker]  # fmt: skip
-        return found
-
-    def replacing(self, scope: Scope) -> list[Scope]:
-        """Return the project's classes that decorate a function: an object takes its place."""
-        decorators = getattr(scope.node, "decorator_list", ())
-        outer = cast("Scope", scope.parent)
-        found = [
-            self.project.resolve(d.func if isinstance(d, ast.Call) else d, outer)
-            for d in decorators
-        ]
-        return [s for s in found if isinstance(s, Scope) and s.is_class]
-
     def of_target(self, target: Target, name: str) -> Value | None:
         """Return the value of a function, class, module or outside name."""
         if isinstance(target, External):
@@ -440,10 +422,10 @@ class StaticResolver:
         ref = f"{target.module.name}.{target.qualname}" if target.qualname else target.module.name
         if target.is_function:
             around = tuple(
-                Value("function", OUTSIDE, name=name, function=self.function(s), constant=True)
-                for s in self.wrappers(target)
+                Value("function", OUTSIDE, name=name, function=one, constant=True)
+                for one in self.decorators.wrappers(target)
             )
-            around += tuple(self.instance(s, name) for s in self.replacing(target))
+            around += tuple(self.instance(s, name) for s in self.decorators.replacing(target))
             return Value("function", OUTSIDE, name=name, ref=ref, function=self.function(target),
                          holder="global", constant=True, others=around)  # fmt: skip
         if target.is_class:
@@ -456,7 +438,7 @@ class StaticResolver:
         """Return the value that an expression outside of any trace makes."""
         match node:
             case ast.Constant():
-                truth = node.value if type(node.value) is bool else ABSENT
+                truth = node.value if type(node.value) in (bool, str) else ABSENT
                 kind = "scalar" if node.value is not ... else ""
                 return Value(kind, OUTSIDE, name=name, obj=truth)
             case ast.List() | ast.ListComp():
@@ -515,6 +497,9 @@ class StaticResolver:
         if self.finder.is_partial(node.func, scope) and node.args:
             return self._partial(node, scope, name)
         target = self.project.resolve(node.func, scope)
+        if isinstance(target, External) and target.name == _METHOD and node.args:
+            made = self._partial(node, scope, name)
+            return made.but(ref=_METHOD) if made is not None else None
         if isinstance(target, External):
             return self._made(target.name, node, scope, name)
         if isinstance(target, Scope) and target.is_class:

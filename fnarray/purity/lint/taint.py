@@ -118,7 +118,7 @@ class Taint:
         target = self.callee(func)
         if target is None:
             return NONE
-        last = target.rpartition(".")[2]
+        last = target.rpartition(".")[2].lstrip("_")
         if last in STATIC_FUNCTIONS:
             return NONE
         if target.startswith(_ARRAY_PACKAGES):

@@ -37,6 +37,11 @@ class TracedSite:
         return "fnarray" in (self.around or self.scope).module.source.text
 
     @property
+    def decorates(self) -> bool:
+        """Whether the transform stands above the function."""
+        return self.site in getattr(self.scope.node, "decorator_list", ())
+
+    @property
     def label(self) -> str:
         """The first step of a finding's path: ``jit(train)``."""
         return f"{self.transform.name}({self.scope.name})"
@@ -110,7 +115,7 @@ class Finder:
             for decorator in scope.node.decorator_list:
                 use = self.applied(decorator, scope.parent)
                 if use is not None:
-                    yield self._traced(scope, use, self._is_method(scope), decorated=True)
+                    yield self._traced(scope, use, self.is_method(scope), decorated=True)
                 elif isinstance(decorator, ast.Attribute) and decorator.attr in SETTERS:
                     yield TracedSite(scope, SETTERS[decorator.attr], decorator)
         for site in module.calls:
@@ -238,7 +243,7 @@ class Finder:
             return
         target = self.project.resolve(node, scope)
         if isinstance(target, Scope) and target.is_function:
-            yield target, int(isinstance(node, ast.Attribute) and self._is_method(target)), \
+            yield target, int(isinstance(node, ast.Attribute) and self.is_method(target)), \
                 frozenset(), False  # fmt: skip
         elif isinstance(node, ast.Name):
             found = scope.lookup(node.id)
@@ -291,15 +296,17 @@ class Finder:
         if isinstance(owner, Scope) and owner.is_class:
             method = self.project.member(owner, name)
             if isinstance(method, Scope) and method.is_function:
-                yield method, int(self._is_method(method)), frozenset(), False
+                yield method, int(self.is_method(method)), frozenset(), False
 
     def _made(
         self, node: ast.Call, scope: Scope, depth: int
     ) -> Iterator[tuple[Scope, int, frozenset[str], bool]]:
         if self.is_partial(node.func, scope) and node.args:
             names = frozenset(k.arg for k in node.keywords if k.arg)
+            open_ended = any(k.arg is None for k in node.keywords)  # ``partial(f, **kwargs)``
             for target, bound, before, _ in self.functions(node.args[0], scope, depth - 1):
-                yield target, bound + len(node.args) - 1, before | names, True
+                some = _keywords(target) if open_ended else names
+                yield target, bound + len(node.args) - 1, before | names | some, True
             return
         target = self.project.resolve(node.func, scope)
         if isinstance(target, External):
@@ -335,11 +342,25 @@ class Finder:
         fixed = names | static_names(target, use.keywords, 0 if decorated else bound)
         return TracedSite(target, use.transform, use.node, bound, fixed, partial, use.scope)
 
-    def _is_method(self, scope: Scope) -> bool:
+    def is_method(self, scope: Scope) -> bool:
+        """Say whether a function is given an object, or a class, by its first parameter."""
         if scope.parent is None or not scope.parent.is_class:
             return False
         decorators = getattr(scope.node, "decorator_list", [])
         return not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+
+
+def _keywords(target: Scope) -> frozenset[str]:
+    """Return the parameters that keywords may fill in."""
+    assert isinstance(target.node, FUNCTIONS)
+    args = target.node.args
+    return frozenset(a.arg for a in (*args.args, *args.kwonlyargs))
+
+
+#: Keywords that say which parameters keep their values, by position.
+_STATIC_POSITIONS = frozenset(
+    {"static_argnums", "nondiff_argnums", "static_broadcasted_argnums", "excluded"}
+)
 
 
 def static_names(target: Scope, keywords: tuple[ast.keyword, ...], bound: int) -> frozenset[str]:
@@ -352,9 +373,11 @@ def static_names(target: Scope, keywords: tuple[ast.keyword, ...], bound: int) -
     positional = [a.arg for a in (*args.posonlyargs, *args.args)]
     names: set[str] = set()
     for keyword in keywords:
-        if keyword.arg in ("static_argnums", "nondiff_argnums", "static_broadcasted_argnums"):
+        if keyword.arg in _STATIC_POSITIONS:
             for n in _constants(keyword.value):
-                if isinstance(n, int) and n < 0 and -n <= len(positional):
+                if isinstance(n, str):  # ``vectorize(excluded={"n"})``
+                    names.add(n)
+                elif isinstance(n, int) and n < 0 and -n <= len(positional):
                     names.add(positional[n])
                 elif isinstance(n, int) and 0 <= n < len(positional) - bound:
                     names.add(positional[n + bound])

@@ -111,13 +111,15 @@ class Tracedness:
         positional = [*args.posonlyargs, *args.args]
         with_default = {a.arg for a in positional[len(positional) - len(args.defaults) :]}
         unmapped = self.unmapped(traced)
+        # What stands above a method is given ``self`` as well.
+        start = 0 if traced.decorates else traced.bound
         inspected = _inspected(node)
         for i, arg in enumerate(positional):
             if i < traced.bound or arg.arg in traced.fixed or arg.arg in with_default:
                 continue
             if i == 0 and arg.arg in ("self", "cls"):
                 continue
-            if unmapped is None or i - traced.bound in unmapped or arg.arg in inspected:
+            if unmapped is None or i - start in unmapped or arg.arg in inspected:
                 continue
             if _is_textual(arg):
                 continue

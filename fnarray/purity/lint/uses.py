@@ -30,12 +30,14 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
     for site in module.calls:
         if site.loop is None or not site.node.args or site.node in module.kept:
             continue
+        if _is_table(site.loop, site.scope):
+            continue
         if not isinstance(site.node.func, (ast.Name, ast.Attribute)):
             continue
         found = finder.transform(site.node.func, site.scope)
         if found is None or not found.compiled:
             continue
-        if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site):
+        if _is_new(finder, site.node.args[0], site.scope, site.loop) and _is_used(site, module):
             yield rule.at(
                 place_of(module.source, site.node),
                 name=found.name,
@@ -51,6 +53,8 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
             continue
         if scope.name in module.kept_names or not _is_called(scope.name, scope.loop):
             continue
+        if _is_table(scope.loop, scope.parent):
+            continue
         for decorator in scope.node.decorator_list:
             use = finder.applied(decorator, scope.parent)
             if use is not None and use.transform.compiled:
@@ -62,12 +66,43 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
                 )
 
 
-def _is_used(site: CallSite) -> bool:
-    """Say whether the loop that makes the function also calls it, or hands it on."""
+def _is_table(loop: ast.AST | None, scope: Scope) -> bool:
+    """Say whether a loop goes through cases that are written out: each has a program of its own."""
+    return isinstance(loop, ast.For) and _is_written_out(loop.iter, scope)
+
+
+def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:
+    if depth <= 0:
+        return False
+    match node:
+        case ast.Tuple() | ast.List() | ast.Set() | ast.Dict():
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args) if args:
+            return name in _COMBINING and all(_is_written_out(a, scope, depth - 1) for a in args)
+        case ast.Name(id=name):
+            found = scope.lookup(name)
+            if found is None or len(found[1]) != 1 or not getattr(found[1][0], "exact", False):
+                return False
+            value = getattr(found[1][0], "value", None)
+            return value is not None and _is_written_out(value, found[0], depth - 1)
+        case _:
+            return False
+
+
+#: What goes through written cases, in some order or combination.
+_COMBINING = frozenset({"product", "zip", "enumerate", "reversed", "sorted"})
+
+
+def _is_used(site: CallSite, module: Module) -> bool:
+    """Say whether the loop that makes the function also calls it, or hands it on.
+
+    What it puts into a list is there for later.
+    """
     assert site.loop is not None
     for node in walk(site.loop):
         if isinstance(node, ast.Assign) and node.value is site.node:
             names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            names = [name for name in names if name not in module.kept_names]
             return any(_is_called(name, site.loop) for name in names)
     return True
 
@@ -102,12 +137,12 @@ def unhashable(finder: Finder, module: Module, traced: list[TracedSite]) -> Iter
         keywords = tuple(getattr(one.site, "keywords", ()))
         if isinstance(one.site, ast.Call) and isinstance(one.site.func, ast.Call):
             keywords += tuple(one.site.func.keywords)
-        names = static_names(one.scope, keywords, 0 if _decorates(one) else one.bound)
+        names = static_names(one.scope, keywords, 0 if one.decorates else one.bound)
         named = any(k.arg in ("static_argnums", "static_argnames") for k in keywords)
         sure = all(k.arg is not None and _known(k.value) for k in keywords if _is_static(k))
         if not one.transform.compiled or not names or not named or not sure:
             continue
-        if _decorates(one):
+        if one.decorates:
             static[one.scope] = names
         for name, default in _defaults(one.scope):
             kind = _kind(finder, default, one.scope.parent or one.scope)
@@ -144,10 +179,6 @@ def _known(node: ast.expr) -> bool:
     except (ValueError, TypeError, SyntaxError):
         return False
     return True
-
-
-def _decorates(one: TracedSite) -> bool:
-    return one.site in getattr(one.scope.node, "decorator_list", ())
 
 
 def _defaults(scope: Scope) -> Iterator[tuple[str, ast.expr]]:

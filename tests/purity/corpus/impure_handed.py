@@ -712,7 +712,51 @@ class Kept:
     value: float
 
     def __post_init__(self):
-        history.append(self.value)
+        history.append(self.value)  # ! t_kept
+
+
+@jit
+def t_kept(x):
+    return Kept(x).value
+
+
+def recording(where):
+    def decorate(f):
+        def run(x):
+            where.append(x)  # ! t_recorded_by_a_factory
+            return f(x)
+
+        return run
+
+    return decorate
+
+
+@jit
+@recording(history)
+def t_recorded_by_a_factory(x):
+    return x * 2
+
+
+class Stepping:
+    def _step(self, x, where):
+        where.append(x)  # ! t_partial_method
+        return x
+
+    step = functools.partialmethod(_step, where=history)
+
+
+stepping = Stepping()
+
+
+@jit
+def t_partial_method(x):
+    return stepping.step(x)
+
+
+@jit
+def t_module_by_its_name(x):
+    sys.modules[__name__].last = x  # ! t_module_by_its_name
+    return x
 
 
 def generator():

@@ -1,0 +1,99 @@
+"""What the project's own decorators put in place of a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any, Protocol, cast
+
+from ..scopes import Frame
+from ..values import CONTAINERS, Function, Value
+from .index import Scope
+from .project import Project
+from .traced import Finder
+
+
+class Reader(Protocol):
+    """What reads functions and expressions in files."""
+
+    finder: Finder
+    project: Project
+
+    def function(self, scope: Scope) -> Function:
+        """Return the record of a function."""
+        ...
+
+    def of(self, node: ast.expr | None, scope: Scope, name: str = "") -> Value | None:
+        """Return the value of an expression."""
+        ...
+
+
+class Decorators:
+    """Finds the functions and classes that decorators replace a function by."""
+
+    def __init__(self, resolver: Reader) -> None:
+        self.resolver = resolver
+        self._wrapping: dict[tuple[Scope, ast.expr], Function] = {}
+
+    def wrappers(
+        self, scope: Scope, decorators: Iterable[ast.expr] | None = None
+    ) -> list[Function]:
+        """Return the inner functions by which decorators of the project replace a function.
+
+        All of its own, or those given.
+        """
+        found: list[Function] = []
+        outer = cast("Scope", scope.parent)
+        own = getattr(scope.node, "decorator_list", ())
+        for decorator in own if decorators is None else decorators:
+            made = isinstance(decorator, ast.Call)
+            target = self.resolver.project.resolve(decorator.func if made else decorator, outer)
+            if not (isinstance(target, Scope) and target.is_function):
+                continue
+            makers = [target]
+            if made:  # a factory of decorators: what it returns is the decorator
+                makers = [s for value in target.returns
+                          for s, *_ in self.resolver.finder.functions(value, target)]  # fmt: skip
+            for maker in makers:
+                for value in maker.returns:
+                    found += [self._wrapper(s, target, decorator, outer)
+                              for s, *_ in self.resolver.finder.functions(value, maker)
+                              if s.parent is maker]  # fmt: skip
+        return found
+
+    def _wrapper(self, scope: Scope, factory: Scope, decorator: ast.expr, outer: Scope) -> Function:
+        """Return the function that a decorator puts around another.
+
+        It holds the containers that its factory was given: ``@recording(history)``.
+        """
+        base = self.resolver.function(scope)
+        if not isinstance(decorator, ast.Call) or not (decorator.args or decorator.keywords):
+            return base
+        key = scope, decorator
+        if key not in self._wrapping:
+            args = cast("Any", factory.node).args
+            names = [a.arg for a in (*args.posonlyargs, *args.args)]
+            pairs = [*zip(names, decorator.args, strict=False)]
+            pairs += [(k.arg, k.value) for k in decorator.keywords if k.arg]
+            named = [(n, e) for n, e in pairs if isinstance(e, (ast.Name, ast.Attribute))]
+            given = {
+                name: value.but(holder="cell", name=name)
+                for name, node in named
+                if (value := self.resolver.of(node, outer)) and value.kind in CONTAINERS
+            }
+            held = Frame.holding(self.resolver.function(factory), given) if given else None
+            self._wrapping[key] = Function(
+                base.node, base.file, base.module, name=base.name, frame=held,
+                defaults=base.defaults, lines=base.lines,
+            ) if held is not None else base  # fmt: skip
+        return self._wrapping[key]
+
+    def replacing(self, scope: Scope) -> list[Scope]:
+        """Return the project's classes that decorate a function: an object takes its place."""
+        decorators = getattr(scope.node, "decorator_list", ())
+        outer = cast("Scope", scope.parent)
+        found = [
+            self.resolver.project.resolve(d.func if isinstance(d, ast.Call) else d, outer)
+            for d in decorators
+        ]
+        return [s for s in found if isinstance(s, Scope) and s.is_class]
