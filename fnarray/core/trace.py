@@ -40,7 +40,7 @@ from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
 from .memo import recall, remember
 from .primitive import Primitive
-from .source import Source, user_source
+from .source import UNKNOWN, Source, user_source
 from .surgery import closed_over_nothing
 
 
@@ -63,7 +63,7 @@ class Tracer(Array):
 
     __slots__ = ("aval", "frame", "origin")
 
-    def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str):
+    def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str = UNKNOWN):
         self.frame = trace
         self.aval = aval
         self.origin = origin
@@ -164,10 +164,10 @@ class JitTracer(Tracer):
 
 def origin_text(tracer: Tracer) -> str:
     """Say where a tracer came from: an argument, or the user's line that computed it."""
-    if isinstance(tracer.origin, str):
-        return tracer.origin
-    text = tracer.origin.text()
-    return f"computed at {tracer.origin}" + (f": {text}" if text else "")
+    origin = getattr(tracer, "origin", UNKNOWN)  # an extension's may have said nothing of it
+    if isinstance(origin, str):
+        return origin
+    return f"computed at {origin}" + (f": {text}" if (text := origin.text()) else "")
 
 
 class Trace:

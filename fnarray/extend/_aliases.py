@@ -10,12 +10,18 @@ from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Eqn, Graph, eqn_effects
+from ..core.primitive import Primitive
 from ..core.tangents import tangent_aval
-from ..core.trace import Trace, Tracer
+from ..core.trace import Trace, Tracer, as_array
+from ._interpreters import bind_given, bind_with_trace
 
 
 def _strip_weak_type(self: ShapedArray) -> ShapedArray:
     return self.update(weak_type=False)
+
+
+def _set_frame(tracer: Tracer, trace: Trace) -> None:
+    tracer.frame = trace
 
 
 def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -23,8 +29,16 @@ def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 for _cls, _names in {
-    Tracer: {"_trace": property(lambda self: self.frame)},
-    Trace: {"main": property(_itself)},
+    Tracer: {"_trace": property(lambda self: self.frame, _set_frame), "full_lower": _itself},
+    Trace: {
+        "main": property(_itself),
+        "tag": None,
+        "full_raise": lambda self, x: x,
+        "is_valid": lambda self: self.alive,
+        "process_primitive": lambda self, prim, xs, params: prim.bind_with_trace(self, xs, (), params),
+        "stage_value": lambda self, x: as_array(x),
+    },
+    Primitive: {"bind": bind_given, "bind_with_trace": bind_with_trace},
     ShapedArray: {
         "at_least_vspace": tangent_aval,
         "to_tangent_aval": tangent_aval,
