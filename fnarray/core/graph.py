@@ -71,7 +71,7 @@ class Eqn:
         return make(ins, tuple(v.aval for v in self.outvars), **self.params)
 
 
-@frozen(eq=False)
+@frozen(eq=False, weak=True)
 class Graph:
     """Inputs, equations in order, outputs.
 
@@ -117,7 +117,8 @@ class Graph:
         return f"<pre>{escape(str(self))}</pre>{fold}</details>"
 
 
-@frozen(eq=False)
+# Libraries keep what they derive of a graph for as long as the graph is.
+@frozen(eq=False, weak=True)
 class ClosedGraph:
     """A graph and the values of its ``constvars``: what `make_jaxpr` returns."""
 

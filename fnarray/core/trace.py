@@ -177,9 +177,12 @@ class Trace:
     ----------
     axes : tuple of (name, size)
         The mapped axes that it binds, which collectives may name.
+    lenient : bool
+        Whether its tracers may be operands outside of it, of which they are constants then.
     """
 
     axes: tuple[tuple[Hashable, int], ...] = ()
+    lenient = False
 
     def __init__(self, name: str):
         self.name = name
@@ -361,6 +364,8 @@ def check_alive(tracer: Tracer) -> None:
     trace = state.trace
     while trace is not None and trace is not tracer.frame and not trace.owns(tracer):
         trace = trace.parent
+    if trace is None and tracer.frame.lenient:
+        return
     if trace is None and tracer.frame.alive:
         raise UnexpectedTracerError(
             f"A tracer {tracer.aval.str_short()} of {tracer.frame.name} is used at "
@@ -438,23 +443,6 @@ class accepted:  # noqa: N801
 
     def __exit__(self, *exception: Any) -> None:
         state.accepted = self.saved
-
-
-class EagerTrace(Trace):
-    """Evaluates what no tracer is an operand of, and passes on what one is."""
-
-    def _where(self, args: Sequence[Any]) -> within:
-        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
-
-    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Apply an operation."""
-        with self._where(args):
-            return bind(prim, *args, **params)
-
-    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
-        """Call a function that has a derivative of its own."""
-        with self._where(args):
-            return call_custom(call, args)
 
 
 def no_trace() -> within:

@@ -7,9 +7,11 @@ of the house are, and these answer under the same names when one hands operation
 
 from __future__ import annotations
 
+import inspect
 import threading
 import weakref
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from ..control.call import jit_p
@@ -27,6 +29,7 @@ from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import float0
+from ..core.graph import Literal
 from ..core.primitive import Primitive
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import CustomCall, Trace, as_array, bind, call_custom, no_trace, state, within
@@ -53,6 +56,8 @@ class UserTrace(Trace, metaclass=_Traces):
     Its methods run outside of every trace; what they hand on to an outer one they say, by
     `set_current_trace`, or ``primitive.bind_with_trace(outer, values, avals, params)``.
     """
+
+    lenient = True
 
     def __init__(self) -> None:
         super().__init__(type(self).__name__)
@@ -126,10 +131,13 @@ class UserTrace(Trace, metaclass=_Traces):
             return self.custom(call_of_jvp(params), args)
         if prim is custom_vjp_call_p:
             return self.custom(call_of_vjp(params), args)
+        if prim.print_params is not None:  # it shows an equation's params as JAX has them
+            params = {**prim.print_params(params), **params}
         if prim is jit_p:
             params = {**_CALL, "donated_invars": (False,) * len(args), **params}
+        operands = [x.array() if type(x) is Literal else x for x in args]
         with no_trace():
-            return self.process_primitive(prim, list(args), params)
+            return self.process_primitive(prim, operands, params)
 
     def custom(self, call: CustomCall, args: Values) -> Values:
         """Call a function with a derivative of its own as its author says."""
@@ -342,14 +350,23 @@ def _given_call(*args: Any, name: str, jaxpr: Any, **settings: Any) -> Values:
 
 
 _GIVEN = {custom_jvp_call_p: _given_jvp, custom_vjp_call_p: _given_vjp, jit_p: _given_call}
+#: Params of JAX's operations that say nothing where they are None.
+_IDLE = frozenset({"accuracy", "axis_index_groups", "out_sharding", "sharding"})
+
+
+@lru_cache(maxsize=1024)
+def _takes(prim: Primitive, name: str) -> bool:
+    return name in inspect.signature(prim.aval).parameters
 
 
 def bind_given(prim: Primitive, /, *args: Any, **params: Any) -> Any:
-    """Apply an operation whose params are JAX's, as an interpreter was given them, or an equation's."""
-    given = _GIVEN.get(prim)
-    if given is None or (prim is not jit_p and "subfuns" not in params):
-        return bind(prim, *args, **params)
-    return given(*args, **params)
+    """Apply an operation; its params may be JAX's, as interpreters are given them."""
+    if prim is jit_p or "subfuns" in params:
+        return _GIVEN[prim](*args, **params)
+    for name in _IDLE & params.keys():
+        if params[name] is None and not _takes(prim, name):
+            del params[name]
+    return bind(prim, *args, **params)
 
 
 def bind_with_trace(
