@@ -5,6 +5,7 @@ Set on the classes when an extension first asks for any of them: nothing in the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,10 @@ def _set_frame(tracer: Tracer, trace: Trace) -> None:
     tracer.frame = trace
 
 
+def _process_primitive(self: Trace, prim: Any, xs: Sequence[Any], params: dict[str, Any]) -> Any:
+    return prim.bind_with_trace(self, xs, (), params)
+
+
 def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
     return self
 
@@ -44,7 +49,9 @@ for _cls, _names in {
         "tag": None,
         "full_raise": lambda self, x: x,
         "is_valid": lambda self: self.alive,
-        "process_primitive": lambda self, prim, xs, params: prim.bind_with_trace(self, xs, (), params),
+        "process_primitive": lambda self, prim, xs, params: prim.bind_with_trace(
+            self, xs, (), params
+        ),
         "stage_value": lambda self, x: as_array(x),
     },
     Source: {

@@ -39,8 +39,14 @@ from .linear_util import StoreException, WrappedFun, wrap_init
 Values = Sequence[Any]
 Params = dict[str, Any]
 
-#: What JAX says of a call beside its name and its graph, as it is where nothing else is asked for.
-_CALL: Params = {"inline": False, "keep_unused": False, "compiler_options_kvs": ()}
+_TABULATED = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh"
+#: Params that JAX's operations have beside those that are printed, as they are by default.
+_MORE: dict[str, Params] = {
+    "broadcast_in_dim": {"sharding": None},
+    "convert_element_type": {"sharding": None},
+    "dot_general": {"out_sharding": None},
+    "jit": {"inline": False, "keep_unused": False, "compiler_options_kvs": ()},
+} | {name: {"accuracy": None} for name in _TABULATED.split()}
 
 
 class _Traces(type):
@@ -116,7 +122,9 @@ class UserTrace(Trace, metaclass=_Traces):
         raise self._lacks("process_custom_vjp_call", "custom_vjp")
 
     def _lacks(self, method: str, what: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self)} must override {method} to handle {what} primitives")
+        return NotImplementedError(
+            f"{type(self)} must override {method} to handle {what} primitives"
+        )
 
     def invalidate(self) -> None:
         """Say that its tracers are not to be used any more."""
@@ -133,8 +141,9 @@ class UserTrace(Trace, metaclass=_Traces):
             return self.custom(call_of_vjp(params), args)
         if prim.print_params is not None:  # it shows an equation's params as JAX has them
             params = {**prim.print_params(params), **params}
+        params = {**_MORE.get(prim.name, {}), **params}
         if prim is jit_p:
-            params = {**_CALL, "donated_invars": (False,) * len(args), **params}
+            params["donated_invars"] = (False,) * len(args)
         operands = [x.array() if type(x) is Literal else x for x in args]
         with no_trace():
             return self.process_primitive(prim, operands, params)
@@ -177,12 +186,16 @@ class EvalTrace(UserTrace):
         """Return a value as an array."""
         return as_array(val)
 
-    def process_custom_jvp_call(self, primitive, fun, jvp, tracers, /, *, symbolic_zeros):  # noqa: D102
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: WrappedFun, jvp: Any, tracers: Values, /, **settings: Any
+    ) -> Values:
+        """Call a function."""
         return fun.call_wrapped(*tracers)
 
-    def process_custom_vjp_call(  # noqa: D102
-        self, primitive, fun, fwd, bwd, tracers, /, *, out_trees, symbolic_zeros
-    ):
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: WrappedFun, fwd: Any, bwd: Any, tracers: Values, /, **rest: Any
+    ) -> Values:
+        """Call a function."""
         return fun.call_wrapped(*tracers)
 
 

@@ -44,6 +44,26 @@ def trace_state_clean() -> bool:
     return _state.trace is None
 
 
+class _TraceContext:
+    """What is in progress: JAX's object of that name."""
+
+    @property
+    def trace(self) -> Any:
+        """The trace in progress."""
+        return _state.trace or eval_trace
+
+    def set_trace(self, trace: Trace | None) -> None:
+        """Make a trace current."""
+        _state.trace = None if trace is eval_trace else trace
+
+    def is_top_level(self) -> bool:
+        """Say whether nothing is being traced."""
+        return _state.trace is None
+
+
+trace_ctx = _TraceContext()
+
+
 def full_lower(val: Any) -> Any:
     """Return a tracer as its trace would hand it on, anything else as it is."""
-    return val.full_lower() if isinstance(val, Tracer) else val
+    return val.full_lower() if isinstance(val, Tracer) else val  # type: ignore[attr-defined]
