@@ -9,7 +9,7 @@ from typing import Any
 from ..control.signature import fun_name
 from ..control.tracing import trace, traced
 from ..core.array import aval_of
-from ..core.avals import ShapedArray
+from ..core.avals import OverlayAval, ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.hooks import span
@@ -17,7 +17,7 @@ from ..core.primitive import Primitive
 from ..core.ref import AbstractRef, Ref
 from ..core.source import boundary, scoped
 from ..core.trace import CustomCall, Trace, Tracer, bind, call_custom, tracing, within
-from ..ops.kit.moves import Overlay, OverlayAval
+from ..ops.kit.moves import Overlay
 from .jit import PjitFunction, jit
 from .stages import struct_of
 
