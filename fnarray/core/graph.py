@@ -16,7 +16,7 @@ import numpy as np
 from .array import ArrayImpl
 from .avals import ShapedArray
 from .frozen import frozen
-from .hooks import graph_text
+from .hooks import eqn_text, graph_text
 from .primitive import Primitive
 from .source import UNKNOWN, Source, located
 
@@ -63,6 +63,9 @@ class Eqn:
     outvars: tuple[Var, ...]
     params: dict[str, Any]
     source: Source = UNKNOWN
+
+    def __repr__(self) -> str:
+        return eqn_text(self)
 
     def form(self) -> Any:
         """Return how the equation lowers (see ``core.forms``)."""

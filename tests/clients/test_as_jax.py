@@ -78,6 +78,11 @@ def test_private_modules(tmp_path):
     private = [
         "from jax._src.scipy.special import gammaln; assert gammaln is jax.scipy.special.gammaln",
         "import jax._src.numpy.linalg as la; assert la is jnp.linalg",
+        (
+            "from jax._src.tree_util import prefix_errors as f; assert f(0, [1]) == []; "
+            "(e,) = f({'a': [1]}, {'a': 2.0}); assert str(e('x')).startswith("
+            "'pytree structure error at x[\\'a\\']: ')"
+        ),
         "from jax._src.lax import slicing; assert slicing is jax.lax",
         "from jax._src import mesh; assert mesh.Mesh is jax.sharding.Mesh",
         (
