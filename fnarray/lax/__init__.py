@@ -45,6 +45,7 @@ if _TYPE_CHECKING:
     from . import linalg as linalg
     from ._composite import *
     from ._ragged import *
+    from ._ragged_exchange import *
     from ._rng import *
     from ._scaled import *
     from ._sharding import *
@@ -53,6 +54,7 @@ if _TYPE_CHECKING:
 _HOMES = {
     "._composite": "after_all composite create_token dce_sink",
     "._ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
+    "._ragged_exchange": "ragged_all_to_all",
     "._rng": "rng_uniform",
     "._scaled": "scaled_dot",
     "._sharding": "with_sharding_constraint",
@@ -127,7 +129,6 @@ _MORE = "..ops.placing ..control.call ..control.custom ..control.lanes .linalg"
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
     "use ppermute": "precv psend",
-    "use all_to_all on padded arrays": "ragged_all_to_all ragged_all_to_all_p",
     "jit is the only stage": "stage",
 }
 

@@ -11,7 +11,7 @@ __all__: list[str] = []
 _WHY = {
     "it is no operation of its own: rng_uniform calls the host": "rng_uniform",
     "they are no operations: the functions of these names are there": """
-        after_all create_token dce_sink
+        after_all create_token dce_sink ragged_all_to_all
     """,
     "all devices share memory: it is no operation": "device_put",
     "windows are selected by reduce_window and its derivative": "select_and_scatter",
