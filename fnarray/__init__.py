@@ -243,6 +243,7 @@ def _operators() -> None:
 
 _hooks.bind_with(
     operators=_operators,
+    eqn_text=lambda: _load(".core.pretty", __name__).eqn_text,
     graph_text=lambda: _load(".core.pretty", __name__).graph_text,
     families=lambda: _load(".lax", __name__)._import_families,
     compiled_call=lambda: _load(".runtime.dispatch", __name__).compiled_call,

@@ -117,7 +117,7 @@ def vmap(
         if any(place is not None and place < 0 for place in places):
             places = _past_words(places, out)
         placed = enumerate(zip(outs, flags, places, given, strict=True))
-        return out_spec.unflatten([_placed(axis, k, *at, fun) for k, at in placed])
+        return out_spec.unflatten([_placed(axis, k, *at, fun, out_spec) for k, at in placed])
 
     return mapped
 
@@ -348,14 +348,23 @@ def _check_results(fun: Callable[..., Any], out: Any, outs: Sequence[Any]) -> No
 
 
 def _placed(
-    axis: Axis, k: int, x: Any, batched: bool, place: int | None, given: Any, fun: Any
+    axis: Axis,
+    k: int,
+    x: Any,
+    batched: bool,
+    place: int | None,
+    given: Any,
+    fun: Any,
+    spec: Any,
 ) -> Any:
     """Return a result with the mapped axis where ``out_axes`` wants it."""
     if place is None:
         if batched:
+            path = tree.keystr(tree.leaves_with_path(spec.unflatten([0] * spec.num_leaves))[k][0])
             raise ValueError(
-                f"vmap has mapped output but out_axes is None for result {k} of {fun_text(fun)}: "
-                "it depends on the mapped axis. Give its out_axes an int, or reduce it."
+                f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0: "
+                f"result {k} of {fun_text(fun)} depends on the mapped axis. Give its out_axes an "
+                "int, or reduce it."
             )
         return x if isinstance(given, Array) else given  # a Python number too stays what it was
     if not batched:

@@ -9,14 +9,15 @@ from typing import Any
 from ..control.signature import fun_name
 from ..control.tracing import trace, traced
 from ..core.array import aval_of
-from ..core.avals import ShapedArray
+from ..core.avals import OverlayAval, ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.hooks import span
+from ..core.primitive import Primitive
 from ..core.ref import AbstractRef, Ref
 from ..core.source import boundary, scoped
-from ..core.trace import EagerTrace, tracing
-from ..ops.kit.moves import Overlay, OverlayAval
+from ..core.trace import CustomCall, Trace, Tracer, bind, call_custom, tracing, within
+from ..ops.kit.moves import Overlay
 from .jit import PjitFunction, jit
 from .stages import struct_of
 
@@ -113,13 +114,30 @@ def named_scope(name: str) -> Iterator[None]:
         yield
 
 
+class _EagerTrace(Trace):
+    """Evaluates what no tracer is an operand of, and passes on what one is."""
+
+    def _where(self, args: Sequence[Any]) -> within:
+        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply an operation."""
+        with self._where(args):
+            return bind(prim, *args, **params)
+
+    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
+        """Call a function that has a derivative of its own."""
+        with self._where(args):
+            return call_custom(call, args)
+
+
 @contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
     """Evaluate operations of known values at once, inside a traced function too.
 
     Those of which an operand is a tracer are traced as ever.
     """
-    with tracing(EagerTrace("ensure_compile_time_eval")):
+    with tracing(_EagerTrace("ensure_compile_time_eval")):
         yield
 
 

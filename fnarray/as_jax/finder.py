@@ -23,15 +23,32 @@ _NAMES = ("jax", "jaxlib")
 _OWN = __name__.rpartition(".")[0]
 _FNARRAY = _OWN.rpartition(".")[0]
 
+#: Private modules whose names are public ones of a module that is called otherwise. Those that
+#: are parts of a module are asked for by its name: ``from jax._src.lax import slicing``.
+_PUBLIC = {
+    f"{package}.{private}": public
+    for public, package, names in (
+        ("jax", "jax._src", "api"),
+        ("jax.sharding", "jax._src", "mesh named_sharding partition_spec sharding sharding_impls"),
+        ("jax.lax", "jax.lax", "control_flow convolution lax parallel slicing"),
+        ("jax.nn", "jax.nn", "functions"),
+        ("jax.numpy", "jax.numpy", "lax_numpy reductions ufuncs"),
+    )
+    for private in names.split()
+}
+
 
 def home(name: str) -> str | None:
     """Return the module of fnarray that a module of JAX is, or None where there is none.
 
     A private module that has no file of its own is the public one of the same name:
-    ``jax._src.scipy.special`` is ``jax.scipy.special``.
+    ``jax._src.scipy.special`` is ``jax.scipy.special``, ``jax._src.linear_util`` that of
+    ``jax.extend``.
     """
     if name.startswith("jax._src.") and not _exists(f"{_OWN}.{name}"):
-        name = name.replace("_src.", "", 1)
+        public = _PUBLIC.get(name) or name.replace("_src.", "", 1)
+        return home(public) or home(public.replace("jax.", "jax.extend.", 1))
+    name = _PUBLIC.get(name, name)
     top, _, rest = name.partition(".")
     places = [f"{_OWN}.{name}"]
     first = rest.partition(".")[0]
@@ -135,6 +152,8 @@ class Finder(MetaPathFinder):
         """
         parent, _, last = fullname.rpartition(".")
         known = _jax_name(parent)
+        if f"{known}.{last}" in _PUBLIC and not parent.startswith(_OWN):
+            return self.find_spec(f"{known}.{last}", path)
         if known not in sys.modules or PathFinder.find_spec(fullname, path) is not None:
             return None
         if parent.startswith(_OWN) or fullname in self._asked:  # `home` looks for it by this name

@@ -12,7 +12,7 @@ from ..core import tree
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.source import UNKNOWN, Source
 from ..core.surgery import closed_over_nothing
-from ..core.trace import bind, tracing
+from ..core.trace import bind, trace_graph, tracing
 from ..purity.guards import Guards
 from .call import call
 from .checkify import CheckTrace, Record, checked_graph, holders
@@ -23,6 +23,7 @@ from .loop import bind_while
 from .refs import give_back, trace_with_refs, values_of
 from .scan import run_scan
 from .signature import Signature, spec_of_call
+from .spmd import shard_map_p
 from .tracing import Traced
 
 __all__: list[str] = []
@@ -120,6 +121,36 @@ def _custom(record: Record, args: Values, params: dict[str, Any]) -> Any:
         return eval_graph(closed.jaxpr, closed.consts, args, bind)
 
 
+def _shards(record: Record, args: Values, params: dict[str, Any]) -> Any:
+    """Run a program on devices that is checked on each: errors have axes of the devices."""
+    closed, names = params["jaxpr"], tuple(name for name, _ in params["mesh_axes"])
+    specs: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        own = Record(record.errors)
+        outs = checked_graph(own, closed)(*xs)
+        leaves, spec = tree.flatten_spec(own.error())
+        specs.append(spec)
+        return [*leaves, *outs]
+
+    graph = trace_graph(flat, closed.in_avals, closed.jaxpr.debug_name)
+    (spec,) = specs
+    k = spec.num_leaves
+    outs = bind(
+        shard_map_p,
+        *graph.consts,
+        *args,
+        **{
+            **params,
+            "jaxpr": closed_over_nothing(graph),
+            "in_names": (*((),) * len(graph.consts), *params["in_names"]),
+            "out_names": (*(names,) * k, *params["out_names"]),
+        },
+    )
+    record.take(spec.unflatten(outs[:k]))
+    return outs[k:]
+
+
 holders.update(
     {
         "jit": _jit,
@@ -127,6 +158,7 @@ holders.update(
         "scan": _scan,
         "while": _while,
         "cond": _cond,
+        "shard_map": _shards,
         "custom_jvp_call": _custom,
         "custom_vjp_call": _custom,
     }

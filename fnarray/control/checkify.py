@@ -27,10 +27,8 @@ from ..ops.bitwise import bitwise_not
 from ..ops.kit.calls import (
     argmax,
     bitwise_and,
-    bitwise_or,
     broadcast,
     eq,
-    lt,
     ne,
     reduce_or,
     reshape,
@@ -119,30 +117,46 @@ class Site:
 class Error:
     """What went wrong first in a checked function, if anything did: a value, of arrays.
 
+    Errors of a kind, whose messages show values of the same shapes, share a place: of these the
+    first is kept. Arrays have an axis for each ``vmap`` and ``pmap`` around.
+
     Attributes
     ----------
-    code : Array
-        The number of the site, from 1; 0 for no error. With an axis for each ``vmap`` around.
+    failed : tuple of Array
+        Of each kind whether there is one.
+    codes : tuple of Array
+        The number of its site, from 1; 0 for none.
     payload : tuple of tuple of Array
-        For each site, the values that its message shows.
-    sites : tuple of Site
+        The values that its message shows.
+    sites : tuple of (int, Site)
+        Each with the position of its kind.
     """
 
-    __slots__ = ("code", "payload", "sites")
+    __slots__ = ("codes", "failed", "payload", "sites")
 
-    def __init__(self, code: Any, payload: tuple[Any, ...] = (), sites: tuple[Site, ...] = ()):
-        self.code = code
+    def __init__(
+        self,
+        failed: tuple[Any, ...] = (),
+        codes: tuple[Any, ...] = (),
+        payload: tuple[Any, ...] = (),
+        sites: tuple[tuple[int, Site], ...] = (),
+    ):
+        self.failed = failed
+        self.codes = codes
         self.payload = payload
         self.sites = sites
 
     def _found(self) -> list[tuple[tuple[int, ...], CheckError]]:
         """Return the errors, each with the index of the example that it is of."""
-        code = np.asarray(self.code)
+        shape = np.broadcast_shapes(*(np.shape(c) for c in self.codes))
         found = []
-        for at in np.ndindex(code.shape):
-            if number := int(code[at]):
-                site, values = self.sites[number - 1], self.payload[number - 1]
-                shown = [asarray(np.asarray(v)[at]) for v in values]
+        for at in np.ndindex(shape):
+            # A kind that was checked outside of a map is of all of its examples.
+            numbers = [int(np.asarray(c)[at[: np.ndim(c)]]) for c in self.codes]
+            if first := min(filter(None, numbers), default=0):
+                k, site = self.sites[first - 1]
+                here = at[: np.ndim(self.codes[k])]
+                shown = [asarray(np.asarray(v)[here]) for v in self.payload[k]]
                 found.append((at, site.kind(site.text(shown))))
         return found
 
@@ -164,21 +178,24 @@ class Error:
         if error := self.get_exception():
             raise error
 
+    def is_known(self) -> bool:
+        """Say whether nothing of it is traced."""
+        return all(isinstance(c, ArrayImpl | np.ndarray | np.generic) for c in self.codes)
+
     def __str__(self) -> str:
         return f"Error({self.get()})"
 
     def __repr__(self) -> str:
-        known = isinstance(self.code, ArrayImpl | np.ndarray)
-        return str(self) if known else f"Error({self.code!r})"
+        return str(self) if self.is_known() else f"Error({', '.join(map(repr, self.codes))})"
 
 
 tree.register_pytree_node(
     Error,
-    lambda error: ((error.code, error.payload), error.sites),
+    lambda error: ((error.failed, error.codes, error.payload), error.sites),
     lambda sites, children: Error(*children, sites=sites),
 )
 
-init_error = Error(np.int32(0))
+init_error = Error()
 
 # ---- the operation of a check of the user's ------------------------------------------------------
 
@@ -285,14 +302,14 @@ def check_error(error: Error) -> None:
     if not isinstance(error, Error):
         raise TypeError(f"check_error: expected a checkify.Error, got {error!r}.")
     record = _record_around()
-    if record is None:
-        if isinstance(error.code, ArrayImpl | np.ndarray | np.generic):
-            error.throw()
-            return
-        check(eq(error.code, np.int32(0)), "an error of an inner checkify: see check_error")
-        return
-    for k, (site, values) in enumerate(zip(error.sites, error.payload, strict=True)):
-        record.fail(site, eq(error.code, np.int32(k + 1)), values)
+    if record is not None:
+        record.take(error)
+    elif error.is_known():
+        error.throw()
+    else:
+        for failed in error.failed:
+            good = bitwise_not(reduce_or(failed, tuple(range(failed.ndim))))
+            check(good, "an error of an inner checkify: see check_error")
 
 
 # ---- the trace -----------------------------------------------------------------------------------
@@ -310,33 +327,40 @@ class Record:
     def __init__(self, errors: Errors):
         self.errors = errors
         self.home = state.trace
-        self.sites: list[Site] = []
-        self.payload: list[list[Ref]] = []
+        self.sites: list[tuple[int, Site]] = []
         # As in JAX, the first error of each kind is kept; the program's first site decides.
-        self.codes: dict[Any, Ref] = {}
+        self.kinds: dict[Any, list[Ref]] = {}
 
-    def _cell(self, value: Array) -> Ref:
+    def _cell(self, shape: tuple[int, ...], dtype: Any) -> Ref:
+        value = asarray(np.zeros(shape, dtype))
         return Ref(self.home, value, "made by checkify", shared=True)
 
     def fail(self, site: Site, failed: Array, values: Sequence[Any]) -> None:
-        """Keep an error, unless there was one of its kind before."""
+        """Keep an error, unless there was one of its kind before.
+
+        ``failed`` and ``values`` may have axes in front, of the devices that a program runs on.
+        """
         arrays = list(map(as_array, values))
-        kind = site.kind, *((x.shape, x.dtype) for x in arrays)
-        held_code = self.codes.setdefault(kind, self._cell(asarray(np.int32(0))))
-        code = held_code[...]
-        first = bitwise_and(failed, eq(code, np.int32(0)))
-        self.sites.append(site)
-        held_code[...] = select(first, np.int32(len(self.sites)), code)
-        cells = []
-        for value in arrays:
-            cell = self._cell(asarray(np.zeros(value.shape, value.dtype)))
-            held = cell[...]
-            where = first
-            if held.ndim:
-                where = broadcast(reshape(first, (1,) * held.ndim), held.shape)
-            cell[...] = select(where, value.astype(held.dtype), held)
-            cells.append(cell)
-        self.payload.append(cells)
+        kind = site.kind, failed.shape, *((x.shape, x.dtype) for x in arrays)
+        if kind not in self.kinds:
+            cells = (self._cell(x.shape, x.dtype) for x in arrays)
+            self.kinds[kind] = [self._cell(failed.shape, np.int32), *cells]
+        code, *held = self.kinds[kind]
+        known = code[...]
+        first = bitwise_and(failed, eq(known, np.int32(0)))
+        self.sites.append((list(self.kinds).index(kind), site))
+        code[...] = select(first, np.int32(len(self.sites)), known)
+        for cell, value in zip(held, arrays, strict=True):
+            where, old = first, cell[...]
+            if missing := old.ndim - first.ndim:
+                where = reshape(first, (*first.shape, *(1,) * missing))
+                where = broadcast(where, old.shape)
+            cell[...] = select(where, value, old)
+
+    def take(self, error: Error) -> None:
+        """Keep what went wrong in a part of the program that was checked by itself."""
+        for number, (k, site) in enumerate(error.sites, 1):
+            self.fail(site, eq(error.codes[k], np.int32(number)), error.payload[k])
 
     def user(self, operands: Sequence[Any], *, message: str, spec: Any, debug: bool) -> list[Any]:
         """Keep what a check of the user's found."""
@@ -360,13 +384,10 @@ class Record:
 
     def error(self) -> Error:
         """Return what is kept."""
-        code: Any = asarray(np.int32(0))
-        for held in self.codes.values():
-            other = held[...]
-            smaller = bitwise_or(eq(code, np.int32(0)), lt(other, code))
-            code = select(bitwise_and(ne(other, np.int32(0)), smaller), other, code)
-        payload = tuple(tuple(cell[...] for cell in cells) for cells in self.payload)
-        return Error(code, payload, tuple(self.sites))
+        read = [[cell[...] for cell in cells] for cells in self.kinds.values()]
+        codes = tuple(code for code, *_ in read)
+        failed = tuple(ne(code, np.int32(0)) for code in codes)
+        return Error(failed, codes, tuple(tuple(rest) for _, *rest in read), tuple(self.sites))
 
 
 class CheckTrace(Trace):

@@ -90,7 +90,12 @@ def cond(
         if operands:
             raise TypeError("lax.cond: give operands by position or by operand=, not both.")
         operands = (operand,)
-    elif len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+    elif (
+        len(operands) == 2
+        and not callable(true_fun)  # operands may be callable, as layers are
+        and callable(false_fun)
+        and callable(operands[1])
+    ):
         x, on_true, y, on_false = true_fun, false_fun, *operands
         return cond(pred, _taking(0, on_true), _taking(1, on_false), x, y)
     check_functions("cond", true_fun=true_fun, false_fun=false_fun, given=operands)

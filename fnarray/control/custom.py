@@ -557,7 +557,7 @@ class _VJPCall(_CustomCall):
 
 
 def _filled(found: Any, spec: Any) -> list[Any] | None:
-    """Return the leaves of a tree, None for all below a None; None if it is not of a structure."""
+    """Return a leaf for each of a structure's, of a tree that is a prefix; None if it is none."""
     leaves, got = tree.flatten_spec(found)
     if got == spec:
         return leaves
@@ -568,8 +568,5 @@ def _filled(found: Any, spec: Any) -> list[Any] | None:
         return None
     filled = []
     for top, part in zip(tops, parts, strict=True):
-        n = len(tree.leaves(part))
-        if top is not None and not tree.all_leaves([part]):
-            return None
-        filled += [top] * n
+        filled += [top] * len(tree.leaves(part))
     return filled

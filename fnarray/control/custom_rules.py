@@ -248,7 +248,8 @@ class MappedRule(JVPRule):
         return str(MappedRule(inner) if isinstance(inner, MappedJVPCall) else inner.rule)
 
 
-def _call_of_jvp(params: dict[str, Any]) -> JVPCall:
+def call_of_jvp(params: dict[str, Any]) -> JVPCall:
+    """Return the call that an equation holds."""
     rule = params["jvp"]
     num_consts = params["num_consts"] - rule.held
     fun = runner(params["call_jaxpr"])
@@ -286,7 +287,7 @@ def _call_rules(call_of: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
 
 FAMILY = Holding("call_jaxpr")
 custom_jvp_call_p = holding(
-    "custom_jvp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(_call_of_jvp)
+    "custom_jvp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(call_of_jvp)
 )
 
 
@@ -428,7 +429,8 @@ class MappedVJPCall(MappedCall):
         }
 
 
-def _call_of_vjp(params: dict[str, Any]) -> VJPCall:
+def call_of_vjp(params: dict[str, Any]) -> VJPCall:
+    """Return the call that an equation holds."""
     names = params["name"], str(params["fwd"]), str(params["bwd"])
     fun = runner(params["call_jaxpr"])
     forward = params["fwd"].rule
@@ -436,7 +438,7 @@ def _call_of_vjp(params: dict[str, Any]) -> VJPCall:
 
 
 custom_vjp_call_p = holding(
-    "custom_vjp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(_call_of_vjp)
+    "custom_vjp_call", FAMILY, print_params=_hide_no_consts, **_call_rules(call_of_vjp)
 )
 
 

@@ -263,8 +263,9 @@ class ArrayImpl(Deletable):
         body = np.array2string(
             self._data, prefix="Array(", suffix=",", separator=", ", max_line_width=width
         )
-        room = width - len(body.rsplit("\n", 1)[-1]) - len("Array(" if "\n" not in body else "")
-        gap = " " if len(tail) + 2 <= room else "\n" + " " * len("Array(")
+        # As JAX prints it, to the column: what does not fit is set apart, on the same line.
+        last = len(body) - body.rfind("\n") + 1
+        gap = " " if last + len(tail) + 1 <= width else " " * len("Array(")
         return f"Array({body},{gap}{tail}"
 
     def _repr_html_(self) -> str:

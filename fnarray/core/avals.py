@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import hooks
-from .dtypes import as_dtype, dtype_and_weak, short_name
+from .dtypes import ExtendedDType, as_dtype, dtype_and_weak, short_name
 from .frozen import frozen
 
 _interned: dict[tuple[Any, ...], ShapedArray] = {}
@@ -56,6 +57,49 @@ def _grouped(names: Any) -> str:
     return f"({text})" if len(names) > 1 else text
 
 
+@frozen
+class OverlayAval:
+    """Shape and dtype of an array over words, such as random keys, as `typeof` gives them."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak_type: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def sharding(self) -> Any:
+        """How it is cut: it is not, its words may be."""
+        return ShapedArray(self.shape, np.uint32).sharding
+
+    def update(self, **changes: Any) -> OverlayAval:
+        """Return the aval with some of its fields replaced."""
+        return replace(self, **changes)
+
+    def words(self) -> ShapedArray:
+        """Return the aval of the words."""
+        words = self.dtype.blank()._base.aval
+        return words.update(shape=(*self.shape, *words.shape))
+
+    def over(self, words: Any) -> Any:
+        """Return the array of this kind over an array of words."""
+        return self.dtype.blank().over(words)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        """``key<fry>[3]``."""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    __str__ = str_short
+
+
 class ShapedArray:
     """Shape, dtype and weak type of an array.
 
@@ -92,6 +136,8 @@ class ShapedArray:
     ) -> ShapedArray:
         """Return the one aval of all these."""
         exact: Any = dtype
+        if isinstance(dtype, ExtendedDType):
+            return OverlayAval(tuple(shape), dtype)  # type: ignore[return-value]
         if not isinstance(dtype, np.dtype):
             exact = np.dtype(dtype)
         if sharding is not None:

@@ -20,20 +20,22 @@ T = TypeVar("T")
 @overload
 def frozen(cls: type[T], /) -> type[T]: ...
 @overload
-def frozen(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
+def frozen(*, eq: bool = True, weak: bool = False) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
-def frozen(cls: Any = None, /, *, eq: bool = True) -> Any:
+def frozen(cls: Any = None, /, *, eq: bool = True, weak: bool = False) -> Any:
     """Make a class a frozen dataclass with slots; its bases are none.
 
     Parameters
     ----------
     eq : bool
         Whether values are equal where their fields are; otherwise they are known by identity.
+    weak : bool
+        Whether weak references to values can be had.
     """
-    return partial(_made, eq=eq) if cls is None else _made(cls, eq)
+    return partial(_made, eq=eq, weak=weak) if cls is None else _made(cls, eq, weak)
 
 
-def _made(cls: Any, eq: bool) -> Any:
+def _made(cls: Any, eq: bool, weak: bool) -> Any:
     cls = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
     cls.__dataclass_params__.frozen, cls.__dataclass_params__.eq = True, eq
     fields = dataclasses.fields(cls)
@@ -42,6 +44,7 @@ def _made(cls: Any, eq: bool) -> Any:
     space: dict[str, Any] = cls.__dict__.copy()
     for name in (*names, "__dict__", "__weakref__"):
         space.pop(name, None)
+    names = (*names, "__weakref__") if weak else names
     space |= {"__slots__": tuple(n for n in names if n not in held)}
     space |= {k: v for k, v in _methods(fields, eq).items() if k not in space}
     made = type(cls)(cls.__name__, cls.__bases__, space)

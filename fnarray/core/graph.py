@@ -16,7 +16,7 @@ import numpy as np
 from .array import ArrayImpl
 from .avals import ShapedArray
 from .frozen import frozen
-from .hooks import graph_text
+from .hooks import eqn_text, graph_text
 from .primitive import Primitive
 from .source import UNKNOWN, Source, located
 
@@ -64,6 +64,9 @@ class Eqn:
     params: dict[str, Any]
     source: Source = UNKNOWN
 
+    def __repr__(self) -> str:
+        return eqn_text(self)
+
     def form(self) -> Any:
         """Return how the equation lowers (see ``core.forms``)."""
         make = self.primitive.rule("form")
@@ -71,7 +74,7 @@ class Eqn:
         return make(ins, tuple(v.aval for v in self.outvars), **self.params)
 
 
-@frozen(eq=False)
+@frozen(eq=False, weak=True)
 class Graph:
     """Inputs, equations in order, outputs.
 
@@ -115,7 +118,8 @@ class Graph:
         return f'<pre style="font-family:monospace">{escape(str(self))}</pre>{fold}</details>'
 
 
-@frozen(eq=False)
+# Libraries keep what they derive of a graph for as long as the graph is.
+@frozen(eq=False, weak=True)
 class ClosedGraph:
     """A graph and the values of its ``constvars``: what `make_jaxpr` returns."""
 

@@ -54,6 +54,11 @@ def graph_text(graph: Graph) -> str:
     return _bound("graph_text")(graph)
 
 
+def eqn_text(eqn: Any) -> str:
+    """Return an equation as text."""
+    return _bound("eqn_text")(eqn)
+
+
 def prepare(graph: ClosedGraph) -> None:
     """Compile a closed graph, unless it is: threads that run it then need not wait for one."""
     _bound("prepare")(graph)

@@ -125,6 +125,11 @@ def graph_text(
     return layout((*lets, printer.spell(graph)), width)
 
 
+def eqn_text(eqn: Eqn, width: int = 80) -> str:
+    """Return the text of an equation by itself, as JAX would print it: results are named first."""
+    return layout(_Printer({}, False, True).eqn(eqn), width).rstrip()
+
+
 def hiding(*always: str, **trivial: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return a ``print_params`` rule that leaves some params out of the text.
 
@@ -191,7 +196,10 @@ class _Printer:
 
     def name(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
-            return f"{np.asarray(atom.val).item()}:{atom.aval.str_short(True)}"
+            # A weak one is a number of the user's, who wrote few digits; others are what they are.
+            few = atom.aval.weak_type and atom.aval.dtype == np.float32
+            value = str(atom.val) if few else np.asarray(atom.val).item()
+            return f"{value}:{atom.aval.str_short(True)}"
         if atom not in self.names:
             self.names[atom] = next(self.fresh)
         return self.names[atom]

@@ -40,7 +40,7 @@ from .graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var
 from .large import evaluator, plainly
 from .memo import recall, remember
 from .primitive import Primitive
-from .source import Source, user_source
+from .source import UNKNOWN, Source, user_source
 from .surgery import closed_over_nothing
 
 
@@ -63,7 +63,7 @@ class Tracer(Array):
 
     __slots__ = ("aval", "frame", "origin")
 
-    def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str):
+    def __init__(self, trace: Trace, aval: ShapedArray, origin: Source | str = UNKNOWN):
         self.frame = trace
         self.aval = aval
         self.origin = origin
@@ -164,10 +164,10 @@ class JitTracer(Tracer):
 
 def origin_text(tracer: Tracer) -> str:
     """Say where a tracer came from: an argument, or the user's line that computed it."""
-    if isinstance(tracer.origin, str):
-        return tracer.origin
-    text = tracer.origin.text()
-    return f"computed at {tracer.origin}" + (f": {text}" if text else "")
+    origin = getattr(tracer, "origin", UNKNOWN)  # an extension's may have said nothing of it
+    if isinstance(origin, str):
+        return origin
+    return f"computed at {origin}" + (f": {text}" if (text := origin.text()) else "")
 
 
 class Trace:
@@ -177,9 +177,12 @@ class Trace:
     ----------
     axes : tuple of (name, size)
         The mapped axes that it binds, which collectives may name.
+    lenient : bool
+        Whether its tracers may be operands outside of it, of which they are constants then.
     """
 
     axes: tuple[tuple[Hashable, int], ...] = ()
+    lenient = False
 
     def __init__(self, name: str):
         self.name = name
@@ -361,6 +364,8 @@ def check_alive(tracer: Tracer) -> None:
     trace = state.trace
     while trace is not None and trace is not tracer.frame and not trace.owns(tracer):
         trace = trace.parent
+    if trace is None and tracer.frame.lenient:
+        return
     if trace is None and tracer.frame.alive:
         raise UnexpectedTracerError(
             f"A tracer {tracer.aval.str_short()} of {tracer.frame.name} is used at "
@@ -438,23 +443,6 @@ class accepted:  # noqa: N801
 
     def __exit__(self, *exception: Any) -> None:
         state.accepted = self.saved
-
-
-class EagerTrace(Trace):
-    """Evaluates what no tracer is an operand of, and passes on what one is."""
-
-    def _where(self, args: Sequence[Any]) -> within:
-        return within(self.parent if any(isinstance(x, Tracer) for x in args) else None)
-
-    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Apply an operation."""
-        with self._where(args):
-            return bind(prim, *args, **params)
-
-    def custom(self, call: CustomCall, args: Sequence[Any]) -> Sequence[Any]:
-        """Call a function that has a derivative of its own."""
-        with self._where(args):
-            return call_custom(call, args)
 
 
 def no_trace() -> within:

@@ -110,7 +110,8 @@ class PyTreeDef:
         self.spec = spec
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PyTreeDef) and self.spec == other.spec
+        # Not by name: libraries ask as the process ends, when names are gone.
+        return isinstance(other, type(self)) and self.spec == other.spec
 
     def __hash__(self) -> int:
         return hash(self.spec)

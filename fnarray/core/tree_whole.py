@@ -31,7 +31,8 @@ def _array_at(path: Any, x: Any) -> bool:
 def _or_array(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Callable[..., bool]:
     if is_leaf is None:
         return _array_at if takes_path else _is_array
-    return lambda *args: isinstance(args[-1], Array | Ref) or is_leaf(*args)
+    # It is asked of every leaf as well: libraries look for what occurs twice.
+    return lambda *args: is_leaf(*args) or isinstance(args[-1], Array | Ref)
 
 
 def _whole(fun: F) -> F:

@@ -5,26 +5,60 @@ Set on the classes when an extension first asks for any of them: nothing in the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from ..core.avals import ShapedArray
 from ..core.graph import ClosedGraph, Eqn, Graph, eqn_effects
+from ..core.primitive import Primitive
+from ..core.source import Source
 from ..core.tangents import tangent_aval
-from ..core.trace import Trace, Tracer
+from ..core.trace import Trace, Tracer, as_array
+from ._interpreters import bind_given, bind_with_trace
+from .source_info_util import NameStack
 
 
 def _strip_weak_type(self: ShapedArray) -> ShapedArray:
     return self.update(weak_type=False)
 
 
+def _set_frame(tracer: Tracer, trace: Trace) -> None:
+    tracer.frame = trace
+
+
+def _process_primitive(self: Trace, prim: Any, xs: Sequence[Any], params: dict[str, Any]) -> Any:
+    return prim.bind_with_trace(self, xs, (), params)
+
+
 def _itself(self: Any, *args: Any, **kwargs: Any) -> Any:
     return self
 
 
+class _Context:
+    """What is set while an equation is run again: nothing."""
+
+    manager = nullcontext()
+
+
 for _cls, _names in {
-    Tracer: {"_trace": property(lambda self: self.frame)},
-    Trace: {"main": property(_itself)},
+    Tracer: {"_trace": property(lambda self: self.frame, _set_frame), "full_lower": _itself},
+    Trace: {
+        "main": property(_itself),
+        "tag": None,
+        "full_raise": lambda self, x: x,
+        "is_valid": lambda self: self.alive,
+        "process_primitive": lambda self, prim, xs, params: prim.bind_with_trace(
+            self, xs, (), params
+        ),
+        "stage_value": lambda self, x: as_array(x),
+    },
+    Source: {
+        "name_stack": property(lambda self: NameStack(self.scope)),
+        "traceback": property(_itself),
+    },
+    Primitive: {"bind": bind_given, "bind_with_trace": bind_with_trace},
     ShapedArray: {
         "at_least_vspace": tangent_aval,
         "to_tangent_aval": tangent_aval,
@@ -43,6 +77,7 @@ for _cls, _names in {
     Eqn: {
         "effects": property(lambda self: frozenset(eqn_effects(self))),
         "source_info": property(lambda self: self.source),
+        "ctx": _Context,
         "replace": replace,
     },
 }.items():

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..control.callback import pure_callback
 from ..core.array import asarray
-from ..core.avals import ShapedArray, ShapeDtypeStruct
+from ..core.avals import OverlayAval, ShapedArray, ShapeDtypeStruct
 from ..core.forms import Inline
 from ..core.graph import eval_graph
 from ..core.primitive import Missing
@@ -178,8 +178,8 @@ def _constant(x: np.ndarray) -> Any:
 
 def as_aval(x: Any) -> ShapedArray:
     """Return the aval that something of a shape and a dtype has."""
-    if isinstance(x, ShapedArray):
-        return x
+    if isinstance(x, ShapedArray | OverlayAval):
+        return x  # type: ignore[return-value]
     return ShapedArray(x.shape, x.dtype, getattr(x, "weak_type", False))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from ..core.array import Array, aval_of
 from ..core.axes import axis_env
 from ..core.dtypes import float0
 from ..core.tangents import differentiable
-from ..core.trace import GraphTrace, Trace, Tracer, state, within
+from ..core.trace import GraphTrace, Trace, Tracer, state
 from ..errors import ConcretizationTypeError, UnexpectedTracerError
 from ..transforms.batch import BatchTrace
+from ._interpreters import eval_trace
 
 #: What operations take beside traced values.
 #: Types of which values count as arrays.
@@ -23,7 +23,13 @@ array_types = {Array, np.ndarray, np.generic, bool, int, float, complex}
 
 
 class TraceTag:
-    """Names a trace, where JAX tells traces by tags."""
+    """Names a trace; all are equal, as in JAX, and are told apart by which they are."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TraceTag)
+
+    def __hash__(self) -> int:
+        return hash(TraceTag)
 
 
 class OpaqueTraceState:
@@ -46,24 +52,9 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
     return OpaqueTraceState(state.trace)
 
 
-def find_top_trace(xs: Any) -> Trace | None:
+def find_top_trace(xs: Any) -> Trace:
     """Return the trace in progress."""
-    return state.trace
-
-
-@contextmanager
-def take_current_trace() -> Iterator[Trace | None]:
-    """Give the trace in progress, and evaluate outside of it for the duration of the block."""
-    trace = state.trace
-    with within(None):
-        yield trace
-
-
-@contextmanager
-def set_current_trace(trace: Trace | None, check_leaks: bool = False) -> Iterator[None]:
-    """Apply operations in a trace for the duration of the block."""
-    with within(trace):
-        yield
+    return state.trace or eval_trace
 
 
 def _traces() -> Iterator[Trace]:

@@ -12,9 +12,12 @@ from ..core.source import Source as SourceInfo
 from ..core.source import exclude, located, user_source
 
 __all__ = [
+    "NameStack",
     "SourceInfo",
     "current",
+    "current_name_stack",
     "extend_name_stack",
+    "new_name_stack",
     "new_source_info",
     "register_exclusion",
     "summarize",
@@ -35,6 +38,29 @@ def current() -> SourceInfo:
 new_source_info = current
 
 
+class NameStack(str):
+    """Names of the blocks of `named_scope` around, outermost first, joined by slashes."""
+
+    __slots__ = ()
+
+    def extend(self, name: str) -> NameStack:
+        """Return the names with one more."""
+        return self + name
+
+    def __add__(self, inner: str) -> NameStack:
+        return NameStack("/".join(filter(None, (self, inner))))
+
+
+def current_name_stack() -> NameStack:
+    """Return the names of the blocks of `named_scope` that are running."""
+    return NameStack(current().scope)
+
+
+def new_name_stack(name: str = "") -> NameStack:
+    """Return names of which there is one, or none."""
+    return NameStack(name)
+
+
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     """Return a line of source as text."""
     return str(source_info)
@@ -50,9 +76,8 @@ def user_context(source: SourceInfo | None, **settings: Any) -> Iterator[None]:
 __getattr__ = absent(
     __name__,
     {
-        "operations know their line, and no stack of names: use named_scope": """
-            NameStack current_name_stack new_name_stack reset_name_stack set_name_stack
-            transform_name_stack
+        "names are those of the blocks of named_scope around": """
+            reset_name_stack set_name_stack transform_name_stack
         """,
     },
 )

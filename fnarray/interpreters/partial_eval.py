@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.avals import ShapedArray
+from ..core.avals import OverlayAval, ShapedArray
 from ..core.graph import Graph, Literal
 from ..core.lazy import absent
 from ..core.surgery import live
 from ..core.trace import JitTracer, trace_graph, tracing
 from ..extend._primitive import as_aval
 from ..extend.linear_util import WrappedFun
+from ..ops.kit.moves import Overlay
 from ..transforms.derivative import Tape, lift
 
 __all__ = [
@@ -67,6 +68,17 @@ class PartialVal(tuple[ShapedArray | None, Any]):
         return lift(const).aval if aval is None else aval
 
 
+def _argument(tape: Tape, aval: Any, origin: str) -> Any:
+    """Return a tracer; of random keys those keys whose words it is."""
+    if isinstance(aval, OverlayAval):
+        return aval.over(tape.argument(aval.words(), origin))
+    return tape.argument(aval, origin)
+
+
+def _words(x: Any) -> Any:
+    return x._base if isinstance(x, Overlay) else x
+
+
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Graph, list[PartialVal], list[Any]]:
@@ -89,20 +101,23 @@ def trace_to_jaxpr_nounits(
     """
     tape = Tape("partial evaluation")
     args = [
-        p.get_known() if p.is_known() else tape.argument(p.get_aval(), f"argument {k}")
+        p.get_known() if p.is_known() else _argument(tape, p.get_aval(), f"argument {k}")
         for k, p in enumerate(pvals)
     ]
     with tracing(tape):
-        outs = [lift(x) for x in fun.call_wrapped(*args)]
+        outs = [x if isinstance(x, Overlay) else lift(x) for x in fun.call_wrapped(*args)]
         forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
+        values = list(map(_words, outs))
         recorded = [
             force or (isinstance(x, JitTracer) and x.frame is tape)
-            for x, force in zip(outs, forced, strict=True)
+            for x, force in zip(values, forced, strict=True)
         ]
-        invars = [x.atom for x, p in zip(args, pvals, strict=True) if not p.is_known()]
-        closed = tape.close(invars, [x for x, r in zip(outs, recorded, strict=True) if r])
+        invars = [_words(x).atom for x, p in zip(args, pvals, strict=True) if not p.is_known()]
+        closed = tape.close(invars, [x for x, r in zip(values, recorded, strict=True) if r])
     found = [
-        PartialVal.unknown(x.aval) if r else PartialVal.known(x)
+        PartialVal.unknown(x.kind if isinstance(x, Overlay) else x.aval)
+        if r
+        else PartialVal.known(x)
         for x, r in zip(outs, recorded, strict=True)
     ]
     return closed.jaxpr, found, list(closed.consts)
@@ -112,7 +127,15 @@ def trace_to_jaxpr_dynamic(
     fun: WrappedFun, in_avals: Sequence[Any], **settings: Any
 ) -> tuple[Graph, list[ShapedArray], list[Any]]:
     """Return the graph of a flat function, its results' avals, and the constants it takes."""
-    closed = trace_graph(fun.call_wrapped, list(map(as_aval, in_avals)), fun.__name__)
+    avals = list(map(as_aval, in_avals))
+
+    def flat(*args: Any) -> list[Any]:
+        pairs = zip(avals, args, strict=True)
+        outs = fun.call_wrapped(*(a.over(x) if isinstance(a, OverlayAval) else x for a, x in pairs))
+        return list(map(_words, outs))
+
+    words = [a.words() if isinstance(a, OverlayAval) else a for a in avals]
+    closed = trace_graph(flat, words, fun.__name__)
     return closed.jaxpr, list(closed.out_avals), list(closed.consts)
 
 

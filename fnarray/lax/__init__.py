@@ -47,6 +47,7 @@ if _TYPE_CHECKING:
     from . import linalg as linalg
     from ._composite import *
     from ._ragged import *
+    from ._ragged_exchange import *
     from ._rng import *
     from ._scaled import *
     from ._sharding import *
@@ -55,6 +56,7 @@ if _TYPE_CHECKING:
 _HOMES = {
     "._composite": "after_all composite create_token dce_sink",
     "._ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
+    "._ragged_exchange": "ragged_all_to_all",
     "._rng": "rng_uniform",
     "._scaled": "scaled_dot",
     "._sharding": "with_sharding_constraint",
@@ -128,15 +130,8 @@ _MORE = "..ops.placing ..control.call ..control.custom ..control.lanes .linalg"
 
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
-    "it is no operation of its own: rng_uniform calls the host": "rng_uniform_p",
-    "they are no operations: the functions of these names are there": """
-        after_all_p create_token_p dce_sink_p
-    """,
     "use ppermute": "precv psend",
-    "use all_to_all on padded arrays": "ragged_all_to_all ragged_all_to_all_p",
-    "all devices share memory: it is no operation": "device_put_p",
-    "windows are selected by reduce_window and its derivative": "select_and_scatter_p",
-    "jit is the only stage": "stage stage_p",
+    "jit is the only stage": "stage",
 }
 
 _named, _listed, __all__ = _surface(__name__, _HOMES, "linalg", _MISSING)  # pyright: ignore[reportUnsupportedDunderAll]
@@ -157,6 +152,8 @@ def __getattr__(name: str) -> _Any:
     if not name.endswith("_p"):
         return _named(name)
     _import_families()
+    if (prim := _load("._foreign", __name__).foreign.get(name.removesuffix("_p"))) is not None:
+        return prim
     for prim in list(_registry):
         globals()[f"{prim.replace('-', '_')}_p"] = _registry[prim]
     if name not in globals():

@@ -11,7 +11,7 @@ from .. import lax
 from .. import numpy as jnp
 from ..core.array import Array
 from ..core.dtypes import float32, float64
-from ._normalization import logsumexp
+from ._normalization import logsumexp, softmax
 
 # Batch and head axes lead, so that both products are matrix products.
 _SCORES = (((4,), (3,)), ((0, 2), (0, 2)))  # (B,T,K,G,H), (B,S,K,H) -> (B,K,T,G,S)
@@ -95,8 +95,8 @@ def dot_product_attention(
         scores = jnp.where(
             seen, scores, np.asarray(-0.7 * np.finfo(scores_dtype).max, scores_dtype)
         )
-    residual = logsumexp(scores, axis=-1, keepdims=True)
-    weights = lax.convert_element_type(jnp.exp(scores - residual), key.dtype)
+    # Not by the residual: beside a large negative number the logarithm of the count is lost.
+    weights = lax.convert_element_type(softmax(scores), key.dtype)
     weights = lax.reshape(weights, (batch, key.shape[2], groups, rows, keys))
     weights = lax.transpose(weights, (0, 1, 3, 2, 4))
     out = lax.dot_general(weights, value, _VALUES)  # (B,K,T,G,H)
@@ -104,10 +104,12 @@ def dot_product_attention(
     if query_seq_lengths is not None:
         inside = _before(query_seq_lengths, rows)
         out = jnp.where(lax.reshape(inside, (batch, rows, 1, 1)), out, np.zeros((), out.dtype))
-    residual = lax.transpose(lax.squeeze(residual, (3,)), (0, 2, 1))
     if single:
-        out, residual = lax.squeeze(out, (0,)), lax.squeeze(residual, (0,))
-    return (out, residual) if return_residual else out
+        out = lax.squeeze(out, (0,))
+    if not return_residual:
+        return out
+    residual = lax.transpose(logsumexp(scores, axis=-1), (0, 2, 1))
+    return out, lax.squeeze(residual, (0,)) if single else residual
 
 
 def _check(query: Array, key: Array, value: Array) -> tuple[int, int, int, int]:
@@ -121,7 +123,7 @@ def _check(query: Array, key: Array, value: Array) -> tuple[int, int, int, int]:
     if not fits or query.shape[2] % key.shape[2]:
         raise ValueError(
             "nn.dot_product_attention: batch and head sizes must agree, and the number of query "
-            f"heads be a multiple of that of key heads; {shapes}."
+            f"heads must be a multiple of that of key heads; {shapes}."
         )
     return cast("tuple[int, int, int, int]", query.shape)
 

@@ -11,6 +11,7 @@ from .. import lax
 from ..core.apart import another
 from ..core.array import Array, aval_of
 from ..core.dtypes import (
+    ExtendedDType,
     bool_,
     float32,
     is_bool,
@@ -39,7 +40,7 @@ from ._promote import (
 from ._rules import i0_of, sinc_at_zero
 from ._select import choose_where
 from ._ufunc import ufunc_of
-from ._ufuncs import absolute, multiply
+from ._ufuncs import absolute, equal, multiply
 
 __all__ = [
     "abs",
@@ -565,18 +566,18 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     equal_nan : bool
         Whether NaN is close to NaN.
     """
+    if isinstance(a, Array) and isinstance(a.dtype, ExtendedDType):  # random keys
+        return equal(a, b)
     a, b = promote_args("isclose", a, b)
     if not is_inexact(a.dtype):
         a, b = promote_dtypes_inexact(a, b)
-        equal = lax.eq(a, b)
-    else:
-        equal = lax.eq(a, b)
+    same = lax.eq(a, b)
     real = to_real(a.dtype)
     rtol, atol = convert(rtol, real), convert(atol, real)
     bound = multiply(rtol, lax.abs(b)) + atol
     near = lax.le(lax.abs(lax.sub(a, b)), bound)
     finite = lax.bitwise_and(isfinite(a), isfinite(b))
-    close = choose_where(finite, near, equal)
+    close = choose_where(finite, near, same)
     if equal_nan:
         close = lax.bitwise_or(close, lax.bitwise_and(lax.ne(a, a), lax.ne(b, b)))
     return close

@@ -139,12 +139,12 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     Cooley and Tukey (1965), as pocketfft implements it; sizes need not be powers of 2.
     """
     if isinstance(fft_type, str):
-        if fft_type not in FftType.__members__:
+        if fft_type.upper() not in FftType.__members__:
             raise ValueError(
                 f"lax.fft: unknown FFT type {fft_type!r}. Use one of "
                 f"{', '.join(FftType.__members__)}."
             )
-        fft_type = FftType[fft_type]
+        fft_type = FftType[fft_type.upper()]
     kind, lengths = FftType(fft_type), canonical_ints("fft", "fft_lengths", fft_lengths)
     x = as_array(x)
     dtype = to_inexact(x.dtype)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.avals import OverlayAval
 from ..core.ref import AbstractRef, Ref, new_ref
 from ..core.tree import register_pytree_node_class
-from ..ops.kit.moves import OverlayAval
 from ._keys import KeyTy, PRNGKeyArray, wrap
 
 __all__: list[str] = []

@@ -62,6 +62,10 @@ class KeyTy(ExtendedDType):
         return self.name
 
 
+class NoNumbers(TypeError, AttributeError):
+    """Random keys were taken for numbers; ``hasattr`` asks for their aval, and is told no."""
+
+
 @register_pytree_node_class
 class PRNGKeyArray(Overlay):
     """An array of random keys over a uint32 array whose last axis is the words of a key.
@@ -138,7 +142,7 @@ class PRNGKeyArray(Overlay):
     @property
     def aval(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride] - there is none
         """Keys have no aval of their own: whatever asks wants a number."""
-        raise TypeError(
+        raise NoNumbers(
             f"expected a number or an array of numbers, got random keys (dtype "
             f"{self.dtype.name}, shape {self.shape}). Use random.key_data(key) for the words."
         )

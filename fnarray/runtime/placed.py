@@ -13,7 +13,7 @@ from ..core.array import ArrayElsewhere, ArrayImpl, ArrayPlaced, _Deleted, defau
 from ..core.avals import ShapedArray
 from ..core.frozen import frozen
 from ..errors import UnsupportedOnTarget
-from .device import Device, processor
+from .device import Device, devices, processor
 from .mesh import current_mesh
 from .spec import Index, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, place_of
 
@@ -128,8 +128,8 @@ def put(x: ArrayImpl, where: Any) -> ArrayImpl:
         )
     # Plain numbers go where others are, unless it is said of them where they stay.
     nowhere = type(x) is ArrayImpl and (x.ndim > 0 or default.find is None)
-    if nowhere and sharding == SingleDeviceSharding(processor()):
-        return x
+    if nowhere and sharding == SingleDeviceSharding(processor()) and len(devices("cpu")) == 1:
+        return x  # where else it might be
     return PlacedArray(x._data, x.aval, sharding)
 
 

@@ -6,7 +6,7 @@ which part.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from math import prod
 from typing import Any
 
@@ -35,21 +35,49 @@ class PartitionSpec:
     ----------
     *partitions : None, a name, or a tuple of names
         For each axis of the array; those left out are not cut.
+    unreduced, reduced : set of names
+        Axes along which there are partial sums, and along which there were: words alone, which
+        shardings refuse.
+
+    Raises
+    ------
+    TypeError
+        ``unreduced`` or ``reduced`` is no set.
+    ValueError
+        An axis is named in two of the three, or None is.
     """
 
-    __slots__ = ("_partitions",)
+    __slots__ = ("_partitions", "reduced", "unreduced")
 
-    def __init__(self, *partitions: Any, unreduced: Any = (), reduced: Any = ()):
-        if unreduced or reduced:
-            raise NotImplementedError(
-                f"PartitionSpec: partial sums are no types here (unreduced, reduced), got "
-                f"{unreduced or reduced!r} at {user_source()}. Sum with psum, or let products say "
-                "out_sharding."
-            )
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Set[Hashable] = frozenset(),
+        reduced: Set[Hashable] = frozenset(),
+    ):
+        self.unreduced = _names_of("unreduced", unreduced)
+        self.reduced = _names_of("reduced", reduced)
         self._partitions = tuple(
             (p[0] if len(p) == 1 else tuple(p) if p else None) if isinstance(p, tuple | list) else p
             for p in partitions
         )
+        if self.unreduced or self.reduced:
+            self._check_apart()
+
+    def _check_apart(self) -> None:
+        """Raise `ValueError` for an axis that is named in two ways."""
+        if self.unreduced & self.reduced:
+            raise ValueError(
+                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
+                f"unreduced: {self.unreduced} and reduced: {self.reduced}"
+            )
+        cut = {name for names in self.names() for name in names}
+        for what in ("unreduced", "reduced"):
+            if cut & getattr(self, what):
+                raise ValueError(
+                    f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
+                    f"partitions: {self._partitions} and {what} axes: {getattr(self, what)}"
+                )
 
     #: Stands for an axis of which the compiler decides.
     UNCONSTRAINED = Unconstrained()
@@ -59,16 +87,10 @@ class PartitionSpec:
         """What it says for each axis."""
         return self._partitions
 
-    @property
-    def unreduced(self) -> frozenset[Hashable]:
-        """Axes along which there are partial sums: none."""
-        return frozenset()
-
-    reduced = unreduced
-
     def update(self, **changes: Any) -> PartitionSpec:
-        """Return the spec with other partitions."""
-        return PartitionSpec(*changes.get("partitions", self._partitions))
+        """Return the spec with other partitions, or names of partial sums."""
+        given = {"unreduced": self.unreduced, "reduced": self.reduced} | changes
+        return PartitionSpec(*given.pop("partitions", self._partitions), **given)
 
     def names(self) -> tuple[tuple[Hashable, ...], ...]:
         """Return the mesh axes of each axis of the array."""
@@ -86,6 +108,11 @@ class PartitionSpec:
         return self._partitions.count(value)
 
     def __iter__(self) -> Iterator[Any]:
+        if self.unreduced or self.reduced:
+            raise ValueError(
+                "Using *pspec is dangerous when PartitionSpec has non-empty unreduced/reduced "
+                "set. Please use *spec.partitions"
+            )
         return iter(self._partitions)
 
     def __len__(self) -> int:
@@ -95,19 +122,55 @@ class PartitionSpec:
         return self._partitions[k]
 
     def __add__(self, other: Any) -> PartitionSpec:
-        return PartitionSpec(*self._partitions, *other)
+        if not isinstance(other, PartitionSpec):
+            return self.update(partitions=(*self._partitions, *other))
+        return PartitionSpec(
+            *self._partitions,
+            *other._partitions,
+            unreduced=self.unreduced | other.unreduced,
+            reduced=self.reduced | other.reduced,
+        )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PartitionSpec) and self._partitions == other._partitions
+        return (
+            isinstance(other, PartitionSpec)
+            and self._partitions == other._partitions
+            and self.unreduced == other.unreduced
+            and self.reduced == other.reduced
+        )
 
     def __hash__(self) -> int:
         return hash(self._partitions)
 
     def __reduce__(self) -> Any:
-        return PartitionSpec, self._partitions
+        return _spec, (self._partitions, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
-        return f"P{self._partitions!r}"
+        if not self.unreduced and not self.reduced:
+            return f"P{self._partitions!r}"
+        sums = (
+            f"{what}={{{', '.join(sorted(map(repr, names)))}}}"
+            for what in ("unreduced", "reduced")
+            if (names := getattr(self, what))
+        )
+        return f"P({', '.join((*map(repr, self._partitions), *sums))})"
+
+
+def _names_of(what: str, names: Any) -> frozenset[Hashable]:
+    if not isinstance(names, Set):
+        raise TypeError(
+            f"{what} argument of PartitionSpec should of type `frozenset` or `set`. Got type "
+            f"{names}"
+        )
+    if None in names:
+        raise ValueError(
+            f"{what} cannot contain None. All elements in {what} should refer to the mesh axes."
+        )
+    return frozenset(names)
+
+
+def _spec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 P = PartitionSpec
@@ -316,6 +379,11 @@ def check_spec(mesh: Grid, spec: Any, what: str = "NamedSharding") -> None:
     """Raise unless a spec names axes of a mesh, each once."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"{what}: expected a PartitionSpec, got {spec!r} of type {type(spec)}.")
+    if spec.unreduced or spec.reduced:
+        raise NotImplementedError(
+            f"{what}: partial sums are no types here (unreduced, reduced), got {spec} at "
+            f"{user_source()}. Sum with psum, or let products say out_sharding."
+        )
     named = [n for names in spec.names() for n in names]
     for name in named:
         if name not in mesh.axis_names:

@@ -208,3 +208,59 @@ def test_axis_env(jax):
         return str(module.make_jaxpr(fun, axis_env=[("i", 4)])(X))
 
     assert graph(fa) == graph(jax)
+
+
+def _exchanged(rows, room, begin, many, there, groups, runs):
+    """Move rows one by one, as a loop: what `ragged_all_to_all` promises."""
+    out = room.copy()
+    for members in groups:
+        for sender in members:
+            for k, receiver in enumerate(members):
+                for run in range(k * runs, (k + 1) * runs):
+                    a, n, b = begin[sender, run], many[sender, run], there[sender, run]
+                    out[receiver, b : b + n] = rows[sender, a : a + n]
+    return out
+
+
+@pytest.mark.parametrize(("groups", "runs"), [(None, 1), (None, 2), ([[0, 2], [1, 3]], 1)], ids=str)
+def test_ragged_all_to_all(groups, runs):
+    """Each example sends as many rows to each as it says; derivatives go the way back."""
+    rng = np.random.RandomState(0)
+    members = groups or [[0, 1, 2, 3]]
+    n = len(members[0]) * runs
+    rows = rng.rand(4, 12, 2).astype(np.float32)
+    room = rng.rand(4, 20, 2).astype(np.float32)
+    begin, many = rng.randint(0, 9, (4, n)), rng.randint(0, 4, (4, n))
+    # Places that do not overlap, so that the order of arrival is nobody's business.
+    there = np.zeros((4, n), int)
+    for group in members:
+        for k, _ in enumerate(group):
+            for run in range(runs):
+                there[group, k * runs + run] = np.arange(len(group)) * 4 + run * 2
+    many = np.minimum(many, 2) if runs > 1 else many
+    ints = [x.astype(np.int32) for x in (begin, many, there, many)]
+    want = _exchanged(rows, room, begin, many, there, members, runs)
+    run = fa.vmap(
+        lambda *args: lax.ragged_all_to_all(*args, axis_name="i", axis_index_groups=groups),
+        axis_name="i",
+    )
+    np.testing.assert_array_equal(run(rows, room, *ints), want)
+    weights = rng.rand(*room.shape).astype(np.float32)
+    slopes = fa.grad(lambda x: (run(x, room, *ints) * weights).sum())(rows)
+    tangent = rng.rand(*rows.shape).astype(np.float32)
+    moved = _exchanged(tangent, 0 * room, begin, many, there, members, runs)
+    np.testing.assert_allclose((slopes * tangent).sum(), (moved * weights).sum(), rtol=1e-5)
+
+
+def test_ragged_all_to_all_refuses():
+    """Offsets of the wrong dtype, rank or number, and rows that differ."""
+    x, k = np.zeros((2, 3), np.float32), np.zeros((2, 2), np.int32)
+    run = fa.vmap(lambda *args: lax.ragged_all_to_all(*args, axis_name="i"), axis_name="i")
+    for args, text in (
+        ((x, x, x[:, :2], k, k, k), "input_offsets must be integer type"),
+        ((x, x, k, k, k[:, 0], k), "output_offsets must be rank 1"),
+        ((x, x, k, k, k, np.zeros((2, 4), np.int32)), "recv_sizes must have as many"),
+        ((x, x.astype(int), k, k, k, k), "equal dtypes and rows"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            run(*args)

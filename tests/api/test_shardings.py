@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -138,7 +140,28 @@ def test_specs_meshes_and_shardings_as_values():
     with pytest.raises(ValueError, match="duplicate entries"):
         NamedSharding(grid, P("x", "x"))
     with pytest.raises(NotImplementedError, match="partial sums"):
-        P(unreduced={"x"})
+        NamedSharding(grid, P(unreduced={"x"}))
+
+
+def test_words_of_partial_sums():
+    """Specs hold them, compare, print and pickle by them, and refuse what contradicts itself."""
+    said = P("x", unreduced={"y"})
+    assert repr(said) == "P('x', unreduced={'y'})"
+    assert repr(P(None, reduced={"b", "a"})) == "P(None, reduced={'a', 'b'})"
+    assert said != P("x") == said.update(unreduced=frozenset())
+    assert (said.unreduced, said.reduced, said.partitions) == ({"y"}, set(), ("x",))
+    assert pickle.loads(pickle.dumps(said)) == said == P() + said
+    assert said + P("z", unreduced={"w"}) == P("x", "z", unreduced={"y", "w"})
+    for given, error, text in (
+        ({"unreduced": {"x"}}, ValueError, "cannot overlap"),
+        ({"unreduced": {"y"}, "reduced": {"y"}}, ValueError, "cannot overlap"),
+        ({"unreduced": {None}}, ValueError, "cannot contain None"),
+        ({"reduced": ["y"]}, TypeError, "should of type"),
+    ):
+        with pytest.raises(error, match=text):
+            P("x", **given)
+    with pytest.raises(ValueError, match="dangerous"):
+        tuple(said)
 
 
 def test_arrays_on_one_device_stay_apart():

@@ -12,6 +12,7 @@ import pytest
 from jax.experimental import checkify as jax_checkify
 
 import fnarray
+from fnarray.config import scoped
 from fnarray.experimental import checkify
 
 X = np.arange(3, dtype=np.float32)
@@ -263,6 +264,55 @@ def test_a_check_in_a_function_with_its_own_derivative():
     for g in (f, fnarray.jit(f)):
         for run in (checkify.checkify(g), fnarray.jit(checkify.checkify(g))):
             assert run(-1.0)[0].get().startswith("inside -1.0")
+
+
+def _positive(x):
+    checkify.check((x > 0).all(), "bad {x}", x=x.min())
+    return fnarray.numpy.log(x) / (x - 1)
+
+
+def test_programs_on_devices():
+    """Errors have an axis of the devices, in JAX's words, whichever of the two is outside."""
+    x = np.float32([[1, 3], [3, 4], [-1, 5]])
+    lines = ["at mapped index 0: division by zero", "at mapped index 2: bad -1.0"]
+    with scoped("num_cpu_devices", 3):
+        mapped = fnarray.pmap(_positive)
+        for run in (
+            checkify.checkify(mapped, errors=checkify.all_checks),
+            checkify.checkify(fnarray.jit(mapped), errors=checkify.all_checks),
+            fnarray.pmap(checkify.checkify(_positive, errors=checkify.all_checks)),
+        ):
+            error, out = run(x)
+            said = [line for line in error.get().splitlines() if line.startswith("at ")]
+            assert len(said) == 2
+            assert all(map(str.startswith, said, lines))
+            assert out.shape == x.shape
+        assert checkify.checkify(mapped)(x[1:2])[0].get() is None
+
+
+def test_errors_have_as_many_arrays_as_jax_has():
+    """For each kind of error whether there is one, its number, and what its message shows."""
+
+    def program(ck, np_):
+        def two(x):
+            ck.check(x > 0, "a {}", x)
+            ck.check(x > 1, "b")
+            ck.check(x > 2, "c {}", 2 * x)
+            return np_.log(x)
+
+        return two
+
+    rows = ("user_checks", "nan_checks", "all_checks", "div_checks")
+    for name in rows:
+        ours = checkify.checkify(program(checkify, fnarray.numpy), getattr(checkify, name))
+        theirs = jax_checkify.checkify(
+            program(jax_checkify, jax.numpy), getattr(jax_checkify, name)
+        )
+        for x in (0.5, 3.0):
+            found, expected = ours(fnarray.numpy.float32(x))[0], theirs(jax.numpy.float32(x))[0]
+            shapes = [leaf.shape for leaf in fnarray.tree.leaves(found)]
+            assert shapes == [np.shape(leaf) for leaf in jax.tree.leaves(expected)], name
+            assert (found.get() or "").partition("\n")[0] == (expected.get() or "")
 
 
 BAD = {

@@ -11,6 +11,7 @@ import pytest
 from jax import lax
 from jax.extend import core as jcore
 
+import fnarray
 from fnarray.core.avals import ShapedArray
 from fnarray.core.graph import ClosedGraph, Eqn, Graph, Literal, Var
 from fnarray.core.pretty import Break, Group, Indent, Note, graph_text, hiding, layout
@@ -325,6 +326,21 @@ def one_equation(name="op", source=None, outvars=(), **params):
     rest = () if source is None else (source,)
     a = Var(F32)
     return Graph((), (a,), (Eqn(primitive(name), (a,), outvars, params, *rest),), outvars)
+
+
+def test_equations_print_as_jax_prints_them():
+    """Each by itself, its results named first; a weak number in as few digits as it was written."""
+
+    def program(jax, np_):
+        def f(x, y):
+            turn = jax.lax.scan(lambda c, v: (c + v, c * 1e-3), 0.0, y)
+            return turn, jax.jit(np_.tanh)(y), x > 1e-5, y * 0.1
+
+        return f
+
+    ours = fnarray.make_jaxpr(program(fnarray, fnarray.numpy))(1.0, np.ones(3, np.float32))
+    theirs = jax.make_jaxpr(program(jax, jnp))(1.0, np.ones(3, np.float32))
+    assert list(map(repr, ours.eqns)) == list(map(repr, theirs.eqns))
 
 
 @pytest.mark.parametrize(

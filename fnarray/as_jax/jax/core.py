@@ -14,15 +14,15 @@ import numpy as np
 
 import fnarray as _fnarray
 from fnarray.api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
+from fnarray.core.avals import OverlayAval
 from fnarray.core.avals import ShapedArray as ShapedArray
 from fnarray.core.graph import Graph, eval_graph
-from fnarray.core.trace import Trace as Trace
 from fnarray.core.trace import Tracer as Tracer
 from fnarray.core.trace import bind, within
 from fnarray.errors import ConcretizationTypeError as ConcretizationTypeError
+from fnarray.extend._interpreters import UserTrace as Trace  # noqa: F401
 from fnarray.extend.core import Jaxpr as Jaxpr
 from fnarray.extend.core import Literal, Var
-from fnarray.ops.kit.moves import OverlayAval
 
 Value = Any
 Atom = Var | Literal

@@ -24,6 +24,8 @@ from .._graphs import new_jaxpr_eqn as new_jaxpr_eqn
 from .._graphs import no_effects as no_effects
 from .._graphs import subjaxprs as subjaxprs
 from .._graphs import unmapped_aval as unmapped_aval
+from .._interpreters import set_current_trace as set_current_trace
+from .._interpreters import take_current_trace as take_current_trace
 from .._primitive import Primitive as Primitive
 from .._traces import OpaqueTraceState as OpaqueTraceState
 from .._traces import TraceTag as TraceTag
@@ -33,8 +35,6 @@ from .._traces import find_top_trace as find_top_trace
 from .._traces import get_opaque_trace_state as get_opaque_trace_state
 from .._traces import nonempty_axis_env_DO_NOT_USE as nonempty_axis_env_DO_NOT_USE
 from .._traces import primal_dtype_to_tangent_dtype as primal_dtype_to_tangent_dtype
-from .._traces import set_current_trace as set_current_trace
-from .._traces import take_current_trace as take_current_trace
 from .._traces import unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE
 from .._traces import unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE
 from .._traces import unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE

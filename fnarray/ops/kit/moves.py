@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from math import prod
 from typing import Any, ClassVar, TypeVar, cast
 
 from ...core import tree
 from ...core.array import Array
-from ...core.avals import ShapeDtypeStruct
+from ...core.avals import OverlayAval, ShapeDtypeStruct
 from ...core.dtypes import ExtendedDType
-from ...core.frozen import frozen
 from ...core.source import tidy
 from ...core.trace import bind
 from .calls import reshape
 from .registry import registry
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@frozen
-class OverlayAval:
-    """Shape and dtype of an array over words, as `typeof` gives them."""
-
-    shape: tuple[int, ...]
-    dtype: Any
-    weak_type: bool = False
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    def str_short(self, short_dtypes: bool = False) -> str:
-        """``key<fry>[3]``."""
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
-
-    __str__ = str_short
 
 
 class Overlay(Array):

@@ -187,7 +187,10 @@ def _elementwise_batch(prim: Primitive) -> Callable[..., Any]:
         def fit(x: Any, b: bool) -> Any:
             if b:
                 missing = rank - (x.ndim - 1)
-                return reshape(x, (size, *(1,) * missing, *x.shape[1:])) if missing else x
+                if not missing:
+                    return x
+                shape = (size, *(1,) * missing, *x.shape[1:])
+                return broadcast_in_dim(x, shape, (0, *range(missing + 1, rank + 1)))
             return expand(x, 0) if x.ndim else x
 
         outs = bind(prim, *map(fit, xs, batched), **params)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fnarray.core.trace import state as _state
+from fnarray.extend._interpreters import EvalTrace as EvalTrace
+from fnarray.extend._interpreters import eval_trace as eval_trace
 from fnarray.extend.core import ClosedJaxpr as ClosedJaxpr
 from fnarray.extend.core import DropVar as DropVar
 from fnarray.extend.core import JaxprEqn as JaxprEqn
 from fnarray.extend.core import Literal as Literal
 from fnarray.extend.core import Primitive as Primitive
+from fnarray.extend.core import TraceTag as TraceTag
 from fnarray.extend.core import Var as Var
 from fnarray.extend.core import find_top_trace as find_top_trace
 from fnarray.extend.core import get_opaque_trace_state as get_opaque_trace_state
@@ -37,3 +42,28 @@ typeof = get_aval
 def trace_state_clean() -> bool:
     """Say whether nothing is being traced."""
     return _state.trace is None
+
+
+class _TraceContext:
+    """What is in progress: JAX's object of that name."""
+
+    @property
+    def trace(self) -> Any:
+        """The trace in progress."""
+        return _state.trace or eval_trace
+
+    def set_trace(self, trace: Trace | None) -> None:
+        """Make a trace current."""
+        _state.trace = None if trace is eval_trace else trace
+
+    def is_top_level(self) -> bool:
+        """Say whether nothing is being traced."""
+        return _state.trace is None
+
+
+trace_ctx = _TraceContext()
+
+
+def full_lower(val: Any) -> Any:
+    """Return a tracer as its trace would hand it on, anything else as it is."""
+    return val.full_lower() if isinstance(val, Tracer) else val  # type: ignore[attr-defined]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re as _re
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 import optree as _optree
@@ -45,3 +47,17 @@ class _Registry:
 
 
 _registry = _Registry()
+
+
+def prefix_errors(
+    prefix_tree: _Any, full_tree: _Any, is_leaf: _Any = None
+) -> list[_Callable[[str], ValueError]]:
+    """Return what is wrong with a tree that is to be a prefix of another: functions of its name."""
+    try:
+        tree_structure(prefix_tree, is_leaf).flatten_up_to(full_tree)  # noqa: F405
+    except ValueError as error:
+        _, _, text = str(error).partition(": ")
+        where = _re.search(r"(?<= at )\S+(?= it has)", text)  # a path, or "the root"
+        path = where[0] if where else ""
+        return [lambda name: ValueError(f"pytree structure error at {name}{path}: {text}")]
+    return []
