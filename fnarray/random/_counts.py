@@ -12,7 +12,7 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import float32, iinfo, int32, to_inexact
 from ..ops.kit.calls import broadcast
 from ._args import Shape, dtype_of, shape_of
-from ._keys import sampler
+from ._samplers import sampler
 from ._uniform import subkeys, uniform
 
 __all__ = ["binomial", "multinomial", "poisson"]

@@ -26,7 +26,7 @@ from ..ops.random_bits import check_keys
 from ..ops.shape import reshape
 from ._args import Shape, arguments, dtype_of, shape_of
 from ._generators import GENERATORS, random_split
-from ._keys import sampler
+from ._samplers import sampler
 from ._transformed import exponential
 from ._uniform import normal, rademacher, subkeys, uniform
 

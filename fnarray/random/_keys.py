@@ -5,28 +5,21 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from .. import lax
 from .. import numpy as jnp
-from ..config import config, default_prng_impl
+from ..config import config
 from ..control.custom import CustomVJPPrimal
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray, ShapeDtypeStruct
 from ..core.dtypes import ExtendedDType, is_integer, prng_key, uint32
-from ..core.eager import replayed
-from ..core.hooks import cut_as
-from ..core.source import boundary
 from ..core.tree import register_pytree_node_class
 from ..ops.kit.moves import Overlay
 from ..ops.random_bits import check_keys
 from ._generators import DEFAULT, GENERATORS
-
-R = TypeVar("R")
 
 
 class KeyTy(ExtendedDType):
@@ -405,42 +398,6 @@ def _legacy(name: str) -> None:
     if config.legacy_prng_key == "error":
         raise ValueError(text)
     warnings.warn(text, UserWarning, stacklevel=4)
-
-
-def exact_sampler(body: Callable[..., R]) -> Callable[..., R]:
-    """Make a random function as `sampler`, whose draws are the same bits when it is compiled.
-
-    Called again and again outside of programs it is: 8 normal numbers took 285 us in NumPy's calls,
-    and take 3. It must do no more than integers, sums, products, roots and `sample_log` and its
-    kin, whose bits NumPy gives as well.
-    """
-    return sampler(replayed(exact=True)(body))
-
-
-def sampler(body: Callable[..., R]) -> Callable[..., R]:
-    """Make a random function of one that takes the words of a checked key.
-
-    The face also takes ``out_sharding``: how the draws are cut over the devices of a mesh.
-    """
-    name = body.__name__
-
-    @boundary
-    @wraps(body)
-    def face(key: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> R:
-        if out_sharding is not None:
-            return cut_as(out_sharding, face, key, *args, **kwargs)
-        words, impl = words_of(name, key)
-        if impl == config.default_prng_impl:
-            return body(words, *args, **kwargs)
-        with default_prng_impl(cast("Any", impl)):  # which is what bare words are for
-            return body(words, *args, **kwargs)
-
-    shown = signature(body)
-    extra = Parameter("out_sharding", Parameter.KEYWORD_ONLY, default=None)
-    face.__signature__ = shown.replace(  # type: ignore[attr-defined]
-        parameters=[*shown.parameters.values(), extra]
-    )
-    return face
 
 
 # --- making keys --------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ..errors import ConcretizationTypeError
 from ..ops.kit.canonical import as_array, canonical_axis, canonical_shape
 from ._args import Shape, check_shape
 from ._generators import random_bits
-from ._keys import exact_sampler
+from ._samplers import exact_sampler
 from ._transformed import gumbel
 from ._uniform import randint, subkeys, uniform
 

@@ -16,7 +16,7 @@ from ..ops.kit.canonical import canonical_shape
 from ..ops.random_floats import sample_erf_inv, sample_log, sample_log1p
 from ._args import Shape, arguments, dtype_of, shape_of
 from ._generators import random_bits
-from ._keys import exact_sampler, sampler
+from ._samplers import exact_sampler, sampler
 from ._uniform import both, normal, rademacher, subkeys, uniform_floats
 
 __all__ = [

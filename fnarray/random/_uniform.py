@@ -28,7 +28,7 @@ from ..ops.random_floats import multiply_add, sample_erf_inv
 from ..ops.shape import broadcast_to_rank
 from ._args import Shape, check_shape, dtype_of, shape_of
 from ._generators import random_bits, random_split
-from ._keys import exact_sampler
+from ._samplers import exact_sampler
 
 __all__ = ["bernoulli", "bits", "normal", "rademacher", "randint", "uniform"]
 

@@ -10,7 +10,7 @@ places of the cotangent.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import product
 from math import prod
@@ -208,32 +208,53 @@ def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterato
 def convolution(node: Node, limits: Limits) -> Run | None:
     """Return what computes a convolution; None where there is no product of windows for it."""
     (lhs, rhs), out = (a.aval for a in node.ins), node.out.aval
-    params = node.eqn.params
     letter = _LETTERS.get(out.dtype.char)
-    spatial = out.ndim - 2
-    if letter is None or not lhs.dtype == rhs.dtype == out.dtype or not 1 <= spatial <= 3:
+    if letter is None or not lhs.dtype == rhs.dtype == out.dtype or not 3 <= out.ndim <= 5:
         return None
-    if params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
+    if node.eqn.params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
         return None
     code = _product(letter)
-    if code is None:
+    sizes, split = _sizes(node)
+    if code is None or not all(split):
         return None
+    parts = [axes for axes in product(*split) if all(x.kernel for x in axes)]
+    whole = len(parts) == 1 and all(x.every == 1 for x in parts[0])
+    turned = whole and sizes.groups == 1 and prod(sizes.kernel) > prod(sizes.places)
+    found: list[list[list[int]] | None] = []
+    weights = 0
+    for axes in parts:
+        if turned:
+            found += _of_kernels(sizes, axes, limits)
+        else:
+            found += _of_images(sizes, axes, weights, limits)
+        weights += prod(x.kernel for x in axes) * sizes.features * sizes.out * sizes.width
+    calls = [call for some in found for call in some or ()]
+    if None in found:
+        return None
+    (n, c, *images), (o, i, *kernel), (m, f, *places) = node.eqn.params["dimension_numbers"]
+    orders = ((n, *images, c), (*kernel, i, o), (m, *places, f))
+    if turned:
+        orders = ((c, *images, n), (i, *kernel, o), (*places, m, f))
+    return _step(node, code, sizes, parts, np.array(calls, np.int64), orders)
+
+
+def _sizes(node: Node) -> tuple[Sizes, list[list[Axis]]]:
+    """Return a convolution's sizes, and what its spatial axes are, brought to three."""
+    (lhs, rhs), out, params = (a.aval for a in node.ins), node.out.aval, node.eqn.params
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
 
-    def three(values: Any, fill: int) -> tuple[int, ...]:
-        return (*(fill,) * (3 - spatial), *values)
+    def three(values: Iterable[int], fill: int) -> tuple[int, ...]:
+        return (*(fill,) * (5 - out.ndim), *values)
 
-    images, kernel, places = (
-        three((aval.shape[a] for a in spec[2:]), 1)
-        for aval, spec in ((lhs, lhs_spec), (rhs, rhs_spec), (out, out_spec))
-    )
+    shaped: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        (lhs.shape, lhs_spec), (rhs.shape, rhs_spec), (out.shape, out_spec),
+    ]  # fmt: skip
+    images, kernel, places = (three([shape[a] for a in spec[2:]], 1) for shape, spec in shaped)
     split = list(map(
         axes_of, kernel, places, three(params["window_strides"], 1),
-        three((low for low, _ in params["padding"]), 0),
+        three([low for low, _ in params["padding"]], 0),
         three(params["lhs_dilation"], 1), three(params["rhs_dilation"], 1),
     ))  # fmt: skip
-    if not all(split):
-        return None
     met = [[x for x in axes if x.kernel] for axes in split]
     low = tuple(max([0, *(-x.at for x in axes)]) for axes in met)
     high = tuple(
@@ -243,30 +264,7 @@ def convolution(node: Node, limits: Limits) -> Run | None:
         lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[1]], out.shape[out_spec[1]],
         params["feature_group_count"], images, kernel, places, low, high, out.dtype.itemsize,
     )  # fmt: skip
-    parts = [axes for axes in product(*split) if all(x.kernel for x in axes)]
-    whole = len(parts) == 1 and all(x.every == 1 for x in parts[0])
-    turned = whole and sizes.groups == 1 and prod(kernel) > prod(places)
-    found: list[Any] = []
-    weights = 0
-    for axes in parts:
-        found += (
-            _of_kernels(sizes, axes, limits) if turned else _of_images(sizes, axes, weights, limits)
-        )
-        weights += prod(x.kernel for x in axes) * sizes.features * sizes.out * sizes.width
-    if None in found:
-        return None
-    words = np.array([call for calls in found for call in calls], np.int64)
-    first, second = (1, 0) if turned else (0, 1)
-    orders = (
-        (lhs_spec[first], *lhs_spec[2:], lhs_spec[second]),
-        (rhs_spec[1], *rhs_spec[2:], rhs_spec[0])
-        if turned
-        else (*rhs_spec[2:], rhs_spec[1], rhs_spec[0]),
-        (*out_spec[2:], out_spec[0], out_spec[1])
-        if turned
-        else (out_spec[0], *out_spec[2:], out_spec[1]),
-    )
-    return _step(node, code, sizes, parts, words, orders)
+    return sizes, split
 
 
 def _step(
