@@ -9,6 +9,7 @@ import pytest
 
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel
+from fnarray.compile.cpu.native.reader import read_kernel
 from tests.compilers.compare import Report, both
 
 pytestmark = pytest.mark.cpu
@@ -125,6 +126,27 @@ def test_loops_around_loops():
     src = KernelSource(text, KINDS)
     assert kernel.written("k", src, 512).straight
     compared(src)
+
+
+def test_names_that_one_suite_assigns_again():
+    """A number that is set anew in each turn is no variable, one that goes through turns is."""
+    text = (
+        "def kernel(x, y, u, b, out, n, c):\n"
+        "    for i in range(n):\n"
+        "        a = c\n"
+        "        t = x[i]\n"
+        "        a = sc.radd(a, t)\n"
+        "        out[i] = a\n"
+    )
+    src = KernelSource(text, KINDS)
+    assert kernel.written("k", src, 512).straight
+    compared(src)
+    for stays in (
+        text.replace("        a = c\n", "        out[i] = a\n").replace(":\n", ":\n    a = c\n", 1),
+        text.replace("        a = c", "        if t > c:\n            a = c"),
+        f"{text}    out[0] = a\n",
+    ):
+        assert "a" in read_kernel(stays, {}).slots
 
 
 def test_loops_that_share_names():

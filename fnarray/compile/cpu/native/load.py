@@ -93,6 +93,8 @@ def _made(
     from . import machine
 
     code = machine.compiled(text, straight=straight)
+    if wanted := missing(code):  # or the cache would hold what cannot be loaded
+        raise Fallback(f"the function {wanted[0]}, which this process lacks")
     store.put(key, code)
     return code, [address_of(name, code) for name in names]
 
@@ -111,21 +113,22 @@ def _stored(names: tuple[str, ...], key: str) -> tuple[bytes, list[int]] | None:
 
 
 def library(text: str) -> str:
-    """Return a name for what LLVM text defines, a function of numbers and one of vectors."""
+    """Return a name for what LLVM text defines: a function, or one of numbers and one of vectors."""
     return LIBRARY + object_name(text)
 
 
 def versions(name: str) -> tuple[str, str]:
-    """Return the names of the function of numbers, and of that of vectors."""
+    """Return the names of the function, or of that of numbers, and of that of vectors."""
     return f"{name}_1", f"{name}_n"
 
 
 def prepare(name: str, text: str, *, straight: bool) -> None:
-    """Have functions that kernels call, here and on disk; `straight` if the text has no loops."""
+    """Have functions that kernels call, here and on disk; `straight` if LLVM has little to do."""
     with _turns.setdefault(name, threading.Lock()):
         key = name.removeprefix(LIBRARY)
         if name not in _codes:
-            _enter(name, *_made(versions(name), key, text, straight=straight))
+            names = tuple(x for x in versions(name) if f"@{x}(" in text)
+            _enter(name, names, *_made(names, key, text, straight=straight))
         elif store.get(key) is None:  # another directory since then, or emptied
             store.put(key, _codes[name])
 
@@ -134,14 +137,14 @@ def prepared(symbol: str) -> int | None:
     """Return where a function is that kernels call, if this or another process has compiled it."""
     if symbol not in _addresses:
         name = symbol[: symbol.rindex("_")]
-        found = _stored(versions(name), name.removeprefix(LIBRARY))
+        found = _stored((symbol,), name.removeprefix(LIBRARY))
         if found is not None:
-            _enter(name, *found)
+            _addresses[symbol] = found[1][0]
     return _addresses.get(symbol)
 
 
-def _enter(name: str, code: bytes, addresses: list[int]) -> None:
-    _addresses.update(zip(versions(name), addresses, strict=True))
+def _enter(name: str, names: tuple[str, ...], code: bytes, addresses: list[int]) -> None:
+    _addresses.update(zip(names, addresses, strict=True))
     _codes[name] = code
 
 

@@ -1,16 +1,20 @@
-"""Functions of numbers that a kernel uses often: compiled once for all kernels, and called.
+"""Functions that kernels call: compiled once for all of them, into the cache under their text.
 
-A loop that is vectorised calls the version for as many numbers as it works on at a time: the same
-operations, hence the same bits, as where the text is pasted. The two versions are object code of
-their own, in the cache under what their text is.
+Functions of numbers that a kernel uses often. A loop that is vectorised calls the version for as
+many numbers as it works on at a time: the same operations, hence the same bits, as where the text
+is pasted.
+
+Functions of many lines that call others, products of matrices. LLVM took 20 ms to put the cases of
+one into a kernel, for each call, and what surrounds them had to wait for its passes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from . import load
-from .types import LLVM, Scalar, Template
+from .types import LLVM, Array, Scalar, Template, Value, operands_of, registry, shape_of
 
 if TYPE_CHECKING:
     from .writer import Module, Writer
@@ -23,6 +27,11 @@ USES = 3
 MANY = 100
 #: Shorter texts are pasted always.
 LINES = 12
+
+#: Functions of many lines that were written, by what they are of: library, text and results.
+_alone: Final[dict[Any, tuple[str, str, Any]]] = {}
+#: How a function is written into a module: returns its name and its results.
+Define = Callable[["Module", Callable[..., Any], list[Any]], tuple[str, Any]]
 
 
 def call(
@@ -98,3 +107,38 @@ def _loop(module: Module, kind: str, args: list[str], body: str, result: str) ->
         "}",
     )
     return "\n".join(lines)
+
+
+def is_alone(function: Callable[..., Any], args: list[Value], *, in_loop: bool) -> bool:
+    """Whether a function is object code of its own, and not written into the kernel."""
+    everywhere = registry.outsides.get(function)
+    if everywhere is None or (in_loop and not everywhere):
+        return False
+    # Of integers products are loops, which are best where their sizes are known.
+    return all(x.dtype.kind in "fc" for x in args if isinstance(x, Array))
+
+
+def alone(
+    define: Define, module: Module, function: Callable[..., Any], args: list[Any]
+) -> tuple[str, Any]:
+    """Declare a function without results that is object code of its own; return what `define` does.
+
+    Parameters
+    ----------
+    define : callable
+        Writes a function into a module.
+    """
+    key = function, module.width, tuple(map(shape_of, args))
+    if key not in _alone:
+        own = type(module)(width=module.width)
+        name, returns = define(own, function, args)
+        text = own.text().replace(f"define internal void @{name}(", "define void @one(")
+        library = load.library(text)
+        one, _ = load.versions(library)
+        _alone[key] = library, text.replace("@one(", f"@{one}("), returns
+    library, text, returns = _alone[key]
+    one, _ = load.versions(library)
+    module.library[library] = text, True
+    kinds = (operand.partition(" ")[0] for a in args for operand in operands_of(a))
+    module.declared[one] = "void", tuple(kinds)
+    return one, returns
