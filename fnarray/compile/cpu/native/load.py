@@ -113,7 +113,7 @@ def _stored(names: tuple[str, ...], key: str) -> tuple[bytes, list[int]] | None:
 
 
 def library(text: str) -> str:
-    """Return a name for what LLVM text defines: a function, or one of numbers and one of vectors."""
+    """Return a name for what LLVM text defines: a function, or that of numbers and of vectors."""
     return LIBRARY + object_name(text)
 
 

@@ -1,7 +1,7 @@
 """Kernel text as syntax: its parameters, its statements, and which names need a place in memory.
 
-A name that only one suite assigns, before it is read, and that is read only inside of that suite, is
-an LLVM value, or several in turn. Every other name gets a slot, which LLVM turns into registers.
+A name that only one suite assigns, before it is read, and that is read only inside of that suite,
+is an LLVM value, or several in turn. Other names get a slot, which LLVM turns into registers.
 """
 
 from __future__ import annotations
