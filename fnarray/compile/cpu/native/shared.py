@@ -28,8 +28,8 @@ MANY = 100
 #: Shorter texts are pasted always.
 LINES = 12
 
-#: Functions of many lines that were written, by what they are of: library, text and results.
-_alone: Final[dict[Any, tuple[str, str, Any]]] = {}
+#: Functions of many lines that were written, by what they are of: their text and results.
+_alone: Final[dict[Any, tuple[str, Any]]] = {}
 #: How a function is written into a module: returns its name and its results.
 Define = Callable[["Module", Callable[..., Any], list[Any]], tuple[str, Any]]
 
@@ -51,25 +51,27 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     lanes, kind, args = module.lanes, LLVM[template.dtype], [LLVM[k] for k in kinds]
     from .widen import widened  # which few kernels need
 
-    own = type(module)(lanes, module.width)
-    own.declared.update(template.declared)
-    own.tables.update(template.tables)
+    def begun() -> Module:
+        own = type(module)(lanes, module.width)
+        own.declared.update(template.declared)
+        own.tables.update(template.tables)
+        return own
+
     body, result = template.pasted("t", [f"%a{k}" for k in range(len(args))])
     params = ", ".join(f"{t} %a{k}" for k, t in enumerate(args))
-    own.texts.append(f"define {kind} @one({params}) #0 {{\n{body}\nret {kind} {result}\n}}")
+    single, several = begun(), begun()
+    single.texts.append(f"define {kind} @this({params}) #0 {{\n{body}\nret {kind} {result}\n}}")
     wide = widened(f"{body}\nret {kind} {result}", lanes)
     if wide is None:
-        own.texts.append(_loop(own, kind, args, body, result))
+        several.texts.append(_loop(several, kind, args, body, result))
     else:
         text, declared = wide
-        own.declared.update(declared)
+        several.declared.update(declared)
         params = ", ".join(f"<{lanes} x {t}> %a{k}" for k, t in enumerate(args))
-        own.texts.append(f"define <{lanes} x {kind}> @many({params}) #0 {{\n{text}\n}}")
-    text = own.text()
-    name = load.library(text)
-    one, many = load.versions(name)
-    text = text.replace("@one(", f"@{one}(").replace("@many(", f"@{many}(")
-    module.library[name] = text, wide is not None
+        several.texts.append(f"define <{lanes} x {kind}> @this({params}) #0 {{\n{text}\n}}")
+    one, many = (
+        _entered(module, own.text(), straight=wide is not None) for own in (single, several)
+    )
     module.declared[one] = kind, tuple(args)
     module.declared[many] = f"<{lanes} x {kind}>", tuple(f"<{lanes} x {t}>" for t in args)
     module.used.append(many)
@@ -81,11 +83,18 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     return one, len(module.attributes) + 1
 
 
+def _entered(module: Module, text: str, *, straight: bool) -> str:
+    """Enter a function of a module's library, ``@this`` in its text; return its symbol."""
+    symbol = load.symbol(text)
+    module.library[symbol] = text.replace("@this(", f"@{symbol}("), straight
+    return symbol
+
+
 def _loop(module: Module, kind: str, args: list[str], body: str, result: str) -> str:
     """Return the function of vectors as a loop over their numbers, which LLVM vectorises."""
     lanes = module.lanes
     wide = [f"<{lanes} x {t}>" for t in args]
-    lines = [f"define <{lanes} x {kind}> @many("]
+    lines = [f"define <{lanes} x {kind}> @this("]
     lines[0] += ", ".join(f"{t} %v{k}" for k, t in enumerate(wide)) + ") #0 {"
     lines.append(f"%to = alloca <{lanes} x {kind}>")
     for k, t in enumerate(wide):
@@ -132,13 +141,12 @@ def alone(
     if key not in _alone:
         own = type(module)(width=module.width)
         name, returns = define(own, function, args)
-        text = own.text().replace(f"define internal void @{name}(", "define void @one(")
-        library = load.library(text)
-        one, _ = load.versions(library)
-        _alone[key] = library, text.replace("@one(", f"@{one}("), returns
-    library, text, returns = _alone[key]
-    one, _ = load.versions(library)
-    module.library[library] = text, True
+        _alone[key] = (
+            own.text().replace(f"define internal void @{name}(", "define void @this("),
+            returns,
+        )
+    text, returns = _alone[key]
+    symbol = _entered(module, text, straight=True)
     kinds = (operand.partition(" ")[0] for a in args for operand in operands_of(a))
-    module.declared[one] = "void", tuple(kinds)
-    return one, returns
+    module.declared[symbol] = "void", tuple(kinds)
+    return symbol, returns
