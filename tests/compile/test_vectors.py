@@ -25,6 +25,7 @@ FIT = {
     "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
     "pasted": ("out[i] = vm.exp(x[i])",),
     "constant": ("out[i] = f32(2.0)",),
+    "choices": ("t = x[i]", "s = c if t < y[i] else t", "out[i] = (t if b[i] else c) * s"),
     "long": ("t0 = x[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "out[i] = t25"),
 }
 #: Bodies of folds, in any order: what is kept, and the statements.
@@ -38,13 +39,15 @@ FOLDS = {
         ("t0 = y[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "a = sc.radd(a, t25)"),
     ),
 }
-#: Bodies that are not: of numbers that count, strides, and branches, by which LLVM learns.
+#: Bodies that are not: of numbers that count, strides, branches that read, and those by which LLVM
+#: learns of a function's text.
 UNFIT = {
     "counts": ("out[i] = x[i] * f32(i)",),
     "one": ("out[i] = x[i] * y[0]",),
     "strided": ("out[i] = x[2 * i]",),
     "backward": ("out[i] = x[n - i]",),
-    "choice": ("t = x[i]", "out[i] = t if b[i] else c"),
+    "choice": ("t = vm.exp(x[i])", "out[i] = t if b[i] else c"),
+    "choice of ways": ("out[i] = y[i] if b[i] else c",),
     "gathered": ("out[i] = x[u[i]]",),
 }
 
