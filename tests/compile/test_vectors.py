@@ -131,6 +131,18 @@ def test_loops_around_loops():
     compared(src)
 
 
+def test_long_rows_are_whole_vectors():
+    """Inside of a loop no turn has a mask; at the top every turn of a long body has."""
+    body = FIT["long"]
+    top = source(body)
+    lines = "".join(f"            {line}\n" for line in body).replace("[i]", "[j * n + i]")
+    rows = HEAD.replace("    for", "    for j in range(3):\n        for") + lines
+    assert "masked.load" in kernel.written("k", top, 512).text()
+    module = kernel.written("k", KernelSource(rows, KINDS), 512)
+    assert module.straight
+    assert "masked.load" not in module.text()
+
+
 def test_names_that_one_suite_assigns_again():
     """A number that is set anew in each turn is no variable, one that goes through turns is."""
     text = (

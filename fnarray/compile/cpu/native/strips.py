@@ -2,7 +2,9 @@
 
 Where a part of a vector costs nothing (AVX-512), a long body is written once: every turn is one
 vector, of as many numbers as are left. A short one is written twice, as turns of whole vectors and
-one of what remains; several vectors make a turn where their sums would wait for each other.
+one of what remains; several vectors make a turn where their sums would wait for each other. Inside
+of loops long ones are written twice as well: horizontal diffusion, 13 reads a number, took 1.57 of
+the time under a mask.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ class _Loop:
         self.size = sum(text.count("\n") + 1 for text in self.body)
         known = int(stop) if stop.isdigit() else None
         whole = known is not None and known % self.lanes == 0
-        if module.masks and not whole and self.size > LONG:
+        if self.masks and not whole and self.size > LONG:
             start, body = [before], self._part(self.came, "0", {}, joins=False)
         else:
             start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
@@ -256,7 +258,8 @@ class _Loop:
             f"br i1 {counter}.left, label %{self.label}, label %{self.end}",
             self.old[2],
             self.old[3].replace(f"[ 0, %{self.came}", f"[ {counter}.end, %{rest}"),
-            *self.old[4:],
+            *self.body,
+            *self.old[-5:],
         ]
 
     def _done(self) -> str:
