@@ -95,10 +95,14 @@ class Template(NamedTuple):
             name = match[0]
             return names.get(name) or f"%{prefix}${name[2:]}"
 
-        return _NAME.sub(place, self.body), _NAME.sub(place, self.result)
+        placeholder = _placeholder()
+        return placeholder.sub(place, self.body), placeholder.sub(place, self.result)
 
 
-_NAME = re.compile(r"%~\w+")
+@functools.cache
+def _placeholder():
+    # When the first text is pasted: a process that compiles nothing needs no regular expression.
+    return re.compile(r"%~\w+")
 
 
 class _Writer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fnarray_kernels.registry import compiled, tell
+from fnarray_kernels.registry import outside, tell
 from fnarray_kernels.scalar import u
 
 
@@ -86,7 +86,7 @@ def block(a, b, out, m, k, n, left, right, low, high):
 tell("block", block, (_block, _block_row_by_row))
 
 
-@compiled
+@outside(loops=True)
 def part(a, b, out, m, k, n, left, right, i, parts):
     """Fill one of some parts of the product of a pair of matrices, none of them empty.
 
@@ -101,7 +101,6 @@ def part(a, b, out, m, k, n, left, right, i, parts):
         pieces(a, b, out, m, k, n, left, right, low, high)
 
 
-@compiled
 def pieces(a, b, out, m, k, n, left, right, low, high):
     """Fill some rows of a product, or columns where there are more, as many at once as BLAS likes.
 
@@ -111,10 +110,11 @@ def pieces(a, b, out, m, k, n, left, right, low, high):
     without AVX-512 71 and 74, 710 and 761.
     """
     step = high - low
-    most = 1000000 // (m * k) // 64 * 64
-    if 1 < m < n and most > 0 and (left or not right):
-        count = (step + most - 1) // most
-        step = (step + 64 * count - 1) // (64 * count) * 64
+    if 1 < m < n and (left or not right):
+        most = 1000000 // (m * k) // 64 * 64
+        if most > 0:
+            count = (step + most - 1) // most
+            step = (step + 64 * count - 1) // (64 * count) * 64
     if low == 0 and step >= max(m, n):
         product(a, b, out, m, k, n, left, right)
     else:
@@ -126,7 +126,10 @@ def pieces(a, b, out, m, k, n, left, right, low, high):
             block(a, b, out, m, k, n, left, right, first, last)
 
 
-@compiled
+tell("pieces", pieces)
+
+
+@outside(loops=False)  # where LLVM makes of it what its sizes, which it knows, need
 def batched(a, b, out, batch, m, k, n, left, right):
     """Fill ``out`` (batch, m, n) with the products of ``a`` (batch, m, k) and ``b`` (batch, k, n).
 

@@ -246,6 +246,7 @@ _KINDS = {
     "complex": _complex,
     "product": _product,
     "block": _block,
+    "pieces": _text,
     "mode": _mode,
 }
 

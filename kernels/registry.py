@@ -41,3 +41,18 @@ def straight(function: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a function that is its own text, and computes the same whatever its arguments are."""
     straights.add(function.__name__)
     return compiled(function)
+
+
+#: Functions of many lines that are object code of their own, which kernels call, where others are
+#: written into each kernel; and whether they are in loops too.
+outsides: dict[Callable[..., Any], bool] = {}
+
+
+def outside(loops: bool) -> Callable[..., Any]:
+    """Mark a function that is its own text, and object code of its own; if `loops`, everywhere."""
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        outsides[function] = loops
+        return compiled(function)
+
+    return mark

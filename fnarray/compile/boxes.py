@@ -9,12 +9,13 @@ what is known to hold, is left to what remains.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..core.forms import Bound, Iota, Map, Overlay, Piece, Pieces, Reindex, Update
+from ..core.frozen import frozen
 from ..core.graph import Atom, Literal, Var
 from ..core.primitive import Primitive
 from ..core.symbolic import Ix, LoopVar, bounds, leaves, scalar, substitute, variable
@@ -47,7 +48,7 @@ def follow_indices(block: Block) -> Block:
 # ---- following -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     """An integer that is known at run time only: an element of a value."""
 
@@ -202,7 +203,7 @@ def _inside(piece: Piece, idx: Indices) -> Indices | None:
     return tuple(source)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Values:
     """Index functions from indices in the counters ``u0, u1, ...`` and in what is read.
 

@@ -54,7 +54,7 @@ class Node:
 
     def reading(self, env: Mapping[Var, Atom]) -> Node:
         """Return the node with operands replaced as ``env`` says."""
-        if not any(a in env for a in self.ins if isinstance(a, Var)):
+        if env.keys().isdisjoint(self.ins):
             return self
         return self.taking(env.get(a, a) if isinstance(a, Var) else a for a in self.ins)
 
@@ -95,8 +95,9 @@ def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:
     """Map each var to the nodes that read it, each once."""
     users: dict[Var, list[Node]] = {}
     for node in nodes:
-        for atom in dict.fromkeys(a for a in node.ins if isinstance(a, Var)):
-            users.setdefault(atom, []).append(node)
+        for atom in dict.fromkeys(node.ins):
+            if isinstance(atom, Var):
+                users.setdefault(atom, []).append(node)
     return users
 
 

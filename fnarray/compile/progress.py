@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable
 from threading import Event
 from time import monotonic
 from typing import Any, Final
 
+from ..core.logs import Log
+
 #: Seconds between two looks at the count, on a terminal.
 _PAUSE: Final = 0.1
-_log: Final = logging.getLogger("fnarray.compile")
+_log: Final = Log("fnarray.compile")
 
 
 def show(name: str, count: int, done: Callable[[], int], ended: Event, since: float) -> None:

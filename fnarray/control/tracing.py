@@ -6,7 +6,6 @@ once, and every call of it holds the same `Graph` object (which is how the print
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
 from ..core.hooks import span
 from ..core.keep import Kept, kept_with
+from ..core.logs import DEBUG, WARNING, Log
 from ..core.ref import AbstractRef, Ref, described
 from ..core.source import Source, user_source
 from ..core.surgery import closed_over, closed_over_nothing
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-log = logging.getLogger("fnarray.api")
+log = Log("fnarray.api")
 
 
 @frozen(eq=False)
@@ -317,7 +317,7 @@ def _run(
 
 
 def _log_trace(name: str, seconds: float, in_avals: Sequence[ShapedArray], known: int) -> None:
-    level = logging.WARNING if config.log_compiles else logging.DEBUG
+    level = WARNING if config.log_compiles else DEBUG
     log.log(level, "Finished tracing + transforming %s in %.6f sec", name, seconds)
     if config.explain_cache_misses:
         avals = ", ".join(a.str_short() for a in in_avals)

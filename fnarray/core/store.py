@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import re
 import stat
@@ -26,18 +25,19 @@ from typing import Final, NamedTuple
 
 from ..config import config
 from ..errors import CacheWarning
+from .logs import Log
 
 __all__ = ["Info", "clear", "directory", "get", "info", "put", "put_source"]
 
 MAGIC: Final = "fnarray-cache-1"
 # Only names of this form are ever deleted: the directory may be one the user keeps other things in.
-_ENTRY: Final = re.compile(r"([fklp]_[0-9a-f]+)\.(?:bin|py)")
+_ENTRY: Final = r"([fklp]_[0-9a-f]+)\.(?:bin|py)"
 _TEMPORARY: Final = ".fnarray-tmp-"
 _STALE_SECONDS: Final = 3600.0
 # Other processes write too; their entries are counted once in this many writes.
 _RECOUNT_EVERY: Final = 64
 
-_log: Final = logging.getLogger("fnarray.compile")
+_log: Final = Log("fnarray.compile")
 _lock = threading.Lock()
 _warned: Final[set[tuple[str, str]]] = set()
 _written: Final[dict[Path, tuple[int, int]]] = {}  # directory -> bytes believed in it, writes
@@ -227,7 +227,7 @@ def _evict(root: Path, keep: int) -> int:
 def _files(root: Path) -> Iterator[tuple[str, os.stat_result, Path]]:
     """Yield key, status and path of every file that belongs to an entry."""
     for path in _listing(root):
-        match = _ENTRY.fullmatch(path.name)
+        match = re.fullmatch(_ENTRY, path.name)
         if match:
             with contextlib.suppress(OSError):  # another process may evict at the same time
                 yield match[1], path.lstat(), path

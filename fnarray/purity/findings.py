@@ -5,11 +5,10 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A span of source: lines count from 1, columns from 1, the end is exclusive."""
 
     file: str

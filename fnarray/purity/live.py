@@ -9,7 +9,7 @@ import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..config import config
@@ -18,12 +18,14 @@ from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
 from .law import effects_of, is_steady
-from .lint.suppress import Suppressions
 from .objects import attribute_of, is_a, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
 from .rules import RULES
 from .values import Function, Value
+
+if TYPE_CHECKING:
+    from .lint.suppress import Suppressions
 
 Statics = Sequence[tuple[int | str, type, Any]]
 
@@ -140,8 +142,10 @@ class Ignored:
         """Say whether a finding is silenced by a comment that names it."""
         found = self._files.get(finding.file)
         if found is None:
+            from .lint import suppress  # which pure functions need not
+
             lines = [line.rstrip("\r\n") for line in linecache.getlines(finding.file)]
-            found = self._files[finding.file] = Suppressions.of(lines)
+            found = self._files[finding.file] = suppress.Suppressions.of(lines)
         return found.covers(finding.code, finding.name, finding.line)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import platform as machine
 from collections.abc import Callable
 from enum import Enum, auto
@@ -14,6 +13,7 @@ from ..config import config
 from ..core import hooks
 from ..core.array import default
 from ..core.frozen import frozen
+from ..core.logs import Log
 from ..threads.cores import available_cores
 
 #: How many CPU devices there are where no setting says; another number where JAX is stood in for.
@@ -237,7 +237,7 @@ def _gpus() -> tuple[Device, ...]:
     try:
         return tuple(Device(i, "gpu") for i in range(count()))
     except RuntimeError as error:
-        logging.getLogger("fnarray").warning("the GPU is not used: %s", error)
+        Log("fnarray").warning("the GPU is not used: %s", error)
         return ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -58,24 +59,26 @@ def run(src: KernelSource, size: int = 37) -> np.ndarray:
     return out
 
 
-def defining(texts, function: str) -> int:
+def defining(texts, kind: str) -> int:
     """How many modules are those of the library."""
-    return sum(f"define {function} @{load.LIBRARY}" in text for text in texts)
+    return len([x for x in texts if re.search(f"define (<[0-9]+ x )?{kind}>? @{load.LIBRARY}", x)])
 
 
 def test_kernels_share_what_they_call(texts):
     """The second kernel that calls a function compiles it no more, in this process or another."""
     run(source("tanh"))
-    assert defining(texts, "float") == 1
+    # That of vectors; that of numbers where a loop's rest is no vector under a mask.
+    each = defining(texts, "float")
+    assert each == (1 if machine.wide_vectors() else 2)
     run(source("tanh", shift=0.25))
-    assert defining(texts, "float") == 1
+    assert defining(texts, "float") == each
     load._addresses.clear()
     load._codes.clear()
     run(source("tanh", shift=0.75))
-    assert defining(texts, "float") == 1
+    assert defining(texts, "float") == each
     run(source("exp"))
     run(source("tanh", dtype="f64"))
-    assert (defining(texts, "float"), defining(texts, "double")) == (2, 1)
+    assert (defining(texts, "float"), defining(texts, "double")) == (2 * each, each)
 
 
 def test_a_kernel_of_the_cache_finds_what_it_calls(texts):
@@ -95,20 +98,20 @@ def test_what_a_kernel_calls_is_lost(fresh, damage):
     """Removed or damaged: the kernel and what it calls are compiled again."""
     src = source("tanh")
     want = run(src)
-    (name,) = load._codes
-    key = name.removeprefix(load.LIBRARY)
-    if damage is None:
-        (path,) = fresh.glob(f"{key}*")
-        path.unlink()
-    else:
-        store.put(key, damage)
+    names = set(load._codes)
+    for key in (name.removeprefix(load.LIBRARY) for name in names):
+        if damage is None:
+            (path,) = fresh.glob(f"{key}*")
+            path.unlink()
+        else:
+            store.put(key, damage)
     load._addresses.clear()
     load._codes.clear()
     build.forget()
     compiled = build.stats["compiled"]
     np.testing.assert_array_equal(run(src), want)
     assert build.stats["compiled"] == compiled + 1
-    assert load._codes.keys() == {name}
+    assert load._codes.keys() == names
 
 
 def test_another_directory_has_it_as_well(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel
+from fnarray.compile.cpu.native.reader import read_kernel
 from tests.compilers.compare import Report, both
 
 pytestmark = pytest.mark.cpu
@@ -24,6 +25,7 @@ FIT = {
     "called": ("t = vm.tanh(vm.tanh(vm.tanh(x[i] * c)))", "out[i] = t * y[i]"),
     "pasted": ("out[i] = vm.exp(x[i])",),
     "constant": ("out[i] = f32(2.0)",),
+    "choices": ("t = x[i]", "s = c if t < y[i] else t", "out[i] = (t if b[i] else c) * s"),
     "long": ("t0 = x[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "out[i] = t25"),
 }
 #: Bodies of folds, in any order: what is kept, and the statements.
@@ -37,13 +39,15 @@ FOLDS = {
         ("t0 = y[i]", *(f"t{k + 1} = t{k} * y[i] + c" for k in range(25)), "a = sc.radd(a, t25)"),
     ),
 }
-#: Bodies that are not: of numbers that count, strides, and branches, by which LLVM learns.
+#: Bodies that are not: of numbers that count, strides, branches that read, and those by which LLVM
+#: learns of a function's text.
 UNFIT = {
     "counts": ("out[i] = x[i] * f32(i)",),
     "one": ("out[i] = x[i] * y[0]",),
     "strided": ("out[i] = x[2 * i]",),
     "backward": ("out[i] = x[n - i]",),
-    "choice": ("t = x[i]", "out[i] = t if b[i] else c"),
+    "choice": ("t = vm.exp(x[i])", "out[i] = t if b[i] else c"),
+    "choice of ways": ("out[i] = y[i] if b[i] else c",),
     "gathered": ("out[i] = x[u[i]]",),
 }
 
@@ -125,6 +129,39 @@ def test_loops_around_loops():
     src = KernelSource(text, KINDS)
     assert kernel.written("k", src, 512).straight
     compared(src)
+
+
+def test_long_rows_are_whole_vectors():
+    """Inside of a loop no turn has a mask; at the top every turn of a long body has."""
+    body = FIT["long"]
+    top = source(body)
+    lines = "".join(f"            {line}\n" for line in body).replace("[i]", "[j * n + i]")
+    rows = HEAD.replace("    for", "    for j in range(3):\n        for") + lines
+    assert "masked.load" in kernel.written("k", top, 512).text()
+    module = kernel.written("k", KernelSource(rows, KINDS), 512)
+    assert module.straight
+    assert "masked.load" not in module.text()
+
+
+def test_names_that_one_suite_assigns_again():
+    """A number that is set anew in each turn is no variable, one that goes through turns is."""
+    text = (
+        "def kernel(x, y, u, b, out, n, c):\n"
+        "    for i in range(n):\n"
+        "        a = c\n"
+        "        t = x[i]\n"
+        "        a = sc.radd(a, t)\n"
+        "        out[i] = a\n"
+    )
+    src = KernelSource(text, KINDS)
+    assert kernel.written("k", src, 512).straight
+    compared(src)
+    for stays in (
+        text.replace("        a = c\n", "        out[i] = a\n").replace(":\n", ":\n    a = c\n", 1),
+        text.replace("        a = c", "        if t > c:\n            a = c"),
+        f"{text}    out[0] = a\n",
+    ):
+        assert "a" in read_kernel(stays, {}).slots
 
 
 def test_loops_that_share_names():

@@ -8,11 +8,11 @@ code that wrote it.
 from __future__ import annotations
 
 import functools
-import logging
 import pickle
 import time
 from typing import Any, Final
 
+from ...core.logs import Log
 from . import key as keys
 from . import store
 
@@ -22,7 +22,7 @@ _PACKAGES: Final = ("fnarray", "fnarray_kernels")
 #: A file that changed so lately may change again within one tick of the file system's clock.
 _SETTLED: Final = 2_000_000_000
 
-_log: Final = logging.getLogger("fnarray.compile")
+_log: Final = Log("fnarray.compile")
 
 
 def get(key: str) -> Any | None:

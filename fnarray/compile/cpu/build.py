@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import logging
 import os
 import threading
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ...config import config
 from ...core.fork import holding_through_forks
 from ...core.hooks import span
+from ...core.logs import DEBUG, WARNING, Log
 from ..cache import store
 from ..cache.key import KernelSource
 from .key import kernel_name
@@ -42,7 +42,7 @@ fallbacks: Final[Counter[str]] = Counter()
 
 #: What object code begins with; what Numba's kernels are kept in begins otherwise.
 OBJECT: Final = b"\x7fELF"
-_log: Final = logging.getLogger("fnarray.compile")
+_log: Final = Log("fnarray.compile")
 _kernels: Final[dict[tuple[str, bool], Kernel]] = {}
 _counting: Final = threading.RLock()
 _turns: Final[dict[tuple[str, bool], threading.Lock]] = {}
@@ -251,7 +251,7 @@ def _place(name: str, text: str) -> Path | str:
 
 
 def _report(message: str, *args: object) -> None:
-    _log.log(logging.WARNING if config.log_compiles else logging.DEBUG, message, *args)
+    _log.log(WARNING if config.log_compiles else DEBUG, message, *args)
 
 
 holding_through_forks(_counting.acquire, _counting.release)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
+from ...core.frozen import frozen
 from .native import llvm
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Processor:
     """A processor as LLVM knows it.
 

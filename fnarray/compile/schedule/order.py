@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from ...core.forms import Branch, Overlay, Scan, Update, While
+from ...core.frozen import frozen
 from ...core.graph import Atom, Var, eqn_effects
 from ..ir import Block, Node
 from ..simplify import COPY
 from .nests import Nest, Selection, Statement, over_copy, overwrites_reads
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Order:
     """A block's statements in the order in which they run.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from math import prod
 from typing import cast
 
@@ -103,12 +103,15 @@ def is_library(node: Node, limits: Limits) -> bool:
     return products_of(node) > limits.library * (2 if thin else 1)
 
 
-def _needs_array(user: Node, var: Var, limits: Limits) -> bool:
-    """Whether a node reads ``var`` as a whole array rather than element by element."""
-    form = user.form
-    if isinstance(form, (Library, *CONTROL)) or is_library(user, limits):
-        return True
-    return isinstance(form, Update) and user.ins[0] is var
+def _read_whole(nodes: Iterable[Node], limits: Limits) -> set[Atom]:
+    """Return what nodes read as whole arrays rather than element by element."""
+    found: set[Atom] = set()
+    for node in nodes:
+        if isinstance(node.form, (Library, *CONTROL)) or is_library(node, limits):
+            found.update(node.ins)
+        elif isinstance(node.form, Update):
+            found.add(node.ins[0])
+    return found
 
 
 def _gathers(user: Node) -> bool:
@@ -117,8 +120,9 @@ def _gathers(user: Node) -> bool:
     Nothing of that is in a cache, as a rule: each element is read once, in place of those that it
     is made of (three products of a sparse matrix of 3.2M elements took 38 ms, and 31).
     """
-    sizes = [a.aval.size for a in user.ins]
-    return isinstance(user.form, Reindex) and len(sizes) > 1 and user.out.aval.size > sizes[0]
+    if not isinstance(user.form, Reindex) or len(user.ins) < 2:
+        return False
+    return user.out.aval.size > user.ins[0].aval.size
 
 
 def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[Node]:
@@ -128,7 +132,14 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     are written into the loops that read them.
     """
     users = users_of(block.nodes)
-    outputs = {a for a in block.outputs if isinstance(a, Var)}
+    outputs = set(block.outputs)
+    whole = _read_whole(block.nodes, limits)
+    gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
+    serial = {a for n in block.nodes if takes_turns(reduction_of(n)) for a in n.ins}
+    turns: dict[Atom, int] = {}  # of those that read it, at most
+    for node in block.nodes:
+        several = iterations(node)
+        turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
     cost: dict[Var, int] = {}
     most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
@@ -145,21 +156,23 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
         most[out] = max([own, *(most.get(a, 0) for a in below)])
         arrays[out] = sum(arrays.get(a, bool(a.aval.shape)) for a in below)
         height[out] = 1 + max((height.get(a, 0) for a in below), default=0)
-        readers = users.get(out, [])
         cheap = most[out] < limits.dear and not in_loop and out.aval.dtype.kind in "bf"
-        repeated = _is_repeated(out, readers, limits.plain // max(cost[out], 1) if cheap else 0)
+        # What is padded is computed in branches, and what a loop works on lies in a near cache: of
+        # those no computation is free.
+        more = limits.plain // max(cost[out], 1) if cheap else 0
+        repeated = len(users.get(out, ())) > 1 + more or turns.get(out, 0) > out.aval.size
         why = ""
         if out in outputs:
             why = "it is a result"
-        elif any(_needs_array(u, out, limits) for u in readers):
+        elif out in whole:
             why = "a step reads it as a whole array"
         elif in_loop and out.aval.size <= limits.registers:
             why = "it is small and lives in registers"
         elif cost[out] >= limits.dear and repeated:
             why = f"it costs {cost[out]} additions and is read more than once"
-        elif cost[out] >= limits.dear and any(takes_turns(reduction_of(u)) for u in readers):
+        elif cost[out] >= limits.dear and out in serial:
             why = f"it costs {cost[out]} additions, and who reads it takes one after another"
-        elif arrays[out] > 1 and any(_gathers(u) for u in readers):
+        elif arrays[out] > 1 and out in gathered:
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
         elif height[out] > limits.tall:
             why = f"{limits.tall} values are written into it already"
@@ -169,15 +182,6 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
-
-
-def _is_repeated(out: Var, readers: list[Node], more: int) -> bool:
-    """Whether a value is computed more often than it is kept, by more than so many readers.
-
-    What is padded is computed in branches, and what a loop works on lies in a near cache: of those
-    no computation is free.
-    """
-    return len(readers) > 1 + more or any(iterations(u) > out.aval.size for u in readers)
 
 
 def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:

@@ -41,8 +41,10 @@ _SCALAR: Final = 8
 
 def iterations(node: Node) -> int:
     """Return how many times a node's body runs."""
-    out = max((v.aval.size for v in node.outs), default=0)
-    form = node.form
+    outs, form = node.outs, node.form
+    out = outs[0].aval.size if len(outs) == 1 else max((v.aval.size for v in outs), default=0)
+    if isinstance(form, Map):
+        return out
     if isinstance(form, Reduce):
         return out * prod(form.extents)
     if isinstance(form, Contract):

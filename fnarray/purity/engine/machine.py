@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 from ..findings import Finding, Place
 from ..rules import LintRule
@@ -30,8 +30,7 @@ class Caller(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What a finding rests on: the object, and where it was met.
 
     ``given`` is what is put into the object, or handed to the call.
@@ -43,8 +42,7 @@ class Evidence:
     given: Sequence[Value] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(NamedTuple):
     """What runs each kind of syntax.
 
     Attributes

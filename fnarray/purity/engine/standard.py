@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .. import rules
 from ..literals import is_named_text, is_text, text_of
@@ -19,8 +18,7 @@ from .parts import super_of, take_attribute, take_element
 from .protocols import draw, encodes, write
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call of a function known by name."""
 
     ref: str

@@ -34,20 +34,21 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
     module = written(name, src, _width(), machine.unmasked())
+    # Loops of few turns are written out before they could be vectorised; what comes of them is
+    # vectorised too (forward probabilities of 8 states: 160 to 57 us).
+    own, scalar = module.text(), is_recurrence(src)
     code = b""
 
     def make() -> None:
         nonlocal code
-        # Loops of few turns are written out before they could be vectorised; what comes of them is
-        # vectorised too (forward probabilities of 8 states: 160 to 57 us).
-        text, scalar = module.text(), is_recurrence(src)
-        code = machine.compiled(text, scalar=scalar, straight=module.straight)
+        code = machine.compiled(own, scalar=scalar, straight=module.straight)
 
-    calls = (
-        partial(load.prepare, called, text, straight=straight)
-        for called, (text, straight) in module.library.items()
-    )
-    if module.library:
+    calls = [
+        partial(load.prepare, symbol, text, straight=straight)
+        for symbol, (text, straight) in module.library.items()
+        if _is_called(symbol, module, own)
+    ]
+    if calls:
         from ..together import share  # which few kernels need
 
         share(_do, [make, *calls])
@@ -56,6 +57,13 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     if missing := load.missing(code):  # or the cache would hold what cannot be loaded
         raise Fallback(f"the function {missing[0]}, which this process lacks")
     return code
+
+
+def _is_called(symbol: str, module: Module, text: str) -> bool:
+    """Whether a kernel calls a function of its library, beside declaring it."""
+    # Loops that LLVM vectorises call functions of vectors in place of those of numbers; where they
+    # are vectors of ours, under masks, nothing calls those of numbers.
+    return not module.straight or text.count(f"@{symbol}(") > 1
 
 
 def assembly_of(name: str, src: KernelSource) -> str:
@@ -67,9 +75,10 @@ def assembly_of(name: str, src: KernelSource) -> str:
         The kernel is Numba's to compile.
     """
     module = written(name, src, _width(), machine.unmasked())
-    texts = [machine.assembly(*item) for item in module.library.values()]
-    own = machine.assembly(module.text(), module.straight, scalar=is_recurrence(src))
-    return "\n".join([own, *texts])
+    text = module.text()
+    own = machine.assembly(text, module.straight, scalar=is_recurrence(src))
+    called = (x for symbol, x in module.library.items() if _is_called(symbol, module, text))
+    return "\n".join([own, *(machine.assembly(*item) for item in called)])
 
 
 def _width() -> int | None:

@@ -16,8 +16,8 @@ from .types import Fallback
 
 #: What the names of functions begin with that kernels call and that are compiled on their own.
 LIBRARY: Final = "fnarray_math_"
-#: Where each of them is, and what else is made of text; their object code by the name of both
-#: versions; and a lock while one is compiled.
+#: Where each of them is, and what else is made of text; their object code; and a lock while one is
+#: compiled.
 _addresses: Final[dict[str, int]] = {}
 _codes: Final[dict[str, bytes]] = {}
 _turns: Final[dict[str, threading.Lock]] = {}
@@ -72,7 +72,7 @@ def made(name: str, text: str, *, straight: bool = False) -> int:
     """Return the address of a function of LLVM text, which another process may have compiled."""
     with _turns.setdefault(name, threading.Lock()):
         if name not in _addresses:
-            _addresses[name] = _made((name,), object_name(text), text, straight=straight)[1][0]
+            _addresses[name] = _made(name, object_name(text), text, straight=straight)[1]
         return _addresses[name]
 
 
@@ -85,23 +85,23 @@ def product(symbol: str) -> int | None:
     return made(symbol, text, straight=True) if text else None
 
 
-def _made(
-    names: tuple[str, ...], key: str, text: str, *, straight: bool = False
-) -> tuple[bytes, list[int]]:
-    if (found := _stored(names, key)) is not None:
+def _made(name: str, key: str, text: str, *, straight: bool = False) -> tuple[bytes, int]:
+    if (found := _stored(name, key)) is not None:
         return found
     from . import machine
 
     code = machine.compiled(text, straight=straight)
+    if wanted := missing(code):  # or the cache would hold what cannot be loaded
+        raise Fallback(f"the function {wanted[0]}, which this process lacks")
     store.put(key, code)
-    return code, [address_of(name, code) for name in names]
+    return code, address_of(name, code)
 
 
-def _stored(names: tuple[str, ...], key: str) -> tuple[bytes, list[int]] | None:
+def _stored(name: str, key: str) -> tuple[bytes, int] | None:
     code = store.get(key)
     if code is not None:
         try:
-            return code, [address_of(name, code) for name in names]
+            return code, address_of(name, code)
         except (Fallback, LookupError, ValueError, RuntimeError):  # it is made anew
             pass
     return None
@@ -110,39 +110,33 @@ def _stored(names: tuple[str, ...], key: str) -> tuple[bytes, list[int]] | None:
 # --- functions that kernels call --------------------------------------------------------------
 
 
-def library(text: str) -> str:
-    """Return a name for what LLVM text defines, a function of numbers and one of vectors."""
+def symbol(text: str) -> str:
+    """Return a symbol for the function that LLVM text defines."""
     return LIBRARY + object_name(text)
 
 
-def versions(name: str) -> tuple[str, str]:
-    """Return the names of the function of numbers, and of that of vectors."""
-    return f"{name}_1", f"{name}_n"
-
-
-def prepare(name: str, text: str, *, straight: bool) -> None:
-    """Have functions that kernels call, here and on disk; `straight` if the text has no loops."""
-    with _turns.setdefault(name, threading.Lock()):
-        key = name.removeprefix(LIBRARY)
-        if name not in _codes:
-            _enter(name, *_made(versions(name), key, text, straight=straight))
+def prepare(symbol: str, text: str, *, straight: bool) -> None:
+    """Have a function that kernels call, here and on disk; `straight` if LLVM has little to do."""
+    with _turns.setdefault(symbol, threading.Lock()):
+        key = symbol.removeprefix(LIBRARY)
+        if symbol not in _codes:
+            _enter(symbol, *_made(symbol, key, text, straight=straight))
         elif store.get(key) is None:  # another directory since then, or emptied
-            store.put(key, _codes[name])
+            store.put(key, _codes[symbol])
 
 
 def prepared(symbol: str) -> int | None:
     """Return where a function is that kernels call, if this or another process has compiled it."""
     if symbol not in _addresses:
-        name = symbol[: symbol.rindex("_")]
-        found = _stored(versions(name), name.removeprefix(LIBRARY))
+        found = _stored(symbol, symbol.removeprefix(LIBRARY))
         if found is not None:
-            _enter(name, *found)
+            _enter(symbol, *found)
     return _addresses.get(symbol)
 
 
-def _enter(name: str, code: bytes, addresses: list[int]) -> None:
-    _addresses.update(zip(versions(name), addresses, strict=True))
-    _codes[name] = code
+def _enter(symbol: str, code: bytes, address: int) -> None:
+    _addresses[symbol] = address
+    _codes[symbol] = code
 
 
 if hasattr(os, "register_at_fork"):

@@ -110,6 +110,11 @@ _OURS: Final = """\
     i64 %right, i64 1, i64 0, i64 0, i64 0)"""
 
 
+def is_ours(dtype: DType) -> bool:
+    """Whether products of a dtype are our own."""
+    return dtype in _LETTER and gemm.symbol(_LETTER[dtype]) is not None
+
+
 def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) -> None:
     """Write a product of matrices (m, k) and (k, n) of floats or complex numbers, none empty.
 

@@ -1,8 +1,8 @@
 """Kernel text as syntax: its parameters, its statements, and which names need a place in memory.
 
-A name that is assigned once, and read only inside the suite that assigns it, is one LLVM value.
-Every other name gets a slot, which LLVM turns into registers. What is folded by a maximum or
-minimum is told apart, as `ranks` keeps it otherwise.
+A name that only one suite assigns, before it is read, and that is read only inside of that suite,
+is an LLVM value, or several in turn. Other names get a slot, which LLVM turns into registers. What
+is folded by a maximum or minimum is told apart, as `ranks` keeps it otherwise.
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
 
 
 def _slots(body: list[ast.stmt], params: set[str]) -> frozenset[str]:
-    """Return the names that are assigned again, or read outside the suite that assigns them."""
+    """Return the names that two suites assign, or that are read outside of one, or before it."""
     home: dict[str, Suite] = dict.fromkeys(params, ())
+    known: set[str] = set(params)
     slots: set[str] = set()
     read: list[tuple[str, Suite]] = []
     counter = iter(range(1 << 30))
@@ -138,12 +139,14 @@ def _slots(body: list[ast.stmt], params: set[str]) -> frozenset[str]:
         for statement in statements:
             names = _names_of(statement)
             read.extend((name, suite) for name, stored in names if not stored)
+            known.update(name for name, stored in names if not stored)
             inner = (*suite, next(counter)) if isinstance(statement, ast.For) else suite
             for name, stored in names:
                 if stored:
-                    if name in home:
+                    if name in known and home.get(name) != inner:
                         slots.add(name)
                     home[name] = inner
+                    known.add(name)
             if isinstance(statement, ast.For):
                 walk(statement.body, inner)
             elif isinstance(statement, ast.While):

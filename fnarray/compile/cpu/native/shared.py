@@ -1,16 +1,20 @@
-"""Functions of numbers that a kernel uses often: compiled once for all kernels, and called.
+"""Functions that kernels call: compiled once for all of them, into the cache under their text.
 
-A loop that is vectorised calls the version for as many numbers as it works on at a time: the same
-operations, hence the same bits, as where the text is pasted. The two versions are object code of
-their own, in the cache under what their text is.
+Functions of numbers that a kernel uses often. A loop that is vectorised calls the version for as
+many numbers as it works on at a time: the same operations, hence the same bits, as where the text
+is pasted.
+
+Functions of many lines that call others, products of matrices. LLVM took 20 ms to put the cases of
+one into a kernel, for each call, and what surrounds them had to wait for its passes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from . import load
-from .types import LLVM, Scalar, Template
+from .types import LLVM, Array, Scalar, Template, Value, operands_of, registry, shape_of
 
 if TYPE_CHECKING:
     from .writer import Module, Writer
@@ -23,6 +27,11 @@ USES = 3
 MANY = 100
 #: Shorter texts are pasted always.
 LINES = 12
+
+#: Functions of many lines that were written, by what they are of: their text and results.
+_alone: Final[dict[Any, tuple[str, Any]]] = {}
+#: How a function is written into a module: returns its name and its results.
+Define = Callable[["Module", Callable[..., Any], list[Any]], tuple[str, Any]]
 
 
 def call(
@@ -42,25 +51,27 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     lanes, kind, args = module.lanes, LLVM[template.dtype], [LLVM[k] for k in kinds]
     from .widen import widened  # which few kernels need
 
-    own = type(module)(lanes, module.width)
-    own.declared.update(template.declared)
-    own.tables.update(template.tables)
+    def begun() -> Module:
+        own = type(module)(lanes, module.width)
+        own.declared.update(template.declared)
+        own.tables.update(template.tables)
+        return own
+
     body, result = template.pasted("t", [f"%a{k}" for k in range(len(args))])
     params = ", ".join(f"{t} %a{k}" for k, t in enumerate(args))
-    own.texts.append(f"define {kind} @one({params}) #0 {{\n{body}\nret {kind} {result}\n}}")
+    single, several = begun(), begun()
+    single.texts.append(f"define {kind} @this({params}) #0 {{\n{body}\nret {kind} {result}\n}}")
     wide = widened(f"{body}\nret {kind} {result}", lanes)
     if wide is None:
-        own.texts.append(_loop(own, kind, args, body, result))
+        several.texts.append(_loop(several, kind, args, body, result))
     else:
         text, declared = wide
-        own.declared.update(declared)
+        several.declared.update(declared)
         params = ", ".join(f"<{lanes} x {t}> %a{k}" for k, t in enumerate(args))
-        own.texts.append(f"define <{lanes} x {kind}> @many({params}) #0 {{\n{text}\n}}")
-    text = own.text()
-    name = load.library(text)
-    one, many = load.versions(name)
-    text = text.replace("@one(", f"@{one}(").replace("@many(", f"@{many}(")
-    module.library[name] = text, wide is not None
+        several.texts.append(f"define <{lanes} x {kind}> @this({params}) #0 {{\n{text}\n}}")
+    one, many = (
+        _entered(module, own.text(), straight=wide is not None) for own in (single, several)
+    )
     module.declared[one] = kind, tuple(args)
     module.declared[many] = f"<{lanes} x {kind}>", tuple(f"<{lanes} x {t}>" for t in args)
     module.used.append(many)
@@ -72,11 +83,18 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     return one, len(module.attributes) + 1
 
 
+def _entered(module: Module, text: str, *, straight: bool) -> str:
+    """Enter a function of a module's library, ``@this`` in its text; return its symbol."""
+    symbol = load.symbol(text)
+    module.library[symbol] = text.replace("@this(", f"@{symbol}("), straight
+    return symbol
+
+
 def _loop(module: Module, kind: str, args: list[str], body: str, result: str) -> str:
     """Return the function of vectors as a loop over their numbers, which LLVM vectorises."""
     lanes = module.lanes
     wide = [f"<{lanes} x {t}>" for t in args]
-    lines = [f"define <{lanes} x {kind}> @many("]
+    lines = [f"define <{lanes} x {kind}> @this("]
     lines[0] += ", ".join(f"{t} %v{k}" for k, t in enumerate(wide)) + ") #0 {"
     lines.append(f"%to = alloca <{lanes} x {kind}>")
     for k, t in enumerate(wide):
@@ -98,3 +116,37 @@ def _loop(module: Module, kind: str, args: list[str], body: str, result: str) ->
         "}",
     )
     return "\n".join(lines)
+
+
+def is_alone(function: Callable[..., Any], args: list[Value], *, in_loop: bool) -> bool:
+    """Whether a function is object code of its own, and not written into the kernel."""
+    everywhere = registry.outsides.get(function)
+    if everywhere is None or (in_loop and not everywhere):
+        return False
+    # Of integers products are loops, which are best where their sizes are known.
+    return all(x.dtype.kind in "fc" for x in args if isinstance(x, Array))
+
+
+def alone(
+    define: Define, module: Module, function: Callable[..., Any], args: list[Any]
+) -> tuple[str, Any]:
+    """Declare a function without results that is object code of its own; return what `define` does.
+
+    Parameters
+    ----------
+    define : callable
+        Writes a function into a module.
+    """
+    key = function, module.width, tuple(map(shape_of, args))
+    if key not in _alone:
+        own = type(module)(width=module.width)
+        name, returns = define(own, function, args)
+        _alone[key] = (
+            own.text().replace(f"define internal void @{name}(", "define void @this("),
+            returns,
+        )
+    text, returns = _alone[key]
+    symbol = _entered(module, text, straight=True)
+    kinds = (operand.partition(" ")[0] for a in args for operand in operands_of(a))
+    module.declared[symbol] = "void", tuple(kinds)
+    return symbol, returns

@@ -5,22 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from . import shared
 from .expressions import Expressions, size_of
 from .reader import Text, inside, read_function, statements
 from .turns import (
-    SHORT,
-    apart,
-    at_once,
-    order_of,
-    order_of_part,
-    parts,
-    recurrent,
-    swaps,
-    uses,
-)
-from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
+    SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, swaps, uses,
+)  # fmt: skip
+from .types import (
+    I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, operands_of, part, shape_of, unified,
+)  # fmt: skip
 from .writer import Again, Module
 
 if TYPE_CHECKING:
@@ -420,11 +416,13 @@ class Statements(Expressions):
     def function(self, function: Callable[..., Any], args: list[Value]) -> Value:
         """Call a function of the kernels, which is written once for each kind of arguments."""
         args = [self.constant(a.value) if isinstance(a, Known) else a for a in args]
-        key = function, tuple(map(_shape, args))
+        alone = self.own and shared.is_alone(function, args, in_loop=self._depth > 0)
+        key = function, alone, tuple(map(shape_of, args))
         if key not in self.module.functions:
-            self.module.functions[key] = define(self.module, function, args)
+            write = partial(shared.alone, define) if alone else define
+            self.module.functions[key] = write(self.module, function, args)
         name, (returns, single) = self.module.functions[key]
-        operands = [x for a in args for x in _operands(a)]
+        operands = [x for a in args for x in operands_of(a)]
         kind = result_type(returns)
         text = f"call {kind} @{name}({', '.join(operands)})"
         if not returns:
@@ -516,23 +514,6 @@ def result_type(returns: Sequence[DType]) -> str:
         return "void"
     kinds = [k for d in returns for k in ([LLVM[part(d)]] * 2 if d.kind == "c" else [LLVM[d]])]
     return "{ " + ", ".join(kinds) + " }"
-
-
-def _shape(value: Any) -> Any:
-    """Return what must be equal in arguments of one written function."""
-    if isinstance(value, tuple):
-        return tuple(map(_shape, cast(tuple[Any, ...], value)))
-    return type(value), value.dtype, getattr(value, "size", 0) is None
-
-
-def _operands(value: Any) -> list[str]:
-    if isinstance(value, tuple):
-        return [x for item in cast(tuple[Any, ...], value) for x in _operands(item)]
-    if isinstance(value, Array):
-        return [f"ptr {value.ir}", *([f"i64 {value.size}"] if value.size is not None else [])]
-    if value.dtype.kind == "c":
-        return [f"{LLVM[part(value.dtype)]} {ir}" for ir in value.ir]
-    return [f"{LLVM[value.dtype]} {value.ir}"]
 
 
 def _param(body: Statements, like: Any, params: list[str]) -> Value:

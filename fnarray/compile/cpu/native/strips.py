@@ -2,7 +2,9 @@
 
 Where a part of a vector costs nothing (AVX-512), a long body is written once: every turn is one
 vector, of as many numbers as are left. A short one is written twice, as turns of whole vectors and
-one of what remains; several vectors make a turn where their sums would wait for each other.
+one of what remains; several vectors make a turn where their sums would wait for each other. Inside
+of loops long ones are written twice as well: horizontal diffusion, 13 reads a number, took 1.57 of
+the time under a mask.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from itertools import chain
 from typing import Final
 
 from .vectors import STARTS, SUFFIXES, Fold, Unfit, Vectors
+from .widen import words_of
 from .writer import Module
 
 #: Instructions from which on a body is written once, as every turn's with a mask.
@@ -88,7 +91,8 @@ class _Loop:
         masks: bool,
     ):
         self.masks = masks
-        before, _, first, phi, *self.body, _, _, _, _, _ = self.old = lines
+        before, _, first, phi, *body, _, _, _, _, _ = self.old = lines
+        self.body = _chosen(body)
         self.module, self.stop, self.end, self.places = module, stop, end, places
         self.counter, self.label, self.came = phi.partition(" = ")[0], first[:-1], before[:-1]
         self.lanes = module.lanes
@@ -96,7 +100,7 @@ class _Loop:
         self.size = sum(text.count("\n") + 1 for text in self.body)
         known = int(stop) if stop.isdigit() else None
         whole = known is not None and known % self.lanes == 0
-        if module.masks and not whole and self.size > LONG:
+        if self.masks and not whole and self.size > LONG:
             start, body = [before], self._part(self.came, "0", {}, joins=False)
         else:
             start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
@@ -254,7 +258,8 @@ class _Loop:
             f"br i1 {counter}.left, label %{self.label}, label %{self.end}",
             self.old[2],
             self.old[3].replace(f"[ 0, %{self.came}", f"[ {counter}.end, %{rest}"),
-            *self.old[4:],
+            *self.body,
+            *self.old[-5:],
         ]
 
     def _done(self) -> str:
@@ -287,6 +292,44 @@ class _Loop:
             yield f"{first}.old = load {kind}, ptr {place}"
             yield f"{first}.new = {_folding(fold)} {kind} {first}.old, {first}.sum"
             yield f"store {kind} {first}.new, ptr {place}"
+
+
+def _chosen(body: Sequence[str]) -> Sequence[str]:
+    """Return a body whose forks between two numbers that are there are choices.
+
+    Left alone are bodies that hold the text of a function: what LLVM knows behind a fork saves it a
+    test (selu: 425 us without, 369 with).
+    """
+    if not any(line.startswith("br ") for line in body) or any("@llvm.fma." in x for x in body):
+        return body
+    lines: list[str] = []
+    at = 0
+    while at < len(body):
+        choice = _choice(body[at : at + 9]) if body[at].startswith("br ") else None
+        lines.append(choice or body[at])
+        at += 9 if choice else 1
+    return lines
+
+
+def _choice(lines: Sequence[str]) -> str | None:
+    """Return what nine lines that `Expressions.join` writes choose, as one; None for others."""
+    match [words_of(line) for line in lines]:
+        case [
+            ["br", "i1", test, ",", "label", yes, ",", "label", no],
+            [first],
+            ["store", kind, a, ",", "ptr", place],
+            ["br", "label", end],
+            [second],
+            ["store", _, b, ",", "ptr", other],
+            ["br", "label", also],
+            [last],
+            [name, "=", "load", _, ",", "ptr", at],
+        ] if place == other == at and (f"%{first}", f"%{second}", end, f"%{last}", also) == (
+            f"{yes}:", f"{no}:", also, f"{end}:", end,
+        ):  # fmt: skip
+            return f"{name} = select i1 {test}, {kind} {a}, {kind} {b}"
+        case _:
+            return None
 
 
 def _abreast(found: Sequence[Vectors]) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -123,3 +123,21 @@ def promoted(a: DType, b: DType) -> DType:
 def unified(a: DType, b: DType) -> DType:
     """Return the dtype of a variable that holds values of both types."""
     return a if a == b else np.promote_types(a, b)
+
+
+def shape_of(value: Any) -> Any:
+    """Return what must be equal in arguments of one written function."""
+    if isinstance(value, tuple):
+        return tuple(map(shape_of, cast(tuple[Any, ...], value)))
+    return type(value), value.dtype, getattr(value, "size", 0) is None
+
+
+def operands_of(value: Any) -> list[str]:
+    """Return the operands, after their types, that pass a value to a function."""
+    if isinstance(value, tuple):
+        return [x for item in cast(tuple[Any, ...], value) for x in operands_of(item)]
+    if isinstance(value, Array):
+        return [f"ptr {value.ir}", *([f"i64 {value.size}"] if value.size is not None else [])]
+    if value.dtype.kind == "c":
+        return [f"{LLVM[part(value.dtype)]} {ir}" for ir in value.ir]
+    return [f"{LLVM[value.dtype]} {value.ir}"]

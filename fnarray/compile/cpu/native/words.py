@@ -179,6 +179,14 @@ def _product(to: Writer, function: Any, texts: Any, args: list[Value]) -> Value:
     return Known(None)
 
 
+def _pieces(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
+    """Write a product in pieces, which one of our own is best without."""
+    from . import products  # which few kernels hold
+
+    ours = isinstance(args[2], Array) and products.is_ours(args[2].dtype)
+    return (_product if ours else _text)(to, function, None, args)
+
+
 def _view(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     return args[0]
 
@@ -193,6 +201,7 @@ _KINDS: dict[str, Any] = {
     "complex": _make,
     "product": _product,
     "block": _product,
+    "pieces": _pieces,
     "mode": _mode,
 }
 

@@ -64,8 +64,8 @@ class Module:
     metadata : list of str
         What is said of its loops.
     library : dict
-        Modules of functions that it calls and other modules call as well, by name: their text, and
-        whether it is straight.
+        Modules of functions that it calls and other modules call as well, by symbol: their text,
+        and whether it is straight.
     vectors : dict
         Functions of vectors, by that of numbers.
     straight : bool
