@@ -34,7 +34,6 @@ from .nests import (
     make_overlay,
     over_copy,
     overwrites_reads,
-    reduction_of,
     takes_turns,
 )
 from .plan import Reason
@@ -135,7 +134,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     outputs = set(block.outputs)
     whole = _read_whole(block.nodes, limits)
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
-    serial = {a for n in block.nodes if takes_turns(reduction_of(n)) for a in n.ins}
+    folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
+    serial = {a for n in folds for a in n.ins}
     turns: dict[Atom, int] = {}  # of those that read it, at most
     for node in block.nodes:
         several = iterations(node)

@@ -12,10 +12,29 @@ from . import shared
 from .expressions import Expressions, size_of
 from .reader import Text, inside, read_function, statements
 from .turns import (
-    SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, swaps, uses,
+    SHORT,
+    apart,
+    at_once,
+    order_of,
+    order_of_part,
+    parts,
+    recurrent,
+    swaps,
+    uses,
 )  # fmt: skip
 from .types import (
-    I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, operands_of, part, shape_of, unified,
+    I64,
+    LLVM,
+    Array,
+    DType,
+    Fallback,
+    Known,
+    Scalar,
+    Value,
+    operands_of,
+    part,
+    shape_of,
+    unified,
 )  # fmt: skip
 from .writer import Again, Module
 
