@@ -145,7 +145,8 @@ class Expressions(Writer):
             return self._item(of, index)
         address = self.address(of, index)
         assert isinstance(of, Array)
-        return self.load(of.dtype, address)
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        return self.found(name, of.dtype, address)
 
     def address(self, array: Value, index: Scalar) -> str:
         """Return the address of an element."""

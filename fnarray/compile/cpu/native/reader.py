@@ -1,7 +1,8 @@
 """Kernel text as syntax: its parameters, its statements, and which names need a place in memory.
 
 A name that is assigned once, and read only inside the suite that assigns it, is one LLVM value.
-Every other name gets a slot, which LLVM turns into registers.
+Every other name gets a slot, which LLVM turns into registers. What is folded by a maximum or
+minimum is told apart, as `ranks` keeps it otherwise.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ....core.frozen import frozen
 from ....core.parse import parse
 from .types import Fallback
 
 Suite = tuple[int, ...]
+#: Arrays that only the kernel sees, as emission names them.
+_OWN: Final = re.compile(r"w\d+")
 #: What holds no expression or statement.
 _BARE = frozenset(
     (
@@ -74,6 +78,8 @@ class Text:
         Names whose value another name is given, as it is.
     globals : mapping
         What the other names stand for.
+    ranks : mapping
+        Variables and arrays that a loop folds into by ``"maximum"`` or ``"minimum"``, which it is.
     """
 
     name: str
@@ -83,6 +89,7 @@ class Text:
     slots: frozenset[str]
     aliased: frozenset[str]
     globals: Mapping[str, Any]
+    ranks: Mapping[str, str]
 
 
 def read_kernel(text: str, names: Mapping[str, Any]) -> Text:
@@ -116,7 +123,8 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
     rest = args.vararg.arg if args.vararg else None
     slots = _slots(function.body, {*params, rest} if rest else set(params))
     aliased = _aliased(function) - slots
-    return Text(function.name, params, rest, function.body, slots, aliased, names)
+    ranks = _ranked(function.body)
+    return Text(function.name, params, rest, function.body, slots, aliased, names, ranks)
 
 
 def _slots(body: list[ast.stmt], params: set[str]) -> frozenset[str]:
@@ -153,6 +161,47 @@ def _aliased(function: ast.FunctionDef) -> frozenset[str]:
     """Return the names that are assigned to others."""
     values = [x.value for x in statements(function.body) if isinstance(x, ast.Assign)]
     return frozenset(x.id for x in values if isinstance(x, ast.Name))
+
+
+def _ranked(body: list[ast.stmt]) -> dict[str, str]:
+    """Return what is folded in loops by one of two functions, and by which.
+
+    Arrays are the kernel's own, and are read and written by elements alone.
+    """
+    loops = (x for x in body if isinstance(x, ast.For | ast.While))
+    folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
+    words = {name: word for name, word, _ in folds}
+    mixed = {name for name, word, _ in folds if words[name] != word}
+    arrays = {name for name, _, s in folds if type(cast(Any, s).targets[0]) is ast.Subscript}
+    if arrays:
+        nodes = inside(*body)
+        elements = [x for x in nodes if type(x) is ast.Subscript]
+        parts = [x for x in elements if type(x.slice) is ast.Slice]
+        parts += [x.target for x in nodes if type(x) is ast.AugAssign]
+        mixed |= {getattr(getattr(x, "value", x), "id", "") for x in parts}
+        read = [x.value.id for x in elements if type(x.value) is ast.Name]
+        named = [x.id for x in nodes if type(x) is ast.Name]
+        mixed |= {a for a in arrays if not _OWN.fullmatch(a) or read.count(a) < named.count(a)}
+    return {name: word for name, word in words.items() if name not in mixed}
+
+
+def folding(statement: ast.stmt) -> tuple[str, str] | None:
+    """Return what a statement folds a number into, and by which function; None for any other.
+
+    ``acc = sc.maximum(acc, x)`` or ``w[i] = sc.minimum(w[i], x)``.
+    """
+    match statement:
+        case ast.Assign(
+            [ast.Name() | ast.Subscript(ast.Name()) as target],
+            ast.Call(
+                ast.Attribute(ast.Name("sc"), "maximum" | "minimum" as word),
+                [ast.Name() | ast.Subscript(ast.Name()) as first, _],
+            ),
+        ) if ast.unparse(target) == ast.unparse(first):
+            array: Any = target.value if isinstance(target, ast.Subscript) else target
+            return array.id, word
+        case _:
+            return None
 
 
 def _names_of(statement: ast.stmt) -> list[tuple[str, bool]]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from .expressions import Expressions, size_of
+from .expressions import size_of
+from .ranks import Ranks
 from .reader import Text, inside, read_function, statements
 from .turns import SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _Span = tuple[str, str, str | None]
 
 
-class Statements(Expressions):
+class Statements(Ranks):
     """Writes statements."""
 
     def __init__(self, module: Module, text: Text):
@@ -52,6 +53,8 @@ class Statements(Expressions):
 
     def assign(self, node: ast.Assign) -> None:
         """Write an assignment, to each of its targets."""
+        if self.folded(node):
+            return
         value = self.expression(node.value)
         for target in node.targets:
             self.put(target, value)
@@ -87,7 +90,7 @@ class Statements(Expressions):
             value = self.constant(value.value)
         if not isinstance(value, Scalar):
             raise Fallback("assignment of no number")
-        value = self.cast(value, array.dtype)
+        value = self.held(ast.unparse(target.value), self.cast(value, array.dtype))
         self.store(value, self.address(array, self.scalar(target.slice)))
 
     def _put_all(self, array: Array, value: Value) -> None:
@@ -119,8 +122,8 @@ class Statements(Expressions):
         """Write an assignment that computes with the old value."""
         op = type(node.op)
         if isinstance(node.target, ast.Name):
-            new = self.operate(op, self.scalar(_loaded(node.target)), self.scalar(node.value))
-            self.put(node.target, new)
+            old = self.scalar(ast.Name(node.target.id, ast.Load()))
+            self.put(node.target, self.operate(op, old, self.scalar(node.value)))
             return
         if not isinstance(node.target, ast.Subscript) or isinstance(node.target.slice, ast.Slice):
             raise Fallback("assignment with an operator")
@@ -564,10 +567,6 @@ def _parts(body: Statements, value: Any) -> list[Scalar]:
 
 def _size(start: str, stop: str) -> int | None:
     return int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
-
-
-def _loaded(target: ast.Name) -> ast.Name:
-    return ast.Name(target.id, ast.Load())
 
 
 def _known(statement: ast.stmt) -> ast.stmt:

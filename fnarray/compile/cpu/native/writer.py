@@ -324,10 +324,19 @@ class Writer:
                 self.kinds[name] = together
                 raise Again
             value = self.cast(value, together)
+        value = self.held(name, value)
         parts = value.ir if value.dtype.kind == "c" else (value.ir,)
         kind = LLVM[part(value.dtype) if value.dtype.kind == "c" else value.dtype]
         for ir, at in zip(parts, places, strict=True):
             self.lines.append(f"store {kind} {ir}, ptr {at}")
+
+    def held(self, name: str, value: Scalar) -> Scalar:
+        """Return what is stored of a number, in a variable or an array; see `Ranks`."""
+        return value
+
+    def found(self, name: str, dtype: DType, address: str) -> Scalar:
+        """Read a number that is `held` in an array."""
+        return self.load(dtype, address)
 
     def _slot(self, name: str, value: Any) -> tuple[Any, Any]:
         if isinstance(value, Array):
