@@ -39,6 +39,8 @@ from .plan import Reason
 from .work import iterations, operations_of, products_of, work_of
 
 INLINE = (Map, Iota, Reindex)
+#: What a division costs.
+DIVISION = 3
 CONTROL = (Branch, While, Scan)
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
@@ -131,6 +133,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
     arrays: dict[Var, int] = {}  # how many elements of arrays are read for one of the value
+    reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
     for node in block.nodes:
         if not isinstance(node.form, INLINE):
@@ -155,6 +158,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "it is small and lives in registers"
         elif cost[out] >= limits.dear and repeated:
             why = f"it costs {cost[out]} additions and is read more than once"
+        elif most[out] >= DIVISION and reach.get(out, 0) >= limits.spread * max(out.aval.size, 1):
+            why = f"it costs {cost[out]} additions and is read {limits.spread} times or more"
         elif arrays[out] > 1 and any(_gathers(u) for u in readers):
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
         elif height[out] > limits.tall:
@@ -174,6 +179,21 @@ def _is_repeated(out: Var, readers: list[Node], more: int) -> bool:
     no computation is free.
     """
     return len(readers) > 1 + more or any(iterations(u) > out.aval.size for u in readers)
+
+
+def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:
+    """Return how often a value is computed where it is written into the loop that reads it most."""
+    found: dict[Var, int] = {}
+    for node in reversed(block.nodes):
+        for out in node.outs:
+            found[out] = max(
+                (
+                    found[u.out] if isinstance(u.form, Reindex) else iterations(u)
+                    for u in users.get(out, ())
+                ),
+                default=0,
+            )
+    return found
 
 
 def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:
