@@ -100,3 +100,23 @@ def test_programs_of_maxima():
     least, most = fnarray.jit(lambda x: (fnp.min(x, 1), fnp.max(x, 1)))(zeros)
     assert np.signbit(least).all()
     assert not np.signbit(most).any()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i4", "u4", "f4", "f2"])
+def test_positions_are_those_of_numpy(dtype, wide):
+    """Of rows, columns and all: the first of equals, of NaN, and of zeros of either sign."""
+    x = awkward(np.float32)
+    if dtype[0] != "f":
+        info = np.iinfo(dtype) if dtype != "?" else None
+        x = np.where(np.nan_to_num(x) > 1, info.max if info else 1, info.min if info else 0)
+    with np.errstate(all="ignore"):
+        x = x.astype(dtype)
+    axes = (0, 1, None)
+    with fnarray.enable_x64(wide):
+        f = fnarray.jit(lambda x: [g(x, axis=a) for g in (fnp.argmax, fnp.argmin) for a in axes])
+        got = f(x)
+    assert {g.dtype for g in got} == {np.dtype(np.int64 if wide else np.int32)}
+    want = [g(x, axis=a) for g in (np.argmax, np.argmin) for a in axes]
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_array_equal(a, b)
