@@ -135,6 +135,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     arrays: dict[Var, int] = {}  # how many elements of arrays are read for one of the value
     reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
+    made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
     for node in block.nodes:
         if not isinstance(node.form, INLINE):
             roots.add(node)
@@ -162,6 +163,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"it costs {cost[out]} additions and is read {limits.spread} times or more"
         elif arrays[out] > 1 and any(_gathers(u) for u in readers):
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
+        elif _narrows(node, made):
+            why = "a fold ends with it, and it is narrower than what was folded"
         elif height[out] > limits.tall:
             why = f"{limits.tall} values are written into it already"
         if why:
@@ -194,6 +197,13 @@ def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:
                 default=0,
             )
     return found
+
+
+def _narrows(node: Node, folded: Mapping[Var, Node]) -> bool:
+    """Whether a value is made of a fold's alone, and takes fewer bytes."""
+    if not isinstance(node.form, Map) or len(node.ins) != 1 or node.ins[0] not in folded:
+        return False
+    return node.out.aval.dtype.itemsize < node.ins[0].aval.dtype.itemsize
 
 
 def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:
