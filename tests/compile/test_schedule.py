@@ -71,7 +71,7 @@ def test_an_axis_of_one_is_read_at_zero_whatever_the_indices() -> None:
 
 
 def test_rows_that_are_read_across_are_read_in_strips() -> None:
-    """Of large arrays whose sizes allow it, whatever else the loop reads; small ones are as is."""
+    """Of large arrays, whatever else the loop reads; small ones are as is."""
     x = RNG.normal(size=(256, 512)).astype(np.float32)
 
     def turned(x):
@@ -82,10 +82,28 @@ def test_rows_that_are_read_across_are_read_in_strips() -> None:
 
     assert loops(code(compiled(turned, x))) == 3
     assert loops(code(compiled(turned, x[:, :200]))) == 2  # 200 kB
-    assert loops(code(compiled(turned, x[:250]))) == 2  # no strips of 250 rows
     np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
     y = RNG.normal(size=(48, 32, 80)).astype(np.float32)
     np.testing.assert_array_equal(run(both, y)[0], both(y))
+
+
+def test_a_strip_that_ends_with_the_array_writes_some_places_again() -> None:
+    """Of sizes that no strip divides; a loop that writes over what it reads there has none."""
+    x = RNG.normal(size=(250, 513)).astype(np.float32)
+    y = RNG.normal(size=(513, 250)).astype(np.float32)
+
+    def turned(x):
+        return x.T * 2 + 1
+
+    def over(x, y):
+        return lax.fori_loop(0, 3, lambda _, y: y * 0.5 + x.T, y)
+
+    assert loops(code(compiled(turned, x))) == 3
+    np.testing.assert_array_equal(run(turned, x)[0], x.T * 2 + 1)
+    want = y
+    for _ in range(3):
+        want = want * np.float32(0.5) + x.T
+    np.testing.assert_allclose(run(over, x, y)[0], want, rtol=1e-6)
 
 
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])

@@ -14,7 +14,7 @@ from ...core.dtypes import is_half
 from ...core.forms import Contract, Overlay, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import Ix, LoopVar, bounds, leaves, substitute, variable
+from ...core.symbolic import Ix, LoopVar, bounds, clamp, leaves, substitute, variable
 from ..ir import Block, Node
 from ..simplify import copy_of
 from ..target import Limits, LoopAxis, Target
@@ -246,8 +246,8 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     if nest.fold is not None or len(nest.loops) < 2:
         return None
     *outer, last = nest.loops
-    width = next((w for w in (16, 8) if last.extent % w == 0), 0)
-    if not width or last.extent < 4 * width:
+    width = 8 if last.extent % 16 == 8 else 16
+    if last.extent < 4 * width:
         return None
     atoms = [counter_var(k, loop.extent) for k, loop in enumerate(nest.loops)]
     along: set[int] = set()
@@ -262,12 +262,17 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     if not along:
         return None
     k = min(along)
-    strip, inside = Loop(last.extent // width), Loop(width)
+    strip, inside = Loop(-(-last.extent // width)), Loop(width)
     others = [i for i in range(len(outer)) if i != k]
     loops = (*(outer[i] for i in others), strip, outer[k], inside)
     place = {i: at for at, i in enumerate((*others, None, k))}
     moved = [counter(place[i], loop.extent) for i, loop in enumerate(outer)]
-    across = counter(len(others), strip.extent) * width + counter(len(outer) + 1, width)
+    start: Any = counter(len(others), strip.extent) * width
+    if last.extent % width:  # the last strip ends with the array, and writes some places again,
+        if any(places == {nest.out} for places in nest.reads.values()):
+            return None  # which must not be where it reads
+        start = clamp(start, 0, last.extent - width)
+    across = start + counter(len(outer) + 1, width)
     at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 
