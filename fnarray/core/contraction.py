@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -147,8 +148,33 @@ def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndar
 _TERMS, _THIN = 1 << 12, 1 << 10
 
 
-def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
-    """Multiply stacks of matrices of one working dtype."""
+class _Chosen(threading.local):
+    product: Callable[..., Any] = staticmethod(np.matmul)
+
+
+_chosen = _Chosen()
+
+
+class multiplying:  # noqa: N801, a context manager, lighter than a generator's
+    """Say what multiplies matrices on this thread, for the duration of the block."""
+
+    __slots__ = ("product", "saved")
+
+    def __init__(self, product: Callable[..., Any]):
+        self.product = product
+
+    def __enter__(self) -> None:
+        self.saved, _chosen.product = _chosen.product, self.product
+
+    def __exit__(self, *exception: object) -> None:
+        _chosen.product = self.saved
+
+
+def matmul(
+    lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] | None = None
+) -> np.ndarray:
+    """Multiply stacks of matrices of one working dtype, by NumPy unless another is chosen."""
+    product = product or _chosen.product
     if lhs.dtype.kind in "iu":
         return _integer_matmul(lhs, rhs)
     if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= 4 * _TERMS:

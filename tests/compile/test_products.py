@@ -120,3 +120,28 @@ def test_large_products_called_alone_have_the_bits_of_programs():
         assert error(x, np.asarray(a, "f8") @ np.asarray(a, "f8")) < 8
         np.testing.assert_allclose(a.T @ b, np.asarray(a).T @ np.asarray(b), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(x, fnarray.jit(lambda a: a @ a)(a))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_convolutions_of_programs_multiply_by_the_same_routine(groups, monkeypatch):
+    """In whatever layout, on one thread or several; what runs outside of programs does not."""
+    made = []
+    ours = blas._ours
+    monkeypatch.setattr(blas, "_ours", lambda *args: made.append(ours(*args)) or made[-1])
+    x, w = numbers("f4", 2, 40, 40, 16), numbers("f4", 3, 3, 16 // groups, 32)
+
+    def f(x, w, layout):
+        return fnarray.lax.conv_general_dilated(
+            x, w, (1, 1), "SAME", dimension_numbers=layout, feature_group_count=groups
+        )
+
+    layouts = ("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW")
+    operands = (x, w), (x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1))
+    for layout, (a, b) in zip(layouts, operands, strict=True):
+        exact = np.asarray(f(a, b, layout))
+        called = len(made)
+        got = fnarray.jit(lambda x, w, layout=layout: f(x, w, layout))(a, b)
+        assert error(np.asarray(got), exact) < 16
+        if processor().wide and groups == 1:
+            assert len(made) > called
+            assert all(made)

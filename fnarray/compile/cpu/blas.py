@@ -58,6 +58,23 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     return out
 
 
+def alone(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Multiply matrices, or stacks of them, of one dtype on this thread; as `numpy.matmul`.
+
+    Our own routine takes 5 us to ask, as long as NumPy for products of 576 x 27 by 27 x 8.
+    """
+    if lhs.ndim == rhs.ndim == 4 and lhs.shape[1] == rhs.shape[1] == 1:
+        return alone(limits, lhs[:, 0], rhs[:, 0])[:, None]
+    *stack, rows, _ = lhs.shape
+    columns = rhs.shape[-1]
+    plain = lhs.dtype.char in _LETTERS and list(rhs.shape[:-2]) == stack and len(stack) <= 1
+    if plain and weighed(lhs.size * columns, lhs.dtype) > limits.share:
+        out = np.empty((*stack, rows, columns), lhs.dtype)
+        if _ours([(lhs, rhs, out)], 1):
+            return out
+    return np.matmul(lhs, rhs)
+
+
 def _blocks(lhs: np.ndarray, rhs: np.ndarray, out: np.ndarray, count: int) -> Iterator[Block]:
     """Cut a product into blocks: of the stack, of rows or of columns."""
     *stack, rows, columns = out.shape

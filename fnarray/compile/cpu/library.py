@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.contraction import contracted
+from ...core.contraction import contracted, multiplying
 from ...core.forms import Branch, Contract, Inline, Lanes, Library, Scan, While, form_of
 from ...core.graph import ClosedGraph
 from ...core.quiet import quietly
@@ -18,7 +18,7 @@ from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..schedule.work import products_of, turn_work
 from ..target import Limits, weighed
-from .blas import matmul
+from .blas import alone, matmul
 from .launch import threads, together
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -52,7 +52,17 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
 
         return stacked(node, limits, step) or step
     if isinstance(form, Library) and form.op.module == "conv":
-        return _shared(node, form, limits) or step
+        return _shared(node, form, limits) or _by_ours(step, limits)
+    return step
+
+
+def _by_ours(run: Run, limits: Limits) -> Run:
+    """Return a step whose products of matrices are our own."""
+
+    def step(*arrays: np.ndarray) -> Sequence[np.ndarray]:
+        with multiplying(partial(alone, limits)):
+            return run(*arrays)
+
     return step
 
 
@@ -77,7 +87,8 @@ def _shared(node: Node, form: Library, limits: Limits) -> Run | None:
         def part(k: int) -> None:
             some = slice(cuts[k], cuts[k + 1])
             taken = lhs[(slice(None),) * images + (some,)]
-            out[(slice(None),) * axis + (some,)] = quietly(prim.eval, taken, rhs, **params)
+            with multiplying(partial(alone, limits)):
+                out[(slice(None),) * axis + (some,)] = quietly(prim.eval, taken, rhs, **params)
 
         with one_thread:
             together(part, parts)
