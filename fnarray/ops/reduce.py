@@ -137,7 +137,7 @@ _ROWS, _FEW, _ROW = 32, 16, 2048
 def _summed(x: np.ndarray, axes: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Sum in pairs along memory, then along other axes in blocks of blocks of few rows."""
     if len(axes) == x.ndim and x.flags.c_contiguous:
-        return _total(x.reshape(-1), dtype)
+        return _total(x if x.ndim == 1 else x.reshape(-1), dtype)
     order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
     last = len(order)
     while last and order[last - 1] in axes:
