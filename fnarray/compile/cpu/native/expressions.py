@@ -326,8 +326,8 @@ class Expressions(Writer):
 
     def _compared(self, sign: str, a: Scalar, b: Scalar) -> str:
         kinds = {a.dtype.kind, b.dtype.kind}
-        if kinds == {"b"}:
-            dtype = BOOL
+        if a.dtype == b.dtype:  # Numba widens them first, to the same end in twice the registers
+            dtype = a.dtype
         elif kinds == {"i", "u"}:
             if any(x.dtype == U64 for x in (a, b)) and not any(
                 (x.literal or -1) >= 0 for x in (a, b)
