@@ -47,12 +47,25 @@ class Expressions(Writer):
     ----------
     env : dict
         Values of the names that need no place in memory.
+    ranked : bool
+        Whether what is folded by a maximum or minimum is kept as ranks.
     """
+
+    ranked = True
 
     def __init__(self, module: Module, text: Text):
         super().__init__(module)
+        self.ranks = text.ranks if self.ranked else {}
         self.text = text
         self.env: dict[str, Value] = {}
+
+    def folded(self, node: ast.Assign) -> bool:
+        """Write a fold into a rank; return False if it is none."""
+        if not self.ranks:
+            return False
+        from . import ranks  # which few kernels need
+
+        return ranks.folded(self, node)
 
     def expression(self, node: ast.expr) -> Value:
         """Write an expression; return its value."""

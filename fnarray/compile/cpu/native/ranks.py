@@ -10,15 +10,15 @@ zeros keep their order.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
-from .expressions import Expressions
-from .reader import Text, folding
-from .types import F32, F64, LLVM, Array, DType, Scalar, Value
-from .writer import Module
+from .reader import folding
+from .types import F32, F64, LLVM, Array, DType, Scalar
+
+#: The function that is written, whose file imports this one where it is needed.
+Writer = Expressions = Any
 
 #: What folds ranks, and the bits of the NaN that outdoes all others.
 _FOLDS: Final = {
@@ -28,86 +28,66 @@ _FOLDS: Final = {
 _RANKS: Final = {F32: np.dtype(np.int32), F64: np.dtype(np.int64)}
 
 
-class Ranks(Expressions):
-    """Writes what is folded by a maximum or minimum.
+def folded(to: Expressions, node: ast.Assign) -> bool:
+    """Write a fold into a rank; return False if it is none."""
+    name, word = folding(node) or ("", "")
+    if name not in to.ranks:
+        return False
+    (target,), call = node.targets, cast(ast.Call, node.value)
+    array = to.expression(target.value) if isinstance(target, ast.Subscript) else None
+    dtype = cast(Array, array or to.slots[name][0]).dtype
+    if dtype not in _RANKS:
+        return False
+    x = to.scalar(call.args[1])
+    if x.dtype != dtype:
+        return False
+    new, kind = _rank_of(to, x, word), LLVM[_RANKS[dtype]]
+    if isinstance(target, ast.Subscript):
+        index = to.scalar(target.slice)
+        address, access = to.address(cast(Array, array), index), to.access
+    else:
+        address, access = to.slots[name][1][0], ""
+    old = to.new(f"load {kind}, ptr {address}{access}")
+    function = f"llvm.{_FOLDS[word][0]}.{kind}"
+    both = to.external(function, kind, [f"{kind} {old}", f"{kind} {new.ir}"])
+    to.lines.append(f"store {kind} {both}, ptr {address}{access}")
+    return True
 
-    Attributes
-    ----------
-    ranked : bool
-        Whether such folds are kept as ranks.
-    """
 
-    ranked = True
+def held(to: Writer, name: str, value: Scalar) -> Scalar:
+    """Return what a variable or array holds of a number: its rank, if it has one."""
+    return _rank_of(to, value, to.ranks[name]) if value.dtype in _RANKS else value
 
-    def __init__(self, module: Module, text: Text):
-        super().__init__(module, text)
-        self._words: Mapping[str, str] = text.ranks if self.ranked else {}
 
-    def folded(self, node: ast.Assign) -> bool:
-        """Write a fold into a rank; return False if it is none."""
-        name, word = folding(node) or ("", "")
-        if name not in self._words:
-            return False
-        (target,), call = node.targets, cast(ast.Call, node.value)
-        array = self.expression(target.value) if isinstance(target, ast.Subscript) else None
-        dtype = cast(Array, array or self.slots[name][0]).dtype
-        if dtype not in _RANKS:
-            return False
-        x = self.scalar(call.args[1])
-        if x.dtype != dtype:
-            return False
-        new, kind = self._rank_of(x, word), LLVM[_RANKS[dtype]]
-        if isinstance(target, ast.Subscript):
-            address, access = (
-                self.address(cast(Array, array), self.scalar(target.slice)),
-                self.access,
-            )
-        else:
-            address, access = self.slots[name][1][0], ""
-        old = self.new(f"load {kind}, ptr {address}{access}")
-        function = f"llvm.{_FOLDS[word][0]}.{kind}"
-        both = self.external(function, kind, [f"{kind} {old}", f"{kind} {new.ir}"])
-        self.lines.append(f"store {kind} {both}, ptr {address}{access}")
-        return True
+def found(to: Writer, dtype: DType, address: str) -> Scalar:
+    """Read the number of a rank in an array."""
+    if dtype not in _RANKS:
+        return to.load(dtype, address)
+    return _number_of(to, to.load(_RANKS[dtype], address).ir, dtype)
 
-    # -- what is kept ------------------------------------------------------------------------
 
-    def held(self, name: str, value: Scalar) -> Scalar:
-        """Return a number, or its rank, as a variable or array holds it."""
-        word = self._words.get(name)
-        return value if word is None or value.dtype not in _RANKS else self._rank_of(value, word)
+def recalled(to: Writer, dtype: DType, place: str) -> Scalar:
+    """Read the number of a rank that is a variable."""
+    if dtype not in _RANKS:
+        return Scalar(dtype, to.new(f"load {LLVM[dtype]}, ptr {place}"))
+    return _number_of(to, to.new(f"load {LLVM[_RANKS[dtype]]}, ptr {place}"), dtype)
 
-    def recall(self, name: str) -> Value:
-        """Read a variable that is kept in memory."""
-        kept = self.slots[name][0]
-        if name not in self._words or kept.dtype not in _RANKS:
-            return super().recall(name)
-        rank = LLVM[_RANKS[kept.dtype]]
-        return self._number_of(self.new(f"load {rank}, ptr {self.slots[name][1][0]}"), kept.dtype)
 
-    def found(self, name: str, dtype: DType, address: str) -> Scalar:
-        """Read a number, or that of a rank, from an array."""
-        if name not in self._words or dtype not in _RANKS:
-            return super().found(name, dtype, address)
-        return self._number_of(self.load(_RANKS[dtype], address).ir, dtype)
+def _rank_of(to: Writer, x: Scalar, word: str) -> Scalar:
+    real, kind = LLVM[x.dtype], LLVM[_RANKS[x.dtype]]
+    bits = to.new(f"bitcast {real} {x.ir} to {kind}")
+    none = to.new(f"fcmp uno {real} {x.ir}, 0.0")
+    nan = _FOLDS[word][1][x.dtype]
+    own = to.new(f"select i1 {none}, {kind} {nan}, {kind} {bits}")
+    return Scalar(_RANKS[x.dtype], _turned(to, own, kind))
 
-    # -- numbers and ranks -------------------------------------------------------------------
 
-    def _rank_of(self, x: Scalar, word: str) -> Scalar:
-        real, kind = LLVM[x.dtype], LLVM[_RANKS[x.dtype]]
-        bits = self.new(f"bitcast {real} {x.ir} to {kind}")
-        none = self.new(f"fcmp uno {real} {x.ir}, 0.0")
-        nan = _FOLDS[word][1][x.dtype]
-        own = self.new(f"select i1 {none}, {kind} {nan}, {kind} {bits}")
-        return Scalar(_RANKS[x.dtype], self._turned(own, kind))
+def _number_of(to: Writer, rank: str, dtype: DType) -> Scalar:
+    kind = LLVM[_RANKS[dtype]]
+    return Scalar(dtype, to.new(f"bitcast {kind} {_turned(to, rank, kind)} to {LLVM[dtype]}"))
 
-    def _number_of(self, rank: str, dtype: DType) -> Scalar:
-        kind = LLVM[_RANKS[dtype]]
-        return Scalar(
-            dtype, self.new(f"bitcast {kind} {self._turned(rank, kind)} to {LLVM[dtype]}")
-        )
 
-    def _turned(self, bits: str, kind: str) -> str:
-        """Turn all bits of negative numbers around but the sign; or back."""
-        sign = self.new(f"ashr {kind} {bits}, {int(kind[1:]) - 1}")
-        return self.new(f"xor {kind} {bits}, {self.new(f'lshr {kind} {sign}, 1')}")
+def _turned(to: Writer, bits: str, kind: str) -> str:
+    """Turn all bits of negative numbers around but the sign; or back."""
+    sign = to.new(f"ashr {kind} {bits}, {int(kind[1:]) - 1}")
+    return to.new(f"xor {kind} {bits}, {to.new(f'lshr {kind} {sign}, 1')}")

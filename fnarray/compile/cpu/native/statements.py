@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from .expressions import size_of
-from .ranks import Ranks
+from .expressions import Expressions, size_of
 from .reader import Text, inside, read_function, statements
 from .turns import SHORT, apart, at_once, order_of, order_of_part, parts, recurrent, uses
 from .types import I64, LLVM, Array, DType, Fallback, Known, Scalar, Value, part, unified
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _Span = tuple[str, str, str | None]
 
 
-class Statements(Ranks):
+class Statements(Expressions):
     """Writes statements."""
 
     def __init__(self, module: Module, text: Text):
