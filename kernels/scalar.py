@@ -126,6 +126,29 @@ def minimum(a, b):
     return a & b if a.dtype.kind == "b" else fmin(a, b)
 
 
+def _ordered(x, flip):
+    """Return an int32 in the order of numbers of up to 32 bits, or in the opposite one."""
+    if x.dtype.kind == "f":
+        bits = bitcast(x + 0.0, np.int32)  # -0 is +0
+        bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+        return select(x != x, -0x80000000, ~bits if flip else bits)
+    high = x.dtype == np.uint32
+    bits = bitcast(x ^ 0x80000000, np.int32) if high else convert(x, np.int32)
+    return ~bits if flip else bits
+
+
+@scalar(kinds="biuf", result=np.int64)
+def least_first(x):
+    """An int64 whose high half has the order of numbers of up to 32 bits; NaN comes first."""
+    return convert(_ordered(x, False), np.int64) << 32
+
+
+@scalar(kinds="biuf", result=np.int64)
+def greatest_first(x):
+    """An int64 whose high half has the opposite order; NaN comes first as well."""
+    return convert(_ordered(x, True), np.int64) << 32
+
+
 @scalar(kinds="iu")
 def mulhi(a, b):
     """High half of the double-width product of two integers."""

@@ -49,26 +49,26 @@ def inline_calls(graph: Graph) -> Block:
         aliases[name] = atom
         return name
 
-    def walk(inner: Graph, args: Sequence[Atom]) -> list[Atom]:
+    def walk(inner: Graph, args: Sequence[Atom], source: Source = UNKNOWN) -> list[Atom]:
         env: dict[Var, Atom] = dict(zip((*inner.constvars, *inner.invars), args, strict=True))
 
         def read(atom: Atom) -> Atom:
             return atom if isinstance(atom, Literal) else env[atom]
 
         for eqn in inner.eqns:
-            form = form_of(eqn)
+            form, at = form_of(eqn), source if eqn.source is UNKNOWN else eqn.source
             ins = tuple(map(read, eqn.invars))
             if isinstance(form, Inline):
                 if form.apart:
                     ins = tuple(map(alias, ins))
-                outs = walk(form.graph.jaxpr, ins)
+                outs = walk(form.graph.jaxpr, ins, at)
                 env.update(zip(eqn.outvars, outs, strict=True))
                 continue
             if isinstance(form, Scan | While):
                 form, ins = lift(form, ins)
             outvars = tuple(Var(v.aval) for v in eqn.outvars)
             env.update(zip(eqn.outvars, outvars, strict=True))
-            nodes.append(Node(Eqn(eqn.primitive, ins, outvars, eqn.params, eqn.source), form))
+            nodes.append(Node(Eqn(eqn.primitive, ins, outvars, eqn.params, at), form))
         return [read(a) for a in inner.outvars]
 
     def lift(form: Scan | While, ins: tuple[Atom, ...]) -> tuple[Scan | While, tuple[Atom, ...]]:

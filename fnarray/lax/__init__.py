@@ -35,6 +35,7 @@ if _TYPE_CHECKING:
     from ..ops.gather import *
     from ..ops.log_sums import *
     from ..ops.parts import *
+    from ..ops.positions import *
     from ..ops.queries import *
     from ..ops.reduce import *
     from ..ops.scatter import *
@@ -100,10 +101,10 @@ _HOMES = {
     "..ops.gather": "GatherDimensionNumbers GatherScatterMode gather index_take",
     "..ops.log_sums": "",
     "..ops.parts": "complex conj imag real",
+    "..ops.positions": "argmax argmin",
     "..ops.queries": "broadcast_like dtype shape_as_value",
     "..ops.reduce": """
-        argmax argmin reduce reduce_and reduce_max reduce_min reduce_or reduce_prod
-        reduce_sum reduce_xor
+        reduce reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum reduce_xor
     """,
     "..ops.scatter": """
         ScatterDimensionNumbers scatter scatter_add scatter_apply scatter_max scatter_min

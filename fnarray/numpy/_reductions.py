@@ -473,6 +473,9 @@ def var(
     divisor = lax.sub(_count(a, axes, where, real, keepdims), convert(ddof, real))
     ratio = true_divide(sum(square, axes, keepdims=keepdims), divisor)
     ratio = convert(ratio, to_real(target))
+    known = where is None and isinstance(ddof, int | float)
+    if known and math.prod(a.shape[k] for k in axes) > ddof:
+        return ratio
     positive = lax.gt(divisor, convert(0, real))
     return choose_where(positive, ratio, convert(math.nan, ratio.dtype))
 

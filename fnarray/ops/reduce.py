@@ -12,7 +12,7 @@ import numpy as np
 from ..core import tree
 from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
-from ..core.dtypes import bfloat16, bool_, canonicalize_dtype, float16, float32, is_integer
+from ..core.dtypes import bfloat16, bool_, float16, float32
 from ..core.forms import Operand, Reduce
 from ..core.frozen import frozen
 from ..core.graph import ClosedGraph
@@ -43,7 +43,7 @@ from .kit.calls import (
     permute,
     reshape,
 )
-from .kit.checks import ANY, LOGICAL, REAL, check_kind, kind
+from .kit.checks import ANY, LOGICAL, kind
 from .kit.declare import Face, place_axes, reduction, without_axes
 from .kit.registry import register
 from .kit.rules import (
@@ -51,15 +51,12 @@ from .kit.rules import (
     LINEAR,
     NOT_LINEAR,
     all_spread,
-    one_more_axis,
     partials,
     shifted,
     transposed,
 )
 
 __all__ = [
-    "argmax",
-    "argmin",
     "reduce",
     "reduce_and",
     "reduce_max",
@@ -111,7 +108,7 @@ def highest_of(dtype: np.dtype) -> Any:
 # --- NumPy evaluation ---------------------------------------------------------------------------
 
 
-def _wide(dtype: np.dtype) -> np.dtype:
+def wide(dtype: np.dtype) -> np.dtype:
     """Accumulate half precision in float32: to round every partial sum loses the small terms."""
     return float32 if dtype in HALVES else dtype
 
@@ -120,14 +117,14 @@ def _folded(ufunc: np.ufunc, start: Callable[[np.dtype], Any]) -> Callable[..., 
     """Return the evaluation of a reduction by ``ufunc``; halves are folded in float32."""
 
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
-        wide = _wide(x.dtype)
+        kept = wide(x.dtype)
         if x.size == 0:
             return np.full(without_axes(x.shape, axes), start(x.dtype), x.dtype)
-        if ufunc is np.add and wide.kind in "fc":
-            out = _summed(x, axes, wide)
+        if ufunc is np.add and kept.kind in "fc":
+            out = _summed(x, axes, kept)
         else:
-            out = ufunc.reduce(x, axis=axes, dtype=wide)
-        return out if wide is x.dtype else out.astype(x.dtype)
+            out = ufunc.reduce(x, axis=axes, dtype=kept)
+        return out if kept is x.dtype else out.astype(x.dtype)
 
     return evaluate
 
@@ -140,7 +137,7 @@ _ROWS, _FEW, _ROW = 32, 16, 2048
 def _summed(x: np.ndarray, axes: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Sum in pairs along memory, then along other axes in blocks of blocks of few rows."""
     if len(axes) == x.ndim and x.flags.c_contiguous:
-        return _total(x.reshape(-1), dtype)
+        return _total(x if x.ndim == 1 else x.reshape(-1), dtype)
     order = sorted(range(x.ndim), key=lambda i: -abs(x.strides[i]))
     last = len(order)
     while last and order[last - 1] in axes:
@@ -166,9 +163,9 @@ def _total(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Sum a vector: a long one by blocks of few rows, whose sums are added up in double."""
     if not (whole := x.size - x.size % (_FEW * _ROW)) or dtype is not x.dtype:
         return np.add.reduce(x, dtype=dtype)
-    rows, wide = x[:whole].reshape(-1, _FEW, _ROW), np.result_type(dtype, np.float64)
-    rows = np.add.reduce(np.add.reduce(rows, axis=1), axis=None, dtype=wide)
-    return (rows + np.add.reduce(x[whole:], dtype=wide)).astype(dtype)
+    rows, double = x[:whole].reshape(-1, _FEW, _ROW), np.result_type(dtype, np.float64)
+    rows = np.add.reduce(np.add.reduce(rows, axis=1), axis=None, dtype=double)
+    return (rows + np.add.reduce(x[whole:], dtype=double)).astype(dtype)
 
 
 def _ordered(sign: str) -> str:
@@ -272,7 +269,7 @@ def _monoid(
     np.add,
     zero_of,
     {"iuf": "sc.radd({a0}, {x0})", "c": "({a0} + {x0})"},
-    accumulator=_wide,
+    accumulator=wide,
     jvp=LINEAR,
     transpose=transposed(lambda ct, x, axes: _stretch(ct, x.shape, axes)),
     print_params=lambda params: {**params, "out_sharding": None},
@@ -287,7 +284,7 @@ def reduce_sum(x: Array, axes: Sequence[int]) -> Array:
     np.multiply,
     one_of,
     {"iuf": "sc.rmul({a0}, {x0})", "c": "({a0} * {x0})"},
-    accumulator=_wide,
+    accumulator=wide,
     jvp=partials(_of_product),
 )
 def reduce_prod(x: Array, axes: Sequence[int]) -> Array:
@@ -333,96 +330,6 @@ def reduce_or(x: Array, axes: Sequence[int]) -> Array:
 def reduce_xor(x: Array, axes: Sequence[int]) -> Array:
     """Bitwise exclusive ``or`` over ``axes``; for bool, whether an odd number hold."""
     ...
-
-
-# --- positions of extremes ----------------------------------------------------------------------
-
-
-def _position(label: str, beats: str, start: Callable[[np.dtype], Any], find: Any) -> Primitive:
-    """Declare the index of an extreme along one axis; ``beats`` compares term and accumulator."""
-
-    def aval(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> ShapedArray:
-        check_kind(label, x.dtype, "b" + REAL)
-        (axis,) = axes
-        if not 0 <= axis < x.ndim:
-            raise ValueError(
-                f"lax.{label}: axis must be in [0, {x.ndim}) for shape {x.shape}, got {axis}."
-            )
-        if not is_integer(index_dtype):
-            raise TypeError(
-                f"lax.{label}: index_dtype must be an integer dtype, got {index_dtype}."
-            )
-        if x.shape[axis] == 0:
-            raise ValueError(
-                f"lax.{label}: axis {axis} of shape {x.shape} is empty, so no element is extreme."
-            )
-        return ShapedArray(without_axes(x.shape, axes), index_dtype)
-
-    def evaluate(x: np.ndarray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> np.ndarray:
-        return find(x.astype(_wide(x.dtype), copy=False), axis=axes[0])
-
-    def form(ins: Any, outs: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Reduce:
-        (x,) = ins
-        # NaN replaces all but NaN, so the first one stays; of equals the first stays too.
-        wins = f"({{x0}} {beats} {{a0}}) | (({{x0}} != {{x0}}) & ({{a0}} == {{a0}}))"
-        return Reduce(
-            extents=(x.shape[axes[0]],),
-            index=(lambda o, r: place_axes(axes, r, o),),
-            inits=(start(x.dtype), zero_of(index_dtype)),
-            combine=(f"({{x0}} if {wins} else {{a0}})", f"({{x1}} if {wins} else {{a1}})"),
-            terms=("{0}", f"sc.to_{index_dtype}({{r0}})"),
-            results=(1,),
-            dtypes=(_wide(x.dtype), index_dtype),
-            axes=axes,
-        )
-
-    return register(
-        Primitive(
-            label,
-            aval=aval,
-            eval=evaluate,
-            form=form,
-            jvp=CONSTANT,
-            transpose=NOT_LINEAR,
-            batch=one_more_axis(axes=shifted),
-        )
-    )
-
-
-argmax_p = _position("argmax", ">", lowest_of, np.argmax)
-argmin_p = _position("argmin", "<", highest_of, np.argmin)
-
-
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """Return the index of the maximum along ``axis``: the first of equals, and NaN wins.
-
-    Parameters
-    ----------
-    operand : array
-        Of a real dtype or bool.
-    axis : int
-        Non-negative; the result lacks it.
-    index_dtype : dtype-like
-        Integer dtype of the result.
-
-    Raises
-    ------
-    ValueError
-        For an axis out of range, or an empty one.
-    TypeError
-        For a complex operand, or an ``index_dtype`` that is no integer.
-    """
-    return _place(argmax_p, operand, axis, index_dtype)
-
-
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
-    """Return the index of the minimum along ``axis``; see `argmax`."""
-    return _place(argmin_p, operand, axis, index_dtype)
-
-
-def _place(prim: Primitive, operand: Any, axis: int, index_dtype: Any) -> Array:
-    index_dtype = canonicalize_dtype(index_dtype)
-    return bind(prim, operand, axes=(operator.index(axis),), index_dtype=index_dtype)
 
 
 # --- the general reduction ----------------------------------------------------------------------

@@ -72,7 +72,11 @@ def exp_scaled(x, shift=0, low=None, times=None):
 @scalar
 def exp(x):
     """``e**x``, within 1 ULP; subnormal results included."""
-    return exp_scaled(x)
+    # A product that underflows takes a processor as long as the rest: what gives 0 goes around.
+    low, high = _EXP_RANGE[x.dtype]
+    none = x < low + 0.5
+    r, n = _reduce(select(none, const(0.0, x), select(x > high, const(high, x), x)))
+    return select(none, const(0.0, x), scale(1.0 + (r + _tail(r)), n))
 
 
 @scalar

@@ -63,6 +63,20 @@ def plain(n: int) -> Case:
     return f, lambda x: [(n + 1) * (x[1:] - x[:-1])], (numbers(40),)
 
 
+def spread(n: int) -> Case:
+    """Quotients that n places read each, in a loop whose turns see one another's."""
+
+    def f(x, y):
+        return lax.fori_loop(
+            0, 2, lambda _, a: a - (x / y)[None, :] * a, fnp.ones((n, x.size), f32)
+        )
+
+    def want(x, y):
+        return [np.broadcast_to((1 - x / y) ** 2, (n, x.size))]
+
+    return f, want, (numbers(20), 1 + numbers(20) ** 2)
+
+
 def tall(n: int) -> Case:
     """A chain of n values."""
 
@@ -420,7 +434,7 @@ def vectors(n: int) -> Case:
 
 
 MEASURES: dict[str, Callable[[int], Case]] = {
-    "dear": dear, "plain": plain,
+    "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
     "unroll": unroll, "library": library, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
@@ -434,7 +448,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
 }  # fmt: skip
 #: Values that send small programs the one way and the other.
 EXTREMES = {
-    "dear": (0, 10**6), "plain": (0, 10**6),
+    "dear": (0, 10**6), "plain": (0, 10**6), "spread": (0, 10**6),
     "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
     "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),

@@ -101,6 +101,30 @@ def test_what_a_last_strip_computes_twice_is_not_put_over_its_operand() -> None:
     np.testing.assert_array_equal(run(added, x)[0], 3 * x.T)
 
 
+@pytest.mark.parametrize("width", [32, 33])
+def test_runs_of_a_reshape_are_loops(width) -> None:
+    """A reshape of a transpose, and a tile, are read along memory, without a quotient."""
+    x = RNG.normal(size=(8, 20, width)).astype(np.float32)
+
+    def together(x):
+        return x.transpose(1, 0, 2).reshape(20, -1) * 2
+
+    def tiled(x):
+        return jnp.tile(x[0], (2, 5)) + 1
+
+    def short(x):
+        return x[:, :, :8].transpose(1, 0, 2).reshape(20, -1) * 2
+
+    for f_, count in ((together, 3), (tiled, 3)):
+        text = code(compiled(f_, x))
+        assert loops(text) == count, text
+        assert "//" not in text.partition("for ")[2].replace("# ", "")
+    assert "//" in code(compiled(short, x))  # a loop of eight is worth no cut
+    np.testing.assert_array_equal(run(together, x)[0], together(x))
+    np.testing.assert_array_equal(run(tiled, x)[0], np.tile(x[0], (2, 5)) + np.float32(1))
+    np.testing.assert_array_equal(run(short, x)[0], short(x))
+
+
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
 def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
     """What a strip's rows are read along is the loop around the strip, whichever axis it is."""

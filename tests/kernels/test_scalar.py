@@ -178,6 +178,21 @@ def test_bitcast_keeps_bits(check, target):
             check(getattr(sc, f"bitcast_{target}"), (x,), x.view(target))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "float32"])
+def test_what_orders_places(check, dtype):
+    """High halves have the numbers' order, or the opposite; NaN is first and zeros are equal."""
+    x = samples(dtype)
+    floats = x.dtype.kind == "f"
+    order = np.unique(np.where(x == 0, 0, x), return_inverse=True)[1]
+    for function, sign in ((sc.least_first, 1), (sc.greatest_first, -1)):
+        keys = np.array([function(v) for v in x])
+        assert keys.dtype == np.int64
+        assert not (keys & 0xFFFFFFFF).any()
+        wanted = np.where(x != x, -len(x), sign * order)
+        assert (np.sign(keys[:, None] // 2 - keys // 2) == np.sign(wanted[:, None] - wanted)).all()
+        check(function, (x[np.isfinite(x)] if floats else x,), keys[np.isfinite(x)])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
 def test_mulhi(check, dtype):
     """High halves equal those of exact Python products."""

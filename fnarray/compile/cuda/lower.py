@@ -51,6 +51,7 @@ class GridStatements(Statements):
     """
 
     fused = False
+    ranked = False  # a GPU has an instruction for a maximum
 
     def operate(self, op: type[ast.operator], a: Scalar, b: Scalar) -> Scalar:
         """Write an operation."""

@@ -223,10 +223,10 @@ def make_nest(node: Node, producer: Mapping[Var, Node], target: Target) -> Nest:
     if fold is not None and _is_narrow(node, fold, order, target.limits.abreast):
         _, abreast = order.pop()
     nest = _with_accesses(_with_order(node, fold, order, abreast), producer)
-    if (periods := _in_periods(nest)) is not None:
-        nest = _with_accesses(periods, producer)
     if (strips := _in_strips(nest, target.limits)) is not None:
         return _with_accesses(strips, producer)
+    if target.limits.abreast and (runs := _in_runs(nest)) is not None:
+        return _with_accesses(runs, producer)
     # A GPU's accumulators are registers, and neighbours in memory are other threads'.
     inner = _along_memory(nest) if target.limits.abreast else None
     if inner is None:
@@ -253,41 +253,6 @@ def _along_memory(nest: Nest) -> int | None:
         if loops[k].extent >= _LONG and not jumps(nest, k):
             return k
     return None
-
-
-def _in_periods(nest: Nest) -> Nest | None:
-    """Return a nest whose last loop is two, where what it reads begins again every so often.
-
-    Of the inner one an index is a counter, which took a division: an array of 300 x 400 laid out
-    four times took 680 us, and takes 60.
-    """
-    if not nest.loops:
-        return None
-    *outer, last = nest.loops
-    along = counter(len(outer), last.extent)
-    atoms = {
-        a
-        for places in nest.reads.values()
-        for idx in places
-        for ix in idx
-        if isinstance(ix, Ix)
-        for a in ix.terms
-    }
-    opaque = [a for a in atoms if isinstance(a, Opaque) and a.kind != "clamp"]
-    periods = {a.args[1] for a in opaque if a.args[0] == along}
-    if len(periods) != 1:
-        return None
-    (period,) = periods
-    if last.extent % period or period < _LONG:
-        return None
-    turns = last.extent // period
-    at: dict[Any, Any] = {
-        counter_var(len(outer), last.extent): counter(len(outer), turns) * period
-        + counter(len(outer) + 1, period)
-    }
-    loops = (*outer, replace(last, extent=turns), replace(last, extent=period))
-    out, inner = (tuple(substitute(ix, at) for ix in idx) for idx in (nest.out, nest.inner))
-    return replace(nest, loops=loops, out=out, inner=inner)
 
 
 def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
@@ -327,6 +292,38 @@ def _in_strips(nest: Nest, limits: Limits) -> Nest | None:
     first = clamp(counter(len(others), strip.extent) * width, 0, last.extent - width)
     across = first + counter(len(outer) + 1, width)
     at: dict[Any, Any] = dict(zip(atoms, [*moved, across], strict=True))
+    return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
+
+
+def _in_runs(nest: Nest) -> Nest | None:
+    """Return a nest whose last loop is cut where what it reads goes on elsewhere.
+
+    So reads a reshape of a transpose: quotients and remainders of the counter by the length of a
+    run are the counters of two loops, of which the inner one goes along memory. Heads side by side
+    again, 8 x 256 x 32, took 22 us, number by number, and take 7.
+    """
+    if nest.fold is not None or not nest.loops:
+        return None
+    *outer, last = nest.loops
+    atom = counter_var(len(outer), last.extent)
+    whole = Ix({atom: 1})
+    terms = {
+        t
+        for p in nest.reads.values()
+        for idx in p
+        for ix in idx
+        if isinstance(ix, Ix)
+        for t in ix.terms
+        if isinstance(t, Opaque)
+    }
+    cuts = {t.args[1] for t in terms if t.kind != "clamp" and t.args[0] == whole}
+    length = cuts.pop() if len(cuts) == 1 else 0
+    if length < _LONG or last.extent % length or last.extent == length:
+        return None
+    loops = (*outer, Loop(last.extent // length), Loop(length))
+    at: dict[Any, Any] = {
+        atom: counter(len(outer), last.extent // length) * length + counter(len(outer) + 1, length)
+    }
     return replace(nest, loops=loops, out=tuple(substitute(ix, at) for ix in nest.out))
 
 

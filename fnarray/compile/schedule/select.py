@@ -40,6 +40,8 @@ from .plan import Reason
 from .work import iterations, operations_of, products_of, work_of
 
 INLINE = (Map, Iota, Reindex)
+#: What a division costs.
+DIVISION = 3
 CONTROL = (Branch, While, Scan)
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
@@ -144,7 +146,9 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
     arrays: dict[Var, int] = {}  # how many elements of arrays are read for one of the value
+    reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
+    made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
     for node in block.nodes:
         if not isinstance(node.form, INLINE):
             roots.add(node)
@@ -172,8 +176,12 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"it costs {cost[out]} additions and is read more than once"
         elif cost[out] >= limits.dear and out in serial:
             why = f"it costs {cost[out]} additions, and who reads it takes one after another"
+        elif most[out] >= DIVISION and reach.get(out, 0) >= limits.spread * max(out.aval.size, 1):
+            why = f"it costs {cost[out]} additions and is read {limits.spread} times or more"
         elif arrays[out] > 1 and out in gathered:
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
+        elif _narrows(node, made):
+            why = "a fold ends with it, and it is narrower than what was folded"
         elif height[out] > limits.tall:
             why = f"{limits.tall} values are written into it already"
         if why:
@@ -182,6 +190,28 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:
+    """Return how often a value is computed where it is written into the loop that reads it most."""
+    found: dict[Var, int] = {}
+    for node in reversed(block.nodes):
+        for out in node.outs:
+            found[out] = max(
+                (
+                    found[u.out] if isinstance(u.form, Reindex) else iterations(u)
+                    for u in users.get(out, ())
+                ),
+                default=0,
+            )
+    return found
+
+
+def _narrows(node: Node, folded: Mapping[Var, Node]) -> bool:
+    """Whether a value is made of a fold's alone, and takes fewer bytes."""
+    if not isinstance(node.form, Map) or len(node.ins) != 1 or node.ins[0] not in folded:
+        return False
+    return node.out.aval.dtype.itemsize < node.ins[0].aval.dtype.itemsize
 
 
 def _beneath(update: Node, writer: Mapping[Var, Node]) -> set[Atom]:

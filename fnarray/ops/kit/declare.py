@@ -18,6 +18,7 @@ from ...core.array import Array
 from ...core.avals import ShapedArray
 from ...core.forms import HOST, Inline, Library, Map, Reduce, Reindex, on_host
 from ...core.primitive import Primitive, Rule
+from ...core.source import UNKNOWN, located
 from ...core.trace import bind, no_trace, trace_graph
 from .checks import ANY, NUMBER, all_weak, broadcast_avals, check_kind, check_same_dtypes, kind
 from .registry import register
@@ -312,7 +313,7 @@ def inlined(fun: Callable[..., Any], many: bool = False) -> Callable[..., Inline
             out = fun(*xs, **dict(params))
             return out if many else (out,)
 
-        with no_trace():
+        with no_trace(), located(UNKNOWN):  # a graph for all who call it, from wherever
             return Inline(trace_graph(flat, ins, fun.__name__.lstrip("_")))
 
     def form(ins: Any, outs: Any, **params: Any) -> Inline:

@@ -47,12 +47,25 @@ class Expressions(Writer):
     ----------
     env : dict
         Values of the names that need no place in memory.
+    ranked : bool
+        Whether what is folded by a maximum or minimum is kept as ranks.
     """
+
+    ranked = True
 
     def __init__(self, module: Module, text: Text):
         super().__init__(module)
+        self.ranks = text.ranks if self.ranked else {}
         self.text = text
         self.env: dict[str, Value] = {}
+
+    def folded(self, node: ast.Assign) -> bool:
+        """Write a fold into a rank; return False if it is none."""
+        if not self.ranks:
+            return False
+        from . import ranks  # which few kernels need
+
+        return ranks.folded(self, node)
 
     def expression(self, node: ast.expr) -> Value:
         """Write an expression; return its value."""
@@ -145,7 +158,8 @@ class Expressions(Writer):
             return self._item(of, index)
         address = self.address(of, index)
         assert isinstance(of, Array)
-        return self.load(of.dtype, address)
+        name = node.value.id if isinstance(node.value, ast.Name) else ""
+        return self.found(name, of.dtype, address)
 
     def address(self, array: Value, index: Scalar) -> str:
         """Return the address of an element."""
@@ -325,8 +339,8 @@ class Expressions(Writer):
 
     def _compared(self, sign: str, a: Scalar, b: Scalar) -> str:
         kinds = {a.dtype.kind, b.dtype.kind}
-        if kinds == {"b"}:
-            dtype = BOOL
+        if a.dtype == b.dtype:  # Numba widens them first, to the same end in twice the registers
+            dtype = a.dtype
         elif kinds == {"i", "u"}:
             if any(x.dtype == U64 for x in (a, b)) and not any(
                 (x.literal or -1) >= 0 for x in (a, b)

@@ -123,7 +123,7 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
     rest = args.vararg.arg if args.vararg else None
     slots = _slots(function.body, {*params, rest} if rest else set(params))
     aliased = _aliased(function) - slots
-    ranks = _ranked(function.body, slots)
+    ranks = _ranked(function.body)
     return Text(function.name, params, rest, function.body, slots, aliased, names, ranks)
 
 
@@ -166,16 +166,17 @@ def _aliased(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(x.id for x in values if isinstance(x, ast.Name))
 
 
-def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
+def _ranked(body: list[ast.stmt]) -> dict[str, str]:
     """Return what is folded in loops by one of two functions, and by which.
 
     Arrays are the kernel's own, and are read and written by elements alone.
     """
     loops = (x for x in body if isinstance(x, ast.For | ast.While))
-    folds = set(filter(None, map(folding, statements(loops))))
-    words = dict(folds)
-    mixed = {name for name, word in folds if words[name] != word}
-    if arrays := words.keys() - slots:
+    folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
+    words = {name: word for name, word, _ in folds}
+    mixed = {name for name, word, _ in folds if words[name] != word}
+    arrays = {name for name, _, s in folds if type(cast(Any, s).targets[0]) is ast.Subscript}
+    if arrays:
         nodes = inside(*body)
         elements = [x for x in nodes if type(x) is ast.Subscript]
         parts = [x for x in elements if type(x.slice) is ast.Slice]
@@ -200,7 +201,8 @@ def folding(statement: ast.stmt) -> tuple[str, str] | None:
                 [ast.Name() | ast.Subscript(ast.Name()) as first, _],
             ),
         ) if ast.unparse(target) == ast.unparse(first):
-            return cast(Any, target if type(target) is ast.Name else target.value).id, word
+            array: Any = target.value if isinstance(target, ast.Subscript) else target
+            return array.id, word
         case _:
             return None
 

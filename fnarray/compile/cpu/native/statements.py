@@ -77,6 +77,8 @@ class Statements(Expressions):
 
     def assign(self, node: ast.Assign) -> None:
         """Write an assignment, to each of its targets."""
+        if self.folded(node):
+            return
         value = self.expression(node.value)
         for target in node.targets:
             self.put(target, value)
@@ -112,7 +114,7 @@ class Statements(Expressions):
             value = self.constant(value.value)
         if not isinstance(value, Scalar):
             raise Fallback("assignment of no number")
-        value = self.cast(value, array.dtype)
+        value = self.held(ast.unparse(target.value), self.cast(value, array.dtype))
         self.store(value, self.address(array, self.scalar(target.slice)))
 
     def _put_all(self, array: Array, value: Value) -> None:
@@ -144,8 +146,8 @@ class Statements(Expressions):
         """Write an assignment that computes with the old value."""
         op = type(node.op)
         if isinstance(node.target, ast.Name):
-            new = self.operate(op, self.scalar(_loaded(node.target)), self.scalar(node.value))
-            self.put(node.target, new)
+            old = self.scalar(ast.Name(node.target.id, ast.Load()))
+            self.put(node.target, self.operate(op, old, self.scalar(node.value)))
             return
         if not isinstance(node.target, ast.Subscript) or isinstance(node.target.slice, ast.Slice):
             raise Fallback("assignment with an operator")
@@ -563,10 +565,6 @@ def _parts(body: Statements, value: Any) -> list[Scalar]:
 
 def _size(start: str, stop: str) -> int | None:
     return int(stop) - int(start) if stop.isdigit() and start.isdigit() else None
-
-
-def _loaded(target: ast.Name) -> ast.Name:
-    return ast.Name(target.id, ast.Load())
 
 
 def _known(statement: ast.stmt) -> ast.stmt:

@@ -35,7 +35,7 @@ FEW = 5
 #: their number may be in the text, and statements of a body that is written once for each part.
 SHORT, KNOWN, _BODY = 16, 64, 12
 
-#: What is folded in any order; functions of vectors are faster than a maximum without masks is.
+#: What is folded in any order.
 _SUMS = ("radd", "rmul")
 _FOLDS = (*_SUMS, "minimum", "maximum")
 _WORDS = frozenset(("u", "f32", "f64", "i64", "u64", "i32", "u32"))
@@ -178,29 +178,25 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
             continue
         nodes = inside(*loop.body)
         functions = sum(type(x) is ast.Name and x.id == "vm" for x in nodes)
-        folds = _FOLDS if functions else _SUMS
-        waiting = [s for s in loop.body if _waits(s, slots, folds)]
-        if not waiting and isinstance(loop, ast.For):
+        if isinstance(loop, ast.For) and not any(_waits(s, slots, nodes) for s in loop.body):
             vectors += len(loop.body) + _DEAR * functions
             continue
-        # What is folded in any order is in vectors, and so is what it is computed of.
-        folding = isinstance(loop, ast.For) and not any(_waits(s, slots, _FOLDS) for s in waiting)
-        chain += len(waiting if folding else loop.body)
-        vectors += len(loop.body) - len(waiting) if folding else 0
+        chain += len(loop.body)
         called = {x.attr for x in nodes if type(x) is ast.Attribute}
         chosen |= functions > 0 or any(type(x) is ast.IfExp for x in nodes)
         chosen |= not called.isdisjoint(("minimum", "maximum"))
     return chosen and _ABREAST * chain > vectors
 
 
-def _waits(statement: ast.stmt, slots: frozenset[str], folds: tuple[str, ...]) -> bool:
+def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> bool:
     """Whether a turn's statement depends on the turn before, other than by a fold."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return True
     (target,) = statement.targets
     if not isinstance(target, ast.Name) or target.id not in slots:
         return False
-    return not _is_sum(statement.value, target.id, folds)
+    alone = _count(nodes, target.id) == 2
+    return not (alone and _is_sum(statement.value, target.id, _FOLDS))
 
 
 def at_once(loop: ast.For, size: int, module: Module) -> bool:

@@ -167,6 +167,8 @@ class Writer:
         self.allocas: list[str] = []
         self.slots: dict[str, tuple[Any, Any]] = {}
         self.kinds: dict[str, DType] = {}
+        #: Variables and arrays that hold ranks of numbers (`ranks`), and what folds each.
+        self.ranks: Mapping[str, str] = {}
         #: What marks reads and writes of arrays in a loop whose turns do not meet in memory.
         self.access = ""
         self._count = 0
@@ -331,8 +333,20 @@ class Writer:
             self.lines.append(f"store {kind} {ir}, ptr {at}")
 
     def held(self, name: str, value: Scalar) -> Scalar:
-        """Return what is stored of a number, in a variable or an array; `Ranks` have another."""
-        return value
+        """Return what is stored of a number, in a variable or an array: itself, or its rank."""
+        if name not in self.ranks:
+            return value
+        from . import ranks  # which few kernels need
+
+        return ranks.held(self, name, value)
+
+    def found(self, name: str, dtype: DType, address: str) -> Scalar:
+        """Read a number that is `held` in an array."""
+        if name not in self.ranks:
+            return self.load(dtype, address)
+        from . import ranks
+
+        return ranks.found(self, dtype, address)
 
     def _slot(self, name: str, value: Any) -> tuple[Any, Any]:
         if isinstance(value, Array):
@@ -354,6 +368,10 @@ class Writer:
         if held.dtype.kind == "c":
             p = LLVM[part(held.dtype)]
             return Scalar(held.dtype, tuple(self.new(f"load {p}, ptr {a}") for a in places))
+        if name in self.ranks:
+            from . import ranks
+
+            return ranks.recalled(self, held.dtype, places[0])
         return Scalar(held.dtype, self.new(f"load {LLVM[held.dtype]}, ptr {places[0]}"))
 
     @contextmanager
