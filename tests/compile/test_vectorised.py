@@ -33,10 +33,13 @@ KERNELS = {
     "norm": lambda x: fnp.sqrt((x * x).sum(1)),
     "standardise": lambda x: (x - x.mean(0)) / x.std(0),
 }
-#: Packed arithmetic on whole registers, not mere moves, which zeroing and copying use as well.
+#: Packed arithmetic on whole registers, not mere moves, which zeroing and copying use as well; of
+#: integers where these have the numbers' order, as maxima are folded.
+_RANKS = r"pmaxsd|pminsd|pcmpgtq"
+_FLOATS = r"add|sub|mul|div|sqrt|max|min"
 ARITHMETIC = {
-    "haswell": r"\bv(?:add|sub|mul|div|sqrt|max|min|fn?m(?:add|sub)\d+)p[sd]\b[^\n]*%ymm",
-    "nehalem": r"\b(?:add|sub|mul|div|sqrt|max|min)p[sd]\b[^\n]*%xmm",
+    "haswell": rf"\bv(?:(?:{_FLOATS}|fn?m(?:add|sub)\d+)p[sd]|{_RANKS})\b[^\n]*%ymm",
+    "nehalem": rf"\b(?:(?:{_FLOATS})p[sd]|{_RANKS})\b[^\n]*%xmm",
 }
 if not X86:  # registers have other names: LLVM's own text
     _LLVM = r"= (?:fast )?f(?:add|mul|sub)[a-z ]* <\d+ x |@llvm\.(?:fma|maxnum)\.v\d"
