@@ -86,7 +86,7 @@ def block(a, b, out, m, k, n, left, right, low, high):
 tell("block", block, (_block, _block_row_by_row))
 
 
-@outside(loops=True)
+@outside(loops=True)  # integers have loops, which are best where their sizes are known
 def part(a, b, out, m, k, n, left, right, i, parts):
     """Fill one of some parts of the product of a pair of matrices, none of them empty.
 

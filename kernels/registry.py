@@ -7,7 +7,7 @@ program whose kernels are lowered without it never pays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 _found: list[tuple[str, Callable[..., Any], Any]] = []
 _listeners: list[Callable[[str, Callable[..., Any], Any], None]] = []
@@ -43,16 +43,27 @@ def straight(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled(function)
 
 
+class Outside(NamedTuple):
+    """Where a function is object code of its own: in loops too, and of arrays of integers too.
+
+    It is compiled at leisure if it has loops that LLVM's passes improve.
+    """
+
+    loops: bool
+    integers: bool
+    improves: bool
+
+
 #: Functions of many lines that are object code of their own, which kernels call, where others are
-#: written into each kernel; and whether they are in loops too.
-outsides: dict[Callable[..., Any], bool] = {}
+#: written into each kernel.
+outsides: dict[Callable[..., Any], Outside] = {}
 
 
-def outside(loops: bool) -> Callable[..., Any]:
-    """Mark a function that is its own text, and object code of its own; if `loops`, everywhere."""
+def outside(*, loops: bool, integers: bool = False, improves: bool = False) -> Callable[..., Any]:
+    """Mark a function that is its own text, and object code of its own where `Outside` says."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        outsides[function] = loops
+        outsides[function] = Outside(loops, integers, improves)
         return compiled(function)
 
     return mark

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from fnarray_kernels.registry import compiled
+from fnarray_kernels.registry import compiled, outside
 from fnarray_kernels.scalar import u
 
 #: Length of the runs that insertion makes: merging shorter ones costs more than it saves.
@@ -187,7 +187,7 @@ def _some_above(x, at, step, count, least):
 _AT_ONCE = 32
 
 
-@compiled
+@outside(loops=True, integers=True, improves=True)
 def top_k(x, values, index, outer, n, inner, k):
     """Select the ``k`` largest, descending, the earlier of equals first, by a heap of ``k``."""
     for o in range(outer if k > 0 else 0):

@@ -120,11 +120,10 @@ def _loop(module: Module, kind: str, args: list[str], body: str, result: str) ->
 
 def is_alone(function: Callable[..., Any], args: list[Value], *, in_loop: bool) -> bool:
     """Whether a function is object code of its own, and not written into the kernel."""
-    everywhere = registry.outsides.get(function)
-    if everywhere is None or (in_loop and not everywhere):
+    found = registry.outsides.get(function)
+    if found is None or (in_loop and not found.loops):
         return False
-    # Of integers products are loops, which are best where their sizes are known.
-    return all(x.dtype.kind in "fc" for x in args if isinstance(x, Array))
+    return found.integers or all(x.dtype.kind in "fc" for x in args if isinstance(x, Array))
 
 
 def alone(
@@ -146,7 +145,7 @@ def alone(
             returns,
         )
     text, returns = _alone[key]
-    symbol = _entered(module, text, straight=True)
+    symbol = _entered(module, text, straight=not registry.outsides[function].improves)
     kinds = (operand.partition(" ")[0] for a in args for operand in operands_of(a))
     module.declared[symbol] = "void", tuple(kinds)
     return symbol, returns
