@@ -129,7 +129,8 @@ class Mapped:
         if cut or any(map(_spreads, subgraphs(params))):
             form = _form(prim, values, self, params)
             if isinstance(form, Inline):
-                return self.run(form.graph.jaxpr, form.graph.consts, values)
+                known = rule(self, prim, values, params) if cut and rule is not None else None
+                return known or self.run(form.graph.jaxpr, form.graph.consts, values)
             if flow := self._flow.get(type(form)):
                 return flow(self, prim, form, values, params)
             if isinstance(form, Map) and (found := self._elementwise(prim, values, params)):

@@ -66,16 +66,16 @@ def moving(f: F) -> F:
             return f(*args, **settings)
         except Exception as error:
             leaves, spec = tree.flatten_spec((args, settings), _is_overlay)
-            one = next((e for e in map(_element, leaves) if e is not None), None)
-            if one is None or not isinstance(error, TypeError):
-                tidy(error)
-                raise
             kinds = {str(x.dtype) for x in leaves if isinstance(x, Overlay)}
             if len(kinds) > 1:
                 raise TypeError(
                     f"{f.__name__}: elements of one array are of one kind, got {sorted(kinds)}. "
                     "Make all keys for one generator: random.key(seed, impl=...)."
                 ) from None
+            one = next((e for e in map(_element, leaves) if e is not None), None)
+            if one is None or not isinstance(error, TypeError):
+                tidy(error)
+                raise
         columns: list[Any] = []
         for k in range(one.words):
             some, given = spec.unflatten([_part(x, k, one) for x in leaves])

@@ -123,7 +123,7 @@ def _read(function: ast.FunctionDef, names: Mapping[str, Any]) -> Text:
     rest = args.vararg.arg if args.vararg else None
     slots = _slots(function.body, {*params, rest} if rest else set(params))
     aliased = _aliased(function) - slots
-    ranks = _ranked(function.body)
+    ranks = _ranked(function.body, slots)
     return Text(function.name, params, rest, function.body, slots, aliased, names, ranks)
 
 
@@ -166,10 +166,10 @@ def _aliased(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(x.id for x in values if isinstance(x, ast.Name))
 
 
-def _ranked(body: list[ast.stmt]) -> dict[str, str]:
+def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
     """Return what is folded in loops by one of two functions, and by which.
 
-    Arrays are the kernel's own, and are read and written by elements alone.
+    Arrays are the kernel's own, and are read and written by elements alone; variables have a slot.
     """
     loops = (x for x in body if isinstance(x, ast.For | ast.While))
     folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
@@ -185,7 +185,7 @@ def _ranked(body: list[ast.stmt]) -> dict[str, str]:
         read = [x.value.id for x in elements if type(x.value) is ast.Name]
         named = [x.id for x in nodes if type(x) is ast.Name]
         mixed |= {a for a in arrays if not _OWN.fullmatch(a) or read.count(a) < named.count(a)}
-    return {name: word for name, word in words.items() if name not in mixed}
+    return {n: word for n, word in words.items() if n in slots | arrays and n not in mixed}
 
 
 def folding(statement: ast.stmt) -> tuple[str, str] | None:
