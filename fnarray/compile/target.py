@@ -92,7 +92,9 @@ class Limits:
         do not depend on it.
     serial : int
         Products of up to this many multiplications are left to the library as they are: it stays
-        on the calling thread itself.
+        on the calling thread itself. They stay in kernels, which a driver's step between them would
+        cut: a graph network of nine took 227 us with 2**18, and 168 so; a transformer's gradient
+        2.1 ms and 1.7, and its first call 0.42 s and 0.66, for longer kernels.
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.

@@ -148,6 +148,11 @@ CHOICES = {
     "greatest so far": ("        c = sc.maximum(c, x[i])\n        out[i] = c\n", True),
     "a choice": ("        t0 = (x[i] if x[i] < c else c)\n        c = t0\n", True),
     "a function": ("        c = vm.tanh((c + x[i]))\n", True),
+    "a few in a turn": (
+        "        t0 = x[i]\n        t0 = sc.maximum(t0, y[i])\n        t0 = sc.maximum(t0, x[0])\n"
+        "        out[i] = t0\n",
+        True,
+    ),
     "in some turns": (
         "        if x[i] < y[i]:\n            out[i] = sc.minimum(x[i], y[i])\n",
         True,

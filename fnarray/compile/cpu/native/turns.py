@@ -178,7 +178,8 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
             continue
         nodes = inside(*loop.body)
         functions = sum(type(x) is ast.Name and x.id == "vm" for x in nodes)
-        if isinstance(loop, ast.For) and not any(_waits(s, slots, nodes) for s in loop.body):
+        again = slots | _assigned_again(loop.body)
+        if isinstance(loop, ast.For) and not any(_waits(s, again, nodes) for s in loop.body):
             vectors += len(loop.body) + _DEAR * functions
             continue
         chain += len(loop.body)
@@ -186,6 +187,13 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
         chosen |= functions > 0 or any(type(x) is ast.IfExp for x in nodes)
         chosen |= not called.isdisjoint(("minimum", "maximum"))
     return chosen and _ABREAST * chain > vectors
+
+
+def _assigned_again(body: Sequence[ast.stmt]) -> set[str]:
+    """Return names that a turn assigns several times: each time waits for the one before."""
+    targets = [x.targets[0] for x in body if isinstance(x, ast.Assign) and len(x.targets) == 1]
+    names = [x.id for x in targets if isinstance(x, ast.Name)]
+    return {name for name in names if names.count(name) > 1}
 
 
 def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> bool:
