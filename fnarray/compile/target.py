@@ -92,9 +92,8 @@ class Limits:
         do not depend on it.
     serial : int
         Products of up to this many multiplications are left to the library as they are: it stays
-        on the calling thread itself. They stay in kernels, which a driver's step between them would
-        cut: a graph network of nine took 227 us with 2**18, and 168 so; a transformer's gradient
-        2.1 ms and 1.7, and its first call 0.42 s and 0.66, for longer kernels.
+        on the calling thread itself. They stay in kernels. With 2**20 kernels that products cut
+        before are long ones: first calls of a small network and a transformer took 1.5 of the time.
     share : int
         Multiplications that each thread gets at least of a larger product, some 50 us: handing over
         costs about 30.
@@ -170,7 +169,7 @@ class Limits:
     loop: int = 100
     grain: int = 64
     chunks: int = 8
-    serial: int = 1 << 20
+    serial: int = 1 << 18
     share: int = 1 << 20
     split: int = 1 << 19
     alone: int = 1 << 24

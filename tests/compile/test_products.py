@@ -13,9 +13,11 @@ import pytest
 
 import fnarray
 from fnarray.compile.cpu import blas
+from fnarray.compile.cpu.library import product_of
 from fnarray.compile.cpu.native import gemm, load
 from fnarray.compile.cpu.processor import processor
 from fnarray.compile.target import Limits
+from fnarray.core.forms import Contract
 from tests.processors import X86, assembly_for
 
 #: Rows, terms and columns: of a part of a tile, of whole tiles, of one more; of more terms than are
@@ -120,3 +122,20 @@ def test_large_products_called_alone_have_the_bits_of_programs():
         assert error(x, np.asarray(a, "f8") @ np.asarray(a, "f8")) < 8
         np.testing.assert_allclose(a.T @ b, np.asarray(a).T @ np.asarray(b), rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(x, fnarray.jit(lambda a: a @ a)(a))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_products_between_kernels_are_those_of_double_precision(dtype):
+    """In all layouts that their operands have, of which no copy is made, and of views of others."""
+    for m, k, n in ((700, 20, 30), (30, 700, 21), (5, 300, 300)):
+        for left, right in itertools.product((False, True), (False, True)):
+            a = numbers(dtype, *((k, m) if left else (m, k)))
+            b = numbers(dtype, *((n, k) if right else (k, n)))
+            form = Contract((0 if left else 1,), (1 if right else 0,), (), ())
+            step = product_of(form, np.dtype(dtype), Limits())
+            want = (a.T if left else a).astype("f8") @ (b.T if right else b).astype("f8")
+            for x, y in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+                (got,) = step(x, y)
+                assert got.dtype == dtype
+                assert got.flags.c_contiguous
+                assert error(got, want) < (8 if dtype == "f4" else 64)

@@ -149,8 +149,7 @@ CHOICES = {
     "a choice": ("        t0 = (x[i] if x[i] < c else c)\n        c = t0\n", True),
     "a function": ("        c = vm.tanh((c + x[i]))\n", True),
     "a few in a turn": (
-        "        t0 = x[i]\n        t0 = sc.maximum(t0, y[i])\n        t0 = sc.maximum(t0, x[0])\n"
-        "        out[i] = t0\n",
+        "        t0 = x[i]\n        t0 = sc.maximum(t0, y[i])\n        out[i] = t0\n",
         True,
     ),
     "in some turns": (
