@@ -145,13 +145,15 @@ def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndar
 
 #: Terms that BLAS adds up one after another, and entries of a result that has many more of them.
 _TERMS, _THIN = 1 << 12, 1 << 10
+#: Terms from which on a product of few entries is made of parts that are added up.
+LONG = 4 * _TERMS
 
 
 def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
     """Multiply stacks of matrices of one working dtype."""
     if lhs.dtype.kind in "iu":
         return _integer_matmul(lhs, rhs)
-    if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= 4 * _TERMS:
+    if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= LONG:
         (m, k), n = lhs.shape, rhs.shape[1]
         if min(m, n) > 1 and m * n <= _THIN:
             return _in_blocks(lhs, rhs, k - k % _TERMS, product)

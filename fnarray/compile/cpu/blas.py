@@ -15,19 +15,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.contraction import LONG
 from ...core.forms import Contract
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
 
-_LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
+#: What BLAS calls numbers of a dtype.
+LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Stacks of more matrices than this are left to NumPy, which needs no time for each in Python.
 _FEW: Final = 16
 #: Columns that each thread gets at least of a vector times a matrix: it reads as many neighbours of
 #: each row. Halves of 25 took twice the processor time of the whole, of 125 1.3 times (2.5M terms).
 _WIDE: Final = 128
-#: Terms from which on `core.contraction` adds up parts of a product.
-_LONG: Final = 1 << 14
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -36,7 +36,7 @@ def matmul(limits: Limits, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     *stack, rows, _ = lhs.shape
     columns = rhs.shape[-1]
     work = weighed(lhs.size * columns, lhs.dtype)
-    plain = lhs.dtype.char in _LETTERS and len(stack) == rhs.ndim - 2 <= 1
+    plain = lhs.dtype.char in LETTERS and len(stack) == rhs.ndim - 2 <= 1
     if work <= limits.serial or not plain:
         return np.matmul(lhs, rhs)
     count = max(1, min(threads(), work // limits.share))
@@ -98,7 +98,7 @@ def laid_out(
     code = _product(dtype.char)
     if code is None or 1 in (m, n) or 0 in (m, n, k) or m * n * k >= 2 * limits.share:
         return None
-    if k > _LONG:  # of so many terms parts are added up apart
+    if k >= LONG:  # parts of it are added up apart
         return None
     call, lda, ldb = _function(code), lhs.shape[1], rhs.shape[1]
 
@@ -156,7 +156,7 @@ def _product(char: str) -> int | None:
     from .native import gemm, load
     from .native.call import layout_is_known
 
-    name = gemm.symbol(_LETTERS[char])
+    name = gemm.symbol(LETTERS[char])
     return load.product(name) if name and layout_is_known() else None
 
 
@@ -244,7 +244,7 @@ def _routine(char: str, vector: bool) -> tuple[int, type] | None:
     """Return the address of a routine and the type of its integers: NumPy's, or else SciPy's."""
     from .native import blas
 
-    name = f"{_LETTERS[char]}gem{'v' if vector else 'm'}"
+    name = f"{LETTERS[char]}gem{'v' if vector else 'm'}"
     code = blas.of_numpy(name)
     if code is not None:
         return code, np.int64

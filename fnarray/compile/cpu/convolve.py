@@ -19,20 +19,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..ir import Node
+from ..schedule.access import row_major
 from ..target import Limits
-from .blas import address
+from .blas import LETTERS, address
 from .launch import threads
-from .native import load, pool, sharing, windows
+from .native import gemm, load, pool, sharing, windows
 from .native.call import layout_is_known
 
 Run = Callable[..., tuple[np.ndarray, ...]]
 #: Turns, and the bytes that one adds to the place in the first matrix and in another.
 Loop = tuple[int, int, int]
-_LETTERS: Final = {"f": "s", "d": "d"}
 #: Bytes of images that meet a panel before the next does: a part of a core's own cache.
 _TOGETHER: Final = 1 << 18
-#: Rows that a cut is a multiple of: those of a tile.
-_TILE: Final = 12
 #: Terms that must lie together: of fewer, sums go to memory and back too often.
 _RUN: Final = 3
 
@@ -121,10 +119,10 @@ def merged(loops: Sequence[Loop]) -> list[Loop]:
 def _pieces(rows: Sequence[Loop], pieces: int) -> Iterator[tuple[tuple[int, int], list[Loop]]]:
     """Cut the outermost loop that has as many turns, or the longest; yield where each begins."""
     last = len(rows) - 1
-    turns = [-(-n // _TILE) if k == last else n for k, (n, _, _) in enumerate(rows)]
+    turns = [-(-n // gemm.TALL) if k == last else n for k, (n, _, _) in enumerate(rows)]
     cut = next((k for k, n in enumerate(turns) if n >= pieces), turns.index(max(turns)))
     count, a, out = rows[cut]
-    some = -(-turns[cut] // pieces) * (_TILE if cut == last else 1)
+    some = -(-turns[cut] // pieces) * (gemm.TALL if cut == last else 1)
     for start in range(0, count, some):
         loops = list(rows)
         loops[cut] = (min(some, count - start), a, out)
@@ -157,21 +155,24 @@ def _calls(
             skip = [sum(i * loop[w] for i, loop in zip(turn, more, strict=False)) for w in (1, 2)]
             first, third = at[0] + a + skip[0], at[2] + out + skip[1]
             words.append([
-                first, at[1], third, m, k, columns, down, along, under, next_, 1,
+                first, at[1], third, m, k, columns, down, along, under, next_,
                 *t, *s, *q, *r,
             ])  # fmt: skip
     return words
 
 
+def _steps(width: int, spatial: Sequence[int], last: int) -> list[int]:
+    """Return how many bytes apart arrays of these axes are, and what is along each but the last."""
+    return [width * step for step in row_major((1, *spatial, last))[:-1]]
+
+
 def _of_images(sizes: Sizes, axes: tuple[Axis, ...], b: int, limits: Limits) -> Iterator[Any]:
     """Yield the calls for some places of all images, the kernel's elements from ``b`` on."""
     w, c, o = sizes.width, sizes.features, sizes.out
-    image, result = [w * c * sizes.groups], [w * o]
-    for n, p in zip(sizes.around[:0:-1], sizes.places[:0:-1], strict=True):
-        image.insert(0, image[0] * n)
-        result.insert(0, result[0] * p)
-    element = [w * c * o * prod(a.kernel for a in axes[k + 1 :]) for k in range(3)]
-    rows = [(sizes.batch, image[0] * sizes.around[0], result[0] * sizes.places[0])]
+    images, *image = _steps(w, sizes.around, c * sizes.groups)
+    results, *result = _steps(w, sizes.places, o)
+    _, *element = _steps(w, [x.kernel for x in axes], c * o)
+    rows = [(sizes.batch, images, results)]
     rows += (
         (x.places, x.stride * a, x.step * y) for x, a, y in zip(axes, image, result, strict=True)
     )
@@ -182,21 +183,19 @@ def _of_images(sizes: Sizes, axes: tuple[Axis, ...], b: int, limits: Limits) -> 
     share = o // sizes.groups
     for g in range(sizes.groups):
         at = first + g * c * w, b + g * share * w, third + g * share * w
-        together = sizes.batch * rows[0][1] // _TOGETHER
+        together = sizes.batch * images // _TOGETHER
         yield _calls(at, share, rows, terms, limits, together)
 
 
 def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterator[Any]:
     """Yield the calls for places that are fewer than a window's elements."""
     w, o, batch = sizes.width, sizes.out, sizes.batch
-    image, element, result = [w * batch], [w * o], [w * o * batch]
-    for n, k, p in zip(sizes.around[:0:-1], sizes.kernel[:0:-1], sizes.places[:0:-1], strict=True):
-        image.insert(0, image[0] * n)
-        element.insert(0, element[0] * k)
-        result.insert(0, result[0] * p)
+    images, *image = _steps(w, sizes.around, batch)
+    elements, *element = _steps(w, sizes.kernel, o)
+    _, *result = _steps(w, sizes.places, batch * o)
     rows = [(x.places, x.stride * a, y) for x, a, y in zip(axes, image, result, strict=True)]
     rows.append((batch, w, w * o))
-    terms = [(sizes.features, image[0] * sizes.around[0], element[0] * sizes.kernel[0])]
+    terms = [(sizes.features, images, elements)]
     terms += ((x.kernel, x.spread * a, e) for x, a, e in zip(axes, image, element, strict=True))
     first = sum((x.at + low) * a for x, low, a in zip(axes, sizes.low, image, strict=True))
     yield _calls((first, 0, 0), o, rows, terms, limits, 1)
@@ -208,7 +207,7 @@ def _of_kernels(sizes: Sizes, axes: tuple[Axis, ...], limits: Limits) -> Iterato
 def convolution(node: Node, limits: Limits) -> Run | None:
     """Return what computes a convolution; None where there is no product of windows for it."""
     (lhs, rhs), out = (a.aval for a in node.ins), node.out.aval
-    letter = _LETTERS.get(out.dtype.char)
+    letter = LETTERS.get(out.dtype.char)
     if letter is None or not lhs.dtype == rhs.dtype == out.dtype or not 3 <= out.ndim <= 5:
         return None
     if node.eqn.params["batch_group_count"] > 1 or 0 in (*lhs.shape, *rhs.shape, *out.shape):
@@ -228,9 +227,9 @@ def convolution(node: Node, limits: Limits) -> Run | None:
         else:
             found += _of_images(sizes, axes, weights, limits)
         weights += prod(x.kernel for x in axes) * sizes.features * sizes.out * sizes.width
-    calls = [call for some in found for call in some or ()]
     if None in found:
         return None
+    calls = [call for some in found for call in some or ()]
     (n, c, *images), (o, i, *kernel), (m, f, *places) = node.eqn.params["dimension_numbers"]
     orders = ((n, *images, c), (*kernel, i, o), (m, *places, f))
     if turned:

@@ -17,11 +17,11 @@ from ...core.quiet import quietly
 from ...threads.onethread import one_thread
 from ..ir import Node
 from ..target import Limits
+from .blas import LETTERS
 from .launch import threads
 
 Run = Callable[..., Sequence[np.ndarray]]
 
-_LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
 #: Bytes of scratch memory that calls have at once.
 _SCRATCH: Final = 1 << 22
 #: Matrices that are worth another thread.
@@ -145,7 +145,7 @@ def _call_all(
     extra : sequence
         Working arrays without lengths, after those.
     """
-    routine = _address(_LETTERS[dtype.char] + name)
+    routine = _address(LETTERS[dtype.char] + name)
     if routine is None:
         return None
     ask = [np.zeros(1, kind) for kind in kinds]

@@ -20,7 +20,7 @@ from ..processor import processor
 _TERMS, _ROWS = 256, 960
 #: Rows of a tile: with two vectors across, and what they are made of, they fill 32 registers; and
 #: those of the tile for what remains, which may be fewer.
-_TALL, _REST = 12, 4
+TALL, _REST = 12, 4
 #: Rows whose pointers are made of one: the processor adds up to twice a register to an address.
 _GROUP: Final = 3
 #: Panels are laid out anew from so many rows on where others lie between their rows.
@@ -74,7 +74,7 @@ def text(name: str) -> str | None:
 
 def parts(kind: Kind) -> str:
     """Return the text of ``strip.1`` and ``strip.2``, of ``rows``, and of what they call."""
-    tiles = [_tile(kind, r, w) for r in (_TALL, _REST) for w in (1, 2)]
+    tiles = [_tile(kind, r, w) for r in (TALL, _REST) for w in (1, 2)]
     return "\n".join((*tiles, *(_strip(w) for w in (1, 2)), _rows(kind), _declared(kind)))
 
 
@@ -270,7 +270,7 @@ end:
 
 
 def _strip(wide: int) -> str:
-    return _STRIP.format(wide=wide, tall=_TALL, rest=_REST)
+    return _STRIP.format(wide=wide, tall=TALL, rest=_REST)
 
 
 def _rows(kind: Kind) -> str:

@@ -15,10 +15,10 @@ from . import gemm
 NAME: Final = "fnarray_windows_"
 #: What a product is told, words of 64 bits in this order; all but counts are addresses or bytes.
 #: Three matrices; rows, terms and columns; between rows and between terms of the first, terms of
-#: the second, rows of the third; whether the third is new; then loops, each its turns and what one
-#: adds: two over terms, to the first and second, and two over rows, to the first and third.
+#: the second, rows of the third; then loops, each its turns and what one adds: two
+#: over terms, to the first and second, and two over rows, to the first and third.
 WORDS: Final = (
-    "a.0", "b.0", "out.0", "m", "k", "n", "down", "along", "b.under", "next", "fresh",
+    "a.0", "b.0", "out.0", "m", "k", "n", "down", "along", "b.under", "next",
     "t", "t.a", "t.b", "s", "s.a", "s.b", "q", "q.a", "q.out", "r", "r.a", "r.out",
 )  # fmt: skip
 _POINTERS: Final = 3
@@ -34,13 +34,12 @@ entry:
   %apart.bytes = mul i64 {apart}, {size}
   %apart = icmp sgt i64 %b.under, %apart.bytes
   %laid = and i1 %tall, %apart
-  %is.new = icmp ne i64 %fresh, 0
   br label %t.head
 t.head:
   %t.at = phi i64 [ 0, %entry ], [ %t.next, %s.end ]
   %a.t = phi ptr [ %a.0, %entry ], [ %a.t.next, %s.end ]
   %b.t = phi ptr [ %b.0, %entry ], [ %b.t.next, %s.end ]
-  %new.t = phi i1 [ %is.new, %entry ], [ false, %s.end ]
+  %new.t = phi i1 [ true, %entry ], [ false, %s.end ]
   %t.more = icmp slt i64 %t.at, %t
   br i1 %t.more, label %s.head, label %end
 s.head:
