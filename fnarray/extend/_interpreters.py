@@ -31,6 +31,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import float0
 from ..core.graph import Literal
 from ..core.primitive import Primitive
+from ..core.source import user_source
 from ..core.tangents import Zero, is_zero, tangent_aval
 from ..core.trace import CustomCall, Trace, as_array, bind, call_custom, no_trace, state, within
 from ..ops.kit.rules import instantiate
@@ -79,15 +80,15 @@ class UserTrace(Trace, metaclass=_Traces):
 
     def process_primitive(self, primitive: Primitive, tracers: Values, params: Params, /) -> Any:
         """Apply an operation to tracers, or to values that are none; return what a call gives."""
-        raise NotImplementedError("must override")
+        raise self._lacks("process_primitive", "operations")
 
     def stage_value(self, val: Any) -> Any:
         """Return a value as a tracer of this trace."""
-        raise NotImplementedError("must override")
+        raise self._lacks("stage_value", "values that are no tracers")
 
     def process_call(self, call_primitive: Any, f: WrappedFun, tracers: Values, params: Params, /):
         """Call a function as an equation does that holds one; its author calls it, if any."""
-        raise self._lacks("process_call", "call-like")
+        raise self._lacks("process_call", "equations that hold a function")
 
     def process_custom_jvp_call(
         self,
@@ -100,7 +101,7 @@ class UserTrace(Trace, metaclass=_Traces):
         symbolic_zeros: bool,
     ) -> Values:
         """Call a function that has a rule; ``jvp`` takes and gives primals, then tangents."""
-        raise self._lacks("process_custom_jvp_call", "custom_jvp")
+        raise self._lacks("process_custom_jvp_call", "functions of custom_jvp")
 
     def process_custom_vjp_call(
         self,
@@ -119,11 +120,12 @@ class UserTrace(Trace, metaclass=_Traces):
         ``fwd`` takes each value and whether it is differentiated, in turn, and gives residuals,
         then results; ``bwd`` takes residuals, then cotangents.
         """
-        raise self._lacks("process_custom_vjp_call", "custom_vjp")
+        raise self._lacks("process_custom_vjp_call", "functions of custom_vjp")
 
     def _lacks(self, method: str, what: str) -> NotImplementedError:
         return NotImplementedError(
-            f"{type(self)} must override {method} to handle {what} primitives"
+            f"{type(self).__name__}.{method} is not defined, and {what} need it, at "
+            f"{user_source()}. Define it in the subclass of Trace."
         )
 
     def invalidate(self) -> None:

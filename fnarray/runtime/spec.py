@@ -68,15 +68,16 @@ class PartitionSpec:
         """Raise `ValueError` for an axis that is named in two ways."""
         if self.unreduced & self.reduced:
             raise ValueError(
-                "`unreduced` and `reduced` argument to PartitionSpec cannot overlap. Got "
-                f"unreduced: {self.unreduced} and reduced: {self.reduced}"
+                f"PartitionSpec: unreduced and reduced cannot overlap, got {set(self.unreduced)} "
+                f"and {set(self.reduced)} at {user_source()}. Name each mesh axis in one of them."
             )
         cut = {name for names in self.names() for name in names}
         for what in ("unreduced", "reduced"):
             if cut & getattr(self, what):
                 raise ValueError(
-                    f"partitions cannot overlap with {what} axes passed to PartitionSpec. Got "
-                    f"partitions: {self._partitions} and {what} axes: {getattr(self, what)}"
+                    f"PartitionSpec: partitions and {what} cannot overlap, got "
+                    f"{self._partitions} and {set(getattr(self, what))} at {user_source()}. An "
+                    "axis cuts the array, or there are partial sums along it."
                 )
 
     #: Stands for an axis of which the compiler decides.
@@ -110,8 +111,8 @@ class PartitionSpec:
     def __iter__(self) -> Iterator[Any]:
         if self.unreduced or self.reduced:
             raise ValueError(
-                "Using *pspec is dangerous when PartitionSpec has non-empty unreduced/reduced "
-                "set. Please use *spec.partitions"
+                f"PartitionSpec: to iterate over {self} at {user_source()} is dangerous: its "
+                "unreduced and reduced axes would be lost. Iterate over its partitions."
             )
         return iter(self._partitions)
 
@@ -159,12 +160,13 @@ class PartitionSpec:
 def _names_of(what: str, names: Any) -> frozenset[Hashable]:
     if not isinstance(names, Set):
         raise TypeError(
-            f"{what} argument of PartitionSpec should of type `frozenset` or `set`. Got type "
-            f"{names}"
+            f"PartitionSpec: {what} must be a set of names of mesh axes, got {names!r} at "
+            f"{user_source()}. Write it in braces."
         )
     if None in names:
         raise ValueError(
-            f"{what} cannot contain None. All elements in {what} should refer to the mesh axes."
+            f"PartitionSpec: {what} cannot contain None, got {names!r} at {user_source()}. Name "
+            "axes of the mesh."
         )
     return frozenset(names)
 

@@ -156,7 +156,7 @@ def test_words_of_partial_sums():
         ({"unreduced": {"x"}}, ValueError, "cannot overlap"),
         ({"unreduced": {"y"}, "reduced": {"y"}}, ValueError, "cannot overlap"),
         ({"unreduced": {None}}, ValueError, "cannot contain None"),
-        ({"reduced": ["y"]}, TypeError, "should of type"),
+        ({"reduced": ["y"]}, TypeError, "must be a set of names"),
     ):
         with pytest.raises(error, match=text):
             P("x", **given)
