@@ -46,12 +46,15 @@ def straight(function: Callable[..., Any]) -> Callable[..., Any]:
 class Outside(NamedTuple):
     """Where a function is object code of its own: in loops too, and of arrays of integers too.
 
-    It is compiled at leisure if it has loops that LLVM's passes improve.
+    It is compiled at leisure if it has loops that LLVM's passes improve. A ``free`` one calls such
+    functions itself, and its innermost loops of a known number of turns are one vector each: no
+    turn reads or writes what another one writes.
     """
 
     loops: bool
     integers: bool
     improves: bool
+    free: bool
 
 
 #: Functions of many lines that are object code of their own, which kernels call, where others are
@@ -59,11 +62,13 @@ class Outside(NamedTuple):
 outsides: dict[Callable[..., Any], Outside] = {}
 
 
-def outside(*, loops: bool, integers: bool = False, improves: bool = False) -> Callable[..., Any]:
+def outside(
+    *, loops: bool, integers: bool = False, improves: bool = False, free: bool = False
+) -> Callable[..., Any]:
     """Mark a function that is its own text, and object code of its own where `Outside` says."""
 
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        outsides[function] = Outside(loops, integers, improves)
+        outsides[function] = Outside(loops, integers, improves, free)
         return compiled(function)
 
     return mark

@@ -1,14 +1,14 @@
 """Discrete Fourier transforms along the last axes.
 
-SciPy's pocketfft evaluates them, in single precision too; a compiled program calls it between its
-kernels.
+SciPy's pocketfft evaluates them, in single precision too. Compiled programs have kernels of sizes
+that are products of small primes, in loops as well, and call pocketfft for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from math import prod
+from math import log2, prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_complex, to_inexact, to_real
-from ..core.forms import HOST, Library
+from ..core.forms import HOST, KernelRef, Library
 from ..core.tangents import Undefined
 from ..core.trace import bind
 from .kit.calls import conj, convert, mul, real
@@ -76,8 +76,35 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
     return np.ascontiguousarray(transform(x, sizes, axes=tuple(range(-rank, 0))))
 
 
-def _call(ins: Any, outs: Any, **params: Any) -> Library:
-    return HOST
+#: Of the largest prime factor kernels know no more than its definition; and a line that is alone
+#: has a table of its size.
+_PRIME, _LINE, _AXES = 13, 1 << 16, 3
+#: Names of kernels.
+_KERNELS = {FftType.RFFT: "forward", FftType.IRFFT: "back"}
+
+
+def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Library:
+    (x,), (out,) = ins, outs
+    rank = len(fft_lengths)
+    real = to_real(out.dtype)
+    if not rank or rank > _AXES or not out.size or real.name not in ("float32", "float64"):
+        return HOST
+    if max(fft_lengths) > _LINE or any(_largest_prime(n) > _PRIME for n in fft_lengths):
+        return HOST
+    sizes = (prod(x.shape[: x.ndim - rank]), *(1,) * (_AXES - rank), *fft_lengths)
+    name = f"{_KERNELS.get(fft_type, 'full')}_{real.name}"
+    statics = sizes if fft_type in _KERNELS else (*sizes, fft_type == FftType.IFFT)
+    flops = int(5 * prod(sizes) * log2(max(prod(fft_lengths), 2)))
+    return Library(KernelRef("fft", name), statics, prod(sizes), flops=flops)
+
+
+def _largest_prime(n: int) -> int:
+    largest, p = 1, 2
+    while p * p <= n:
+        while n % p == 0:
+            n, largest = n // p, p
+        p += 1
+    return max(n, largest)
 
 
 def _transpose(

@@ -189,11 +189,11 @@ AT_ONCE = {
     "the same for all": "vm.exp(y[u(3 * i)]) * x[u(n)] + f32(n)",
     "product of indices": "vm.exp(y[u((i + 1) * 3 + t)])",
     "bits": "vm.exp(y[u(3 * i)]) * f32(b[u(2 * i)] & (y[i] < c))",
+    "looked up": "vm.log(x[u(k[u(2 * i)])])",
 }
-#: What stays a loop: a turn that reads what another wrote, places that are read, and the turn.
+#: What stays a loop: a turn that reads what another wrote, and the turn as a number.
 TURN_BY_TURN = {
     "another turn's": "vm.log(w[u(7 - i)]) + y[u(2 * i)]",
-    "looked up": "vm.log(x[u(k[u(2 * i)])])",
     "turn": "vm.log(y[u(2 * i)]) * f32(i)",
 }
 

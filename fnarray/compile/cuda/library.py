@@ -20,7 +20,7 @@ from .lanes import lane_shape
 ALONE: Final = 1 << 12
 
 #: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of.
-_HEAP: Final = frozenset({"sort", "linalg"})
+_HEAP: Final = frozenset({"sort", "linalg", "fft"})
 
 
 def is_step(node: Node, limits: Limits) -> bool:

@@ -337,6 +337,11 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("host", "svd"): (_svd, _always),
     ("host", "pinv"): (_pinv, _always),
     ("host", "fft"): (_fft, _has_lengths),
+    **{
+        ("fft", f"{kind}_{real}"): (_fft, _always)
+        for kind in ("full", "forward", "back")
+        for real in ("float32", "float64")
+    },
     ("sort", "sort_1"): (_sort, _by_one_key),
     ("sort", "sort_2"): (_sort, _by_one_key),
 }

@@ -44,8 +44,8 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
         code = machine.compiled(own, scalar=scalar, straight=module.straight)
 
     calls = [
-        partial(load.prepare, symbol, text, straight=straight)
-        for symbol, (text, straight) in module.library.items()
+        partial(load.prepare, symbol, module.library)
+        for symbol in module.library
         if _is_called(symbol, module, own)
     ]
     if calls:
@@ -78,7 +78,7 @@ def assembly_of(name: str, src: KernelSource) -> str:
     text = module.text()
     own = machine.assembly(text, module.straight, scalar=is_recurrence(src))
     called = (x for symbol, x in module.library.items() if _is_called(symbol, module, text))
-    return "\n".join([own, *(machine.assembly(*item) for item in called)])
+    return "\n".join([own, *(machine.assembly(x.text, x.straight) for x in called)])
 
 
 def _width() -> int | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from ...cache import store
 from ...cache.key import object_name
 from . import elf
 from .call import NAME, TRAMPOLINE, function, named
 from .types import Fallback
+
+if TYPE_CHECKING:
+    from .writer import Shared
 
 #: What the names of functions begin with that kernels call and that are compiled on their own.
 LIBRARY: Final = "fnarray_math_"
@@ -115,8 +118,11 @@ def symbol(text: str) -> str:
     return LIBRARY + object_name(text)
 
 
-def prepare(symbol: str, text: str, *, straight: bool) -> None:
-    """Have a function that kernels call, here and on disk; `straight` if LLVM has little to do."""
+def prepare(symbol: str, library: Mapping[str, Shared]) -> None:
+    """Have a function that kernels call, here and on disk, and those of a library it calls."""
+    text, straight, calls = library[symbol]
+    for called in calls:
+        prepare(called, library)
     with _turns.setdefault(symbol, threading.Lock()):
         key = symbol.removeprefix(LIBRARY)
         if symbol not in _codes:

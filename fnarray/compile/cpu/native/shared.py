@@ -10,11 +10,12 @@ one into a kernel, for each call, and what surrounds them had to wait for its pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from . import load
 from .types import LLVM, Array, Scalar, Template, Value, operands_of, registry, shape_of
+from .writer import Shared
 
 if TYPE_CHECKING:
     from .writer import Module, Writer
@@ -28,8 +29,9 @@ MANY = 100
 #: Shorter texts are pasted always.
 LINES = 12
 
-#: Functions of many lines that were written, by what they are of: their text and results.
-_alone: Final[dict[Any, tuple[str, Any]]] = {}
+#: Functions of many lines that were written, by what they are of: their text and results, and those
+#: that they call.
+_alone: Final[dict[Any, tuple[str, Any, dict[str, Shared]]]] = {}
 #: How a function is written into a module: returns its name and its results.
 Define = Callable[["Module", Callable[..., Any], list[Any]], tuple[str, Any]]
 
@@ -83,10 +85,15 @@ def _declare(module: Module, kinds: tuple[Any, ...], template: Template) -> tupl
     return one, len(module.attributes) + 1
 
 
-def _entered(module: Module, text: str, *, straight: bool) -> str:
+def _entered(
+    module: Module, text: str, *, straight: bool, calls: Mapping[str, Shared] | None = None
+) -> str:
     """Enter a function of a module's library, ``@this`` in its text; return its symbol."""
     symbol = load.symbol(text)
-    module.library[symbol] = text.replace("@this(", f"@{symbol}("), straight
+    called = calls or {}
+    module.library.update(called)
+    text = text.replace("@this(", f"@{symbol}(")
+    module.library[symbol] = Shared(text, straight, tuple(called))
     return symbol
 
 
@@ -118,10 +125,10 @@ def _loop(module: Module, kind: str, args: list[str], body: str, result: str) ->
     return "\n".join(lines)
 
 
-def is_alone(function: Callable[..., Any], args: list[Value], *, in_loop: bool) -> bool:
-    """Whether a function is object code of its own, and not written into the kernel."""
+def is_alone(function: Callable[..., Any], args: list[Value], loops: int) -> bool:
+    """Whether a function is object code of its own, called in so many loops of its caller."""
     found = registry.outsides.get(function)
-    if found is None or (in_loop and not found.loops):
+    if found is None or (loops and not found.loops):
         return False
     return found.integers or all(x.dtype.kind in "fc" for x in args if isinstance(x, Array))
 
@@ -138,14 +145,13 @@ def alone(
     """
     key = function, module.width, tuple(map(shape_of, args))
     if key not in _alone:
-        own = type(module)(width=module.width)
+        own = type(module)(width=module.width, free=registry.outsides[function].free)
         name, returns = define(own, function, args)
-        _alone[key] = (
-            own.text().replace(f"define internal void @{name}(", "define void @this("),
-            returns,
-        )
-    text, returns = _alone[key]
-    symbol = _entered(module, text, straight=not registry.outsides[function].improves)
+        text = own.text().replace(f"define internal void @{name}(", "define void @this(")
+        _alone[key] = text, returns, own.library
+    text, returns, calls = _alone[key]
+    straight = not registry.outsides[function].improves
+    symbol = _entered(module, text, straight=straight, calls=calls)
     kinds = (operand.partition(" ")[0] for a in args for operand in operands_of(a))
     module.declared[symbol] = "void", tuple(kinds)
     return symbol, returns

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import shared
 from .expressions import Expressions, size_of
-from .reader import Text, inside, read_function, statements
+from .reader import Text, inside, read_function
 from .turns import (
     SHORT,
     apart,
     at_once,
+    innermost,
     order_of,
     order_of_part,
     parts,
@@ -237,6 +238,8 @@ class Statements(Expressions):
         order, few, group = "", 0, ""
         if self.own and self.recurrent:
             order, few = self._recurrent(node, size, whole=whole, width=width)
+        elif self.module.free:
+            few = size if size and whole and innermost(node) else 0
         elif self.own and swaps(node, self.text.slots, self.text.aliased):
             group = self._group()
         if self.suite(node.body):
@@ -260,7 +263,7 @@ class Statements(Expressions):
         self, node: ast.For, size: int | None, *, whole: bool, width: int
     ) -> tuple[str, int]:
         """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
-        if any(isinstance(x, ast.For | ast.While) for x in statements(node.body)):
+        if not innermost(node):
             # Functions of what is left by vectors take as long as the rest (30 bodies that attract
             # each other: 194 us and 108). Two blocks of a sum written out took LLVM 200 ms.
             if size is not None and size > SHORT and "vm." in ast.unparse(node):
@@ -437,7 +440,7 @@ class Statements(Expressions):
     def function(self, function: Callable[..., Any], args: list[Value]) -> Value:
         """Call a function of the kernels, which is written once for each kind of arguments."""
         args = [self.constant(a.value) if isinstance(a, Known) else a for a in args]
-        alone = self.own and shared.is_alone(function, args, in_loop=self._depth > 0)
+        alone = (self.own or self.module.free) and shared.is_alone(function, args, self._depth)
         key = function, alone, tuple(map(shape_of, args))
         if key not in self.module.functions:
             write = partial(shared.alone, define) if alone else define

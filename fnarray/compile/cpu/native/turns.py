@@ -246,9 +246,14 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     return all(_step(x.slice, counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
 
 
+def innermost(loop: ast.For) -> bool:
+    """Whether a loop has no other in it."""
+    return not any(isinstance(x, ast.For | ast.While) for x in statements(loop.body))
+
+
 def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
-    """Whether a loop with no other in it is `apart`, of arrays that variables stand for in turn."""
-    if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
+    """Whether a loop is `innermost` and `apart`, of arrays that variables stand for in turn."""
+    if not innermost(loop):
         return False
     arrays = (x.value.id for x in _elements(loop) if isinstance(x.value, ast.Name))
     return not slots.isdisjoint(arrays) and apart(loop, slots, aliased)

@@ -126,6 +126,9 @@ class Vectors:
         self._steps: dict[str, tuple[str, str, str]] = {}
         #: What was read of a place, by place, and the words that made a vector.
         self._held: dict[str, str] = {}
+        #: Where real parts are, by where the imaginary ones are; and what is written there.
+        self._pairs: dict[str, str] = {}
+        self._real: dict[str, str] = {}
         self._words: dict[str, list[str]] = {}
         for text in body:
             for line in text.splitlines():
@@ -138,9 +141,11 @@ class Vectors:
                 if place in self._places:
                     self._fold(kind, value, place)
                 else:
-                    self._store(kind, self._operand(value, kind), self._address(kind, place))
+                    self._store(kind, self._operand(value, kind), place)
             case ["getelementptr", "inbounds", kind, ",", "ptr", array, ",", "i64", index]:
                 self._place(name, kind, array, index)
+            case ["getelementptr", _, "{", kind, ",", _, "}", ",", _, array, ",", "i64", index]:
+                self._pair(name, kind, array, index)
             case ["load", kind, ",", "ptr", place]:
                 self._load(name, kind, place)
             case ["add" | "sub" | "mul" as word, *flags, "i64", a, ",", b] if not self._vectors(
@@ -173,8 +178,20 @@ class Vectors:
             new += ".in"
         self.folds[place] = Fold(kind, word, held, new)
 
-    def _store(self, kind: str, value: str, address: str) -> None:
+    def _store(self, kind: str, value: str, place: str) -> None:
         held = f"{self._wide(kind)} {value}"
+        if self._kinds.get(place) in ("pair", "half"):
+            self._store_part(kind, value, place)
+            return
+        if self._kinds.get(place) == "places":
+            for k in range(self._lanes):
+                one = f"{self._turn(place, k)}.one{self._mark}"
+                self.lines += (
+                    f"{one} = extractelement {held}, i64 {k}",
+                    f"store {kind} {one}, ptr {self._turn(place, k)}, align {BYTES[kind]}",
+                )
+            return
+        address = self._address(kind, place)
         if self._mask:
             self.lines.append(self._masked("store", "void", kind, [held, address]))
         else:
@@ -190,12 +207,63 @@ class Vectors:
         self.declared[name] = result, kinds
         return f"call {result} @{name}({', '.join(given)})"
 
+    def _pair(self, name: str, kind: str, array: str, index: str) -> None:
+        """Write the address of a complex number, which is that of its real part."""
+        grows = self._kinds.get(index, "same")
+        if not self._gathers or self._kinds.get(array, "same") != "same":
+            raise Unfit
+        begin = f"getelementptr inbounds {{ {kind}, {kind} }}, ptr {self._one(array)}, i64"
+        if grows in ("step", "vector"):
+            self._kinds[name] = "places"
+            self._steps[name] = begin, "", index
+        else:
+            known = "pair" if grows == "index" else "same"
+            self._line(name, f"{begin} {self._one(index)}", known)
+
+    def _half(self, name: str, kind: str, pair: str) -> None:
+        """Write the address of an imaginary part."""
+        if self._kinds[pair] == "pair":
+            self._kinds[name], self._pairs[name] = "half", pair
+        else:
+            self._kinds[name] = "places"
+            self._steps[name] = f"getelementptr inbounds {kind}, ptr", pair, "i64 1"
+
+    def _load_part(self, name: str, kind: str, place: str) -> None:
+        """Write what takes the parts of complex numbers apart: those of one kind are a vector."""
+        pair = self._pairs.get(place, place)
+        both, wide = f"{pair}{self._mark}.both", f"<{2 * self._lanes} x {kind}>"
+        load = f"{both} = load {wide}, ptr {self._one(pair)}, align {BYTES[kind]}"
+        if load not in self.lines:
+            self.lines.append(load)
+        lanes = ", ".join(f"i32 {2 * k + (pair != place)}" for k in range(self._lanes))
+        mask = f"<{self._lanes} x i32> <{lanes}>"
+        self._line(name, f"shufflevector {wide} {both}, {wide} poison, {mask}", "vector")
+
+    def _store_part(self, kind: str, value: str, place: str) -> None:
+        """Write complex numbers, once both of their parts are known."""
+        if place not in self._pairs:
+            self._real[place] = value
+            return
+        pair, n = self._pairs[place], self._lanes
+        both, wide = f"{pair}{self._mark}.whole", self._wide(kind)
+        lanes = ", ".join(f"i32 {k // 2 + n * (k % 2)}" for k in range(2 * n))
+        self.lines += (
+            (
+                f"{both} = shufflevector {wide} {self._real.pop(pair)}, {wide} {value}, "
+                f"<{2 * n} x i32> <{lanes}>"
+            ),
+            f"store <{2 * n} x {kind}> {both}, ptr {self._one(pair)}, align {BYTES[kind]}",
+        )
+
     def _place(self, name: str, kind: str, array: str, index: str) -> None:
         """Write the address of an element."""
         grows = self._kinds.get(index, "same")
-        if self._gathers and self._kinds.get(array, "same") == "same" and grows != "vector":
+        if self._kinds.get(array) in ("pair", "places") and index == "1":
+            self._half(name, kind, array)
+            return
+        if self._gathers and self._kinds.get(array, "same") == "same":
             array = self._one(array)
-            if grows == "step":
+            if grows in ("step", "vector"):
                 self._kinds[name] = "places"
                 self._steps[name] = f"getelementptr inbounds {kind}, ptr {array}, i64", "", index
                 return
@@ -239,7 +307,9 @@ class Vectors:
             self._held[place], self._kinds[name] = name, "vector"
             return
         known = self._kinds.get(place, "same")
-        if not self._gathers or known == "address":
+        if known in ("pair", "half"):
+            self._load_part(name, kind, place)
+        elif not self._gathers or known == "address":
             address, wide = self._address(kind, place), self._wide(kind)
             if self._mask:
                 text = self._masked("load", wide, kind, [address], f"{wide} zeroinitializer")
@@ -263,6 +333,12 @@ class Vectors:
         """Return an index, or an address, as it is in one turn."""
         if name == self._counter:
             return str(k)
+        if self._kinds.get(name) == "vector":
+            one = f"{name}.at{k}"
+            line = f"{one} = extractelement {self._wide('i64')} {self._one(name)}, i64 {k}"
+            if line not in self.lines:
+                self.lines.append(line)
+            return one
         if name not in self._steps:
             return self._one(name)
         begin, a, b = self._steps[name]

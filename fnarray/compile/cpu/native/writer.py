@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -41,6 +41,23 @@ ORDERS = {
 }
 
 
+class Shared(NamedTuple):
+    """A function that kernels call, compiled once for all of them.
+
+    Attributes
+    ----------
+    text : str
+    straight : bool
+        Whether LLVM has nothing to improve before code is generated.
+    calls : tuple of str
+        Symbols of others that it calls.
+    """
+
+    text: str
+    straight: bool
+    calls: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Module:
     """What the functions of a module share.
@@ -64,12 +81,13 @@ class Module:
     metadata : list of str
         What is said of its loops.
     library : dict
-        Modules of functions that it calls and other modules call as well, by symbol: their text,
-        and whether it is straight.
+        Functions that it calls and other modules call as well, by symbol, with those they call.
     vectors : dict
         Functions of vectors, by that of numbers.
     straight : bool
         Whether its loops are written as vectors, and LLVM has nothing to improve.
+    free : bool
+        Whether it is of a function whose innermost loops are a vector each, see `Outside`.
     words : mapping
         Rules of another machine's own for calls: function to rule, before all others.
     """
@@ -92,9 +110,10 @@ class Module:
     features: str = ""
     metadata: list[str] = field(default_factory=list[str])
     words: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
-    library: dict[str, tuple[str, bool]] = field(default_factory=dict[str, tuple[str, bool]])
+    library: dict[str, Shared] = field(default_factory=dict[str, Shared])
     vectors: dict[str, str] = field(default_factory=dict[str, str])
     straight: bool = False
+    free: bool = False
 
     @property
     def masks(self) -> bool:
