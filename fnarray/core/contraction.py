@@ -63,21 +63,29 @@ def _size(shape: Axes, axes: Axes) -> int:
     return size
 
 
-def _integer_matmul(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Multiply integer matrices, by float64 BLAS where every sum is exact in 53 bits.
+def _integer_matmul(
+    lhs: np.ndarray, rhs: np.ndarray, wide: np.dtype, product: Callable[..., Any]
+) -> np.ndarray:
+    """Multiply integer matrices, as floats where every sum is exact.
 
-    BLAS is about 20 times faster than NumPy's loop over integers.
+    That is about 20 times faster than NumPy's loop over integers; small ones are so in float32.
     """
     if lhs.size * rhs.shape[-1] > 4096:
-        reach = float(_largest(lhs)) * float(_largest(rhs)) * max(lhs.shape[-1], 1)
-        if reach < 2.0**53:
-            exact = np.matmul(lhs.astype(float64), rhs.astype(float64))
-            return exact.astype(np.int64).astype(lhs.dtype)
-    return np.matmul(lhs, rhs)
+        reach = _reach(lhs) * _reach(rhs) * max(lhs.shape[-1], 1)
+        if reach <= 2.0**53:
+            real = float32 if reach <= 2.0**24 else float64
+            exact = product(lhs.astype(real), rhs.astype(real))
+            if wide.kind == "u" or reach > np.iinfo(wide).max:  # what is beyond it wraps
+                exact = exact.astype(np.int64)
+            return exact.astype(wide)
+    return np.matmul(lhs.astype(wide, copy=False), rhs.astype(wide, copy=False))
 
 
-def _largest(x: np.ndarray) -> int:
-    return max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0
+def _reach(x: np.ndarray) -> float:
+    """Return what no number of an array is larger than, in size; of small types without a look."""
+    if x.itemsize == 1 or not x.size:
+        return float(-np.iinfo(x.dtype).min or np.iinfo(x.dtype).max)
+    return float(max(abs(int(x.min())), abs(int(x.max()))))
 
 
 def contracted(
@@ -107,8 +115,8 @@ def contracted(
     lhs_contract, rhs_contract = form.lhs_contract, form.rhs_contract
     lhs_batch, rhs_batch = form.lhs_batch, form.rhs_batch
     if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
-        a, b = _widened(lhs, rhs, dtype)  # a plain product, as most are
-        return narrow(matmul(a, b, product), dtype)
+        a, b, wide = _widened(lhs, rhs, dtype)  # a plain product, as most are
+        return narrow(matmul(a, b, product, wide), dtype)
     free_lhs = free_axes(lhs.ndim, lhs_contract, lhs_batch)
     free_rhs = free_axes(rhs.ndim, rhs_contract, rhs_batch)
     shape = (
@@ -116,12 +124,12 @@ def contracted(
         *(lhs.shape[a] for a in free_lhs),
         *(rhs.shape[a] for a in free_rhs),
     )
-    lhs, rhs = _widened(lhs, rhs, dtype)
+    lhs, rhs, wide = _widened(lhs, rhs, dtype)
     a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
     b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
     if a.size > _LINE and a.size == b.size == a.shape[-1] and a.dtype.kind in "fc":
         return narrow(_of_vectors(a.reshape(-1), b.reshape(-1)).reshape(shape), dtype)
-    return narrow(matmul(a, b, product).reshape(shape), dtype)
+    return narrow(matmul(a, b, product, wide).reshape(shape), dtype)
 
 
 #: Terms of a product of vectors that BLAS adds up in one go. It makes some 32 sums of them, as
@@ -138,9 +146,14 @@ def _of_vectors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.add.reduce(parts.reshape(-1), dtype=wide) + rest, a.dtype)
 
 
-def _widened(lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def _widened(
+    lhs: np.ndarray, rhs: np.ndarray, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, np.dtype]:
+    """Return operands and their working dtype, in which floats are; integers may be smaller."""
     wide = working_dtype(lhs.dtype, rhs.dtype, dtype)
-    return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False)
+    if lhs.dtype.kind in "iu" and rhs.dtype.kind in "iu" and wide.kind in "iu":
+        return lhs, rhs, wide
+    return lhs.astype(wide, copy=False), rhs.astype(wide, copy=False), wide
 
 
 #: Terms that BLAS adds up one after another, and entries of a result that has many more of them.
@@ -149,10 +162,15 @@ _TERMS, _THIN = 1 << 12, 1 << 10
 LONG = 4 * _TERMS
 
 
-def matmul(lhs: np.ndarray, rhs: np.ndarray, product: Callable[..., Any] = np.matmul) -> Any:
-    """Multiply stacks of matrices of one working dtype."""
+def matmul(
+    lhs: np.ndarray,
+    rhs: np.ndarray,
+    product: Callable[..., Any] = np.matmul,
+    wide: np.dtype | None = None,
+) -> Any:
+    """Multiply stacks of matrices of one working dtype; of integers it is ``wide``."""
     if lhs.dtype.kind in "iu":
-        return _integer_matmul(lhs, rhs)
+        return _integer_matmul(lhs, rhs, lhs.dtype if wide is None else wide, product)
     if lhs.ndim == rhs.ndim == 2 and lhs.shape[1] >= LONG:
         (m, k), n = lhs.shape, rhs.shape[1]
         if min(m, n) > 1 and m * n <= _THIN:

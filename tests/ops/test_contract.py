@@ -47,6 +47,22 @@ def test_integers_wrap(dtype, largest):
     np.testing.assert_array_equal(contracted(a, b, PLAIN, np.dtype(dtype)), want)
 
 
+@pytest.mark.parametrize("terms", [30, 1500])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "out"),
+    [("int8", "int8", "int32"), ("uint8", "int8", "int16"), ("int8", "int8", "uint32"),
+     ("uint8", "uint8", "int32"), ("int16", "int8", "int32")],
+)  # fmt: skip
+def test_small_integers_are_exact(lhs, rhs, out, terms):
+    """Sums of products at the ends of small types are exact, or wrap, in whichever floats."""
+    a, b = (
+        rng.choice([np.iinfo(d).min, np.iinfo(d).max], s).astype(d)
+        for d, s in ((lhs, (20, terms)), (rhs, (terms, 20)))
+    )
+    want = np.einsum("ik,kj->ij", a.astype(np.int64), b.astype(np.int64)).astype(out)
+    np.testing.assert_array_equal(contracted(a, b, PLAIN, np.dtype(out)), want)
+
+
 def test_transposed_operands_are_not_copied():
     """A product of views multiplies the views' memory: no larger array than the result is made."""
     import tracemalloc

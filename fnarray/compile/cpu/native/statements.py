@@ -21,6 +21,7 @@ from .turns import (
     parts,
     recurrent,
     swaps,
+    tailed,
     uses,
 )  # fmt: skip
 from .types import (
@@ -34,6 +35,7 @@ from .types import (
     Value,
     operands_of,
     part,
+    result_type,
     shape_of,
     unified,
 )  # fmt: skip
@@ -279,6 +281,8 @@ class Statements(Expressions):
             order = order_of_part(node, width)
         if free and uses(node, self.module.sharing):
             order = "plain"
+        elif free and long and tailed(node, size, self.module):
+            order = "masked"
         if not free:
             return self.module.loop(order, width=width) if order else "", 0
         return self.module.loop(order or "free", self._group(), width), 0
@@ -530,14 +534,6 @@ def bind(body: Statements, values: Sequence[Value]) -> None:
             body.keep(name, value, anew=True)
         else:
             body.env[name] = value
-
-
-def result_type(returns: Sequence[DType]) -> str:
-    """Return the LLVM type of a function's results."""
-    if not returns:
-        return "void"
-    kinds = [k for d in returns for k in ([LLVM[part(d)]] * 2 if d.kind == "c" else [LLVM[d]])]
-    return "{ " + ", ".join(kinds) + " }"
 
 
 def _param(body: Statements, like: Any, params: list[str]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
 
@@ -141,3 +141,11 @@ def operands_of(value: Any) -> list[str]:
     if value.dtype.kind == "c":
         return [f"{LLVM[part(value.dtype)]} {ir}" for ir in value.ir]
     return [f"{LLVM[value.dtype]} {value.ir}"]
+
+
+def result_type(returns: Sequence[DType]) -> str:
+    """Return the LLVM type of a function's results."""
+    if not returns:
+        return "void"
+    kinds = [k for d in returns for k in ([LLVM[part(d)]] * 2 if d.kind == "c" else [LLVM[d]])]
+    return "{ " + ", ".join(kinds) + " }"
