@@ -88,6 +88,24 @@ def _reach(x: np.ndarray) -> float:
     return float(max(abs(int(x.min())), abs(int(x.max()))))
 
 
+def stacks(
+    lhs: np.ndarray, rhs: np.ndarray, form: Contract
+) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Return operands as stacks of matrices, views where strides allow, and the result's shape."""
+    lhs_contract, rhs_contract = form.lhs_contract, form.rhs_contract
+    lhs_batch, rhs_batch = form.lhs_batch, form.rhs_batch
+    free_lhs = free_axes(lhs.ndim, lhs_contract, lhs_batch)
+    free_rhs = free_axes(rhs.ndim, rhs_contract, rhs_batch)
+    shape = (
+        *(lhs.shape[a] for a in lhs_batch),
+        *(lhs.shape[a] for a in free_lhs),
+        *(rhs.shape[a] for a in free_rhs),
+    )
+    a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
+    b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
+    return a, b, shape
+
+
 def contracted(
     lhs: np.ndarray,
     rhs: np.ndarray,
@@ -112,21 +130,11 @@ def contracted(
     numpy.ndarray
         Axes: batch, what remains of ``lhs``, what remains of ``rhs``.
     """
-    lhs_contract, rhs_contract = form.lhs_contract, form.rhs_contract
-    lhs_batch, rhs_batch = form.lhs_batch, form.rhs_batch
-    if lhs.ndim == rhs.ndim == 2 and (lhs_contract, rhs_contract) == ((1,), (0,)):
+    if lhs.ndim == rhs.ndim == 2 and (form.lhs_contract, form.rhs_contract) == ((1,), (0,)):
         a, b, wide = _widened(lhs, rhs, dtype)  # a plain product, as most are
         return narrow(matmul(a, b, product, wide), dtype)
-    free_lhs = free_axes(lhs.ndim, lhs_contract, lhs_batch)
-    free_rhs = free_axes(rhs.ndim, rhs_contract, rhs_batch)
-    shape = (
-        *(lhs.shape[a] for a in lhs_batch),
-        *(lhs.shape[a] for a in free_lhs),
-        *(rhs.shape[a] for a in free_rhs),
-    )
     lhs, rhs, wide = _widened(lhs, rhs, dtype)
-    a = _matrices(lhs, lhs_batch, free_lhs, lhs_contract)
-    b = _matrices(rhs, rhs_batch, rhs_contract, free_rhs)
+    a, b, shape = stacks(lhs, rhs, form)
     if a.size > _LINE and a.size == b.size == a.shape[-1] and a.dtype.kind in "fc":
         return narrow(_of_vectors(a.reshape(-1), b.reshape(-1)).reshape(shape), dtype)
     return narrow(matmul(a, b, product, wide).reshape(shape), dtype)
