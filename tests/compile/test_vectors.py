@@ -206,7 +206,7 @@ def recurrence(value: str) -> KernelSource:
         "    for t in range(3):\n"
         "        for i in range(8):\n"
         f"            w[u(i)] = {value}\n"
-        "        for j in range(8):\n"
+        "        for j in range(9):\n"
         "            y[u(j)] = out[u(j)] * c\n"
         "    fk.rounding.restore(mode)\n"
     )
