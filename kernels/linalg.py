@@ -16,30 +16,43 @@ from fnarray_kernels.scalar import u
 
 @compiled
 def cholesky(a, out, batch, n):
-    """Lower factors ``L`` with ``L L^H = A`` from lower triangles; NaN where there is none."""
+    """Lower factors ``L`` with ``L L^H = A`` from lower triangles; NaN where there is none.
+
+    What a column takes off those after it is taken off at once, each sum's terms in their order: as
+    sums of one element after another, each waiting for the last, 16 rows took 1.3 us in place of
+    0.5. The column is kept in the row that mirrors it, along which the others are reached.
+    """
     for s in range(batch):
         at = s * n * n
         failed = False
         for i in range(n):
             row = at + i * n
-            for j in range(i):
-                other = at + j * n
-                total = a[u(row + j)]
-                for k in range(j):
-                    total -= out[u(row + k)] * np.conj(out[u(other + k)])
-                out[u(row + j)] = total / out[u(other + j)]
-            square = a[u(row + i)].real
-            for k in range(i):
-                square -= (out[u(row + k)] * np.conj(out[u(row + k)])).real
+            for j in range(i + 1):
+                out[u(row + j)] = a[u(row + j)]
+        for j in range(n):
+            row = at + j * n
+            square = out[u(row + j)].real
             if not square > 0:  # a NaN fails too
                 failed = True
-            out[u(row + i)] = np.sqrt(square)
+            pivot = np.sqrt(square)
+            out[u(row + j)] = pivot
+            for i in range(j + 1, n):
+                below = at + i * n
+                entry = out[u(below + j)] / pivot
+                out[u(below + j)] = entry
+                out[u(row + i)] = np.conj(entry)
+            for i in range(j + 1, n):
+                below = at + i * n
+                scale = out[u(below + j)]
+                for k in range(j + 1, i + 1):
+                    out[u(below + k)] -= scale * out[u(row + k)]
+        for i in range(n):
+            row = at + i * n
             for j in range(i + 1, n):
                 out[u(row + j)] = 0
-        if failed:
-            for i in range(n):
+            if failed:
                 for j in range(i + 1):
-                    out[u(at + i * n + j)] = np.nan
+                    out[u(row + j)] = np.nan
 
 
 @compiled
