@@ -230,6 +230,91 @@ def log_determinant(a, sign, log, batch, n):
 
 
 @compiled
+def _length(x, at, step, count):
+    """Length of a vector; of one whose squares leave the range, in units of its largest part."""
+    total = x[u(at)].real * x[u(at)].real * 0
+    for i in range(count):
+        part = x[u(at + i * step)]
+        total += part.real * part.real + part.imag * part.imag
+    if total > 1e-30 and total < 1e30:
+        return np.sqrt(total)
+    largest = total * 0
+    for i in range(count):
+        size = _size(x[u(at + i * step)])
+        if not size <= largest:  # NaN is kept
+            largest = size
+    if largest == 0 or not largest < np.inf:
+        return largest
+    total = largest * 0
+    for i in range(count):
+        part = x[u(at + i * step)]
+        re, im = part.real / largest, part.imag / largest
+        total += re * re + im * im
+    return largest * np.sqrt(total)
+
+
+@compiled
+def _reflect(x, v, at, tau, w, to, down, first, rows, columns):
+    """Take ``tau v v^H x`` off ``x``, whose columns begin with ``first``; ``v`` begins with 1.
+
+    Rows are reached along memory, so that columns are computed side by side.
+    """
+    for c in range(first, columns):
+        w[u(c)] = x[u(to + c)]
+    for i in range(1, rows):
+        scale = np.conj(v[u(at + i)])
+        for c in range(first, columns):
+            w[u(c)] += scale * x[u(to + i * down + c)]
+    for c in range(first, columns):
+        w[u(c)] *= tau
+        x[u(to + c)] -= w[u(c)]
+    for i in range(1, rows):
+        scale = v[u(at + i)]
+        for c in range(first, columns):
+            x[u(to + i * down + c)] -= scale * w[u(c)]
+
+
+@compiled
+def qr(a, q, r, batch, m, n, k):
+    """Orthonormal columns (m, k) and upper triangles (k, n), by Householder's reflections.
+
+    Signs are LAPACK's: a reflection takes a column to the opposite of the sign that it begins with.
+    """
+    size = min(m, n)
+    x, v = np.empty(m * n, q.dtype), np.empty(m * size, q.dtype)
+    tau, w = np.empty(size, q.dtype), np.empty(max(n, k), q.dtype)
+    for s in range(batch):
+        for e in range(m * n):
+            x[u(e)] = a[u(s * m * n + e)]
+        for j in range(size):
+            at, rows = j * n + j, m - j
+            first = x[u(at)]
+            rest = first.real * 0
+            if rows > 1:
+                rest = _length(x, at + n, n, rows - 1)
+            tau[u(j)] = 0
+            if rest == 0 and first.imag == 0:
+                continue
+            beta = -np.copysign(np.hypot(np.hypot(first.real, first.imag), rest), first.real)
+            tau[u(j)] = (beta - first) / beta
+            x[u(at)] = beta
+            for i in range(1, rows):
+                v[u(j * m + i)] = x[u(at + i * n)] / (first - beta)
+            _reflect(x, v, j * m, np.conj(tau[u(j)]), w, j * n, n, j + 1, rows, n)
+        for i in range(k):
+            for c in range(n):
+                r[u((s * k + i) * n + c)] = x[u(i * n + c)] if c >= i else x[u(0)] * 0
+        to = s * m * k
+        for i in range(m):
+            for c in range(k):
+                q[u(to + i * k + c)] = 1 if i == c else 0
+        for step in range(size):
+            j = size - 1 - step
+            if tau[u(j)] != 0:
+                _reflect(q, v, j * m, tau[u(j)], w, to + j * k, k, j, m - j, k)
+
+
+@compiled
 def _tridiagonal(lower, diagonal, upper, x, s, d, e, f, at, n, k):
     """Solve system ``s`` in place, with three arrays of working memory from ``at`` on."""
     for i in range(n):
