@@ -158,10 +158,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
-    turns: dict[Atom, int] = {}  # of those that read it, at most
-    for node in block.nodes:
-        several = iterations(node)
-        turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
+    turns = _turns(block.nodes)
     cost: dict[Var, int] = {}
     most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
@@ -212,6 +209,15 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
+    """Return how many turns those that read a value take at most."""
+    turns: dict[Atom, int] = {}
+    for node in nodes:
+        several = iterations(node)
+        turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
+    return turns
 
 
 def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:
