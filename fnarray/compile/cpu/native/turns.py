@@ -69,7 +69,8 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
-        if size < SHORT and turn.again and not turn.dear:
+        brief = size < SHORT and len(loop.body) <= _BODY
+        if brief and turn.again and not turn.dear:
             return None  # in registers, of which LLVM knows when it has written the loop out
         fast = turn.along or turn.dear
         if module.masks and fast and (turn.dear or not turn.sums) and not turn.traps:
