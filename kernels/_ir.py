@@ -336,6 +336,14 @@ def trunc_rem(a, b):
     return like.lift(a).op({"f": "frem", "i": "srem", "u": "urem"}, b)
 
 
+def truncated(x, dtype):
+    """Return a float as an integer that holds what is before its point."""
+    if not isinstance(x, Value):
+        return np.trunc(x).astype(dtype)
+    sign = "s" if np.dtype(dtype).kind == "i" else "u"
+    return x.new(f"fpto{sign}i {x.typed} to {LLVM[np.dtype(dtype)]}", np.dtype(dtype))
+
+
 def bitcast(x, dtype):
     """Return the bits of `x` read as `dtype` of the same width."""
     dtype = np.dtype(dtype)

@@ -88,6 +88,44 @@ def rem(a, b):
     return select(zero, a, select(minus, 0, _ir.trunc_rem(a, safe)))
 
 
+def _divided(a, b):
+    """Quotient, truncated, and remainder of integers of up to 32 bits, by doubles.
+
+    No vector unit divides integers, and the inverse of what a loop divides by is found before the
+    loop. The product with it is too small by 2^-20 / b at most, too little to pass an integer but
+    where `b` divides `a`: nothing else leaves a remainder of the divisor's size.
+    """
+    inverse = 1.0 / convert(b, np.float64)
+    quotient = _ir.truncated(convert(a, np.float64) * inverse, a.dtype)
+    rest = a - quotient * b
+    short = (rest == b) | (rest == -b) if a.dtype.kind == "i" else rest == b
+    return quotient, rest, short
+
+
+@scalar(kinds="iu")
+def div_abreast(a, b):
+    """`div` of integers of up to 32 bits, for loops that work on vectors."""
+    safe, zero, minus = _guard(a, b)
+    quotient, rest, short = _divided(a, safe)
+    more = quotient + 1
+    if a.dtype.kind == "i":
+        more = select(rest == safe, more, quotient - 1)
+    whole = select(short, more, quotient)
+    return select(zero, ~_ir.const(0, a), select(minus, -a, whole))
+
+
+@scalar(kinds="iu")
+def rem_abreast(a, b):
+    """`rem` of integers of up to 32 bits, for loops that work on vectors."""
+    safe, zero, minus = _guard(a, b)
+    _, rest, short = _divided(a, safe)
+    return select(zero, a, select(minus | short, 0, rest))
+
+
+#: What stands for `div` and `rem` where numbers are computed side by side.
+div.abreast, rem.abreast = div_abreast, rem_abreast
+
+
 @scalar(kinds="iuf")
 def radd(a, b):
     """Sum inside a reduction: the compiler may re-associate floats to use vector registers."""

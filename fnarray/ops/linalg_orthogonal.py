@@ -11,7 +11,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import int32, is_complex, to_real
-from ..core.forms import HOST
+from ..core.forms import HOST, Library
 from ..core.primitive import Missing, Primitive
 from ..core.tangents import zero_of
 from ..core.trace import bind
@@ -36,12 +36,14 @@ from .kit.declare import kernel_call
 from .kit.matrix import (
     adjoint,
     check_matrix,
+    count,
     cut,
     diagonal,
     differences,
     inverse_off_diagonal,
     join,
     lapack,
+    native,
     per_matrix,
     scale_columns,
     scale_rows,
@@ -62,14 +64,15 @@ def by_library(
     many: bool = True,
     jvp: Any,
     transpose: Any = NOT_LINEAR,
+    call: Any = lambda ins, outs, **params: HOST,
 ) -> Primitive:
-    """Declare a decomposition that LAPACK alone computes, on stacks of matrices."""
+    """Declare a decomposition of stacks of matrices, which LAPACK alone computes by default."""
 
     return kernel_call(
         name,
         aval=aval,
         eval=evaluate,
-        call=lambda ins, outs, **params: HOST,
+        call=call,
         multiple_results=many,
         jvp=jvp,
         transpose=transpose,
@@ -160,7 +163,13 @@ def _qr_jvp(
     return [q, r, *order], [dq, dr, *map(zero_of, order)]
 
 
-qr_p = by_library("qr", _qr_aval, _qr_eval, jvp=_qr_jvp)
+def _qr_call(ins: Any, outs: Any, *, pivoting: bool, **params: Any) -> Library:
+    (x,), (*batch, m, k) = ins, outs[0].shape
+    n = x.shape[-1]
+    return HOST if pivoting else native("qr", max(m, n), (count(tuple(batch)), m, n, k))
+
+
+qr_p = by_library("qr", _qr_aval, _qr_eval, jvp=_qr_jvp, call=_qr_call)
 
 
 def qr(

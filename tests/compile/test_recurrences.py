@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax
 import numpy as np
 import pytest
 
+import fnarray
+import fnarray.numpy
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel, shared
 from tests.compilers.compare import Report, both
@@ -108,3 +113,51 @@ def test_functions_used_very_often_are_called():
     for n in (1, 16, 37):
         run(numbers, *np.zeros((3, 100), np.float32), n, 2)
     assert not report.differences, report.differences[0]
+
+
+def rows_of(np_, a):
+    """Return numbers that a loop's turns compute, of an array that is overwritten afterwards."""
+    places = np_.arange(a.shape[0])
+    return (
+        a[:-1] + a[1:],
+        np_.pad(a, 1)[:-2] - a,
+        np_.where(places % 2 == 0, a, -a)[::-1],
+        a[(places * 3) % a.shape[0]],
+        np_.repeat(a[:4], 5) + 1,  # of an array that would lie in registers
+        np_.exp(a),  # which a function computes beforehand
+    )
+
+
+def turned(m, reverse, a):
+    """Take turns that each overwrite the array by what loops over such numbers make of it."""
+
+    def turn(a, _):
+        total = a[0] * 0
+        for k in range(6):
+            xs, back = rows_of(m.numpy, a)[k], reverse and k % 2 == 0
+            last, ys = m.lax.scan(lambda c, x: ((c + x) / 3,) * 2, a[k] * 0, xs, reverse=back)
+            a = a.at[: ys.shape[0]].set(ys)
+            total = total + last
+        return a, total
+
+    return m.lax.scan(turn, a, None, length=3)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_turns_compute_the_numbers_that_they_take(reverse):
+    """What each turn takes of an array is computed there, before the array is overwritten."""
+    a = np.random.default_rng(0).standard_normal(20).astype(np.float32)
+    want = jax.jit(partial(turned, jax, reverse))(a)
+    for got, wanted in zip(fnarray.jit(partial(turned, fnarray, reverse))(a), want, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_turns_compute_is_kept_nowhere():
+    """Of a sum of neighbours, of which a loop takes one after the other, no array is made."""
+    lax = fnarray.lax
+
+    def turn(a, _):
+        return lax.scan(lambda c, x: ((c + x) / 3,) * 2, a[0], a + a[::-1])[1], None
+
+    lowered = fnarray.jit(lambda a: lax.scan(turn, a, None, length=3)[0]).lower(np.zeros(20))
+    assert "w1" not in lowered.compile().as_text()

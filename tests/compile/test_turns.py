@@ -40,6 +40,7 @@ BODIES = {
         set(),
     ),
     "few": ("        out[i] = (x[i] + y[i])\n", "10", {"width", "one", "masks"}),
+    "few over what was there": ("        out[i] = sc.radd(out[i], x[i])\n", "10", set()),
     "few exponentials": (
         "        c = sc.radd(c, vm.exp(x[i]))\n",
         "10",

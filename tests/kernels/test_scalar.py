@@ -193,6 +193,21 @@ def test_what_orders_places(check, dtype):
         check(function, (x[np.isfinite(x)] if floats else x,), keys[np.isfinite(x)])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint32"])
+@np.errstate(all="ignore")
+def test_divisions_side_by_side_are_exact(check, dtype):
+    """By doubles integers have the quotients and remainders that they have, multiples above all."""
+    limits, draw = np.iinfo(dtype), np.random.default_rng(0)
+    b = draw.integers(limits.min, limits.max, 4000, dtype, endpoint=True)
+    b >>= draw.integers(0, limits.bits, 4000).astype(dtype)
+    a = draw.integers(limits.min, limits.max, 4000, dtype, endpoint=True)
+    whole = sc.div(a, b) * b  # a multiple, where there is one
+    x, y = pairs(dtype)
+    left, right = np.concatenate([x, a, whole]), np.concatenate([y, b, b])
+    for fn in (sc.div, sc.rem):
+        check(fn.abreast, (left, right), fn(left, right))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
 def test_mulhi(check, dtype):
     """High halves equal those of exact Python products."""

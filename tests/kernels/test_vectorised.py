@@ -34,10 +34,24 @@ CASES += [
     (sc.to_int32, "float32", "int32"),
     (sc.to_int8, "float32", "int8"),
     (sc.to_float32, "int32", "float32"),
+    (sc.rem_abreast, "int32", "int32"),
+    (sc.div_abreast, "uint32", "uint32"),
     (sc.popcount, "int32", "int32"),
     (sc.clz, "int32", "int32"),
 ]
-TWO = {vm.atan2, vm.hypot, vm.pow, sc.add, sc.sub, sc.mul, sc.maximum, sc.minimum, sc.nextafter}
+TWO = {
+    sc.rem_abreast,
+    sc.div_abreast,
+    vm.atan2,
+    vm.hypot,
+    vm.pow,
+    sc.add,
+    sc.sub,
+    sc.mul,
+    sc.maximum,
+    sc.minimum,
+    sc.nextafter,
+}
 TWO |= {sc.shl, sc.shr_arith, sc.shr_logical}
 
 

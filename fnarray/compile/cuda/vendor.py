@@ -306,10 +306,6 @@ def _always(node: Node) -> bool:
     return True
 
 
-def _is_plain_qr(node: Node) -> bool:
-    return not node.eqn.params["pivoting"]
-
-
 def _has_no_left_vectors(node: Node) -> bool:
     return not node.eqn.params["compute_left_eigenvectors"]
 
@@ -331,7 +327,7 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "factored_solve"): (_factored, _always),
     ("linalg", "determinant"): (_determinant, _always),
     ("linalg", "log_determinant"): (_log_determinant, _always),
-    ("host", "qr"): (_qr, _is_plain_qr),
+    ("linalg", "qr"): (_qr, _always),
     ("host", "eigh"): (_eigh, _always),
     ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),

@@ -228,7 +228,11 @@ class Flow:
 
     def _scan(self, form: Scan, node: Node, flow: Turns) -> None:
         self._enter(flow.entries)
-        stacks = [self._stack(atom, stored=stored) for _, atom, stored in flow.rows]
+        stacks = {
+            var: self._stack(atom, stored=stored)
+            for var, atom, stored in flow.rows
+            if stored is not None
+        }
         carries = [self._begin(c) for c in flow.carries]
         flag = self._spares(carries)
         name = self.writer.fresh("s")
@@ -241,8 +245,11 @@ class Flow:
             t = form.length - 1 - t if form.reverse else t
             for c in carries:
                 self._show(c, c.carry.var)
-            for (var, _, _), store in zip(flow.rows, stacks, strict=True):
-                self.values.storage[var] = self._row(store, t)
+            for var, atom, stored in flow.rows:
+                if stored is None:
+                    self.writer.remember((var, ()), self.values.value(atom, (t,)))
+                else:
+                    self.values.storage[var] = self._row(stacks[var], t)
             outputs = flow.body.block.outputs[: len(carries)]
             targets = _spares_of(carries, outputs)
             for var, atom in flow.stacked:

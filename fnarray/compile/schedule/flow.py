@@ -210,8 +210,9 @@ class Flows:
         first = len(inputs) - nc
         entries = self._enter(inputs[:nk], node.ins[:nk])
         stacks = node.ins[nk + nc :]
+        inlined = self.selection.inlined
         rows = tuple(
-            (var, atom, not self.places.holds(atom))
+            (var, atom, None if atom in inlined else not self.places.holds(atom))
             for var, atom in zip(inputs[nk:first], stacks, strict=True)
         )
         begun: list[Carry] = []
@@ -219,8 +220,9 @@ class Flows:
             memory = self._carried_in_memory([(body, var)])
             begun.append(self._carry(node, var, node.ins[nk + j], node.outs[j], memory=memory))
         carries, order = self._spares(body, begun, node)
-        for var, _, _ in rows:
-            self.places.of[var] = Given()
+        for var, _, stored in rows:
+            if stored is not None:
+                self.places.of[var] = Given()
         targets = _spare_targets(carries, body.block)
         stacked = tuple(zip(node.outs[nc:], body.block.outputs[nc:], strict=True))
         for _, atom in stacked:

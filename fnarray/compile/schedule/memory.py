@@ -64,7 +64,7 @@ def _control_requires_memory(var: Var, s: Step, places: Places) -> bool:
     if var.aval.size > places.target.limits.registers:
         return True
     entries = [_entries(s, k) for k, a in enumerate(s.node.ins) if a is var]
-    if None in entries:
+    if None in entries or not entries:  # or a row that is computed in each turn is made of it
         return True
     return any(
         reads_memory(s.bodies[b], s.bodies[b].block.inputs[k], places)

@@ -171,8 +171,9 @@ class Turns:
         Of the test and the body.
     test : Body or None
         What a ``while`` computes before each turn; its inputs for the carries are ``tested``.
-    rows : tuple of (Var, Atom, bool)
-        Inputs that are rows of stacked operands, and whether the operand must be stored first.
+    rows : tuple of (Var, Atom, bool or None)
+        Inputs that are rows of stacked operands, and whether the operand must be stored first; None
+        where each turn computes its number.
     stacked : tuple of (Var, Atom)
         Results that are stacked, and the body's value for each row.
     """
@@ -182,7 +183,7 @@ class Turns:
     entries: Entries
     test: Body | None = None
     tested: tuple[Var, ...] = ()
-    rows: tuple[tuple[Var, Atom, bool], ...] = ()
+    rows: tuple[tuple[Var, Atom, bool | None], ...] = ()
     stacked: tuple[tuple[Var, Atom], ...] = ()
 
 

@@ -104,14 +104,33 @@ def is_library(node: Node, limits: Limits) -> bool:
     return products_of(node) > limits.library * (2 if thin else 1)
 
 
-def _read_whole(nodes: Iterable[Node], limits: Limits) -> set[Atom]:
+def _read_whole(nodes: Iterable[Node], limits: Limits, rows: Set[Atom]) -> set[Atom]:
     """Return what nodes read as whole arrays rather than element by element."""
     found: set[Atom] = set()
     for node in nodes:
-        if isinstance(node.form, (Library, *CONTROL)) or is_library(node, limits):
+        if isinstance(node.form, Scan):
+            first = node.form.num_consts + node.form.num_carry
+            found.update(a for k, a in enumerate(node.ins) if k < first or a not in rows)
+        elif isinstance(node.form, (Library, *CONTROL)) or is_library(node, limits):
             found.update(node.ins)
         elif isinstance(node.form, Update):
             found.add(node.ins[0])
+    return found
+
+
+def _taken_one_by_one(nodes: Iterable[Node]) -> set[Atom]:
+    """Return arrays of which each turn of a loop takes a number, and carries numbers alone.
+
+    Turns that wait for each other have time to compute it: a row of Seidel's means took as long as
+    its sums, kept and read again, on top of its divisions. Nothing is written while they run that
+    could be read.
+    """
+    found: set[Atom] = set()
+    for node in nodes:
+        if isinstance(node.form, Scan) and node.form.num_carry:
+            first = node.form.num_consts + node.form.num_carry
+            if not any(a.aval.shape for a in node.ins[node.form.num_consts : first]):
+                found.update(a for a in node.ins[first:] if a.aval.ndim == 1)
     return found
 
 
@@ -134,14 +153,12 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     """
     users = users_of(block.nodes)
     outputs = set(block.outputs)
-    whole = _read_whole(block.nodes, limits)
+    rows = _taken_one_by_one(block.nodes) if in_loop else set[Atom]()
+    whole = _read_whole(block.nodes, limits, rows)
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
-    turns: dict[Atom, int] = {}  # of those that read it, at most
-    for node in block.nodes:
-        several = iterations(node)
-        turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
+    turns = _turns(block.nodes)
     cost: dict[Var, int] = {}
     most: dict[Var, int] = {}  # what one operation costs
     height: dict[Var, int] = {}
@@ -180,6 +197,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = f"it costs {cost[out]} additions and is read {limits.spread} times or more"
         elif arrays[out] > 1 and out in gathered:
             why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
+        elif out in rows and (most[out] >= DIVISION or cost[out] > limits.plain):
+            why = f"it costs {cost[out]} additions, and turns that wait for each other take it"
         elif _narrows(node, made):
             why = "a fold ends with it, and it is narrower than what was folded"
         elif height[out] > limits.tall:
@@ -190,6 +209,15 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
+    """Return how many turns those that read a value take at most."""
+    turns: dict[Atom, int] = {}
+    for node in nodes:
+        several = iterations(node)
+        turns.update((a, several) for a in node.ins if several > turns.get(a, 0))
+    return turns
 
 
 def _reach(block: Block, users: Mapping[Var, list[Node]]) -> dict[Var, int]:

@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from typing import Any, TypeGuard
 
 from .reader import inside, statements
 from .types import registry
@@ -68,6 +69,9 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
+        brief = size < SHORT and len(loop.body) <= _BODY
+        if brief and turn.again and not turn.dear:
+            return None  # in registers, of which LLVM knows when it has written the loop out
         fast = turn.along or turn.dear
         if module.masks and fast and (turn.dear or not turn.sums) and not turn.traps:
             return "masked" if size >= min(module.lanes // 2, FEW) else None
@@ -309,6 +313,9 @@ class _Turn:
         Whether a function is called that takes as long as many loads and stores one by one.
     sums : bool
         Whether the turns add something up, in any order.
+    again : bool
+        Whether an element is read that is written: what a mask writes is not passed on to a read
+        soon after, and the loop around may take that turn by turn.
     traps : bool
         Whether something must not be computed for turns that are not there.
     called : set of str
@@ -324,6 +331,10 @@ class _Turn:
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
         nodes = inside(*body)
+        stored = {ast.dump(x.slice) + x.value.id for x in nodes if _is_element(x, ast.Store)}
+        self.again = any(
+            ast.dump(x.slice) + x.value.id in stored for x in nodes if _is_element(x, ast.Load)
+        )
         self.independent = all(self._statement(s, slots, nodes) for s in body)
         self.independent = self.independent and all(map(self._expression, nodes))
         places = [x.slice for x in nodes if isinstance(x, ast.Subscript)]
@@ -408,6 +419,13 @@ def _is_straight(function: ast.Attribute) -> bool:
         return False
     import_module("fnarray_kernels.complexmath")  # which says so of its functions once it is there
     return function.attr in registry.straights or function.attr == "make"
+
+
+def _is_element(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[Any]:
+    """Whether a node reads or writes an element of an array that has a name."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.ctx, context):
+        return False
+    return isinstance(node.value, ast.Name)
 
 
 def _is_stored(name: ast.Name) -> bool:

@@ -105,8 +105,19 @@ def _scalar(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     numbers = _numbers(to, args)
     firm = [x.dtype for x in numbers if not (type(x.literal) is int and x.dtype == I64)]
     dtype = firm[0] if firm else numbers[0].dtype
+    if _works_abreast(to, dtype, numbers):
+        function = getattr(function, "abreast", function)
     kinds = tuple(x.dtype if x.dtype == dtype else x.literal for x in numbers)
     return _paste(to, function, kinds, numbers)
+
+
+def _works_abreast(to: Writer, dtype: DType, numbers: list[Scalar]) -> bool:
+    """Whether integers are divided by doubles, where that is a function's other text.
+
+    By what the text knows LLVM multiplies; in a recurrence the next turn may wait for the quotient.
+    """
+    small = dtype.kind in "iu" and dtype.itemsize <= 4 and numbers[-1].literal is None
+    return small and to.module.lanes > 0 and not to.module.sequential
 
 
 def _paste(to: Writer, function: Any, kinds: tuple[Any, ...], numbers: list[Scalar]) -> Scalar:
