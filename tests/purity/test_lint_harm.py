@@ -453,7 +453,7 @@ LAWS = {
         ["FNA105"],
     ),
     "a property of an object made there": (
-        _LAZY.format(made="Op()"), _LAZY.format(made="OP"), ["FNA103", "FNA105", "FNA201"],
+        _LAZY.format(made="Op()"), _LAZY.format(made="OP"), ["FNA103", "FNA201"],
     ),
     "a name rebound to a partial of itself": (
         "def f(x, flag): return x if flag else -x\nf = partial(f, flag=True)\ng = jax.jit(f)\n",

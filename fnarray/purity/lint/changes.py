@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from .customs import constructing, is_first_use, is_new
 from .index import Module, Scope, Site
+from .kinds import spelled
 
 #: Methods in which an object is made: what they bind is bound once for each object.
 CONSTRUCTORS = frozenset(
@@ -66,13 +68,14 @@ class Changes:
         """Sort the changes of a module."""
         found = Changes()
         groups: defaultdict[tuple[object, str], list[Site]] = defaultdict(list)
+        parts = constructing(module, CONSTRUCTORS)
         for site in module.sites:
             groups[_home(site.scope), spelled(site.target)].append(site)
         for (_, text), sites in groups.items():
             if all(site.how == "own" for site in sites) or _is_undone(sites, text):
                 found.undone.update(site.node for site in sites)
             else:
-                made = (_change(site) for site in sites if not _is_making(site))
+                made = (_change(site) for site in sites if not _is_making(site, parts))
                 found.lasting += (change for change in made if not _is_of_functions(change))
         return found
 
@@ -83,17 +86,6 @@ def _is_of_functions(change: Change) -> bool:
 
 
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"})
-
-
-def spelled(node: ast.AST) -> str:
-    """Return a chain of names as it is written; what is no name in it shows as ``()``."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=attr):
-            return f"{spelled(value)}.{attr}"
-        case _:
-            return "()"
 
 
 def _home(scope: Scope) -> object:
@@ -114,7 +106,8 @@ def _is_undone(sites: list[Site], text: str) -> bool:
     if any(first in names and second in names for first, second in _PAIRS.items()):
         return True
     ways = {_OPPOSITE.get(site.how) for site in sites}
-    if {"in", "out"} <= ways:
+    called = {site.how for site in sites if isinstance(site.node, ast.Call)}
+    if {"in", "out"} <= ways or {"set", "reset"} <= called:
         return True
     return all(s.how == "set" for s in sites) and _puts_back(sites[-1], text)
 
@@ -133,12 +126,20 @@ def _puts_back(site: Site, text: str) -> bool:
     return any(value is not None and spelled(value) == text for value in values)
 
 
-def _is_making(site: Site) -> bool:
-    """Say whether a constructor gives its own object an attribute, or fills one."""
+def _is_making(site: Site, parts: set[Scope]) -> bool:
+    """Say whether an object is given an attribute as it is made, or at its first use.
+
+    ``parts`` are the methods that constructors alone call.
+    """
     scope, target = site.scope, site.target
+    binds = site.how == "set" and isinstance(target, ast.Attribute)
+    if binds and (is_new(scope, target) or is_first_use(scope, site.node, target)):
+        return True
     while scope.parent is not None and scope.parent.is_function:
         scope = scope.parent
-    if scope.parent is None or not scope.parent.is_class or scope.name not in CONSTRUCTORS:
+    if scope.parent is None or not scope.parent.is_class:
+        return False
+    if scope.name not in CONSTRUCTORS and scope not in parts:
         return False
     return spelled(target).partition(".")[0] in ("self", "cls")
 

@@ -9,19 +9,21 @@ project changes, and give a `Doubt`, which is settled when all files have been l
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..engine.machine import Evidence
 from ..findings import Finding
 from ..nodes import walk
+from ..scopes import parameters
 from ..values import CONTAINERS, OUTSIDE, Value
-from .changes import Condition, Site, spelled
-from .classes import assigned, attributes, is_thread_local
+from .changes import Condition, Site
+from .classes import above, assigned, attributes, is_thread_local
+from .customs import asks_for_tracers, is_first_use, is_locked, is_tally, speaks_of_code
 from .index import Module, Scope
+from .kinds import spelled
+from .shapes import is_static
 from .statics import StaticResolver
-from .taint import STATIC_FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,24 @@ def judged(case: Case) -> Verdict:
     """Say whether an effect can go wrong, or what must be changed somewhere for that."""
     law = _LAWS.get(case.finding.code)
     if law is None:
-        return True
+        return not asks_for_tracers(case.scope)
     verdict = law(case)
-    return verdict and not _is_asked(case) and verdict
+    if not verdict or asks_for_tracers(case.scope) or is_tally(case.scope, case.evidence.node):
+        return False
+    return verdict
 
 
-#: Names of what tells whether a trace is in progress.
-_TELLS = re.compile(r"Tracer\Z|(has|is|in|under|contains)_\w*(trac(er|ers|ing|ed)|transform)\Z")
-
-_MENTIONS = re.compile(r"Tracer|_trac(er|ing|ed)|_transform\b")
-
-
-def _is_asked(case: Case) -> bool:
-    """Say whether the function asks if it is traced: it knows what is done at the trace alone."""
-    return case.module.mentions(_MENTIONS) and any(
-        isinstance(call, ast.Call)
-        and any(
-            isinstance(n, (ast.Name, ast.Attribute)) and _TELLS.search(spelled(n))
-            for n in (call.func, *call.args[1:])
-        )
-        for call in walk(case.scope.node)
-    )
+def _is_aware(case: Case) -> bool:
+    """Say whether the class of an object asks what it is given if it is traced: a state, which
+    knows what a trace writes into it.
+    """
+    value = case.evidence.value
+    made = (case.resolver.class_of(value) or value.home) if value is not None else None
+    while isinstance(made, Scope) and made.is_class:
+        if asks_for_tracers(made):
+            return True
+        made = next(above(case.resolver.project, made), None)
+    return False
 
 
 # ---- reads: of what nothing changes --------------------------------------------------------------
@@ -88,16 +87,20 @@ def _is_asked(case: Case) -> bool:
 
 def _read(case: Case) -> Verdict:
     """A read is of what may change only if something changes it, once it is made."""
-    value = case.evidence.value
+    value, node = case.evidence.value, case.evidence.node
     if _is_asserted(case):
         return False
     if value is None:
         return True
-    if value.kind == "class" or value.ref.startswith("threading.local."):
+    if (
+        value.kind == "class"
+        or value.ref.startswith("threading.local.")
+        or is_locked(case.scope, node)
+    ):
         return False  # its text says what it has; and a context is set by whoever calls
     made = case.resolver.class_of(value)
     if value.holder != "attribute" and made is not None:
-        names = ("*", *sorted(attributes(case.resolver.project, made)))
+        names = _asked_of(node) or ("*", *sorted(attributes(case.resolver.project, made)))
         return Condition(made.name, names, True, made.module.package)
     home = value.home
     name = value.name.rpartition(".")[2]
@@ -111,7 +114,7 @@ def _read(case: Case) -> Verdict:
         return False  # a context, which whoever calls has set
     if home.is_class and _is_defined_late(case, home, name):
         return Condition("", (name,), True, home.module.package)
-    grows = value.kind not in CONTAINERS or not _is_looked_up(case)
+    grows = value.kind not in _LOOKED_UP or not _is_looked_up(case)
     if home.is_class:
         return Condition(home.name, (name,), grows, home.module.package)
     if home.parent is None and value.kind in CONTAINERS:
@@ -119,6 +122,22 @@ def _read(case: Case) -> Verdict:
     if home.is_function and value.kind in CONTAINERS:
         return _is_written_later(case, home, name)
     return True
+
+
+#: What may be a table: of the other kinds it is known that they are none.
+_LOOKED_UP = CONTAINERS | {""}
+
+
+def _asked_of(node: ast.AST) -> tuple[str, ...]:
+    """Return the one name that is asked of an object: ``hasattr(x, "params")``, ``x.step(...)``."""
+    match node:
+        case ast.Call(func=ast.Name(id="hasattr" | "getattr"),
+                      args=[_, ast.Constant(value=str() as name), *_]):  # fmt: skip
+            return (name,)
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Attribute(attr=name):
+            return (name,)
+        case _:
+            return ()
 
 
 def _is_asserted(case: Case) -> bool:
@@ -222,11 +241,14 @@ _BY_KEY = frozenset({"get", "setdefault", "pop"})
 def _write(case: Case) -> Verdict:
     """A write leaves nothing behind if it is undone, or fills a cache with what is not traced."""
     given = case.evidence.given
-    if not any(map(_is_traced, given)) and (_is_forced(case) or _is_context(case)):
-        return False
-    if _is_put_back(case):
-        return False
     site = _site(case)
+    if not any(map(_is_traced, given)) and (
+        _is_forced(case) or _is_context(case) or is_locked(case.scope, case.evidence.node)
+        or (site is not None and is_first_use(case.scope, site.node, site.target))
+    ):  # fmt: skip
+        return False
+    if _is_put_back(case) or _is_aware(case):
+        return False
     if site is None:
         return True
     if _is_name_counter(case, site):
@@ -290,10 +312,21 @@ def _is_put_back(case: Case) -> bool:
     inner = list(walk(scope.node))
     if not any(isinstance(n, ast.Yield) for n in inner):
         return False
-    last = _last(case.evidence.node)
+    node = case.evidence.node
     ends = [part for n in inner if isinstance(n, ast.Try) for part in n.finalbody]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # ``held.set(value)``
+        where, called = spelled(node.func.value), node.func.attr
+        back = [c.func for part in ends for c in walk(part)
+                if isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute)
+                and spelled(c.func.value) == where]  # fmt: skip
+        return any({called, f.attr} <= _UNDONE for f in back)
+    last = _last(node)
     stores = [n for part in ends for n in walk(part) if isinstance(n, (ast.Name, ast.Attribute))]
     return any(isinstance(n.ctx, ast.Store) and _last(n) == last for n in stores)
+
+
+#: What sets a context, or the state of a generator, and takes it back.
+_UNDONE = frozenset({"set", "reset", "get_state", "set_state", "getstate", "setstate"})
 
 
 def _last(node: ast.AST) -> str:
@@ -301,7 +334,7 @@ def _last(node: ast.AST) -> str:
 
 
 def _global(case: Case) -> Verdict:
-    """A global that a generator puts back, for a ``with``, is as it was."""
+    """A global, or a generator's state, that is put back at the end of a ``with``, is as it was."""
     return not _is_put_back(case)
 
 
@@ -370,6 +403,8 @@ def _was_looked_for(case: Case, site: Site) -> bool:
 
 def _rebinding(case: Case) -> Verdict:
     """Who hands out the structure of a tree, or a shape, hands out what is known at the trace."""
+    if case.finding.code == "FNA108" and is_locked(case.scope, case.evidence.node):
+        return False
     name = getattr(case.evidence.node, "id", "")
     around = case.scope
     if case.finding.code == "FNA205":  # it is read here, and rebound beside
@@ -436,7 +471,16 @@ def _handed_in(case: Case) -> Verdict:
 
 
 def _replaced(case: Case) -> Verdict:
-    """Who writes ``x.at[i].set(v)`` in the same function knows arrays: this is for NumPy's."""
+    """Who writes ``x.at[i].set(v)`` in the same function knows arrays: this is for NumPy's.
+
+    What ships runs: a parameter of the traced function is an array as far as anybody knows, and so
+    is what ``jax.numpy`` made; what a helper is handed, or holds, need not be.
+    """
+    value, frame = case.evidence.value, case.evidence.frame
+    name = spelled(_base(case.evidence.node))
+    itself = len(frame.path) == 1 and name in parameters(frame.function.node)
+    if not itself and (value is None or any(v.kind != "array" for v in value.each())):
+        return False
     return not any(
         isinstance(n, ast.Subscript) and isinstance(n.value, ast.Attribute) and n.value.attr == "at"
         for n in walk(case.scope.node)
@@ -466,7 +510,12 @@ def is_said_each_time(finding: Finding, evidence: Evidence) -> bool:
         node = evidence.node
         marks = node.args if isinstance(node, ast.Call) else []
         return bool(marks) and all(isinstance(mark, ast.Constant) for mark in marks)
-    return finding.code == "FNA311" and not any(map(_is_traced, evidence.given))
+    if finding.code == "FNA302":  # a clock is read at each call: who jits it is told of that
+        return True
+    return finding.code in _OUTPUT and not any(map(_is_traced, evidence.given))
+
+
+_OUTPUT = frozenset({"FNA311", "FNA312", "FNA313", "FNA316"})
 
 
 def _printed(case: Case) -> Verdict:
@@ -475,7 +524,9 @@ def _printed(case: Case) -> Verdict:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "print":
         return True
     told = [a for a in node.args if not isinstance(a, ast.Constant)]
-    return not told or not all(is_static(a, case.scope) for a in told)
+    if not told:
+        return not speaks_of_code(node.args)
+    return not all(is_static(a, case.scope) for a in told)
 
 
 def _logged(case: Case) -> Verdict:
@@ -513,76 +564,12 @@ def _imported(case: Case) -> Verdict:
     return not case.finding.message.startswith("imports")
 
 
-_PLAIN = frozenset(
-    {"shape", "dtype", "ndim", "size", "weak_type", "__name__", "__class__", "sharding"}
-)
-
-
-def is_static(node: ast.expr, scope: Scope, depth: int = 4) -> bool:
-    """Say whether an expression is surely known while tracing."""
-    if depth <= 0:
-        return False
-    match node:
-        case ast.Constant():
-            return True
-        case ast.Attribute(attr=attr):
-            return attr in _PLAIN
-        case ast.Subscript(value=inner) | ast.FormattedValue(value=inner):
-            return is_static(inner, scope, depth)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.JoinedStr(values=parts):
-            return all(is_static(part, scope, depth - 1) for part in parts)
-        case ast.BinOp(left=left, right=right):
-            return is_static(left, scope, depth - 1) and is_static(right, scope, depth - 1)
-        case ast.Call(func=ast.Name(id=name)) if name in ("len", "type", "isinstance", "callable"):
-            return True
-        case ast.Call(func=ast.Attribute(attr="map" | "tree_map"), args=[ast.Name(id=name), *_]):
-            return _tells(name, scope, depth - 1)
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name in STATIC_FUNCTIONS or name.removeprefix("tree_") in STATIC_FUNCTIONS
-        case ast.ListComp(elt=part) | ast.UnaryOp(operand=part):
-            return is_static(part, scope, depth - 1)
-        case ast.BoolOp(values=parts):
-            return all(is_static(part, scope, depth - 1) for part in parts)
-        case ast.Compare(ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()]):
-            return True
-        case ast.Name(id=name):
-            found = scope.lookup(name)
-            if found is None or len(found[1]) != 1 or isinstance(found[0].node, ast.Module):
-                return False
-            value = getattr(found[1][0], "value", None)
-            exact = getattr(found[1][0], "exact", False)
-            if not exact and isinstance(value, ast.Call) and _last(value.func) in _FLATTENING:
-                return _is_second(name, found[0])  # ``leaves, tree = tree_flatten(x)``
-            return exact and value is not None and is_static(value, found[0], depth - 1)
-        case _:
-            return False
-
-
-_FLATTENING = frozenset({"flatten", "tree_flatten", "tree_flatten_with_path"})
-
-
-def _is_second(name: str, scope: Scope) -> bool:
-    return any(
-        isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Tuple)
-        and [getattr(part, "id", "") for part in n.targets[0].elts][1:] == [name]
-        for n in walk(scope.node)
-    )  # fmt: skip
-
-
-def _tells(name: str, scope: Scope, depth: int) -> bool:
-    """Say whether a function returns nothing but what is known while tracing."""
-    found = scope.lookup(name)
-    inner = getattr(found[1][-1], "scope", None) if found is not None else None
-    if inner is None or not inner.returns:
-        return False
-    return all(is_static(value, inner, depth) for value in inner.returns)
-
-
 _LAWS: dict[str, Callable[[Case], Verdict]] = {
     **dict.fromkeys(("FNA201", "FNA202", "FNA204"), _read),
     **dict.fromkeys(("FNA103", "FNA105"), _write),
     **dict.fromkeys(("FNA102", "FNA108", "FNA205"), _rebinding),
     "FNA101": _global,
+    "FNA301": _global,
     "FNA401": _drawn,
     "FNA104": _handed_in,
     "FNA106": _replaced,

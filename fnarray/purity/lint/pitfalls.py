@@ -171,6 +171,8 @@ def _is_mask(walk: Tracedness, node: ast.expr | None) -> bool:
 
 def _unrolled(walk: Tracedness, iterated: ast.expr, body: Sequence[ast.AST], node: ast.AST) -> None:
     """Report a long ``range`` whose body computes with traced values."""
+    if walk.traced.transform.name in ("make_jaxpr", "eval_shape"):
+        return  # nothing is compiled: somebody looks at the program
     count = trips(walk.taint, iterated)
     if count is None or count < walk.project.settings.max_unrolled:
         return
