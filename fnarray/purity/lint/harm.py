@@ -87,7 +87,7 @@ def _is_aware(case: Case) -> bool:
 
 def _read(case: Case) -> Verdict:
     """A read is of what may change only if something changes it, once it is made."""
-    value, node = case.evidence.value, case.evidence.node
+    value = case.evidence.value
     if _is_asserted(case):
         return False
     if value is None:
@@ -95,12 +95,12 @@ def _read(case: Case) -> Verdict:
     if (
         value.kind == "class"
         or value.ref.startswith("threading.local.")
-        or is_locked(case.scope, node)
+        or is_locked(case.scope, case.evidence.node)
     ):
         return False  # its text says what it has; and a context is set by whoever calls
     made = case.resolver.class_of(value)
     if value.holder != "attribute" and made is not None:
-        names = _asked_of(node) or ("*", *sorted(attributes(case.resolver.project, made)))
+        names = _asked_of(case) or ("*", *sorted(attributes(case.resolver.project, made)))
         return Condition(made.name, names, True, made.module.package)
     home = value.home
     name = value.name.rpartition(".")[2]
@@ -128,16 +128,23 @@ def _read(case: Case) -> Verdict:
 _LOOKED_UP = CONTAINERS | {""}
 
 
-def _asked_of(node: ast.AST) -> tuple[str, ...]:
+def _asked_of(case: Case) -> tuple[str, ...]:
     """Return the one name that is asked of an object: ``hasattr(x, "params")``, ``x.step(...)``."""
-    match node:
-        case ast.Call(func=ast.Name(id="hasattr" | "getattr"),
-                      args=[_, ast.Constant(value=str() as name), *_]):  # fmt: skip
-            return (name,)
-        case ast.Call(func=ast.Attribute(attr=name)) | ast.Attribute(attr=name):
-            return (name,)
-        case _:
-            return ()
+    node = case.evidence.node
+    for n in walk(case.scope.node):
+        match n:
+            case ast.Call(func=ast.Name(id="hasattr" | "getattr"),
+                          args=[one, ast.Constant(value=str() as name), *_]) if (
+                one is node or n is node
+            ):  # fmt: skip
+                return (name,)
+            case ast.Attribute(value=one, attr=name) if one is node or n is node:
+                return (name,)
+            case ast.Call(func=ast.Attribute(attr=name)) if n is node:
+                return (name,)
+            case _:
+                pass
+    return ()
 
 
 def _is_asserted(case: Case) -> bool:

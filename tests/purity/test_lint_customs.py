@@ -1,0 +1,234 @@
+"""Ways of writing by which an effect is meant: pairs of programs, of which one goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_lint_harm import HEAD, codes
+
+_FIRST = """
+class Registry:
+    held = None
+    @classmethod
+    def get(cls):
+        {test}cls.held = {value}
+        return cls.held
+@jax.jit
+def f(x):
+    Registry.get()
+    return x
+"""
+_LOCKED = """
+import threading
+class Cache:
+    def __init__(self): self.hits, self.lock = 0, threading.Lock()
+    def note(self, x):
+        {how}
+        return x
+cache = Cache()
+@jax.jit
+def f(x): return cache.note(x)
+"""
+_MADE = """
+class Box:
+    def __init__(self): {init}
+    def {name}(self): self.scale = 2.0
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+"""
+_NEW = """
+class Box:
+    def __init__(self): self.scale = 2.0
+    @classmethod
+    def restore(cls, scale, box):
+        new = {made}
+        new.scale = scale
+        return new
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+"""
+_EXPECTED = """
+import pytest
+held = []
+def test_leak():
+    @jax.jit
+    def f(x):
+        held.append(x)
+        return x
+    {how}
+"""
+_TALLY = """
+def test_traces():
+    calls = {{"n": 0}}
+    @jax.jit
+    def f(x):
+        calls["n"] += 1
+        return x
+    f(1.0)
+    {then}
+"""
+_STATE = """
+from jax.core import Tracer
+class State:
+    def __init__(self): self.value = None
+    def check(self, value):
+        {check}
+state = State()
+@jax.jit
+def f(x):
+    state.value = x
+    return x
+"""
+_CONTEXT = """
+from contextlib import contextmanager
+from contextvars import ContextVar
+mesh = ContextVar("mesh")
+@contextmanager
+def placed(value):
+    token = mesh.set(value)
+    try: yield
+    finally: {end}
+@jax.jit
+def f(x):
+    with placed(2): return x * mesh.get()
+"""
+_SEEDED = """
+import numpy as np
+def noise(x, seed=None):
+    if {test}: x = x + np.random.normal()
+    return x
+@jax.jit
+def f(x, key): return noise(x, {given})
+"""
+_ITEM = """
+def fill(table, x):
+    {first}
+    table[0] = x
+    return table
+@jax.jit
+def f(x): return fill({given}, x)
+"""
+_PARTS = """
+class Box:
+    def __init__(self, n): self.shape = (n, n, 3)
+    {change}
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.shape[0]
+"""
+_PROPERTY = """
+class Rule:
+    def __init__(self): self._step = None
+    @property
+    def step(self): return self._step
+    @step.setter
+    def step(self, given): self._step = given
+    def trace(self, x): return {how}(self.{what})(x)
+    def note(self, x):
+        self._last = x
+        return x
+"""
+_OFF = """
+import numpy as np
+BATCHED = {value}
+def f(xs):
+    def one(x): return np.sort(x)
+    if BATCHED: return jax.vmap(one)(xs)
+    return one(xs)
+"""
+_LONG = """
+def f(x):
+    for _ in range(500): x = x + 1
+    return x
+made = jax.{how}(f)(1.0)
+"""
+_BODY = """
+@jax.jit
+def body(i, c):
+    c[0] = c[0] + i
+    return c
+def f(x): return jax.lax.fori_loop(0, 3, body, {start})
+"""
+
+#: What is harmless, and the same with one change that makes it wrong: the codes found there.
+LAWS = {
+    "what is made at its first use": (
+        _FIRST.format(test="if cls.held is None: ", value="object()"),
+        _FIRST.format(test="", value="jnp.ones(3)"), ["FNA105"],
+    ),
+    "what is done while a lock is held": (
+        _LOCKED.format(how="with self.lock: self.hits += 1"),
+        _LOCKED.format(how="self.hits += 1"), ["FNA105"],
+    ),
+    "what a method sets that constructors alone call": (
+        _MADE.format(init="self._reset()", name="_reset"),
+        _MADE.format(init="self.scale = 1.0", name="_reset"), ["FNA204"],
+    ),
+    "a field of what was made there": (
+        _NEW.format(made="cls.__new__(cls)"), _NEW.format(made="box"), ["FNA204"],
+    ),
+    "what a test expects to be refused": (
+        _EXPECTED.format(how="with pytest.raises(Exception): f(1.0)"),
+        _EXPECTED.format(how="f(1.0)"), ["FNA103"],
+    ),
+    "a tally of traces that a test asserts": (
+        _TALLY.format(then='assert calls["n"] == 1'), _TALLY.format(then='return calls["n"]'),
+        ["FNA103"],
+    ),
+    "a state that asks whether it is given a tracer": (
+        _STATE.format(check="if isinstance(value, Tracer): raise ValueError"),
+        _STATE.format(check="if value is None: raise ValueError"), ["FNA105"],
+    ),
+    "a context that is taken back": (
+        _CONTEXT.format(end="mesh.reset(token)"), _CONTEXT.format(end="print(token)"),
+        ["FNA103", "FNA201", "FNA311"],
+    ),
+    "a way that what is handed in rules out": (
+        _SEEDED.format(test="seed is None", given="key"),
+        _SEEDED.format(test="seed is None", given="seed=None"), ["FNA301"],
+    ),
+    "a way that a call writes out": (
+        _SEEDED.format(test='seed == "numpy"', given='"jax"'),
+        _SEEDED.format(test='seed == "numpy"', given='"numpy"'), ["FNA301"],
+    ),
+    "an item of what a helper is handed": (
+        _ITEM.format(first="pass", given="x"), _ITEM.format(first="table = x * 2", given="x")
+        .replace("x * 2", "jnp.sin(x)"), ["FNA106"],
+    ),
+    "a part of a tuple that constructors bind": (
+        _PARTS.format(change=""),
+        _PARTS.format(change="def grow(self): self.shape = (9, 9, 3)"), ["FNA204"],
+    ),
+    "a property is not its setter": (
+        _PROPERTY.format(how="jax.jit", what="step"),
+        _PROPERTY.format(how="jax.jit", what="note"), ["FNA105"],
+    ),
+    "what a flag that is off would trace": (
+        _OFF.format(value="False"), _OFF.format(value="True"), ["FNA603"],
+    ),
+    "a text about the program": (
+        "@jax.jit\ndef f(x):\n    print('f is deprecated')\n    return x\n",
+        "@jax.jit\ndef f(x):\n    print('step')\n    return x\n", ["FNA311"],
+    ),
+    "a name that scopes a function": (
+        "@jax.named_call\ndef f(x, n):\n    return x if n > 2 else -x\n",
+        "@jax.checkpoint\ndef f(x, n):\n    return x if n > 2 else -x\n", ["FNA601"],
+    ),
+    "a clock where nothing is kept": (
+        "import time\ndef f(x):\n    return jax.grad(lambda y: y * time.time())(x)\n",
+        "import time\n@jax.jit\ndef f(x):\n    return x * time.time()\n", ["FNA302"],
+    ),
+    "a long loop that somebody looks at": (
+        _LONG.format(how="make_jaxpr"), _LONG.format(how="jit"), ["FNA607"],
+    ),
+    "a list that a compiled loop's body is handed": (
+        _BODY.format(start="[x]"), _BODY.format(start="x"), ["FNA106"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_meant_is_silent(name):
+    """Nothing is said of an effect that is meant; one change later it is not, and is said."""
+    meant, wrong, expected = LAWS[name]
+    assert codes(HEAD + meant) == []
+    assert codes(HEAD + wrong) == expected
