@@ -132,9 +132,12 @@ def _is_making(site: Site, parts: set[Scope]) -> bool:
     ``parts`` are the methods that constructors alone call.
     """
     scope, target = site.scope, site.target
-    binds = site.how == "set" and isinstance(target, ast.Attribute)
-    if binds and (is_new(scope, target) or is_first_use(scope, site.node, target)):
-        return True
+    if isinstance(target, ast.Attribute):
+        binds = site.how == "set"
+        if (binds or site.node is target) and is_new(scope, target):
+            return True
+        if binds and is_first_use(scope, site.node, target):
+            return True
     while scope.parent is not None and scope.parent.is_function:
         scope = scope.parent
     if scope.parent is None or not scope.parent.is_class:
@@ -240,7 +243,18 @@ def part_of(module: Module, changes: Changes) -> Part:
             names = (getattr(b, "attr", getattr(b, "id", "")) for b in bases)
             classes.setdefault(node.name, []).extend(name for name in names if name)
     packages.discard(module.package)
-    return Part(sorted(set(changes.lasting)), classes, [module.package, *sorted(packages)])
+    lasting = set(changes.lasting)
+    if _is_test(module.path):
+        own = {f"module:{module.name}", *classes}
+        fields = {name for s in module.scopes.values() if s.is_class for name in s.sets or ()}
+        lasting = {one for one in lasting if one.owner in own or one.name in fields}
+    return Part(sorted(lasting), classes, [module.package, *sorted(packages)])
+
+
+def _is_test(path: str) -> bool:
+    """Say whether a file tests: of others' objects it changes those that it made for that."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
 
 
 class Changed:

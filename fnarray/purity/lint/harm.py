@@ -251,7 +251,8 @@ def _write(case: Case) -> Verdict:
     site = _site(case)
     if not any(map(_is_traced, given)) and (
         _is_forced(case) or _is_context(case) or is_locked(case.scope, case.evidence.node)
-        or (site is not None and is_first_use(case.scope, site.node, site.target))
+        or (site is not None and _is_plain(case, site)
+            and is_first_use(case.scope, site.node, site.target))
     ):  # fmt: skip
         return False
     if _is_put_back(case) or _is_aware(case):
@@ -271,11 +272,27 @@ def _write(case: Case) -> Verdict:
         return False
     if site.how not in ("key", "setdefault"):
         return True
+    if isinstance(site.value, ast.Constant):
+        return False  # a set of names, which is the same whenever this runs
     if any(_is_traced(value) for value in given):
         return True
     if all(map(_is_untraced, given)):
         return False
     return not _was_looked_for(case, site)
+
+
+def _is_plain(case: Case, site: Site) -> bool:
+    """Say whether what is put somewhere is surely nothing that the trace computes."""
+    match site.value:
+        case ast.Constant() | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.ListComp():
+            return True
+        case ast.Call(func=func):
+            made = case.resolver.project.resolve(func, case.scope)
+            if isinstance(made, Scope) and made.is_class:
+                return True
+            return spelled(func).rpartition(".")[2] in ("cls", "__new__", "object")
+        case _:
+            return all(map(_is_untraced, case.evidence.given))
 
 
 def _is_forced(case: Case) -> bool:
@@ -343,6 +360,11 @@ def _last(node: ast.AST) -> str:
 def _global(case: Case) -> Verdict:
     """A global, or a generator's state, that is put back at the end of a ``with``, is as it was."""
     return not _is_put_back(case)
+
+
+def _hashed(case: Case) -> Verdict:
+    """What makes an object's own hash is compared in the process that made it."""
+    return case.scope.name not in ("hash", "__hash__")
 
 
 def _is_name_counter(case: Case, site: Site) -> bool:
@@ -531,8 +553,8 @@ def _printed(case: Case) -> Verdict:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "print":
         return True
     told = [a for a in node.args if not isinstance(a, ast.Constant)]
-    if not told:
-        return not speaks_of_code(node.args)
+    if not told:  # a helper says what it was asked to do
+        return len(case.evidence.frame.path) == 1 and not speaks_of_code(node.args)
     return not all(is_static(a, case.scope) for a in told)
 
 
@@ -547,6 +569,8 @@ def _logged(case: Case) -> Verdict:
     node = case.evidence.node
     told = [a for a in getattr(node, "args", ()) if not isinstance(a, ast.Constant)]
     itself = len(case.evidence.frame.path) == 1
+    if not told:
+        return itself and not speaks_of_code(getattr(node, "args", []))
     return itself and not (told and all(is_static(a, case.scope) for a in told))
 
 
@@ -577,6 +601,7 @@ _LAWS: dict[str, Callable[[Case], Verdict]] = {
     **dict.fromkeys(("FNA102", "FNA108", "FNA205"), _rebinding),
     "FNA101": _global,
     "FNA301": _global,
+    "FNA304": _hashed,
     "FNA401": _drawn,
     "FNA104": _handed_in,
     "FNA106": _replaced,
