@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fnarray.purity.lint.config import Settings
+from fnarray.purity.lint.linter import lint
+from fnarray.purity.lint.source import read
+
 from .test_lint_harm import HEAD, codes
 
 _FIRST = """
@@ -148,6 +152,39 @@ def body(i, c):
     return c
 def f(x): return jax.lax.fori_loop(0, 3, body, {start})
 """
+_KEYS = """
+def f(key):
+    return {draws}
+"""
+_BACKEND = """
+try: import jax.numpy as np_
+except ImportError: import numpy as np_
+import numpy as np
+@jax.jit
+def f(x): return {np}.sort(x)
+"""
+_TESTED = """
+class Box:
+    def __init__(self): self.scale = 2.0
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+"""
+_SETS = """
+import jax
+from box import Box
+def test_refuses(box):
+    box.scale = 3.0
+"""
+_ANSWERS = """
+class Flags:
+    def __init__(self): self.values = {{}}
+    {answers}
+    def set(self, name, value): self.values[name] = value
+    def update(self, name): self.values.clear()
+flags = Flags()
+@jax.jit
+def f(x): return x * flags.scale
+"""
 
 #: What is harmless, and the same with one change that makes it wrong: the codes found there.
 LAWS = {
@@ -223,7 +260,38 @@ LAWS = {
     "a list that a compiled loop's body is handed": (
         _BODY.format(start="[x]"), _BODY.format(start="x"), ["FNA106"],
     ),
+    "parts of one split": (
+        _KEYS.format(draws="jax.random.split(key)[0], jax.random.split(key)[1]"),
+        _KEYS.format(draws="jax.random.split(key)[1], jax.random.split(key)[1]"), ["FNA605"],
+    ),
+    "the key of a comprehension": (
+        _KEYS.format(draws="jax.random.normal(key), [jax.random.normal(key) for key in 'ab']"),
+        _KEYS.format(draws="jax.random.normal(key), [jax.random.normal(key) for _ in 'ab']"),
+        ["FNA605"],
+    ),
+    "another backend by the same name": (
+        _BACKEND.format(np="np_"), _BACKEND.format(np="np"), ["FNA603"],
+    ),
+    "flags that are looked up": (
+        _ANSWERS.format(answers="scale = 2.0"),
+        _ANSWERS.format(answers="def __getattr__(self, name): return self.values[name]"),
+        ["FNA201"],
+    ),
+    "a helper that says what it does": (
+        "def g(x):\n    print('g')\n    return x\n@jax.jit\ndef f(x): return g(x)\n",
+        "def g(x):\n    print(x)\n    return x\n@jax.jit\ndef f(x): return g(x)\n", ["FNA311"],
+    ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "found"), [("test_box.py", []), ("use_box.py", ["FNA204"])])
+def test_what_tests_change_is_theirs(name, found, tmp_path):
+    """A test sets fields of objects that it made; another file's objects are anybody's."""
+    (tmp_path / "box.py").write_text(HEAD + _TESTED)
+    (tmp_path / name).write_text(_SETS)
+    sources = [read(path) for path in sorted(tmp_path.glob("*.py"))]
+    result = lint(sources, Settings(root=tmp_path))
+    assert [finding.code for finding in result.findings] == found
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -13,10 +13,12 @@ from ..findings import Finding
 from ..law import is_read
 from ..nodes import walk
 from ..values import CONTAINERS, Function, Value
-from .harm import Case, Doubt, is_said_each_time, judged
+from .case import Case, Doubt
+from .harm import judged
 from .index import FUNCTIONS, Scope, parameters
 from .passing import is_left_there, is_passing, maker
 from .place import column_of
+from .said import is_said_each_time
 from .statics import BUDGET, StaticResolver
 from .traced import TracedSite
 

@@ -10,52 +10,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from ..engine.machine import Evidence
-from ..findings import Finding
 from ..nodes import walk
 from ..scopes import parameters
 from ..values import CONTAINERS, OUTSIDE, Value
+from .case import Case, Verdict, is_traced
 from .changes import Condition, Site
 from .classes import above, assigned, attributes, is_thread_local
-from .customs import asks_for_tracers, is_first_use, is_locked, is_tally, speaks_of_code
-from .index import Module, Scope
+from .customs import asks_for_tracers, is_first_use, is_locked, is_tally
+from .index import Scope
 from .kinds import spelled
+from .said import logged, printed, shown
 from .shapes import is_static
-from .statics import StaticResolver
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A finding that counts only if the project changes what it rests on."""
-
-    finding: Finding
-    condition: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A finding, what it rests on, and the function and module it stands in."""
-
-    finding: Finding
-    evidence: Evidence
-    resolver: StaticResolver
-
-    @property
-    def scope(self) -> Scope:
-        """The function, as its module knows it."""
-        function = self.evidence.frame.function
-        around: Scope = function.module
-        return around.module.scopes.get(function.node, around)
-
-    @property
-    def module(self) -> Module:
-        """The module."""
-        return self.scope.module
-
-
-Verdict = Condition | bool
 
 
 def judged(case: Case) -> Verdict:
@@ -100,7 +66,9 @@ def _read(case: Case) -> Verdict:
         return False  # its text says what it has; and a context is set by whoever calls
     made = case.resolver.class_of(value)
     if value.holder != "attribute" and made is not None:
-        names = _asked_of(case) or ("*", *sorted(attributes(case.resolver.project, made)))
+        known = attributes(case.resolver.project, made)
+        answers = known & {"__getattr__", "__getattribute__"}  # what it answers from may be changed
+        names = (() if answers else _asked_of(case)) or ("*", *sorted(known))
         return Condition(made.name, names, True, made.module.package)
     home = value.home
     name = value.name.rpartition(".")[2]
@@ -249,7 +217,7 @@ def _write(case: Case) -> Verdict:
     """A write leaves nothing behind if it is undone, or fills a cache with what is not traced."""
     given = case.evidence.given
     site = _site(case)
-    if not any(map(_is_traced, given)) and (
+    if not any(map(is_traced, given)) and (
         _is_forced(case) or _is_context(case) or is_locked(case.scope, case.evidence.node)
         or (site is not None and _is_plain(case, site)
             and is_first_use(case.scope, site.node, site.target))
@@ -274,7 +242,7 @@ def _write(case: Case) -> Verdict:
         return True
     if isinstance(site.value, ast.Constant):
         return False  # a set of names, which is the same whenever this runs
-    if any(_is_traced(value) for value in given):
+    if any(is_traced(value) for value in given):
         return True
     if all(map(_is_untraced, given)):
         return False
@@ -409,10 +377,6 @@ def _site(case: Case) -> Site | None:
     return next((site for site in case.module.sites if site.node is node), None)
 
 
-def _is_traced(value: Value) -> bool:
-    return any(v.argument or (v.kind == "array" and v.level != OUTSIDE) for v in value.each())
-
-
 def _is_untraced(value: Value) -> bool:
     kinds = ("function", "class", "module", "scalar", "traced", "partial")
     return all(v.level == OUTSIDE or v.kind in kinds for v in value.each())
@@ -527,69 +491,6 @@ def _base(node: ast.AST) -> ast.AST:
     return node
 
 
-# ---- output --------------------------------------------------------------------------------------
-
-
-def is_said_each_time(finding: Finding, evidence: Evidence) -> bool:
-    """Say whether an effect is had at each call, as it is meant to, where no trace is kept.
-
-    Output of what is not traced, or a mark that counts the calls.
-    """
-    if finding.code == "FNA103":
-        node = evidence.node
-        marks = node.args if isinstance(node, ast.Call) else []
-        return bool(marks) and all(isinstance(mark, ast.Constant) for mark in marks)
-    if finding.code == "FNA302":  # a clock is read at each call: who jits it is told of that
-        return True
-    return finding.code in _OUTPUT and not any(map(_is_traced, evidence.given))
-
-
-_OUTPUT = frozenset({"FNA311", "FNA312", "FNA313", "FNA316"})
-
-
-def _printed(case: Case) -> Verdict:
-    """What is known while tracing (shapes, types, the structure of a tree) is rightly said once."""
-    node = case.evidence.node
-    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "print":
-        return True
-    told = [a for a in node.args if not isinstance(a, ast.Constant)]
-    if not told:  # a helper says what it was asked to do
-        return len(case.evidence.frame.path) == 1 and not speaks_of_code(node.args)
-    return not all(is_static(a, case.scope) for a in told)
-
-
-def _logged(case: Case) -> Verdict:
-    """A helper's log tells what it was asked to do, once, unless it tells of traced values.
-
-    What a traced function logs itself is asked what is printed.
-    """
-    given = case.evidence.given
-    if any(map(_is_traced, given)):
-        return True
-    node = case.evidence.node
-    told = [a for a in getattr(node, "args", ()) if not isinstance(a, ast.Constant)]
-    itself = len(case.evidence.frame.path) == 1
-    if not told:
-        return itself and not speaks_of_code(getattr(node, "args", []))
-    return itself and not (told and all(is_static(a, case.scope) for a in told))
-
-
-def _shown(case: Case) -> Verdict:
-    """A frame's variables are looked at to say where something went wrong; the environment of a
-    process is as it was when the process began.
-    """
-    if case.finding.message.startswith("f_"):
-        return False
-    node = case.evidence.node
-    return any(
-        (isinstance(n, ast.Subscript) and n.value is node and not isinstance(n.ctx, ast.Load))
-        or (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.value is node
-            and n.func.attr not in ("get", "copy", "keys", "items"))
-        or (isinstance(n, ast.Call) and n is node and _last(n.func) != "getenv")
-        for n in walk(case.scope.node)
-    )  # fmt: skip
-
-
 def _imported(case: Case) -> Verdict:
     """An import gives the same module whenever it runs."""
     return not case.finding.message.startswith("imports")
@@ -605,8 +506,8 @@ _LAWS: dict[str, Callable[[Case], Verdict]] = {
     "FNA401": _drawn,
     "FNA104": _handed_in,
     "FNA106": _replaced,
-    "FNA311": _printed,
-    "FNA313": _logged,
+    "FNA311": printed,
+    "FNA313": logged,
     "FNA502": _imported,
-    "FNA315": _shown,
+    "FNA315": shown,
 }

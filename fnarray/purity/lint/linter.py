@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from ..findings import Finding, Place
 from ..known import declared
 from ..rules import RULES
+from .case import Doubt
 from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
 from .customs import is_expected
 from .effects import Effects, FunctionKey, key_of
-from .harm import Doubt
 from .index import Scope
 from .keys import reused
 from .passing import function_around
