@@ -185,6 +185,62 @@ flags = Flags()
 @jax.jit
 def f(x): return x * flags.scale
 """
+_TABLE = """
+TABLE = {{}}
+def look(key):
+    if key not in TABLE: TABLE[key] = object()
+    return TABLE[key]
+def forget(): {how}
+@jax.jit
+def f(x):
+    {read}
+    return x
+"""
+_PHASES = """
+class Box:
+    def __init__(self): self.scale = None
+    def start(self): self.scale = 2.0
+    {more}
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+"""
+_CONFIGURED = """
+class Box:
+    def __init__(self): self.scale = 2.0
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+def main(x):
+    box = Box()
+    {first}
+    box.scale = 3.0
+    return box.run(x)
+"""
+_POOL = """
+from queue import Queue
+pool = None
+@jax.jit
+def f(x):
+    global pool
+    {test}pool = {value}
+    return x
+"""
+_FILES = """
+import functools
+import numpy as np
+{cached}
+def table(): return np.load("a.npy")
+@jax.jit
+def f(x): return x * table()
+"""
+_MADE_FOR_LATER = """
+def make(rules, x):
+    held = []
+    for rule in rules:
+        def fun(y): return y * 2
+        program = jax.jit(fun)
+        {then}
+    return held
+"""
 
 #: What is harmless, and the same with one change that makes it wrong: the codes found there.
 LAWS = {
@@ -280,6 +336,37 @@ LAWS = {
     "a helper that says what it does": (
         "def g(x):\n    print('g')\n    return x\n@jax.jit\ndef f(x): return g(x)\n",
         "def g(x):\n    print(x)\n    return x\n@jax.jit\ndef f(x): return g(x)\n", ["FNA311"],
+    ),
+    "a table that forgets": (
+        _TABLE.format(how="TABLE.clear()", read="look(x.shape)"),
+        _TABLE.format(how="TABLE.clear()", read="for key in TABLE: x = x * TABLE[key]"), ["FNA201"],
+    ),
+    "a field that one method sets up": (
+        _PHASES.format(more=""), _PHASES.format(more="def change(self): self.scale = 3.0"),
+        ["FNA204"],
+    ),
+    "a field that is set before its object is used": (
+        _CONFIGURED.format(first="pass"), _CONFIGURED.format(first="box.run(x)"), ["FNA204"],
+    ),
+    "a global that is made at its first use": (
+        _POOL.format(test="if pool is None: ", value="Queue()"),
+        _POOL.format(test="", value="x"), ["FNA101"],
+    ),
+    "a file that a cached function reads": (
+        _FILES.format(cached="@functools.cache"), _FILES.format(cached=""), ["FNA312"],
+    ),
+    "who leaves with an error": (
+        "import sys\n@jax.jit\ndef f(x):\n    if x.ndim > 2: sys.exit('too many')\n    return x\n",
+        "import os\n@jax.jit\ndef f(x):\n    if x.ndim > 2: os.system('ls')\n    return x\n",
+        ["FNA316"],
+    ),
+    "what may be left out": (
+        "@jax.jit\ndef f(x, state): return state or x\n",
+        "@jax.jit\ndef f(x, state): return jnp.sin(x) or x\n", ["FNA601"],
+    ),
+    "programs that objects hold for later": (
+        _MADE_FOR_LATER.format(then="held.append(Rule(program))"),
+        _MADE_FOR_LATER.format(then="x = program(x)"), ["FNA606"],
     ),
 }  # fmt: skip
 

@@ -133,7 +133,7 @@ def f(x):
 """
 _ASKED = """
 class Box:
-    def __init__(self): self.scale = None
+    def __init__(self): self.scale = 1.0
     def grow(self): self.scale = 2.0
     @partial(jax.jit, static_argnums=0)
     def run(self, x):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from .customs import constructing, is_first_use, is_new
+from .customs import constructing, is_first_use, is_new, is_set_up
 from .index import Module, Scope, Site
 from .kinds import spelled
 
@@ -26,6 +26,7 @@ _OPPOSITE = {
                      "setdefault"), "in"),
     **dict.fromkeys(("pop", "popleft", "popitem", "remove", "discard", "del", "clear"), "out"),
 }  # fmt: skip
+_GROWING = frozenset({"key", "setdefault", "move_to_end"})
 _PAIRS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
 
 
@@ -34,7 +35,7 @@ class Change(NamedTuple):
 
     ``name`` is the last part of what is changed. ``owner`` is the class whose method changes its
     own object, ``module:NAME`` for a module's own name, or "" where anybody's may be meant.
-    ``grows`` says that an entry is put under a key that is computed, as caches are filled.
+    ``grows`` says that an entry is put under a key that is computed, or taken out, as of caches.
     """
 
     name: str
@@ -136,7 +137,7 @@ def _is_making(site: Site, parts: set[Scope]) -> bool:
         binds = site.how == "set"
         if (binds or site.node is target) and is_new(scope, target):
             return True
-        if binds and is_first_use(scope, site.node, target):
+        if binds and (is_first_use(scope, site.node, target) or is_set_up(site, CONSTRUCTORS)):
             return True
     while scope.parent is not None and scope.parent.is_function:
         scope = scope.parent
@@ -149,7 +150,8 @@ def _is_making(site: Site, parts: set[Scope]) -> bool:
 
 def _change(site: Site) -> Change:
     target, scope = site.target, site.scope
-    grows = site.how in ("key", "setdefault")
+    # What is taken out of a table is made again by who looks it up.
+    grows = site.how in _GROWING or _OPPOSITE.get(site.how) == "out"
     if isinstance(target, ast.Attribute):
         mine = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
         owner = scope if scope.is_class else scope.enclosing_class()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ..nodes import walk
-from .index import Module, Scope
+from .index import Module, Scope, Site
 from .kinds import spelled
 
 # ---- a first use ---------------------------------------------------------------------------------
@@ -80,12 +80,42 @@ def is_new(scope: Scope, target: ast.AST) -> bool:
     bindings = scope.names.get(root, [])
     value = getattr(bindings[0], "value", None) if len(bindings) == 1 else None
     match value:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return getattr(bindings[0], "exact", False) and name in _COPIES
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _COPIES:
+            return getattr(bindings[0], "exact", False)
         case ast.Call(func=ast.Call(func=ast.Name(id="type"))):  # ``type(self)(...)``
             return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name[:1].isupper():
+            return not _is_handed_on(scope, root, bindings[0].line, _line(target))
         case _:
             return False
+
+
+def _is_handed_on(scope: Scope, name: str, first: int, last: int) -> bool:
+    """Say whether an object is called, or given to anybody, between two lines."""
+    for n in walk(scope.node):
+        if isinstance(n, ast.Call) and first < n.lineno < last:
+            parts = (n.func, *n.args, *(k.value for k in n.keywords))
+            if any(_root(part) == name for part in parts):
+                return True
+    return False
+
+
+def is_set_up(site: Site, constructors: frozenset[str]) -> bool:
+    """Say whether a field is set that constructors leave empty, by the one method that sets it.
+
+    Until then there is nothing to read: what is traced is traced afterwards.
+    """
+    owner = site.scope.enclosing_class()
+    attr = getattr(site.target, "attr", "")
+    bound = (owner.sets or {}).get(attr, ()) if owner is not None else ()
+    if not any(isinstance(b.value, ast.Constant) and b.value.value is None for b in bound):
+        return False
+    places = {
+        other.scope for other in site.scope.module.sites
+        if getattr(other.target, "attr", "") == attr and other.scope.enclosing_class() is owner
+        and other.scope.name not in constructors
+    }  # fmt: skip
+    return places == {site.scope}
 
 
 def constructing(module: Module, constructors: frozenset[str]) -> set[Scope]:
@@ -192,6 +222,19 @@ def _root(node: ast.AST) -> str:
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return getattr(node, "id", "")
+
+
+def is_branched(scope: Scope, node: ast.AST) -> bool:
+    """Say whether something stands under a condition: a text there tells of how it was called."""
+    kinds = (ast.If, ast.Try, ast.ExceptHandler, ast.Match)
+    return any(isinstance(n, kinds) and node in walk(n) for n in walk(scope.node))
+
+
+def is_cached(scope: Scope) -> bool:
+    """Say whether what a function gives is kept, for it is the same each time."""
+    decorators = getattr(scope.node, "decorator_list", ())
+    names = (spelled(getattr(d, "func", d)).rpartition(".")[2] for d in decorators)
+    return any(name in ("lru_cache", "cache", "memoize") for name in names)
 
 
 # ---- what is said of the code itself -------------------------------------------------------------

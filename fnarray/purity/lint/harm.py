@@ -20,7 +20,7 @@ from .classes import above, assigned, attributes, is_thread_local
 from .customs import asks_for_tracers, is_first_use, is_locked, is_tally
 from .index import Scope
 from .kinds import spelled
-from .said import logged, printed, shown
+from .said import acted, logged, printed, shown
 from .shapes import is_static
 
 
@@ -72,7 +72,7 @@ def _read(case: Case) -> Verdict:
         return Condition(made.name, names, True, made.module.package)
     home = value.home
     name = value.name.rpartition(".")[2]
-    if value.kind in CONTAINERS and home is None:
+    if (value.kind in CONTAINERS or value.kind == "ndarray") and home is None:
         return Condition(
             "", (name,), True, case.module.package
         )  # a part of what is frozen, and made with it
@@ -238,7 +238,7 @@ def _write(case: Case) -> Verdict:
         return False  # a shape, a dtype: the same whenever this runs
     if told and all(_is_narrowed(case, n) for n in told):
         return False
-    if site.how not in ("key", "setdefault"):
+    if site.how not in ("key", "setdefault", "add"):
         return True
     if isinstance(site.value, ast.Constant):
         return False  # a set of names, which is the same whenever this runs
@@ -327,7 +327,21 @@ def _last(node: ast.AST) -> str:
 
 def _global(case: Case) -> Verdict:
     """A global, or a generator's state, that is put back at the end of a ``with``, is as it was."""
-    return not _is_put_back(case)
+    if _is_put_back(case):
+        return False
+    node = case.evidence.node
+    values = [n.value for n in walk(case.scope.node)
+              if isinstance(n, ast.Assign) and node in n.targets]  # fmt: skip
+    made = all(isinstance(v, ast.Constant) or _makes_object(case, v) for v in values)
+    return not (values and made and is_first_use(case.scope, node, node))
+
+
+def _makes_object(case: Case, node: ast.expr) -> bool:
+    """Say whether an expression makes an object of a class, by the spelling of its name."""
+    if not isinstance(node, ast.Call):
+        return False
+    made = case.resolver.project.resolve(node.func, case.scope)
+    return (isinstance(made, Scope) and made.is_class) or _last(node.func)[:1].isupper()
 
 
 def _hashed(case: Case) -> Verdict:
@@ -400,6 +414,8 @@ def _rebinding(case: Case) -> Verdict:
         return False
     name = getattr(case.evidence.node, "id", "")
     around = case.scope
+    if case.finding.code == "FNA205" and _is_called_at_once(around):
+        return False
     if case.finding.code == "FNA205":  # it is read here, and rebound beside
         found = around.lookup(name)
         around = found[0] if found is not None else around
@@ -412,6 +428,20 @@ def _rebinding(case: Case) -> Verdict:
     if case.finding.code == "FNA102" and values and all(_is_free(v, name, around) for v in values):
         return False  # of what is captured alone: the same whenever it is bound
     return not values or not all(is_static(value, around) for value in values)
+
+
+def _is_called_at_once(scope: Scope) -> bool:
+    """Say whether a lambda is given to what calls it and keeps nothing: ``map``, ``sorted``."""
+    return scope.parent is not None and any(
+        isinstance(n, ast.Call)
+        and scope.node in n.args
+        and (_last(n.func) in _CALLING or spelled(n.func).endswith((".tree.map", "tree_util.map")))
+        for n in walk(scope.parent.node)
+    )
+
+
+_CALLING = frozenset({"tree_map", "tree_multimap", "sorted", "min", "max", "reduce", "cond", "scan",
+                      "fori_loop", "while_loop", "apply_along_axis"})  # fmt: skip
 
 
 def _is_free(node: ast.expr, name: str, scope: Scope) -> bool:
@@ -507,7 +537,9 @@ _LAWS: dict[str, Callable[[Case], Verdict]] = {
     "FNA104": _handed_in,
     "FNA106": _replaced,
     "FNA311": printed,
+    "FNA312": acted,
     "FNA313": logged,
+    "FNA316": acted,
     "FNA502": _imported,
     "FNA315": shown,
 }

@@ -116,10 +116,10 @@ class _Keys:
                 if isinstance(node, ast.Call):
                     self.count(node, state)
 
-    def comprehension(self, node: ast.expr, state: State) -> None:
+    def comprehension(self, node: Any, state: State) -> None:
         """Count the draws of a comprehension, whose variables are its own."""
         assert state is not None
-        targets = (g.target for g in node.generators)  # type: ignore[attr-defined]
+        targets: list[ast.expr] = [generator.target for generator in node.generators]
         own = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
         before = dict(state)
         for name in own:

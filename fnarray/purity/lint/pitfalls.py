@@ -54,6 +54,8 @@ def pitfalls(
 
 
 def _truth(walk: Tracedness, test: ast.expr, what: str) -> None:
+    if what == "or" and isinstance(test, ast.Name) and not walk.traced.ours:
+        return  # ``given or default``: what may be left out is a tree, or None
     # An item of an argument that is asked for its truth is hardly a container.
     item = isinstance(test, ast.Subscript) and isinstance(test.slice, ast.Constant)
     if walk.taint.of(test) >= (TREE if item else ARRAY):

@@ -8,7 +8,7 @@ from ..engine.machine import Evidence
 from ..findings import Finding
 from ..nodes import walk
 from .case import Case, Verdict, is_traced
-from .customs import speaks_of_code
+from .customs import is_branched, is_cached, speaks_of_code
 from .shapes import is_static
 
 
@@ -36,7 +36,8 @@ def printed(case: Case) -> Verdict:
         return True
     told = [a for a in node.args if not isinstance(a, ast.Constant)]
     if not told:  # a helper says what it was asked to do
-        return len(case.evidence.frame.path) == 1 and not speaks_of_code(node.args)
+        helps = len(case.evidence.frame.path) > 1 or is_branched(case.scope, node)
+        return not helps and not speaks_of_code(node.args)
     return not all(is_static(a, case.scope) for a in told)
 
 
@@ -70,3 +71,8 @@ def shown(case: Case) -> Verdict:
         or (isinstance(n, ast.Call) and n is node and getattr(n.func, "attr", "") != "getenv")
         for n in walk(case.scope.node)
     )  # fmt: skip
+
+
+def acted(case: Case) -> Verdict:
+    """Who leaves with a text raises an error; a file that a cached function reads is a constant."""
+    return not case.finding.message.startswith("sys.exit") and not is_cached(case.scope)

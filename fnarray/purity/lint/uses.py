@@ -108,8 +108,20 @@ def _is_used(site: CallSite, module: Module) -> bool:
 
 
 def _is_called(name: str, loop: ast.AST | None) -> bool:
-    return loop is not None and any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in walk(loop)
+    """Say whether a loop calls a name, or hands it to what may; an object holds it for later."""
+    if loop is None:
+        return False
+    later: set[ast.AST] = set()
+    for n in walk(loop):
+        if isinstance(n, FUNCTIONS):
+            later.update(walk(n)[1:])
+        elif isinstance(n, ast.Call):
+            called = getattr(n.func, "attr", getattr(n.func, "id", ""))
+            if called[:1].isupper():
+                later.update((*n.args, *(k.value for k in n.keywords)))
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in later
+        for n in walk(loop)
     )
 
 
