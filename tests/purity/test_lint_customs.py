@@ -232,6 +232,20 @@ def table(): return np.load("a.npy")
 @jax.jit
 def f(x): return x * table()
 """
+_FILLED = """
+def fill(state, y): state["y"] = y
+@jax.jit
+def f(state, x):
+    {how}
+    return state{part}
+"""
+_CASES = """
+RULES = {cases}
+def f(x):
+    for name, rule in RULES.items():
+        x = jax.jit(lambda y: rule(y))(x)
+    return x
+"""
 _MADE_FOR_LATER = """
 def make(rules, x):
     held = []
@@ -363,6 +377,14 @@ LAWS = {
     "what may be left out": (
         "@jax.jit\ndef f(x, state): return state or x\n",
         "@jax.jit\ndef f(x, state): return jnp.sin(x) or x\n", ["FNA601"],
+    ),
+    "what a helper fills": (
+        _FILLED.format(how="fill(state, x)", part=""),
+        _FILLED.format(how="z = state['z']\n    state['y'] = x", part="_"),
+        ["FNA104"],
+    ),
+    "programs of a table's cases": (
+        _CASES.format(cases="{'a': jnp.sin}"), _CASES.format(cases="read()"), ["FNA606"],
     ),
     "programs that objects hold for later": (
         _MADE_FOR_LATER.format(then="held.append(Rule(program))"),

@@ -471,6 +471,8 @@ def _handed_in(case: Case) -> Verdict:
     node = case.scope.node
     if isinstance(node, ast.Lambda):
         return True
+    if len(case.evidence.frame.path) > 1:
+        return False  # a helper fills what the traced function was handed, which goes on with it
     at = case.evidence.node
     if isinstance(at, ast.Call) and not any(
         isinstance(n, ast.Expr) and n.value is at for n in walk(node)

@@ -79,6 +79,8 @@ def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args) if args:
             return name in _COMBINING and all(_is_written_out(a, scope, depth - 1) for a in args)
+        case ast.Call(func=ast.Attribute(value=table, attr="items" | "values" | "keys"), args=[]):
+            return _is_written_out(table, scope, depth - 1)
         case ast.Name(id=name):
             found = scope.lookup(name)
             if found is None or len(found[1]) != 1 or not getattr(found[1][0], "exact", False):
