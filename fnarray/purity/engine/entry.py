@@ -17,7 +17,7 @@ _DEEPEST = 40
 #: What holds a value that is written out where a function is called, and what an argument that may
 #: be left out. One function is entered for so many combinations of the former.
 LITERAL, OPTIONAL = "literal", "optional"
-_MOST_LITERAL = 3
+_MOST_LITERAL = 2
 _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
     "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
@@ -73,8 +73,8 @@ def enter(
     if literal:
         times = engine.contexts.get((id(node), -level), 0)
         asked = _asked(node) if times < _MOST_LITERAL else frozenset[str]()
-        bound = {k: v if v.holder != LITERAL or k in asked else engine.unknown(level)
-                 for k, v in bound.items()}  # fmt: skip
+        for name in [k for k, v in bound.items() if v.holder == LITERAL and k not in asked]:
+            bound[name] = _unwritten(engine, function, name, bound[name], level)
         literal = any(v.holder == LITERAL for v in bound.values())
     key = (id(node), id(function.frame), level, tuple((k, _mark(v)) for k, v in bound.items()))
     if key in engine.memo:
@@ -110,6 +110,14 @@ def enter(
         result = Value("generator", level, fields={None: items} if items else {})
     engine.memo[key] = result
     return result or engine.unknown(level)
+
+
+def _unwritten(engine: Engine, function: Function, name: str, value: Value, level: int) -> Value:
+    """Return what a written value is to who does not ask for it: the default, or anything."""
+    default = function.defaults.get(name)
+    if default is None or default.obj is not value.obj:
+        return engine.unknown(level)
+    return default if default.origin else default.but(name=name)
 
 
 def _asked(node: Any) -> frozenset[str]:

@@ -133,19 +133,17 @@ def _is_making(site: Site, parts: set[Scope]) -> bool:
     ``parts`` are the methods that constructors alone call.
     """
     scope, target = site.scope, site.target
-    if isinstance(target, ast.Attribute):
-        binds = site.how == "set"
-        if (binds or site.node is target) and is_new(scope, target):
-            return True
-        if binds and (is_first_use(scope, site.node, target) or is_set_up(site, CONSTRUCTORS)):
-            return True
     while scope.parent is not None and scope.parent.is_function:
         scope = scope.parent
-    if scope.parent is None or not scope.parent.is_class:
+    method = scope.parent is not None and scope.parent.is_class
+    if method and (scope.name in CONSTRUCTORS or scope in parts):
+        return spelled(target).partition(".")[0] in ("self", "cls")
+    if not isinstance(target, ast.Attribute):
         return False
-    if scope.name not in CONSTRUCTORS and scope not in parts:
-        return False
-    return spelled(target).partition(".")[0] in ("self", "cls")
+    binds = site.how == "set"
+    if (binds or site.node is target) and is_new(site.scope, target):
+        return True
+    return binds and (is_first_use(site.scope, site.node, target) or is_set_up(site, CONSTRUCTORS))
 
 
 def _change(site: Site) -> Change:

@@ -34,7 +34,17 @@ def is_first_use(scope: Scope, node: ast.AST, target: ast.AST) -> bool:
 
 
 def _branches(scope: Scope) -> Iterator[ast.If]:
-    return (n for n in walk(scope.node) if isinstance(n, ast.If))
+    """Yield the branches of a function's own statements: of inner functions, others ask."""
+    waiting: list[ast.stmt] = [*getattr(scope.node, "body", ())] if scope.is_function else []
+    for one in waiting:  # it grows on the way
+        if isinstance(one, ast.If):
+            yield one
+        if not isinstance(one, (ast.FunctionDef, ast.ClassDef)):
+            for name in _BODIES:
+                waiting += getattr(one, name, ())
+
+
+_BODIES = ("body", "orelse", "finalbody", "handlers")
 
 
 def _holds(body: list[ast.stmt], node: ast.AST) -> bool:

@@ -202,6 +202,8 @@ def _is_looked_up(case: Case) -> bool:
                     return False
             case ast.For(iter=base) | ast.comprehension(iter=base) if spelled(base) == text:
                 return False
+            case ast.Call(func=ast.Name(id="len"), args=[base]) if spelled(base) == text:
+                return False
             case _:
                 pass
     return True
