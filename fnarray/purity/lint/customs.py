@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..nodes import walk
 from .index import Module, Scope, Site
@@ -35,7 +36,8 @@ def is_first_use(scope: Scope, node: ast.AST, target: ast.AST) -> bool:
 
 def _branches(scope: Scope) -> Iterator[ast.If]:
     """Yield the branches of a function's own statements: of inner functions, others ask."""
-    waiting: list[ast.stmt] = [*getattr(scope.node, "body", ())] if scope.is_function else []
+    body: object = getattr(scope.node, "body", None)
+    waiting: list[Any] = [*body] if isinstance(body, list) else []  # a lambda has no statements
     for one in waiting:  # it grows on the way
         if isinstance(one, ast.If):
             yield one
