@@ -207,7 +207,8 @@ class PjitFunction(Generic[P, R]):
             number = programs.number(signature, flat)
         elif not statics:  # seen before: worth code of its own
             self._last = unpacker(spec), number
-        if (there := _platform(leaves)) and self._goes_to(there):
+        there = _platform(leaves)  # workers that arguments lie on, if nothing says where else
+        if there and (self._place is None or devices.platform_of([self._place]) is there):
             return self._elsewhere(leaves, signature, (there, token, number, *avals), there.caller)
         place = self._where(leaves)
         if place is None and self._place is not None:
@@ -226,10 +227,6 @@ class PjitFunction(Generic[P, R]):
             # After the program is stored: whoever clears in between clears it, too.
             programs.guards.update(guards)
         return run(*map(buffer_of, leaves, avals))
-
-    def _goes_to(self, there: devices.Platform) -> bool:
-        """Whether a call runs on workers that arguments lie on: nothing says where else."""
-        return self._place is None or devices.platform_of([self._place]) is there
 
     def _where(self, leaves: Sequence[Any]) -> devices.Device | None:
         """Return the GPU that a call runs on; None for the processor."""
@@ -293,6 +290,10 @@ class PjitFunction(Generic[P, R]):
 
     def _record(self, t: Traced, leaves: Sequence[Any]) -> Any:
         """Record the call in the trace in progress."""
+        if config.recheck != "off":
+            from ..control.recheck import compared
+
+            compared(self._calls, self.__wrapped__, t)
         if not self._inline:
             from ..control.call import call  # and the transforms' rules for it: 10 ms
 
@@ -333,8 +334,7 @@ class PjitFunction(Generic[P, R]):
         """Raise the error of the first argument that is no array, by name."""
         fun = self.__wrapped__
         admit(fun, "jit")
-        found = first_rejected(fun, *self._split(args, kwargs))
-        if found is None:
+        if (found := first_rejected(fun, *self._split(args, kwargs))) is None:
             return
         path, leaf, error = found
         if isinstance(error, OverflowError):

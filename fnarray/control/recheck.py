@@ -16,7 +16,7 @@ from ..core.callables import is_a, unwrapped
 from ..errors import ReadEffectError
 from .again import difference
 from .signature import Signature, fun_text
-from .tracing import Traced, trace, traced_anew
+from .tracing import Traced, is_traced_anew, trace, traced_anew
 
 __all__: list[str] = []
 
@@ -95,6 +95,25 @@ def rechecked(
         return run(*buffers)
 
     return checked
+
+
+def compared(table: dict[Any, Any], fun: Callable[..., Any], t: Traced) -> None:
+    """Compare a function that is called in a trace with what is kept of it, as ``config`` asks.
+
+    Parameters
+    ----------
+    table : dict
+        Where the comparison is kept, as long as the programs of the function are.
+    fun, t
+        As of `Recheck`.
+    """
+    if is_traced_anew():
+        return  # it was traced for this call
+    key = "recheck", t.signature
+    known = table.get(key)
+    if known is None or known.traced is not t:
+        known = table[key] = Recheck(fun, t, lambda: trace(fun, t.signature))
+    known()
 
 
 class _Watched:

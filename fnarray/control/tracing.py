@@ -153,6 +153,11 @@ def traced_anew() -> Iterator[None]:
         _anew.on = before
 
 
+def is_traced_anew() -> bool:
+    """Say whether no trace that is kept is used."""
+    return _anew.on
+
+
 #: So many functions traced in each other have room under Python's limit as it is.
 _FREE: Final = 16
 #: Frames that each one beyond may take, of ours, in whatever is done with it: a transform of a

@@ -70,6 +70,7 @@ class LiveResolver:
     """Answers the engine's questions from objects, and notes in `guards` what it looked up."""
 
     contexts: tuple[int, int] = (6, 40)
+    presumes: bool = False
 
     def __init__(self) -> None:
         self.guards = Guards()

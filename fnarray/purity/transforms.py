@@ -78,7 +78,8 @@ def _body(
 _TRANSFORMS = (
     *_plain("jit pjit pmap", staged=True, compiled=True),
     *_plain("make_jaxpr", staged=True),
-    *_plain("vmap xmap checkpoint remat named_call custom_vmap fwd_and_bwd"),
+    *_plain("vmap xmap checkpoint remat custom_vmap fwd_and_bwd"),
+    *_plain("named_call", abstract=False),
     Transform("shard_map", ((0, ("f", "fun")),)),
     *_plain("eval_shape linear_transpose", now=True),
     *_plain("grad value_and_grad jacfwd jacrev jacobian hessian", abstract=False),

@@ -258,6 +258,8 @@ class Resolver(Protocol):
     """
 
     contexts: tuple[int, int]
+    #: Whether a test is decided by what a call writes out, and arguments are taken to be arrays.
+    presumes: bool
 
     def lookup(self, function: Function, name: str) -> Value | None:
         """Return what a global, builtin or outer variable of `function` is bound to."""

@@ -128,6 +128,32 @@ def test_containers_statics_and_structures():
                 )
 
 
+#: How a compiled function is called from an eager transform, which keeps nothing itself.
+CALLED = {
+    "vmap": (fnarray.vmap, jnp.ones(3)),
+    "grad": (fnarray.grad, X),
+    "vmap of grad": (lambda f: fnarray.vmap(fnarray.grad(f)), jnp.ones(3)),
+    "jvp": (lambda f: lambda x: fnarray.jvp(f, (x,), (x,))[1], X),
+    "scan": (lambda f: lambda x: lax.scan(lambda c, y: (f(y), c), x, jnp.ones(2))[0], X),
+}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("how", CALLED)
+@pytest.mark.parametrize(("mode", "last"), [("always", 3), ("sampled", 4)])
+def test_calls_in_transforms_are_compared(how, mode, last):
+    """A graph that an eager transform takes from a compiled function is looked at, too."""
+    transform, x = CALLED[how]
+    with effects("off"), scoped("recheck", mode):
+        program = transform(fnarray.jit(lambda x: x * x * table["k"]))
+        np.testing.assert_array_equal(program(x), program(x))
+        table.update(k=3.0)
+        for _ in range(last - 3):
+            program(x)
+        with pytest.raises(ReadEffectError, match=r"Changed since: .*table"):
+            program(x)
+
+
 def test_the_environment():
     """``FNARRAY_RECHECK`` sets it for a process."""
     code = "from fnarray.config import config; print(config.recheck)"

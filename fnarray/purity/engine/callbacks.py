@@ -7,6 +7,7 @@ import ast
 from ..scopes import Frame
 from ..values import OUTSIDE, Value, join
 from .machine import Engine
+from .parts import take_attribute
 
 
 def is_callable(value: Value) -> bool:
@@ -41,6 +42,8 @@ def callbacks(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) 
 
 def look_into(engine: Engine, values: list[Value], frame: Frame, node: ast.AST) -> None:
     """Guard what functions are, as calls of them would, and find nothing: nobody calls them."""
+    for value in values:  # which tells ``inspect.signature`` another than the function's own
+        take_attribute(engine, value, "__signature__", frame, node)
     before = dict(engine.found), dict(engine.memo), dict(engine.contexts), dict(engine.entered)
     callbacks(engine, values, frame, node)
     engine.found, engine.memo, engine.contexts, engine.entered = before

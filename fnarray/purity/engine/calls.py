@@ -26,7 +26,7 @@ from ..transforms import Transform, is_host_call, transform_of
 from ..values import ABSENT, CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from . import protocols
 from .callbacks import call_back, callbacks, excuse, is_callable, look_into
-from .entry import bind_arguments, body_of, construct, enter, trace
+from .entry import LITERAL, bind_arguments, body_of, construct, enter, trace
 from .machine import Engine
 from .methods import call_method
 from .ownership import is_known, keep, mutate, use, use_all, use_whole
@@ -52,10 +52,10 @@ _COMPARING = frozenset(
 def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value:
     """Evaluate a call expression; `used` says whether its value is."""
     callee = engine.expr(node.func, frame)
-    args = [engine.expr(arg, frame) for arg in node.args]
+    args = [argument(engine, arg, frame) for arg in node.args]
     keywords: dict[str, Value] = {}
     for keyword in node.keywords:
-        value = engine.expr(keyword.value, frame)
+        value = argument(engine, keyword.value, frame)
         if keyword.arg is None:
             use(engine, value, frame, keyword.value)
             if value.level != OUTSIDE and not value.argument:  # ``**{"items": log}``
@@ -67,6 +67,15 @@ def call_expr(engine: Engine, node: ast.Call, frame: Frame, used: bool) -> Value
         return engine.call(callee, args, keywords, frame, node, used=used)
     found = [engine.call(one, args, keywords, frame, node, used=used) for one in callee.each()]
     return join(found) or engine.unknown(frame.level)
+
+
+def argument(engine: Engine, node: ast.expr, frame: Frame) -> Value:
+    """Evaluate an argument; what is written out decides which way a helper goes."""
+    if type(node) is ast.Constant and engine.resolver.presumes:
+        value = node.value
+        if value is None or type(value) in (bool, str):
+            return Value("scalar", OUTSIDE, obj=value, constant=True, holder=LITERAL)
+    return engine.expr(node, frame)
 
 
 def call(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from ..nodes import walk
 from ..scopes import Frame, parameters
 from ..values import CONTAINERS, OUTSIDE, Fields, Function, Value, join, numbered
 from .machine import Engine
@@ -13,6 +14,10 @@ from .ownership import escape, hold, use
 #: Calls entered in one analysis, and how deep: far above any real function.
 _MOST_CALLS = 1500
 _DEEPEST = 40
+#: What holds a value that is written out where a function is called, and what an argument that may
+#: be left out. One function is entered for so many combinations of the former.
+LITERAL, OPTIONAL = "literal", "optional"
+_MOST_LITERAL = 2
 _ANNOTATED = {
     "list": "list", "List": "list", "dict": "dict", "Dict": "dict", "set": "set", "Set": "set",
     "MutableMapping": "dict", "MutableSequence": "list", "deque": "deque",
@@ -64,16 +69,25 @@ def enter(
 ) -> Value:
     """Run a function's body with some parameters bound; the others are the tracer's."""
     node = function.node
+    literal = engine.resolver.presumes and any(v.holder == LITERAL for v in bound.values())
+    if literal:
+        times = engine.contexts.get((id(node), -level), 0)
+        asked = _asked(node) if times < _MOST_LITERAL else frozenset[str]()
+        for name in [k for k, v in bound.items() if v.holder == LITERAL and k not in asked]:
+            bound[name] = _unwritten(engine, function, name, bound[name], level)
+        literal = any(v.holder == LITERAL for v in bound.values())
     key = (id(node), id(function.frame), level, tuple((k, _mark(v)) for k, v in bound.items()))
     if key in engine.memo:
         return engine.memo[key] or engine.unknown(level)
     if engine.depth > _DEEPEST or len(engine.memo) > _MOST_CALLS:
         return engine.unknown(level)
     outer = any(v.level == OUTSIDE or v.argument for v in bound.values())
-    times = engine.contexts.get((id(node), level), 0) + 1
-    if times > engine.resolver.contexts[outer]:
+    # Those that a literal sends one way are counted apart: they have not seen the other.
+    counted = id(node), -level if literal else level
+    times = engine.contexts.get(counted, 0) + 1
+    if not literal and times > engine.resolver.contexts[outer]:
         return engine.unknown(level)
-    engine.contexts[id(node), level] = times
+    engine.contexts[counted] = times
     engine.memo[key] = None
     engine.entered[id(node)] = function
     frame = Frame(function, level, path)
@@ -96,6 +110,24 @@ def enter(
         result = Value("generator", level, fields={None: items} if items else {})
     engine.memo[key] = result
     return result or engine.unknown(level)
+
+
+def _unwritten(engine: Engine, function: Function, name: str, value: Value, level: int) -> Value:
+    """Return what a written value is to who does not ask for it: the default, or anything."""
+    default = function.defaults.get(name)
+    if default is None or default.obj is not value.obj:
+        return engine.unknown(level)
+    return default if default.origin else default.but(name=name)
+
+
+def _asked(node: Any) -> frozenset[str]:
+    """Return the names of which a function asks whether they are None, true, or some text."""
+    known: frozenset[str] | None = getattr(node, "_asked", None)
+    if known is None:
+        tests = (n.test for n in walk(node) if isinstance(n, (ast.If, ast.IfExp)))
+        parts = (part for test in tests for part in walk(test))
+        known = node._asked = frozenset(n.id for n in parts if isinstance(n, ast.Name))
+    return known
 
 
 def enter_unseen(engine: Engine, value: Value, frame: Frame) -> None:
@@ -123,8 +155,10 @@ def argument_of(engine: Engine, function: Function, name: str, level: int) -> Va
     default = function.defaults.get(name)
     if default is not None and default.argument:
         return default
-    if default is None or default.level != OUTSIDE or default.kind in ("scalar", ""):
+    if default is None:
         return value
+    if default.level != OUTSIDE or default.kind in ("scalar", ""):
+        return value.but(holder=OPTIONAL)
     if default.kind in ("function", "class", "module", "partial", "frozen"):
         return join([default, value]) or value
     # The default itself is captured: it is what a call without this argument reads.
@@ -169,6 +203,8 @@ def bind_arguments(
             default = function.defaults.get(name)
             if default is None:
                 bound[name] = engine.unknown(level)
+            elif engine.resolver.presumes and is_written_out(default):
+                bound[name] = default.but(constant=True, holder=LITERAL)
             else:  # what was named where the function was defined keeps that name and place
                 bound[name] = default if default.origin else default.but(name=name)
     return bound
@@ -228,6 +264,12 @@ def _mark(value: Value) -> tuple[Any, ...]:
         id(value.function), id(value.fields), id(value.bound),
     )  # fmt: skip
     return marks if not value.others else (*marks, *map(_mark, value.others))
+
+
+def is_written_out(value: Value) -> bool:
+    """Say whether a value is None, a truth or a text."""
+    known = value.obj is None or value.obj.__class__ in (bool, str)
+    return value.kind == "scalar" and known and not value.others
 
 
 def _keyword_only(spec: ast.arguments) -> list[str]:

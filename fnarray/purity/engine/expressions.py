@@ -129,7 +129,8 @@ def _compare(engine: Engine, node: ast.Compare, frame: Frame) -> Value:
             use(engine, value, frame, right)
         protocols.compare(engine, way, left, value, frame, node)
         left = value
-    return engine.unknown(frame.level)
+    truth = protocols.presumed(engine, node, frame) if engine.resolver.presumes else None
+    return engine.unknown(frame.level) if truth is None else truth
 
 
 def _lambda(engine: Engine, node: ast.Lambda, frame: Frame) -> Value:

@@ -144,6 +144,9 @@ def mutate(
 
 def leak(engine: Engine, frame: Frame, node: ast.AST, name: str, what: str) -> None:
     """Report what a traced callback does to a local of the function around it."""
+    if name == "a value":
+        base = getattr(node, "func", node)
+        name = ast.unparse(getattr(base, "value", base))
     traced = next((step for step in reversed(frame.path) if "(" in step), "")
     transform = transform_of(f"fnarray.{traced.partition('(')[0]}")
     repair = ""  # of a loop, or a branch, the rule's own

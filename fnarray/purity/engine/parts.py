@@ -100,7 +100,8 @@ def _item_of_one(engine: Engine, one: Value, frame: Frame, index: Any) -> Value 
         if one.kind == "scalar" or not parts:
             return one
         return join(p.but(name=one.name, origin=one.origin, holder=p.holder or one.holder,
-                          constant=p.constant or one.constant) for p in parts)  # fmt: skip
+                          home=p.home or one.home, constant=p.constant or one.constant)
+                    for p in parts)  # fmt: skip
     if one.kind == "element":
         return one
     if one.kind == "class":  # of an enumeration: its members

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from .. import rules
 from ..literals import handler_of, spells_text
 from ..scopes import Frame
-from ..values import OUTSIDE, Value, join
-from .entry import body_of
+from ..values import CONTAINERS, OUTSIDE, Value, join
+from .entry import LITERAL, OPTIONAL, body_of
 from .machine import Engine
 from .ownership import leak, read, use
 from .parts import take_attribute
@@ -222,6 +222,8 @@ def ask_truth(engine: Engine, node: ast.expr, frame: Frame) -> bool | None:
     """Evaluate an expression of which only the truth counts; return it where it is known."""
     value = read(engine, node, frame)
     ask(engine, value, TRUTH, frame, node)
+    if value.holder == LITERAL and not value.others:
+        return bool(value.obj)
     return value.obj if is_truth(value) else says_tracing(node, frame)
 
 
@@ -229,6 +231,36 @@ def is_truth(value: Value) -> bool:
     """Say whether a value is known to be True, or False, while tracing; a constant is guarded."""
     known = value.level != OUTSIDE or (value.constant and value.kind == "scalar")
     return known and not value.others and (value.obj is True or value.obj is False)
+
+
+#: Of these it is known that they are not None.
+_THERE = CONTAINERS | {"function", "class", "module", "instance", "tuple", "array", "ndarray"}
+
+
+def presumed(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:
+    """Return the truth of ``x is None`` and ``x == "mode"`` for what a caller wrote out.
+
+    And what a file may presume where JAX traces: an argument that is handed in is not None.
+    """
+    match node:
+        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=right)]):
+            left = frame.env.get(name)
+        case _:
+            return None
+    if left is None or left.others:
+        return None
+    if left.holder == LITERAL and isinstance(op, (ast.Is, ast.Eq)):
+        same: bool | None = left.obj is None if right is None else left.obj == right
+    elif left.holder == LITERAL and isinstance(op, (ast.IsNot, ast.NotEq)):
+        same = left.obj is None if right is None else left.obj == right
+    elif right is None and isinstance(op, (ast.Is, ast.IsNot)):
+        handed = left.argument and not left.kind and left.holder != OPTIONAL
+        same = False if handed or (left.kind in _THERE and left.level != OUTSIDE) else None
+    else:
+        same = None
+    if same is None:
+        return None
+    return Value("scalar", frame.level, obj=same is isinstance(op, (ast.Is, ast.Eq)))
 
 
 #: What functions and variables are called that tell whether a trace is in progress: it is.

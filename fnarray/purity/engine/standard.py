@@ -51,14 +51,20 @@ def _type(engine: Engine, call: Call) -> Value | None:
 
 
 def _isinstance(engine: Engine, call: Call) -> Value | None:
-    """``isinstance(x, Tracer)`` is true of what is traced."""
+    """``isinstance(x, Tracer)`` is true of what is traced, and no text is."""
     if len(call.args) != 2:
         return None
-    ask_instance(engine, call.args[0], call.args[1], call.frame, call.node)
-    if not call.args[1].ref.endswith(".Tracer"):
+    one, asked = call.args
+    ask_instance(engine, one, asked, call.frame, call.node)
+    tracer = asked.ref.endswith(".Tracer")
+    if not tracer and not (engine.resolver.presumes and asked.ref in _UNTRACED):
         return None
-    traced = all(v.argument or v.kind == "array" for v in call.args[0].each())
-    return Value("scalar", call.level, obj=True) if traced else None
+    traced = all((v.argument and not v.kind) or v.kind == "array" for v in one.each())
+    return Value("scalar", call.level, obj=tracer) if traced else None
+
+
+#: Of these classes no argument of a traced function is.
+_UNTRACED = frozenset({f"builtins.{k}" for k in ("str", "bytes", "int", "float", "bool")})
 
 
 def _issubclass(engine: Engine, call: Call) -> Value | None:

@@ -79,7 +79,7 @@ def store(
                 shown = ast.unparse(key)
                 method = "add" if augmented else "set"
                 text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
-                engine.report(rules.ArrayItemWrite, frame, target, one.name, text)
+                engine.report(rules.ArrayItemWrite, frame, target, one.name, text, value=base)
             else:
                 _write_item(engine, one, key, frame, target, what, value)
 

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from .customs import constructing, is_first_use, is_new, is_set_up
 from .index import Module, Scope, Site
+from .kinds import spelled
 
 #: Methods in which an object is made: what they bind is bound once for each object.
 CONSTRUCTORS = frozenset(
@@ -24,6 +26,7 @@ _OPPOSITE = {
                      "setdefault"), "in"),
     **dict.fromkeys(("pop", "popleft", "popitem", "remove", "discard", "del", "clear"), "out"),
 }  # fmt: skip
+_GROWING = frozenset({"key", "setdefault", "move_to_end"})
 _PAIRS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
 
 
@@ -32,7 +35,7 @@ class Change(NamedTuple):
 
     ``name`` is the last part of what is changed. ``owner`` is the class whose method changes its
     own object, ``module:NAME`` for a module's own name, or "" where anybody's may be meant.
-    ``grows`` says that an entry is put under a key that is computed, as caches are filled.
+    ``grows`` says that an entry is put under a key that is computed, or taken out, as of caches.
     """
 
     name: str
@@ -66,13 +69,14 @@ class Changes:
         """Sort the changes of a module."""
         found = Changes()
         groups: defaultdict[tuple[object, str], list[Site]] = defaultdict(list)
+        parts = constructing(module, CONSTRUCTORS)
         for site in module.sites:
             groups[_home(site.scope), spelled(site.target)].append(site)
         for (_, text), sites in groups.items():
             if all(site.how == "own" for site in sites) or _is_undone(sites, text):
                 found.undone.update(site.node for site in sites)
             else:
-                made = (_change(site) for site in sites if not _is_making(site))
+                made = (_change(site) for site in sites if not _is_making(site, parts))
                 found.lasting += (change for change in made if not _is_of_functions(change))
         return found
 
@@ -83,17 +87,6 @@ def _is_of_functions(change: Change) -> bool:
 
 
 _OF_FUNCTIONS = frozenset({"__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"})
-
-
-def spelled(node: ast.AST) -> str:
-    """Return a chain of names as it is written; what is no name in it shows as ``()``."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Attribute(value=value, attr=attr):
-            return f"{spelled(value)}.{attr}"
-        case _:
-            return "()"
 
 
 def _home(scope: Scope) -> object:
@@ -114,7 +107,8 @@ def _is_undone(sites: list[Site], text: str) -> bool:
     if any(first in names and second in names for first, second in _PAIRS.items()):
         return True
     ways = {_OPPOSITE.get(site.how) for site in sites}
-    if {"in", "out"} <= ways:
+    called = {site.how for site in sites if isinstance(site.node, ast.Call)}
+    if {"in", "out"} <= ways or {"set", "reset"} <= called:
         return True
     return all(s.how == "set" for s in sites) and _puts_back(sites[-1], text)
 
@@ -133,19 +127,29 @@ def _puts_back(site: Site, text: str) -> bool:
     return any(value is not None and spelled(value) == text for value in values)
 
 
-def _is_making(site: Site) -> bool:
-    """Say whether a constructor gives its own object an attribute, or fills one."""
+def _is_making(site: Site, parts: set[Scope]) -> bool:
+    """Say whether an object is given an attribute as it is made, or at its first use.
+
+    ``parts`` are the methods that constructors alone call.
+    """
     scope, target = site.scope, site.target
     while scope.parent is not None and scope.parent.is_function:
         scope = scope.parent
-    if scope.parent is None or not scope.parent.is_class or scope.name not in CONSTRUCTORS:
+    method = scope.parent is not None and scope.parent.is_class
+    if method and (scope.name in CONSTRUCTORS or scope in parts):
+        return spelled(target).partition(".")[0] in ("self", "cls")
+    if not isinstance(target, ast.Attribute):
         return False
-    return spelled(target).partition(".")[0] in ("self", "cls")
+    binds = site.how == "set"
+    if (binds or site.node is target) and is_new(site.scope, target):
+        return True
+    return binds and (is_first_use(site.scope, site.node, target) or is_set_up(site, CONSTRUCTORS))
 
 
 def _change(site: Site) -> Change:
     target, scope = site.target, site.scope
-    grows = site.how in ("key", "setdefault")
+    # What is taken out of a table is made again by who looks it up.
+    grows = site.how in _GROWING or _OPPOSITE.get(site.how) == "out"
     if isinstance(target, ast.Attribute):
         mine = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
         owner = scope if scope.is_class else scope.enclosing_class()
@@ -239,7 +243,18 @@ def part_of(module: Module, changes: Changes) -> Part:
             names = (getattr(b, "attr", getattr(b, "id", "")) for b in bases)
             classes.setdefault(node.name, []).extend(name for name in names if name)
     packages.discard(module.package)
-    return Part(sorted(set(changes.lasting)), classes, [module.package, *sorted(packages)])
+    lasting = set(changes.lasting)
+    if _is_test(module.path):
+        own = {f"module:{module.name}", *classes}
+        fields = {name for s in module.scopes.values() if s.is_class for name in s.sets or ()}
+        lasting = {one for one in lasting if one.owner in own or one.name in fields}
+    return Part(sorted(lasting), classes, [module.package, *sorted(packages)])
+
+
+def _is_test(path: str) -> bool:
+    """Say whether a file tests: of others' objects it changes those that it made for that."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
 
 
 class Changed:

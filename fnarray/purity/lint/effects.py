@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ..engine.analysis import analyse
@@ -11,10 +13,12 @@ from ..findings import Finding
 from ..law import is_read
 from ..nodes import walk
 from ..values import CONTAINERS, Function, Value
-from .harm import Case, Doubt, is_said_each_time, judged
+from .case import Case, Doubt
+from .harm import judged
 from .index import FUNCTIONS, Scope, parameters
 from .passing import is_left_there, is_passing, maker
 from .place import column_of
+from .said import is_said_each_time
 from .statics import BUDGET, StaticResolver
 from .traced import TracedSite
 
@@ -50,11 +54,15 @@ class Found:
 class Effects:
     """Runs the analysis over the traced functions of a file.
 
-    ``entered`` are the functions that it came through and that have functions inside of them.
+    ``sites`` are all of the file's; ``entered`` are the functions that it came through, those that
+    have functions inside of them.
     """
 
-    def __init__(self, resolver: StaticResolver) -> None:
+    def __init__(self, resolver: StaticResolver, sites: Iterable[TracedSite] = ()) -> None:
         self.resolver = resolver
+        self._sites: defaultdict[Scope, list[TracedSite]] = defaultdict(list)
+        for site in sites:
+            self._sites[site.scope].append(site)
         self.entered: set[FunctionKey] = set()
         self._seen: dict[tuple[object, ...], list[Found]] = {}
 
@@ -94,7 +102,7 @@ class Effects:
     def analysed(self, traced: TracedSite) -> list[Found]:
         """Return what a traced function does, and what it takes to be harmless there."""
         found: list[Found] = []
-        self.resolver.budget = BUDGET
+        self.resolver.budget, self.resolver.presumes = BUDGET, not traced.ours
         for function in (self.function(traced), *self.wrappers(traced)):
             analysis = analyse(function, self.resolver, (traced.label,))
             for entered in analysis.entered:
@@ -139,7 +147,8 @@ class Effects:
             assert owner is not None
             receiver = self.resolver.instance(owner, names[0])
             fixed[names[0]] = receiver.but(holder="receiver")
-        fixed |= self.carried(traced)
+        for site in self._sites.get(traced.scope, (traced,)):  # ``@jit`` above a loop's body
+            fixed |= self.carried(site)
         if not fixed and not traced.fixed:
             return base
         # A static argument's default is part of the key: a change of it is noticed.

@@ -15,6 +15,7 @@ from ..bindings import bindings, bound_once
 from ..known import MUTATORS
 from ..nodes import children
 from .source import SourceFile
+from .tells import is_identity, is_off, is_true
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -298,7 +299,7 @@ class _Walk:
                 self.visit(node.value, scope, None)
             case ast.Subscript(value=base, slice=key):
                 known = isinstance(key, ast.Constant) or value is None
-                how = "own" if _is_identity(key, scope) else "item" if known else "key"
+                how = "own" if is_identity(key, scope.names) else "item" if known else "key"
                 self.changed(base, scope, how, node, value)
                 self.visit(base, scope, None)
                 self.visit(key, scope, None)
@@ -314,7 +315,7 @@ class _Walk:
     def delete(self, node: ast.Delete, scope: Scope, loop: ast.AST | None) -> None:
         for target in node.targets:
             if isinstance(target, ast.Subscript):
-                how = "own" if _is_identity(target.slice, scope) else "del"
+                how = "own" if is_identity(target.slice, scope.names) else "del"
                 self.changed(target.value, scope, how, target)
         self.children(node, scope, loop)
 
@@ -383,6 +384,12 @@ class _Walk:
             self.visit(child, scope, node)
         for statement in node.orelse:
             self.visit(statement, scope, loop)
+
+    def if_(self, node: ast.If, scope: Scope, loop: ast.AST | None) -> None:
+        # What never runs binds nothing and traces nothing.
+        body = [] if is_off(node.test, self.module.scope.names) else node.body
+        for child in (node.test, *body, *node.orelse):
+            self.visit(child, scope, loop)
 
     def with_(self, node: ast.With, scope: Scope, loop: ast.AST | None) -> None:
         for item in node.items:
@@ -484,7 +491,7 @@ class _Walk:
             case ast.Attribute(value=base, attr=method):
                 if method == "setflags":
                     off = [k for k in node.keywords if k.arg == "write"]
-                    if isinstance(base, ast.Name) and off and not _true(off[0].value):
+                    if isinstance(base, ast.Name) and off and not is_true(off[0].value):
                         scope.frozen.add(base.id)
                 if method in _STORING:
                     for arg in node.args:
@@ -544,6 +551,7 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any, Scope, ast.AST | None], Non
     ast.For: _Walk.for_,
     ast.AsyncFor: _Walk.for_,
     ast.While: _Walk.while_,
+    ast.If: _Walk.if_,
     ast.With: _Walk.with_,
     ast.AsyncWith: _Walk.with_,
     ast.ExceptHandler: _Walk.handler,
@@ -566,22 +574,6 @@ _HANDLERS: dict[type[ast.AST], Callable[[_Walk, Any, Scope, ast.AST | None], Non
     ast.Name: _Walk.skip,
     ast.Constant: _Walk.skip,
 }  # fmt: skip
-
-
-def _is_identity(node: ast.expr, scope: Scope) -> bool:
-    """Say whether a key is ``id(obj)``, or a name bound to it."""
-    match node:
-        case ast.Call(func=ast.Name(id="id")):
-            return True
-        case ast.Name(id=name):
-            value = getattr(scope.names.get(name, [None])[-1], "value", None)
-            return isinstance(value, ast.Call) and _is_identity(value, scope)
-        case _:
-            return False
-
-
-def _true(node: ast.expr) -> bool:
-    return not (isinstance(node, ast.Constant) and not node.value)
 
 
 def parameters(args: ast.arguments) -> Iterator[ast.arg]:

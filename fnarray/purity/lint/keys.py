@@ -25,6 +25,7 @@ _FREE = words(
 )
 #: Functions that draw, by the names under which a project may hand them on.
 _DRAWS = words("normal uniform split bernoulli randint choice permutation categorical gamma")
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DEAD = None
 State = dict[str, int] | None
 
@@ -101,20 +102,56 @@ class _Keys:
             return
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             return
+        if isinstance(node, _COMPREHENSIONS):
+            self.comprehension(node, state)
+            return
+        match node:
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as index)):
+                for child in children(call):
+                    self.draws(child, state)
+                self.count(call, state, index if _name(call) == "split" else None)
+            case _:
+                for child in children(node):
+                    self.draws(child, state)
+                if isinstance(node, ast.Call):
+                    self.count(node, state)
+
+    def comprehension(self, node: Any, state: State) -> None:
+        """Count the draws of a comprehension, whose variables are its own."""
+        assert state is not None
+        targets: list[ast.expr] = [generator.target for generator in node.generators]
+        own = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+        before = dict(state)
+        for name in own:
+            self.forget(name, state)
         for child in children(node):
-            self.draws(child, state)
-        if isinstance(node, ast.Call):
-            key = drawn_key(self.project, self.scope, node)
-            if key is not None:
-                assert state is not None
-                if not state.get(key):
-                    self.drawn[key] = []
-                elif _is_paired(self.drawn[key][0], node):
-                    return
-                state[key] = state.get(key, 0) + 1
-                self.drawn[key].append(node)
-                if state[key] > 1:
-                    self.found.setdefault(node, (key, list(self.drawn[key])))
+            for part in children(child) if isinstance(child, ast.comprehension) else [child]:
+                self.draws(part, state)
+        for name in own:
+            self.forget(name, state)
+        state.update({k: n for k, n in before.items() if k not in state})
+
+    def count(self, call: ast.Call, state: State, part: int | None = None) -> None:
+        """Count a draw; of ``split(key)[0]``, that part of the key alone."""
+        key = drawn_key(self.project, self.scope, call)
+        if key is None:
+            return
+        assert state is not None
+        name = key
+        parts = [k for k in state if k.startswith(f"{key}[split ")]
+        if part is not None and not state.get(key):
+            name = f"{key}[split {part}]"
+        elif parts:  # the whole, after parts of it
+            state[key] = state.get(key, 0) + 1
+            self.drawn[key] = self.drawn[parts[0]]
+        if not state.get(name):
+            self.drawn[name] = []
+        elif _is_paired(self.drawn[name][0], call):
+            return
+        state[name] = state.get(name, 0) + 1
+        self.drawn[name] = [*self.drawn[name], call]
+        if state[name] > 1:
+            self.found.setdefault(call, (key, self.drawn[name]))
 
     def mentions(self, node: ast.AST) -> bool:
         return not isinstance(node, (ast.Name, ast.Constant, ast.expr_context))

@@ -67,3 +67,14 @@ def stands_in_loop(scope: Scope) -> bool:
             return True
         scope = scope.parent
     return False
+
+
+def spelled(node: ast.AST) -> str:
+    """Return a chain of names as it is written; what is no name in it shows as ``()``."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr):
+            return f"{spelled(value)}.{attr}"
+        case _:
+            return "()"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import traceback
 from collections.abc import Generator, Iterable, Iterator
@@ -12,12 +13,14 @@ from dataclasses import dataclass, field
 from ..findings import Finding, Place
 from ..known import declared
 from ..rules import RULES
+from .case import Doubt
 from .changes import NOTHING, Changed, Part, part_of
 from .config import Settings
+from .customs import is_expected
 from .effects import Effects, FunctionKey, key_of
-from .harm import Doubt
 from .index import Scope
 from .keys import reused
+from .passing import function_around
 from .pitfalls import pitfalls
 from .project import Project
 from .selection import select
@@ -181,8 +184,8 @@ class Examiner:
             outcome.found += unhashable(self.finder, module, sites)
             outcome.found += reused(self.project, module)
         alone, inner = list[TracedSite](), list[TracedSite]()
-        effects = Effects(self.resolver)
-        for traced in _distinct(sites):
+        effects = Effects(self.resolver, sites)
+        for traced in _distinct(site for site in sites if not _is_refused(site)):
             with _surviving(outcome, source, traced):
                 outcome.found += pitfalls(self.project, traced, roots)
             (inner if effects.enclosing(traced.scope) else alone).append(traced)
@@ -201,6 +204,17 @@ class Examiner:
                     inside = Inner(around, [], sorted(new))
                     _share(found, inside)
                     outcome.inner.append(inside)
+
+
+_TESTS = re.compile(r"assertRaises|\braises\b|assertWarns")
+
+
+def _is_refused(traced: TracedSite) -> bool:
+    """Say whether a test applies a transform to see it refuse, or warn."""
+    around = function_around(traced)
+    if around is None or not around.module.mentions(_TESTS):
+        return False
+    return is_expected(traced.scope, traced.site, around)
 
 
 def _share(found: Iterable[Finding | Doubt], among: Outcome | Inner) -> None:

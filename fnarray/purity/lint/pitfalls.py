@@ -54,6 +54,8 @@ def pitfalls(
 
 
 def _truth(walk: Tracedness, test: ast.expr, what: str) -> None:
+    if what == "or" and isinstance(test, ast.Name) and not walk.traced.ours:
+        return  # ``given or default``: what may be left out is a tree, or None
     # An item of an argument that is asked for its truth is hardly a container.
     item = isinstance(test, ast.Subscript) and isinstance(test.slice, ast.Constant)
     if walk.taint.of(test) >= (TREE if item else ARRAY):
@@ -171,6 +173,8 @@ def _is_mask(walk: Tracedness, node: ast.expr | None) -> bool:
 
 def _unrolled(walk: Tracedness, iterated: ast.expr, body: Sequence[ast.AST], node: ast.AST) -> None:
     """Report a long ``range`` whose body computes with traced values."""
+    if walk.traced.transform.name in ("make_jaxpr", "eval_shape"):
+        return  # nothing is compiled: somebody looks at the program
     count = trips(walk.taint, iterated)
     if count is None or count < walk.project.settings.max_unrolled:
         return

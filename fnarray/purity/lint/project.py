@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ..transforms import ARRAY_PACKAGES
 from .changes import Changes
 from .config import Settings
 from .index import Assigned, Binding, Defined, Import, Module, Scope
@@ -267,7 +268,7 @@ class Project:
         if known is not None:
             return known
         found: Target | None = None
-        for binding in reversed(bindings):
+        for binding in _preferred(bindings):
             match binding:
                 case Defined():
                     found = binding.scope
@@ -322,6 +323,19 @@ class Project:
         if name in _BUILTINS:
             return None
         return External(f"{module}.{name}")
+
+
+def _preferred(bindings: list[Binding]) -> list[Binding]:
+    """Return bindings with the last first; where JAX's NumPy is one of them, another stands in for
+    it: ``except ImportError: import numpy as jnp``.
+    """
+    last = bindings[::-1]
+    if len(last) > 1:
+        last.sort(key=lambda b: not (isinstance(b, Import) and b.target in _NUMPY))
+    return last
+
+
+_NUMPY = frozenset(f"{package}.numpy" for package in ARRAY_PACKAGES)
 
 
 def _is_self(scope: Scope, name: str) -> bool:

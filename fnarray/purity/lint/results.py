@@ -21,9 +21,9 @@ from typing import Any
 
 from ...core import store
 from ..findings import Finding
+from .case import Doubt
 from .changes import Change, Condition, Part
 from .config import Settings
-from .harm import Doubt
 from .index import Module
 from .linter import Inner, Outcome
 from .project import Project

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from types import NoneType
 from typing import Any, cast
 
 from ..bindings import belongs, bound_before, bound_in_class
@@ -59,6 +60,7 @@ class StaticResolver:
 
     #: More find nothing more in 352,000 lines of libraries, and take half as long again.
     contexts: tuple[int, int] = (1, 4)
+    presumes: bool = False
 
     def __init__(self, finder: Finder) -> None:
         self.finder = finder
@@ -438,7 +440,7 @@ class StaticResolver:
         """Return the value that an expression outside of any trace makes."""
         match node:
             case ast.Constant():
-                truth = node.value if type(node.value) in (bool, str) else ABSENT
+                truth = node.value if type(node.value) in (bool, str, NoneType) else ABSENT
                 kind = "scalar" if node.value is not ... else ""
                 return Value(kind, OUTSIDE, name=name, obj=truth)
             case ast.List() | ast.ListComp():

@@ -243,6 +243,8 @@ class Finder:
             return
         target = self.project.resolve(node, scope)
         if isinstance(target, Scope) and target.is_function:
+            if isinstance(node, ast.Attribute) and _is_property(target):
+                return  # what it gives is traced, which nobody sees
             yield target, int(isinstance(node, ast.Attribute) and self.is_method(target)), \
                 frozenset(), False  # fmt: skip
         elif isinstance(node, ast.Name):
@@ -348,6 +350,13 @@ class Finder:
             return False
         decorators = getattr(scope.node, "decorator_list", [])
         return not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in decorators)
+
+
+def _is_property(scope: Scope) -> bool:
+    """Say whether an attribute by this name is what a function gives, or is given."""
+    decorators = getattr(scope.node, "decorator_list", ())
+    marks = {getattr(d, "id", getattr(d, "attr", "")) for d in decorators}
+    return bool(marks & {"property", "cached_property", "setter", "deleter"})
 
 
 def _keywords(target: Scope) -> frozenset[str]:

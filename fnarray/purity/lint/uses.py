@@ -79,6 +79,8 @@ def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args) if args:
             return name in _COMBINING and all(_is_written_out(a, scope, depth - 1) for a in args)
+        case ast.Call(func=ast.Attribute(value=table, attr="items" | "values" | "keys"), args=[]):
+            return _is_written_out(table, scope, depth - 1)
         case ast.Name(id=name):
             found = scope.lookup(name)
             if found is None or len(found[1]) != 1 or not getattr(found[1][0], "exact", False):
@@ -108,8 +110,20 @@ def _is_used(site: CallSite, module: Module) -> bool:
 
 
 def _is_called(name: str, loop: ast.AST | None) -> bool:
-    return loop is not None and any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in walk(loop)
+    """Say whether a loop calls a name, or hands it to what may; an object holds it for later."""
+    if loop is None:
+        return False
+    later: set[ast.AST] = set()
+    for n in walk(loop):
+        if isinstance(n, FUNCTIONS):
+            later.update(walk(n)[1:])
+        elif isinstance(n, ast.Call):
+            called = getattr(n.func, "attr", getattr(n.func, "id", ""))
+            if called[:1].isupper():
+                later.update((*n.args, *(k.value for k in n.keywords)))
+    return any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n not in later
+        for n in walk(loop)
     )
 
 
