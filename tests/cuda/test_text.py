@@ -58,6 +58,8 @@ def test_additions_of_the_user_contract_and_those_of_words_do_not() -> None:
     with scoped("cuda_fma", False):
         assert "fma.rn.f32" not in assembly(fun, *args)
     assert config.cuda_fma
+    for sums in (lambda x, y: x.reshape(8, 8) @ y.reshape(8, 8), lambda x, y: jnp.sum(x * y)):
+        assert "fma.rn.f32" in assembly(sums, *args[:2])
     text = assembly(jnp.exp, floats(64))
     assert "add.f32" not in text  # only add.rn.f32, which nothing contracts
     assert "mul.f32" not in text

@@ -22,7 +22,6 @@ from fnarray_kernels._ir import LLVM
 from ...errors import UnsupportedOnTarget
 from ..cpu.namespace import namespace
 from ..cpu.native import machine
-from ..cpu.native.expressions import Expressions
 from ..cpu.native.reader import Text, read_kernel
 from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
@@ -38,7 +37,7 @@ _VERSIONS: Final = {
 #: Bytes of arguments that a kernel may have, and the version of PTX from which on it may have more.
 _ARGUMENTS, _MANY_ARGUMENTS = 4352, 81
 #: Additions and products that a multiplier may take together, rounding once.
-_FUSED: Final = re.compile(r"= (fadd|fsub|fmul)( reassoc)? ")
+_FUSED: Final = re.compile(r"= (fadd|fsub|fmul)((?: reassoc| nsz)*) ")
 #: LLVM's functions of which a GPU has no instruction: `vmath` has them.
 _OURS: Final = frozenset({"pow", "exp", "log", "sin", "cos"})
 _PLAIN: Final = frozenset({"add", "sub", "mul", "radd", "rmul"})
@@ -62,10 +61,9 @@ class GridStatements(Statements):
 
     def call(self, node: ast.Call) -> Value:
         """Write a call; those of plain arithmetic are the user's own."""
-        start = len(self.lines)
-        result = Expressions.call(self, node)
+        result = super().call(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
-            self._fuse(start)
+            self._fuse(len(self.lines) - 1)  # what it was called with may be a function's
         return result
 
     def count(self, node: ast.For) -> None:
