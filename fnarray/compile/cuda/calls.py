@@ -18,6 +18,7 @@ from ..emit.source import KernelSource
 from ..emit.values import CODES
 from ..ir import Node
 from ..schedule.nests import register_name
+from . import windows
 from .grids import BLOCKS, GRID, LANES, WARP, Grid, grid_of
 from .steps import ADDED
 from .values import NARROW
@@ -160,7 +161,10 @@ def runs_here(node: Node) -> bool:
 
 def called(node: Node) -> bool:
     """Whether a library step that runs here is calls, rather than a kernel that is spelled out."""
-    return node.form.op.module != "cumulative" or _is_cut(node)
+    module = node.form.op.module
+    if module == "conv":
+        return not windows.is_product(node)
+    return module != "cumulative" or _is_cut(node)
 
 
 # --- sorting ------------------------------------------------------------------------------------

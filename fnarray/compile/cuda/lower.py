@@ -27,7 +27,7 @@ from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import FAST, WORDS, most_lanes, shared_memory
+from .words import FAST, LANES_OF_BLOCK, WORDS, shared_memory, width
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
@@ -154,6 +154,8 @@ def _lowered(name: str, source: KernelSource, fma: bool, words: Mapping[Any, Any
     module.texts[:0] = shared_memory(module)
     # Barriers must not be moved into branches that only some lanes take.
     spelled = module.text().replace("{ nounwind", "{ convergent nounwind")
+    if lanes := width(module)[0]:
+        spelled = spelled.replace(LANES_OF_BLOCK, f"= add i32 0, {lanes}")
     return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
 
 
@@ -186,9 +188,8 @@ def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
         for p, (dtype, rank) in zip(text.params, kinds, strict=True)
     ]
     lines = "\n".join([*body.allocas, *body.lines])
-    most = most_lanes(body.module)
-    # Half of a multiprocessor's threads, so that it has others where some wait: 64 registers each.
-    bound = f' "nvvm.maxntid"="{most}" "nvvm.minctasm"="{1024 // most}"' if most else ""
+    lanes, blocks = width(body.module)
+    bound = f' "nvvm.reqntid"="{lanes}" "nvvm.minctasm"="{blocks}"' if lanes else ""
     head = f"define ptx_kernel void @{name}({', '.join(params)}) #0{bound}"
     return f"{head} {{\nentry:\n{lines}\n}}"
 

@@ -25,8 +25,9 @@ Rule = Callable[[Writer, list[Any]], Value]
 #: Lanes that a block has at most, and what they show each other by.
 LANES = 1024
 SHOWN = "@shown"
-#: Where a module notes how many lanes a block has.
+#: Where a module notes how many lanes a block has, and what asks for that number where it has not.
 WIDTH = "lanes of a block"
+LANES_OF_BLOCK = "= call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()"
 
 
 # --- who am I -----------------------------------------------------------------------------------
@@ -192,9 +193,13 @@ def _room(to: Writer, args: list[Any]) -> Value:
 
 
 def _share(to: Writer, args: list[Any]) -> Value:
-    """Return a lane's turns; the block has as many lanes as the text says."""
-    _, width, turns = (_known(x) for x in args)
-    to.module.functions[WIDTH] = "", width
+    """Return a lane's turns; the block has as many lanes as the text says.
+
+    A multiprocessor has half of its threads by default, so that it has others where some wait: 64
+    registers each.
+    """
+    lanes, turns, *blocks = map(_known, args[1:])
+    to.module.functions[WIDTH] = "", (lanes, *(blocks or [LANES // lanes]))
     return Known(turns)
 
 
@@ -203,15 +208,15 @@ def _known(x: Any) -> Any:
 
 
 def _held(to: Writer, args: list[Any]) -> Value:
-    x, turns = args[0], _known(args[3])
+    x, turns = args[0], _known(args[3])  # the width, and what else `share` has, is told there
     size = turns * (2 if x.dtype.kind == "c" else 1)
     kind = part(x.dtype) if x.dtype.kind == "c" else x.dtype
     return Array(x.dtype, to.place(f"[{size} x {memory(kind)}]"))
 
 
-def most_lanes(module: Module) -> int:
-    """Return how many lanes a block has at most; 0 where the text does not say."""
-    return module.functions.get(WIDTH, ("", 0))[1]
+def width(module: Module) -> tuple[int, int]:
+    """Return a block's lanes, and blocks of a multiprocessor; zeros where the text does not say."""
+    return module.functions.get(WIDTH, ("", (0, 0)))[1]
 
 
 def _quad(dtype: np.dtype) -> tuple[str, int]:
