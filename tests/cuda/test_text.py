@@ -60,6 +60,17 @@ def test_additions_of_the_user_contract_and_those_of_words_do_not() -> None:
     assert config.cuda_fma
     for sums in (lambda x, y: x.reshape(8, 8) @ y.reshape(8, 8), lambda x, y: jnp.sum(x * y)):
         assert "fma.rn.f32" in assembly(sums, *args[:2])
+
+
+def test_functions_of_the_hardware_are_of_float32_alone() -> None:
+    """Other types have the processor's; float64 asked for its own rule without end."""
+    with scoped("enable_x64", True):
+        for code in "?bhilBHILefdFD":
+            x = np.ones(8, code)
+            both = jnp.tanh(x) / jnp.exp(x)
+            assert both.dtype.kind in "fc"
+            text = assembly(lambda x: jnp.tanh(x) / x, x)
+            assert ("div.full.f32" in text) == (both.dtype.itemsize <= 4)
     text = assembly(jnp.exp, floats(64))
     assert "add.f32" not in text  # only add.rn.f32, which nothing contracts
     assert "mul.f32" not in text

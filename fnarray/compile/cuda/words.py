@@ -16,7 +16,7 @@ from fnarray_kernels._ir import LLVM
 from fnarray_kernels.vmath.hyperbolic import tanh_near
 
 from ..cpu.native.types import BOOL, I64, Array, Fallback, Known, Scalar, Value, part
-from ..cpu.native.words import call
+from ..cpu.native.words import call, plain
 from ..cpu.native.writer import Module, Writer, memory
 from . import block
 
@@ -314,7 +314,7 @@ def _quotient(to: Writer, args: list[Any]) -> Value:
     """Divide: of float32 within 2 ULP, without the branch that the last bit takes."""
     a, b = (to.constant(x.value) if isinstance(x, Known) else x for x in args)
     if not (isinstance(a, Scalar) and isinstance(b, Scalar) and a.dtype == b.dtype == _F32):
-        return call(to, sc.div, args)
+        return plain(to, sc.div, args)
     return Scalar(_F32, to.call_raw("llvm.nvvm.div.full", "float", (a, b)))
 
 
@@ -326,7 +326,7 @@ def _tanh(to: Writer, args: list[Any]) -> Value:
     """
     x = to.constant(args[0].value) if isinstance(args[0], Known) else args[0]
     if x.dtype != _F32:
-        return call(to, vm.tanh, [x])
+        return plain(to, vm.tanh, [x])
     near = call(to, tanh_near, [x])
     assert isinstance(near, Scalar)
     size = Scalar(_F32, to.call_raw("llvm.fabs.f32", "float", (x,)))
