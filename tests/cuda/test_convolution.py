@@ -57,6 +57,10 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "points": (conv(padding="VALID"), (floats(2, 16, 3, 5), floats(5, 16, 1, 1))),
     "one axis": (slopes(conv((2,))), (floats(3, 5, 9), floats(6, 5, 4))),
     "three axes": (conv((1, 2, 1)), (floats(1, 4, 3, 5, 4), floats(4, 4, 3, 2, 3))),
+    "features by themselves": (
+        slopes(conv(feature_group_count=4)),
+        (floats(1, 4, 15, 18), floats(4, 1, 3, 2)),
+    ),
     "halves": (conv(), (halves(2, 5, 5, 6), halves(6, 5, 3, 3))),
     "integers": (conv(), tuple((9 * x).astype(np.int32) for x in FIRST)),
     "complex numbers": (conv(), tuple(x + 1j * x[::-1] for x in FIRST)),
@@ -66,7 +70,13 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 @pytest.mark.parametrize("target", [HOST, simulated(2), PTX], ids=["lowered", "two", "ptx"])
 def test_convolutions_agree(target: Any) -> None:
     """Results are the processor's; what all lanes run, which takes longer, is few of them."""
-    few = ("features last", "fractional strides", "terms are cut", "points")
+    few = (
+        "features last",
+        "features by themselves",
+        "fractional strides",
+        "terms are cut",
+        "points",
+    )
     for name, (f, args) in CASES.items():
         if target is HOST or name in few:
             report = Report()
@@ -83,3 +93,5 @@ def test_few_features_are_no_product() -> None:
         text = fnarray.jit(lambda *xs, f=f: f(*xs)).lower(*args).as_text("cuda")
         assert ("room(" in text) == tiles
         assert ("spread.direct" in text) != tiles
+    f, args = CASES["features by themselves"]
+    assert "spread.summed" in fnarray.jit(lambda *xs: f(*xs)).lower(*args).as_text("cuda")
