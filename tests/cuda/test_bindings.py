@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_products_and_convolutions_multiply_from_registers(tmp_path) -> None:
     """Sixteen terms of sixteen sums: eight numbers come by two loads of 128 bits for each term."""
     x, w = np.ones((4, 16, 16, 64), np.float32), np.ones((3, 3, 64, 64), np.float32)
     layout = ("NHWC", "HWIO", "NHWC")
-    programs = (
+    programs: tuple[Any, ...] = (
         (jnp.matmul, x[0].reshape(256, 64), w[0, 0]),
         (
             lambda x, w: fnarray.lax.conv_general_dilated(
