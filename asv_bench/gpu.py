@@ -98,6 +98,17 @@ def adam(m: Any) -> Any:
     return step
 
 
+def convolution(m: Any) -> Any:
+    """A loss over a convolution by 3 x 3, and its gradients."""
+    layout = ("NHWC", "HWIO", "NHWC")
+
+    def loss(x: Any, w: Any) -> Any:
+        y = m.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout)
+        return (y * y).mean()
+
+    return m.value_and_grad(loss, (0, 1))
+
+
 def stencil(m: Any) -> Any:
     """Five points."""
     roll = m.numpy.roll
@@ -167,6 +178,10 @@ ROWS: dict[str, Row] = {
     "product 8192": (
         lambda m: lambda x, y: x @ y,
         lambda s: (floats(8192 // int(s**0.5), 8192 // int(s**0.5)),) * 2,
+    ),
+    "convolution and gradient": (
+        convolution,
+        lambda s: (floats(max(256 // s, 1), 56, 56, 64), floats(3, 3, 64, 64) / 24),
     ),
     "sort": (lambda m: m.numpy.sort, lambda s: flat(s, power=26)),
     "a call of 1K elements": (lambda m: lambda x: x + 1, lambda s: (floats(1024),)),

@@ -210,12 +210,16 @@ def room(x: Any, n: int) -> Any:
         return team.rooms[_here.rooms - 1]
 
 
-def share(n: int, width: int, turns: int) -> int:
-    """Return how many of ``n`` elements a lane has: ``turns``, in a block of ``width`` lanes."""
+def share(n: int, width: int, turns: int, blocks: int = 0) -> int:
+    """Return how many of ``n`` elements a lane has: ``turns``, in a block of ``width`` lanes.
+
+    ``blocks`` says how many blocks a multiprocessor should have at once, whose registers they
+    share.
+    """
     return -(-n // _here.lanes)
 
 
-def held(x: Any, n: int, width: int, turns: int) -> Any:
+def held(x: Any, n: int, width: int, turns: int, blocks: int = 0) -> Any:
     """Return room in registers for a lane's share of ``n`` elements like ``x``, or those of it."""
     return np.empty(share(n, width, turns), np.asarray(x).dtype)
 

@@ -1,7 +1,8 @@
 """Convolution, windows and stacks of small matrices by all threads of a grid.
 
-A thread for each element of a convolution, each window, each matrix; arrays are flattened in C
-order, and arguments are those of the functions of the same names in `conv`, `window`, `linalg`.
+A thread (or a block) for each element of a convolution, a thread for each window, each matrix;
+arrays are flattened in C order, and arguments are those of the functions of the same names in
+`conv`, `window`, `linalg`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from fnarray_kernels.conv import _element
-from fnarray_kernels.grid import atomic_add, part, thread, threads
+from fnarray_kernels.grid import (
+    atomic_add,
+    block,
+    blocks,
+    from_lane,
+    lane,
+    lanes,
+    part,
+    thread,
+    threads,
+)
 from fnarray_kernels.linalg import (
     _factor,
     _solve_factored,
@@ -25,6 +36,14 @@ from fnarray_kernels.linalg import (
 from fnarray_kernels.passes import HELD
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
+
+
+@compiled
+def _group(group, image, batch, xn, further, batch_groups):
+    """Return where an image of a group begins: groups are of images, or of features."""
+    if batch_groups > 1:
+        return (group * batch + image) * xn
+    return image * xn + group * further
 
 
 def _direct(load: Any, store: Any) -> Any:
@@ -48,11 +67,7 @@ def _direct(load: Any, store: Any) -> Any:
                 at, rest = e % places, e // places
                 f, image = rest % out_features, rest // out_features
             o0, o1, o2 = at // (p1 * p2), at // p2 % p1, at % p2
-            group = f // share
-            if batch_groups > 1:
-                x_base = (group * batch + image) * xn
-            else:
-                x_base = image * xn + group * features * xc
+            x_base = _group(f // share, image, batch, xn, features * xc, batch_groups)
             total = zero
             for i in range(k0):
                 at0 = _element(o0, i, n0, s0, l0, b0, d0)
@@ -72,7 +87,50 @@ def _direct(load: Any, store: Any) -> Any:
     return direct
 
 
+def _summed(load: Any, store: Any) -> Any:
+    @compiled
+    def summed(
+        zero, lhs, rhs, out, batch, out_features, features, feature_groups, batch_groups, *sizes
+    ):
+        """Convolve with large windows: a block for each element, whose lanes share a window."""
+        xn, xc, x0, x1, x2, wo, wc, w0, w1, w2, yn, yc, y0, y1, y2 = sizes[:15]
+        n0, n1, n2, k0, k1, k2, p0, p1, p2, s0, s1, s2 = sizes[15:27]
+        l0, l1, l2, b0, b1, b2, d0, d1, d2 = sizes[27:]
+        share = out_features // (feature_groups * batch_groups)
+        places = p0 * p1 * p2
+        e = block()
+        while e < batch * out_features * places:
+            at, rest = e % places, e // places
+            f, image = rest % out_features, rest // out_features
+            o0, o1, o2 = at // (p1 * p2), at // p2 % p1, at % p2
+            x_base = _group(f // share, image, batch, xn, features * xc, batch_groups)
+            total = zero
+            q = lane()
+            while q < k0 * k1 * k2:
+                i, j, k = q // (k1 * k2), q // k2 % k1, q % k2
+                at0 = _element(o0, i, n0, s0, l0, b0, d0)
+                at1 = _element(o1, j, n1, s1, l1, b1, d1)
+                at2 = _element(o2, k, n2, s2, l2, b2, d2)
+                if at0 >= 0 and at1 >= 0 and at2 >= 0:
+                    x = x_base + at0 * x0 + at1 * x1 + at2 * x2
+                    w = f * wo + i * w0 + j * w1 + k * w2
+                    for c in range(features):
+                        weight = load(rhs[u(w + c * wc)])
+                        total += weight * load(lhs[u(x + c * xc)])
+                q += lanes()
+            step = 1
+            while step < lanes():
+                total += from_lane(total, step)
+                step *= 2
+            if lane() == 0:
+                out[u(image * yn + f * yc + o0 * y0 + o1 * y1 + o2 * y2)] = store(total)
+            e += blocks()
+
+    return summed
+
+
 direct, direct_float16, direct_bfloat16 = (_direct(*held) for held in HELD.values())
+summed, summed_float16, summed_bfloat16 = (_summed(*held) for held in HELD.values())
 
 
 @compiled

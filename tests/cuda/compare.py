@@ -13,6 +13,7 @@ import numpy as np
 
 from fnarray.compile import pipeline
 from fnarray.compile.cpu.target import CPU
+from fnarray.compile.cuda.lower import lower
 from fnarray.compile.cuda.processor import ONE_THREAD
 from fnarray.compile.target import Target
 from fnarray.core.graph import ClosedGraph
@@ -91,7 +92,11 @@ def both(report: Report, target: Target = ONE_THREAD) -> Generator[None]:
         cpu = compile_graph(graph, wanted or CPU, given)
         if wanted is not None:
             return cpu
-        return Both(cpu, compile_graph(graph, target), report)
+        other = compile_graph(graph, target)
+        if target is ONE_THREAD:  # beside the results: LLVM's text, with the hardware's functions
+            for kernel in other.source.kernels:
+                lower("k", kernel.source)
+        return Both(cpu, other, report)
 
     with mock.patch.object(pipeline, "compile_graph", compiled):
         yield

@@ -116,7 +116,8 @@ fft = SimpleNamespace(
     **{name: _as_numpy(getattr(np.fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")}
 )
 matmul, sort, argsort, where = map(_as_numpy, (np.matmul, np.sort, np.argsort, np.where))
-isfinite, tril = map(_as_numpy, (np.isfinite, np.tril))
+isfinite, tril, zeros, eye = map(_as_numpy, (np.isfinite, np.tril, np.zeros, np.eye))
+maximum, ceil, log2, exp2 = map(_as_numpy, (np.maximum, np.ceil, np.log2, np.exp2))
 take_along_axis = _as_numpy(np.take_along_axis)
 asarray, ascontiguousarray = map(_as_numpy, (np.asarray, np.ascontiguousarray))
 

@@ -10,6 +10,7 @@ import numpy as np
 import fnarray
 import fnarray.numpy as jnp
 from fnarray import lax
+from fnarray.scipy.linalg import expm
 from tests.compile import functions as f
 
 
@@ -411,6 +412,14 @@ LIBRARY = {
     "singular vectors": (
         lambda a: jnp.abs(jnp.linalg.svd(a, full_matrices=False)[2]),
         (floats(9, 5),),
+    ),
+    "expm": (
+        lambda a: expm(np.float32([0.01, 1, 9]).reshape(3, 1, 1) * a, max_squarings=4),
+        (floats(9, 9),),
+    ),
+    "gradient of expm": (
+        fnarray.grad(lambda a: jnp.sum(jnp.cos(expm(a + 1j * a[:, ::-1]).real))),
+        (floats(3, 9, 9) / 4,),
     ),
     "fft": (lambda x: jnp.fft.fft2(x), (floats(6, 8),)),
     "irfft": (lambda x: jnp.fft.irfft(jnp.fft.rfft(x)), (floats(6, 8),)),

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,6 +76,37 @@ def _disassembler() -> str | None:
     return next(map(str, found), shutil.which("nvdisasm"))
 
 
+def _machine_code(kernel, folder: Path) -> str:
+    path = folder / "kernel.cubin"
+    path.write_bytes(kernel.code)
+    command = [str(_disassembler()), "-c", path]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif(not toolkit.linker(), reason="the linker of fnarray[cuda] is not installed")
+@pytest.mark.skipif(_disassembler() is None, reason="nvidia-cuda-nvdisasm is not installed")
+def test_products_and_convolutions_multiply_from_registers(tmp_path) -> None:
+    """Sixteen terms of sixteen sums: eight numbers come by two loads of 128 bits for each term."""
+    x, w = np.ones((4, 16, 16, 64), np.float32), np.ones((3, 3, 64, 64), np.float32)
+    layout = ("NHWC", "HWIO", "NHWC")
+    programs: tuple[Any, ...] = (
+        (jnp.matmul, x[0].reshape(256, 64), w[0, 0]),
+        (
+            lambda x, w: fnarray.lax.conv_general_dilated(
+                x, w, (1, 1), "SAME", (1, 1), (1, 1), layout
+            ),
+            x,
+            w,
+        ),
+    )
+    for fun, *args in programs:
+        kernel = fnarray.jit(fun).lower(*args).compile(target="sm_90").kernels[0]
+        text = _machine_code(kernel, tmp_path)
+        assert text.count("FFMA") == 256
+        assert text.count("LDS.128") == 32
+        assert kernel.cost.spills == 0
+
+
 @pytest.mark.skipif(not toolkit.linker(), reason="the linker of fnarray[cuda] is not installed")
 @pytest.mark.skipif(_disassembler() is None, reason="nvidia-cuda-nvdisasm is not installed")
 @pytest.mark.parametrize(
@@ -95,11 +127,7 @@ def test_machine_code_loads_128_bits(name, loads, tmp_path) -> None:
     }
     fun, args = programs[name]
     kernel = fnarray.jit(fun).lower(*args).compile(target="sm_90").kernels[0]
-    path = tmp_path / "kernel.cubin"
-    path.write_bytes(kernel.code)
-    text = subprocess.run(
-        [str(_disassembler()), "-c", path], check=True, capture_output=True, text=True
-    ).stdout
+    text = _machine_code(kernel, tmp_path)
     assert min(text.count("LDG.E.128"), loads) == loads
     assert "CALL" not in text
     assert kernel.cost.spills == 0

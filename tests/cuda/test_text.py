@@ -58,6 +58,19 @@ def test_additions_of_the_user_contract_and_those_of_words_do_not() -> None:
     with scoped("cuda_fma", False):
         assert "fma.rn.f32" not in assembly(fun, *args)
     assert config.cuda_fma
+    for sums in (lambda x, y: x.reshape(8, 8) @ y.reshape(8, 8), lambda x, y: jnp.sum(x * y)):
+        assert "fma.rn.f32" in assembly(sums, *args[:2])
+
+
+def test_functions_of_the_hardware_are_of_float32_alone() -> None:
+    """Other types have the processor's; float64 asked for its own rule without end."""
+    with scoped("enable_x64", True):
+        for code in "?bhilBHILefdFD":
+            x = np.ones(8, code)
+            both = jnp.tanh(x) / jnp.exp(x)
+            assert both.dtype.kind in "fc"
+            text = assembly(lambda x: jnp.tanh(x) / x, x)
+            assert ("div.full.f32" in text) == (both.dtype.itemsize <= 4)
     text = assembly(jnp.exp, floats(64))
     assert "add.f32" not in text  # only add.rn.f32, which nothing contracts
     assert "mul.f32" not in text
@@ -106,10 +119,10 @@ def test_without_a_linker_kernels_are_ptx(monkeypatch) -> None:
 
 
 needs_linker = pytest.mark.skipif(not toolkit.linker(), reason="fnarray[cuda] is not installed")
-#: Registers that each kernel may take, and still fill a multiprocessor to a half; and to a third,
-#: where sums are in registers.
-REGISTERS, MANY = 64, 85
-SUMS = ("product_is_a_block_for_a_tile", "cumsum_of_a_long_line_is_a_block")
+#: Registers that each kernel may take, and still fill a multiprocessor to a half; to a third, where
+#: sums are in registers; and to a quarter where the next terms are as well, so that none waits.
+REGISTERS = 64
+MANY = {"product_is_a_block_for_a_tile": 128, "cumsum_of_a_long_line_is_a_block": 85}
 
 
 @pytest.mark.cuda
@@ -132,7 +145,7 @@ def test_machine_code_spills_nothing(name: str) -> None:
         assert kernel.kind == "cubin"
         assert kernel.code[:4] == b"\x7fELF"
         assert kernel.cost.spills == 0
-        assert 0 < kernel.cost.registers <= (MANY if name in SUMS else REGISTERS)
+        assert 0 < kernel.cost.registers <= MANY.get(name, REGISTERS)
         assert kernel.cost.shared <= 16 << 10
 
 

@@ -6,6 +6,7 @@ Sorting and running sums are several passes, whose arrays in between are the reg
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..emit.source import KernelSource
 from ..emit.values import CODES
 from ..ir import Node
 from ..schedule.nests import register_name
+from . import windows
 from .grids import BLOCKS, GRID, LANES, WARP, Grid, grid_of
 from .steps import ADDED
 from .values import NARROW
@@ -25,6 +27,8 @@ from .values import NARROW
 #: Running sums over lines of at least so many elements are a warp's, a block's; and the elements
 #: of a part that is a block's own.
 SHORT, LONG, SHARE = 64, 1024, 4096
+#: Elements of a convolution up to which each is a block's, where windows are large.
+FEW_PLACES = 1 << 16
 #: Order up to which a thread factors a matrix, and where there are as many as a GPU has threads.
 MATRIX, MATRIX_MANY, MANY = 24, 64, 4096
 
@@ -160,7 +164,10 @@ def runs_here(node: Node) -> bool:
 
 def called(node: Node) -> bool:
     """Whether a library step that runs here is calls, rather than a kernel that is spelled out."""
-    return node.form.op.module != "cumulative" or _is_cut(node)
+    module = node.form.op.module
+    if module == "conv":
+        return not windows.is_product(node)
+    return module != "cumulative" or _is_cut(node)
 
 
 # --- sorting ------------------------------------------------------------------------------------
@@ -243,12 +250,22 @@ def _cumulative(calls: Calls, function: str) -> None:
 # --- others -------------------------------------------------------------------------------------
 
 
+def _spelled(calls: Calls) -> list[Any]:
+    """Return sizes that are in the text.
+
+    Loops over small windows are written out then, and divisions are products.
+    """
+    return [x if isinstance(x, bool) else np.int64(x) for x in calls.statics]
+
+
 def _convolution(calls: Calls, function: str) -> None:
     (out,) = calls.node.outs
     held = out.aval.dtype
     zero = np.dtype(register_name(held)).type(0)
-    grid = grid_of(out.aval.size, LANES, GRID)
-    calls.call(f"spread.direct{_family(held)}", grid, zero, *calls.node.ins, out, *calls.statics)
+    name, grid = "direct", grid_of(out.aval.size, LANES, GRID)
+    if out.aval.size < FEW_PLACES and prod(calls.statics[23:26]) >= LANES:
+        name, grid = "summed", Grid(out.aval.size, LANES)
+    calls.call(f"spread.{name}{_family(held)}", grid, zero, *calls.node.ins, out, *_spelled(calls))
 
 
 def _window(calls: Calls, function: str) -> None:
@@ -259,7 +276,7 @@ def _window(calls: Calls, function: str) -> None:
         size = out.aval.size
         calls.call("spread.fill", grid_of(size, LANES, GRID), out, zero, size)
     grid = grid_of(places, LANES, GRID)
-    calls.call(f"spread.{function}", grid, first, x, out, places, *calls.statics)
+    calls.call(f"spread.{function}", grid, first, x, out, places, *_spelled(calls))
 
 
 def _adds(node: Node) -> bool:

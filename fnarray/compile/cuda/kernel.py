@@ -22,6 +22,7 @@ from .product import Product
 from .running import Running
 from .steps import GridSteps, fills, in_order, one_by_one
 from .values import NARROW, GridValues
+from .windows import Windows
 
 #: Blocks of a grid whose threads each go through all updates: one for each of 132 multiprocessors.
 OWNERS = 132
@@ -111,9 +112,9 @@ def _whole(
     values.writer.note(note_of(step.node))
     if shape is not None:
         return LaneFlow(values, step.node).write(shape), {}
-    if isinstance(form, Contract):
-        product = Product(values, step.node, stage)
-        return product.write(), product.sums
+    if isinstance(form, Contract) or form.op.module == "conv":
+        tiles = (Product if isinstance(form, Contract) else Windows)(values, step.node, stage)
+        return tiles.write(), tiles.sums
     return Running(values, step.node).write(), {}
 
 

@@ -22,13 +22,12 @@ from fnarray_kernels._ir import LLVM
 from ...errors import UnsupportedOnTarget
 from ..cpu.namespace import namespace
 from ..cpu.native import machine
-from ..cpu.native.expressions import Expressions
 from ..cpu.native.reader import Text, read_kernel
 from ..cpu.native.statements import Statements, settled
 from ..cpu.native.types import Array, Fallback, Known, Scalar, Value, dtype_of
 from ..cpu.native.writer import Module
 from ..emit.source import KernelSource
-from .words import FAST, WORDS, most_lanes, shared_memory
+from .words import FAST, LANES_OF_BLOCK, WORDS, shared_memory, width
 
 #: The oldest version of PTX that knows a capability: the older, the more drivers load it.
 _VERSIONS: Final = {
@@ -38,7 +37,7 @@ _VERSIONS: Final = {
 #: Bytes of arguments that a kernel may have, and the version of PTX from which on it may have more.
 _ARGUMENTS, _MANY_ARGUMENTS = 4352, 81
 #: Additions and products that a multiplier may take together, rounding once.
-_FUSED: Final = re.compile(r"= (fadd|fsub|fmul)( reassoc)? ")
+_FUSED: Final = re.compile(r"= (fadd|fsub|fmul)((?: reassoc| nsz)*) ")
 #: LLVM's functions of which a GPU has no instruction: `vmath` has them.
 _OURS: Final = frozenset({"pow", "exp", "log", "sin", "cos"})
 _PLAIN: Final = frozenset({"add", "sub", "mul", "radd", "rmul"})
@@ -62,10 +61,9 @@ class GridStatements(Statements):
 
     def call(self, node: ast.Call) -> Value:
         """Write a call; those of plain arithmetic are the user's own."""
-        start = len(self.lines)
-        result = Expressions.call(self, node)
+        result = super().call(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
-            self._fuse(start)
+            self._fuse(len(self.lines) - 1)  # what it was called with may be a function's
         return result
 
     def count(self, node: ast.For) -> None:
@@ -156,6 +154,8 @@ def _lowered(name: str, source: KernelSource, fma: bool, words: Mapping[Any, Any
     module.texts[:0] = shared_memory(module)
     # Barriers must not be moved into branches that only some lanes take.
     spelled = module.text().replace("{ nounwind", "{ convergent nounwind")
+    if lanes := width(module)[0]:
+        spelled = spelled.replace(LANES_OF_BLOCK, f"= add i32 0, {lanes}")
     return f'target triple = "nvptx64-nvidia-cuda"\n{spelled}'
 
 
@@ -188,9 +188,8 @@ def _entry(name: str, text: Text, kinds: Any, body: Statements) -> str:
         for p, (dtype, rank) in zip(text.params, kinds, strict=True)
     ]
     lines = "\n".join([*body.allocas, *body.lines])
-    most = most_lanes(body.module)
-    # Half of a multiprocessor's threads, so that it has others where some wait: 64 registers each.
-    bound = f' "nvvm.maxntid"="{most}" "nvvm.minctasm"="{1024 // most}"' if most else ""
+    lanes, blocks = width(body.module)
+    bound = f' "nvvm.reqntid"="{lanes}" "nvvm.minctasm"="{blocks}"' if lanes else ""
     head = f"define ptx_kernel void @{name}({', '.join(params)}) #0{bound}"
     return f"{head} {{\nentry:\n{lines}\n}}"
 

@@ -19,7 +19,7 @@ import numpy as np
 from ...core.forms import Contract
 from ..emit.source import KernelSource
 from ..ir import Node
-from . import cublas
+from . import cublas, exponential
 from .device import DeviceArray, Gpu
 from .grids import ONE
 from .recording import left
@@ -332,6 +332,8 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),
     ("host", "pinv"): (_pinv, _always),
+    ("host", "expm"): (exponential.expm, _always),
+    ("host", "expm_frechet"): (exponential.expm_frechet, _always),
     ("host", "fft"): (_fft, _has_lengths),
     **{
         ("fft", f"{kind}_{real}"): (_fft, _always)

@@ -16,7 +16,7 @@ from fnarray_kernels._ir import LLVM
 from fnarray_kernels.vmath.hyperbolic import tanh_near
 
 from ..cpu.native.types import BOOL, I64, Array, Fallback, Known, Scalar, Value, part
-from ..cpu.native.words import call
+from ..cpu.native.words import call, plain
 from ..cpu.native.writer import Module, Writer, memory
 from . import block
 
@@ -25,8 +25,9 @@ Rule = Callable[[Writer, list[Any]], Value]
 #: Lanes that a block has at most, and what they show each other by.
 LANES = 1024
 SHOWN = "@shown"
-#: Where a module notes how many lanes a block has.
+#: Where a module notes how many lanes a block has, and what asks for that number where it has not.
 WIDTH = "lanes of a block"
+LANES_OF_BLOCK = "= call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()"
 
 
 # --- who am I -----------------------------------------------------------------------------------
@@ -192,9 +193,13 @@ def _room(to: Writer, args: list[Any]) -> Value:
 
 
 def _share(to: Writer, args: list[Any]) -> Value:
-    """Return a lane's turns; the block has as many lanes as the text says."""
-    _, width, turns = (_known(x) for x in args)
-    to.module.functions[WIDTH] = "", width
+    """Return a lane's turns; the block has as many lanes as the text says.
+
+    A multiprocessor has half of its threads by default, so that it has others where some wait: 64
+    registers each.
+    """
+    lanes, turns, *blocks = map(_known, args[1:])
+    to.module.functions[WIDTH] = "", (lanes, *(blocks or [LANES // lanes]))
     return Known(turns)
 
 
@@ -203,15 +208,15 @@ def _known(x: Any) -> Any:
 
 
 def _held(to: Writer, args: list[Any]) -> Value:
-    x, turns = args[0], _known(args[3])
+    x, turns = args[0], _known(args[3])  # the width, and what else `share` has, is told there
     size = turns * (2 if x.dtype.kind == "c" else 1)
     kind = part(x.dtype) if x.dtype.kind == "c" else x.dtype
     return Array(x.dtype, to.place(f"[{size} x {memory(kind)}]"))
 
 
-def most_lanes(module: Module) -> int:
-    """Return how many lanes a block has at most; 0 where the text does not say."""
-    return module.functions.get(WIDTH, ("", 0))[1]
+def width(module: Module) -> tuple[int, int]:
+    """Return a block's lanes, and blocks of a multiprocessor; zeros where the text does not say."""
+    return module.functions.get(WIDTH, ("", (0, 0)))[1]
 
 
 def _quad(dtype: np.dtype) -> tuple[str, int]:
@@ -309,7 +314,7 @@ def _quotient(to: Writer, args: list[Any]) -> Value:
     """Divide: of float32 within 2 ULP, without the branch that the last bit takes."""
     a, b = (to.constant(x.value) if isinstance(x, Known) else x for x in args)
     if not (isinstance(a, Scalar) and isinstance(b, Scalar) and a.dtype == b.dtype == _F32):
-        return call(to, sc.div, args)
+        return plain(to, sc.div, args)
     return Scalar(_F32, to.call_raw("llvm.nvvm.div.full", "float", (a, b)))
 
 
@@ -321,7 +326,7 @@ def _tanh(to: Writer, args: list[Any]) -> Value:
     """
     x = to.constant(args[0].value) if isinstance(args[0], Known) else args[0]
     if x.dtype != _F32:
-        return call(to, vm.tanh, [x])
+        return plain(to, vm.tanh, [x])
     near = call(to, tanh_near, [x])
     assert isinstance(near, Scalar)
     size = Scalar(_F32, to.call_raw("llvm.fabs.f32", "float", (x,)))

@@ -70,6 +70,11 @@ def call(to: Writer, function: Any, args: list[Value]) -> Value:
         return rule(to, args)
     if _is_number_type(function):
         return to.cast(_numbers(to, args)[0], np.dtype(function))
+    return plain(to, function, args)
+
+
+def plain(to: Writer, function: Any, args: list[Value]) -> Value:
+    """Write a call of a function of `fnarray_kernels` as such, where a target has its own rule."""
     told = _told.get(function)
     if told is None:
         raise Fallback(f"call of {getattr(function, '__name__', function)}")
