@@ -17,7 +17,7 @@ from ...core.quiet import quietly
 from ...threads.onethread import one_thread
 from ..ir import Node
 from ..target import Limits
-from .blas import LETTERS
+from .blas import LETTERS, address
 from .launch import threads
 
 Run = Callable[..., Sequence[np.ndarray]]
@@ -26,6 +26,8 @@ Run = Callable[..., Sequence[np.ndarray]]
 _SCRATCH: Final = 1 << 22
 #: Matrices that are worth another thread.
 _SHARE: Final = 16
+#: How long working arrays are, by routine and its numbers and letters: asked once.
+_lengths: Final[dict[tuple[int, tuple[int, ...]], list[int]]] = {}
 
 
 class _Each:
@@ -148,11 +150,14 @@ def _call_all(
     routine = _address(LETTERS[dtype.char] + name)
     if routine is None:
         return None
-    ask = [np.zeros(1, kind) for kind in kinds]
     info: np.ndarray[Any, Any] = np.zeros((count, 1), np.int32)
-    query = [v for one in ask for v in (one, _integer(-1))]
-    _frames(routine, [*before, *query, *extra, info[:1]], 1, 1)
-    lengths = [int(one[0].real) for one in ask]
+    fixed = tuple(int(one.flat[0]) for one in before if not isinstance(one, _Each))
+    lengths = _lengths.get((routine, fixed))
+    if lengths is None:
+        ask = [np.zeros(1, kind) for kind in kinds]
+        query = [v for one in ask for v in (one, _integer(-1))]
+        _frames(routine, [*before, *query, *extra, info[:1]], 1, 1)
+        lengths = _lengths[routine, fixed] = [int(one[0].real) for one in ask]
     each = sum(n * k.itemsize for n, k in zip(lengths, kinds, strict=True))
     some = max(1, min(count, _SCRATCH // max(each, 1)))
     work = [np.empty((some, n), kind) for n, kind in zip(lengths, kinds, strict=True)]
@@ -174,11 +179,11 @@ def _frames(routine: int, args: Sequence[Argument], count: int, share: int) -> N
     from .native import pool, sharing  # which few programs need
 
     frames: np.ndarray[Any, Any] = np.zeros((count, sharing.POINTERS + 1), np.int64)
-    frames[:, 0] = routine
-    for k, one in enumerate(args, 1):
-        rows = one.rows if isinstance(one, _Each) else one
-        step = rows.strides[0] if isinstance(one, _Each) else 0
-        frames[:, k] = rows.ctypes.data + step * np.arange(count)
+    all_ = [one.rows if isinstance(one, _Each) else one for one in args]
+    steps = [0, *(r.strides[0] * isinstance(a, _Each) for r, a in zip(all_, args, strict=True))]
+    used = frames[:, : len(steps)]
+    np.multiply(np.arange(count)[:, None], steps, out=used)
+    used += [routine, *map(address, all_)]
     pool.prepare(share)
     with one_thread:
         pool.call(frames, share)
