@@ -18,7 +18,7 @@ from . import load, machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, settled
-from .turns import waits
+from .turns import is_long, waits
 from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Module
 
@@ -120,12 +120,14 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     least = sys.maxsize if features else shared.MANY if sequential else shared.USES
     uses = Counter[str](_FUNCTION.findall(src.text))
     shares = frozenset(f for f, n in uses.items() if n >= least)
+    long = not sequential and is_long(text.body)
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
         module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
         module.features = features
+        module.long = long
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]

@@ -15,6 +15,7 @@ from .turns import (
     SHORT,
     apart,
     at_once,
+    is_vector,
     order_of,
     order_of_part,
     parts,
@@ -312,21 +313,23 @@ class Statements(Expressions):
 
         ``inside`` where it holds one that stays a loop.
         """
+        few = False
         if width:
             order = order_of_part(node, width)
         elif inside:  # written out around another loop, its vectors and its rest are, as often
             order = "loop"
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
+            few = step is None and is_vector(node, self.text.slots, self.module, size)
             if order is None and size is not None and size > SHORT:
                 order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
         told = order is not None and order != "adds"
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
-        alone = not self._depth and order in ("sums", "adds")
+        alone = (not self._depth or self.module.long) and order in ("sums", "adds")
         given = order if told else None
         text = self.module.loop(given or "free", group, width) if given or group else ""
-        return text, order == "plain" or alone
+        return text, order == "plain" or alone or few
 
     def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
         """Note an innermost loop, whose lines end here."""
