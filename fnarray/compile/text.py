@@ -1,4 +1,4 @@
-"""What is known of a kernel's text where nothing is emitted: programs that are there need no more."""
+"""What is known of a kernel's text where nothing is emitted: all that a program on disk needs."""
 
 from __future__ import annotations
 

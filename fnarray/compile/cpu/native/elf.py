@@ -8,6 +8,7 @@ writes to, tied by absolute 64-bit addresses. Anything else is left to LLVM (dec
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import struct
@@ -192,8 +193,9 @@ def _protect(address: int, size: int, kind: int) -> int:
     return protect(address, size, kind)
 
 
+@functools.cache
 def _process() -> Any:
-    return ctypes.CDLL(None)
+    return ctypes.CDLL(None)  # which makes a class: 30 us
 
 
 def in_process(name: str) -> int | None:
