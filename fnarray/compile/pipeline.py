@@ -29,6 +29,7 @@ from ..core.graph import ClosedGraph, structure
 from ..core.hooks import bound, span
 from ..core.keep import forgotten
 from ..core.surgery import erased
+from ..core.uncollected import uncollected
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
@@ -263,6 +264,19 @@ def compile_graph(
         key = found = None
     if found is not None:
         return found
+    with uncollected():
+        executable = _compiled(closed, target, given)
+    if key is not None:
+        if len(_executables) >= 1024:
+            _executables.pop(next(iter(_executables)), None)
+        _executables[key] = executable
+    return executable
+
+
+def _compiled(
+    closed: ClosedGraph, target: Target, given: tuple[tuple[int, int], ...]
+) -> Executable:
+    graph = closed.jaxpr
     if config.verify:
         verify(graph)
     name = graph.debug_name
@@ -276,8 +290,4 @@ def compile_graph(
         source = target.emit(plan)
     executable = Executable(closed, plan, source, target)
     executable.seconds.update((s.kind, s.seconds) for s in (simplifying, scheduling, emitting))
-    if key is not None:
-        if len(_executables) >= 1024:
-            _executables.pop(next(iter(_executables)), None)
-        _executables[key] = executable
     return executable

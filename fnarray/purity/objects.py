@@ -122,6 +122,8 @@ def kind_of(obj: Any) -> str:
     ``"foreign"`` is an object of an installed class, of which only its contents tell.
     """
     t = class_of(obj)
+    if t is tuple:  # as below, of rows of a table
+        return "scalar" if all(kind_of(x) == "scalar" for x in obj) else "tuple"
     if is_strange(t):
         return "instance"
     if t in _NUMBERS:

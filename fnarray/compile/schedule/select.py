@@ -109,6 +109,8 @@ def _read_whole(nodes: Iterable[Node], limits: Limits) -> set[Atom]:
     """Return what nodes read as whole arrays rather than element by element."""
     found: set[Atom] = set()
     for node in nodes:
+        if type(node.form) in INLINE:
+            continue
         if isinstance(node.form, (Library, *CONTROL)) or is_library(node, limits):
             found.update(node.ins)
         elif isinstance(node.form, Update):

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from ....core.uncollected import uncollected
 from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import load, machine, shared
@@ -33,7 +34,8 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     """
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
-    module = written(name, src, _width(), machine.unmasked())
+    with uncollected():
+        module = written(name, src, _width(), machine.unmasked())
     # Loops of few turns are written out before they could be vectorised; what comes of them is
     # vectorised too (forward probabilities of 8 states: 160 to 57 us).
     own, scalar = module.text(), is_recurrence(src)

@@ -14,13 +14,15 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from ....core.frozen import frozen
 from ....core.parse import parse
 from .types import Fallback
 
 Suite = tuple[int, ...]
+_LOOPS: Final = frozenset((ast.For, ast.While))
+_SUITES: Final = _LOOPS | {ast.If}
 #: Arrays that only the kernel sees, as emission names them.
 _OWN: Final = re.compile(r"w\d+")
 #: What holds no expression or statement.
@@ -53,13 +55,34 @@ def inside(*nodes: ast.AST) -> list[Any]:
     return found
 
 
+def nodes_of(loop: ast.For | ast.While) -> list[Any]:
+    """Return what is inside of a loop's body, which several ask for."""
+    held: dict[str, Any] = loop.__dict__
+    if "nodes_" not in held:
+        held["nodes_"] = inside(*loop.body)
+    return held["nodes_"]
+
+
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield statements, and those of their suites."""
     for statement in body:
         yield statement
-        if isinstance(statement, ast.For | ast.While | ast.If):
-            yield from statements(statement.body)
-            yield from statements(statement.orelse)
+        if type(statement) in _SUITES:
+            yield from statements(cast(Any, statement).body)
+            yield from statements(cast(Any, statement).orelse)
+
+
+def is_loop(statement: ast.stmt) -> TypeGuard[ast.For | ast.While]:
+    """Whether a statement is a loop."""
+    return type(statement) in _LOOPS
+
+
+def holds_loops(loop: ast.For | ast.While) -> bool:
+    """Whether a loop has others in it, which several ask."""
+    held: dict[str, Any] = loop.__dict__
+    if "holds_" not in held:
+        held["holds_"] = any(map(is_loop, statements(loop.body)))
+    return held["holds_"]
 
 
 @frozen
@@ -171,7 +194,7 @@ def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
 
     Arrays are the kernel's own, and are read and written by elements alone; variables have a slot.
     """
-    loops = (x for x in body if isinstance(x, ast.For | ast.While))
+    loops = filter(is_loop, body)
     folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
     words = {name: word for name, word, _ in folds}
     mixed = {name for name, word, _ in folds if words[name] != word}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import shared
 from .expressions import Expressions, size_of
-from .reader import Text, inside, read_function, statements
+from .reader import Text, holds_loops, inside, read_function
 from .turns import (
     SHORT,
     apart,
@@ -261,7 +261,7 @@ class Statements(Expressions):
         self, node: ast.For, size: int | None, *, whole: bool, width: int
     ) -> tuple[str, int]:
         """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
-        if any(isinstance(x, ast.For | ast.While) for x in statements(node.body)):
+        if holds_loops(node):
             # Functions of what is left by vectors take as long as the rest (30 bodies that attract
             # each other: 194 us and 108). Two blocks of a sum written out took LLVM 200 ms.
             if size is not None and size > SHORT and "vm." in ast.unparse(node):

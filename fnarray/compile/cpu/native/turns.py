@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
-from .reader import inside, statements
+from .reader import holds_loops, inside, is_loop, nodes_of, statements
 from .types import registry
 from .writer import Module
 
@@ -68,7 +68,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     """
     assert isinstance(loop.target, ast.Name)
     counter = loop.target.id
-    turn = _Turn(loop.body, counter, slots, integers=module.integers)
+    turn = _Turn(loop, counter, slots, integers=module.integers)
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
@@ -92,7 +92,7 @@ def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | 
     if not module.long or size is None or size > module.lanes:
         return False
     assert isinstance(loop.target, ast.Name)
-    return _Turn(loop.body, loop.target.id, slots, integers=module.integers).along
+    return _Turn(loop, loop.target.id, slots, integers=module.integers).along
 
 
 def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> list[int]:
@@ -106,7 +106,7 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _BODY:
         return []
     assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop.body, loop.target.id, slots, integers=module.integers)
+    turn = _Turn(loop, loop.target.id, slots, integers=module.integers)
     if turn.sums or turn.traps or not turn.along or turn.called & module.sharing:
         return []
     rest = size % module.lanes
@@ -120,11 +120,8 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
 
 def is_long(body: Sequence[ast.stmt]) -> bool:
     """Whether a kernel has many loops one after another."""
-    loops = [x for x in statements(body) if isinstance(x, ast.For | ast.While)]
-    holding = sum(
-        any(isinstance(x, ast.For | ast.While) for x in statements(y.body)) for y in loops
-    )
-    return len(loops) - holding > MANY
+    loops = list(filter(is_loop, statements(body)))
+    return len(loops) - sum(map(holds_loops, loops)) > MANY
 
 
 def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
@@ -133,7 +130,7 @@ def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
     LLVM turns conditional moves into jumps where it writes such a loop out, and data decide which:
     a table of edit distances took 477 us as a loop, and 755 to 900 written out four times.
     """
-    nodes = inside(*loop.body)
+    nodes = nodes_of(loop)
     if any(isinstance(x, ast.For | ast.While | ast.If) for x in nodes):
         return False
     carried = slots & {x.id for x in nodes if isinstance(x, ast.Name) and _is_stored(x)}
@@ -196,13 +193,11 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
     """
     chain = vectors = 0
     chosen = False
-    for loop in statements(body):
-        if not isinstance(loop, ast.For | ast.While):
+    for loop in filter(is_loop, statements(body)):
+        if holds_loops(loop):
             continue
-        if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
-            continue
-        nodes = inside(*loop.body)
-        functions = sum(type(x) is ast.Name and x.id == "vm" for x in nodes)
+        nodes = nodes_of(loop)
+        functions = _count(nodes, "vm")
         again = slots | _assigned_again(loop.body)
         if isinstance(loop, ast.For) and not any(_waits(s, again, nodes) for s in loop.body):
             vectors += len(loop.body) + _DEAR * functions
@@ -238,18 +233,18 @@ def at_once(loop: ast.For, size: int, module: Module) -> bool:
     It calls a function, and reads elements that lie apart, of which LLVM makes numbers.
     """
     assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop.body, loop.target.id, frozenset(), integers=module.integers)
+    turn = _Turn(loop, loop.target.id, frozenset(), integers=module.integers)
     few = FEW - 1 <= size <= module.lanes and not size & (size - 1)
     return few and turn.dear and not turn.along and not turn.sums and not turn.traps
 
 
 def uses(loop: ast.For, functions: frozenset[str]) -> bool:
     """Whether a loop uses one of some functions of `vmath`."""
-    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in inside(*loop.body))
+    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in nodes_of(loop))
 
 
 def _elements(loop: ast.For) -> Iterator[ast.Subscript]:
-    return (x for x in inside(*loop.body) if isinstance(x, ast.Subscript))
+    return (x for x in nodes_of(loop) if isinstance(x, ast.Subscript))
 
 
 def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
@@ -262,7 +257,7 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     """
     assert isinstance(loop.target, ast.Name)
     counter = loop.target.id
-    if not _Turn(loop.body, counter, slots, integers=False).independent:
+    if not _Turn(loop, counter, slots, integers=False).independent:
         return False
     elements = list(_elements(loop))
     arrays = {x.value.id for x in elements if isinstance(x.value, ast.Name)}
@@ -273,7 +268,7 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
 
 def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
     """Whether a loop with no other in it is `apart`, of arrays that variables stand for in turn."""
-    if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
+    if not slots or holds_loops(loop):
         return False
     arrays = (x.value.id for x in _elements(loop) if isinstance(x.value, ast.Name))
     return not slots.isdisjoint(arrays) and apart(loop, slots, aliased)
@@ -317,17 +312,15 @@ class _Turn:
     called : set of str
     """
 
-    def __init__(
-        self, body: Sequence[ast.stmt], counter: str, slots: frozenset[str], *, integers: bool
-    ):
+    def __init__(self, loop: ast.For, counter: str, slots: frozenset[str], *, integers: bool):
         self.counter = counter
         self.integers = integers
         self.dear = self.sums = self.traps = False
         self.called: set[str] = set()
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
-        nodes = inside(*body)
-        self.independent = all(self._statement(s, slots, nodes) for s in body)
+        nodes = nodes_of(loop)
+        self.independent = all(self._statement(s, slots, nodes) for s in loop.body)
         self.independent = self.independent and all(map(self._expression, nodes))
         places = [x.slice for x in nodes if isinstance(x, ast.Subscript)]
         self.along = self.independent and all(map(self._along, places))
@@ -424,4 +417,4 @@ def _is_stored(name: ast.Name) -> bool:
 
 
 def _count(nodes: Iterable[ast.AST], name: str) -> int:
-    return sum(isinstance(x, ast.Name) and x.id == name for x in nodes)
+    return sum([type(x) is ast.Name and x.id == name for x in nodes])
