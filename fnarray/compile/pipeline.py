@@ -38,7 +38,7 @@ from .cpu.processor import processor
 from .cpu.target import CPU
 from .emit.source import KernelSource, Source
 from .ir import Block
-from .room import check_room
+from .room import check_room, ran_out
 from .schedule.check import check_plan
 from .schedule.plan import Plan
 from .schedule.schedule import schedule
@@ -254,6 +254,11 @@ def compile_graph(
     -------
     Executable
         Kernels are built at its first run.
+
+    Raises
+    ------
+    ProgramSizeError
+        There is no memory left for the plan or the text.
     """
     closed = erased(closed)
     graph = closed.jaxpr
@@ -264,8 +269,11 @@ def compile_graph(
         key = found = None
     if found is not None:
         return found
-    with uncollected():
-        executable = _compiled(closed, target, given)
+    try:
+        with uncollected():
+            executable = _compiled(closed, target, given)
+    except MemoryError as error:
+        raise ran_out(graph) from error
     if key is not None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)
