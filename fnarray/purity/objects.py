@@ -10,7 +10,6 @@ import datetime
 import enum
 import functools
 import io
-import logging
 import mmap
 import numbers
 import os
@@ -150,6 +149,8 @@ def kind_of(obj: Any) -> str:
     for base, kind in _BASES:
         if issubclass(t, base):
             return kind
+    if issubclass(t, (*_loaded("logging", "Logger"), *_loaded("logging", "LoggerAdapter"))):
+        return "logger"
     if issubclass(t, _loaded("random", "Random")):
         return "rng"
     if issubclass(t, _FROZEN) or is_frozen(class_of(obj)):
@@ -224,7 +225,6 @@ _BASES: tuple[tuple[Any, str], ...] = (
     # Windows on what somebody else may change: ``d.values()``, a proxy.
     ((collections.abc.MappingView, *weakref.ProxyTypes), "container"),
     (io.IOBase, "file"),
-    ((logging.Logger, logging.LoggerAdapter), "logger"),
     (collections.abc.Iterator, "iterator"),
 )
 
