@@ -262,4 +262,5 @@ def test_few_turns_in_long_kernels_are_one_vector(name):
         assert f"<{m} x float>" in module.text()
     compared(rows(name, 8, MANY), (0, 1, 5, 16))
     compared(rows(name, 3, MANY), (0, 1, 5, 16))
+    assert "<0 x" not in kernel.written("k", rows(name, 0, MANY), 512).text()
     assert not kernel.written("k", rows(name, 4, MANY - 1), 512).straight

@@ -13,6 +13,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from types import FunctionType
 from typing import Any, Final, TypeGuard, cast
 
@@ -55,11 +56,17 @@ def inside(*nodes: ast.AST) -> list[Any]:
     return found
 
 
-def nodes_of(loop: ast.For | ast.While) -> list[Any]:
-    """Return what is inside of a loop's body, which several ask for."""
-    held: dict[str, Any] = loop.__dict__
+def nodes_of(node: ast.For | ast.While | ast.Assign) -> list[Any]:
+    """Return what is inside of a loop's body, or of an assignment, which several ask for."""
+    held: dict[str, Any] = node.__dict__
     if "nodes_" not in held:
-        held["nodes_"] = inside(*loop.body)
+        if isinstance(node, ast.Assign):
+            held["nodes_"] = inside(node)
+        elif all(isinstance(x, ast.Assign) for x in node.body):
+            parts = map(nodes_of, cast("list[ast.Assign]", node.body))
+            held["nodes_"] = list(chain.from_iterable(parts))
+        else:
+            held["nodes_"] = inside(*node.body)
     return held["nodes_"]
 
 
@@ -237,7 +244,7 @@ def _names_of(statement: ast.stmt) -> list[tuple[str, bool]]:
     elif isinstance(statement, (ast.While, ast.If)):
         nodes = inside(statement.test)
     else:
-        nodes = inside(statement)
+        nodes = nodes_of(statement) if isinstance(statement, ast.Assign) else inside(statement)
     names = [(x.id, type(x.ctx) is ast.Store) for x in nodes if type(x) is ast.Name]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         names.append((statement.target.id, False))

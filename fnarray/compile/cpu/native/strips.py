@@ -100,7 +100,7 @@ class _Loop:
         self.size = sum(text.count("\n") + 1 for text in self.body)
         known = int(stop) if stop.isdigit() else None
         whole = known is not None and known % self.lanes == 0
-        if known is not None and known < self.lanes:
+        if known is not None and 0 < known < self.lanes:
             self.lanes = known
             start, body = [before], self._one()
         elif self.masks and not whole and self.size > LONG:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
@@ -89,7 +90,7 @@ def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | 
     LLVM writes such a loop out, and takes turns of the one around it together. Eight layers of a
     flow, whose rows have 4 numbers, took it 250 ms.
     """
-    if not module.long or size is None or size > module.lanes:
+    if not module.long or size is None or not 0 < size <= module.lanes:
         return False
     assert isinstance(loop.target, ast.Name)
     return _Turn(loop, loop.target.id, slots, integers=module.integers).along
@@ -213,7 +214,7 @@ def _assigned_again(body: Sequence[ast.stmt]) -> set[str]:
     """Return names that a turn assigns several times: each time waits for the one before."""
     targets = [x.targets[0] for x in body if isinstance(x, ast.Assign) and len(x.targets) == 1]
     names = [x.id for x in targets if isinstance(x, ast.Name)]
-    return {name for name in names if names.count(name) > 1}
+    return {name for name, times in Counter(names).items() if times > 1}
 
 
 def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> bool:
