@@ -57,6 +57,24 @@ from .recorded import Recorder
 if TYPE_CHECKING:
     from .stages import Lowered, TracedFunction
 
+    class _Options(TypedDict, total=False):
+        """What `jit` takes beside the function, for its overloads."""
+
+        static_argnums: int | Sequence[int] | None
+        static_argnames: str | Iterable[str] | None
+        donate_argnums: int | Sequence[int] | None
+        donate_argnames: str | Iterable[str] | None
+        keep_unused: bool
+        device: devices.Device | None
+        backend: str | None
+        inline: bool
+        effects: Effects | None
+        in_shardings: Any
+        out_shardings: Any
+        abstracted_axes: Any
+        compiler_options: dict[str, Any] | None
+
+
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
@@ -460,24 +478,6 @@ class PlacedPjitFunction(PjitFunction):
 
 
 # ---- the decorator -------------------------------------------------------------------------------
-
-
-class _Options(TypedDict, total=False):
-    """What `jit` takes beside the function, for its overloads."""
-
-    static_argnums: int | Sequence[int] | None
-    static_argnames: str | Iterable[str] | None
-    donate_argnums: int | Sequence[int] | None
-    donate_argnames: str | Iterable[str] | None
-    keep_unused: bool
-    device: devices.Device | None
-    backend: str | None
-    inline: bool
-    effects: Effects | None
-    in_shardings: Any
-    out_shardings: Any
-    abstracted_axes: Any
-    compiler_options: dict[str, Any] | None
 
 
 @overload

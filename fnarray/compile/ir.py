@@ -54,7 +54,7 @@ class Node:
 
     def reading(self, env: Mapping[Var, Atom]) -> Node:
         """Return the node with operands replaced as ``env`` says."""
-        if env.keys().isdisjoint(self.ins):
+        if not env or env.keys().isdisjoint(self.eqn.invars):
             return self
         return self.taking(env.get(a, a) if isinstance(a, Var) else a for a in self.ins)
 
@@ -95,9 +95,13 @@ def users_of(nodes: Iterable[Node]) -> dict[Var, list[Node]]:
     """Map each var to the nodes that read it, each once."""
     users: dict[Var, list[Node]] = {}
     for node in nodes:
-        for atom in dict.fromkeys(node.ins):
-            if isinstance(atom, Var):
-                users.setdefault(atom, []).append(node)
+        ins = node.eqn.invars
+        for atom in ins if len(ins) == 1 else dict.fromkeys(ins):
+            if type(atom) is Var:
+                if (known := users.get(atom)) is None:
+                    users[atom] = [node]
+                else:
+                    known.append(node)
     return users
 
 

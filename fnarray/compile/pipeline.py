@@ -29,6 +29,7 @@ from ..core.graph import ClosedGraph, structure
 from ..core.hooks import bound, span
 from ..core.keep import forgotten
 from ..core.surgery import erased
+from ..core.uncollected import uncollected
 from ..core.verify import verify
 from . import report
 from .cache.key import kernel_name
@@ -37,7 +38,7 @@ from .cpu.processor import processor
 from .cpu.target import CPU
 from .emit.source import KernelSource, Source
 from .ir import Block
-from .room import check_room
+from .room import check_room, ran_out
 from .schedule.check import check_plan
 from .schedule.plan import Plan
 from .schedule.schedule import schedule
@@ -253,6 +254,11 @@ def compile_graph(
     -------
     Executable
         Kernels are built at its first run.
+
+    Raises
+    ------
+    ProgramSizeError
+        There is no memory left for the plan or the text.
     """
     closed = erased(closed)
     graph = closed.jaxpr
@@ -263,6 +269,22 @@ def compile_graph(
         key = found = None
     if found is not None:
         return found
+    try:
+        with uncollected():
+            executable = _compiled(closed, target, given)
+    except MemoryError as error:
+        raise ran_out(graph) from error
+    if key is not None:
+        if len(_executables) >= 1024:
+            _executables.pop(next(iter(_executables)), None)
+        _executables[key] = executable
+    return executable
+
+
+def _compiled(
+    closed: ClosedGraph, target: Target, given: tuple[tuple[int, int], ...]
+) -> Executable:
+    graph = closed.jaxpr
     if config.verify:
         verify(graph)
     name = graph.debug_name
@@ -276,8 +298,4 @@ def compile_graph(
         source = target.emit(plan)
     executable = Executable(closed, plan, source, target)
     executable.seconds.update((s.kind, s.seconds) for s in (simplifying, scheduling, emitting))
-    if key is not None:
-        if len(_executables) >= 1024:
-            _executables.pop(next(iter(_executables)), None)
-        _executables[key] = executable
     return executable

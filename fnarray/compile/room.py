@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from ..core.graph import Eqn, Graph, subgraphs
 from ..core.source import UNKNOWN
 from ..errors import ProgramSizeError
-from .ir import Block, Node
+from .ir import Block
 
 #: Bytes that compiling a statement takes: 9,000 of arithmetic, 34,000 with a tanh in each fourth
 #: (bodies of 1,000 to 16,000 operations; LLVM 22).
@@ -40,26 +41,48 @@ def check_room(block: Block, lengths: Sequence[int], abreast: int) -> None:
     need, free = statements * STATEMENT, available()
     if free is None or need <= free:
         return
-    where, nodes = max(_parts(block), key=lambda part: len(part[1]))
-    sources = Counter(node.eqn.source for node in nodes)
+    takes = (
+        f", and compiling its {statements:,} statements takes about {need / 1e6:,.0f} MB, of which "
+        f"{free / 1e6:,.0f} are free"
+    )
+    raise _too_large(_parts(block), takes)
+
+
+def ran_out(graph: Graph) -> ProgramSizeError:
+    """Return the error of a program for which there was no memory left."""
+    return _too_large(_graphs(graph), "")
+
+
+def _too_large(parts: Iterable[tuple[str, Sequence[Eqn]]], takes: str) -> ProgramSizeError:
+    where, eqns = max(parts, key=lambda part: len(part[1]))
+    sources = Counter(eqn.source for eqn in eqns)
     source, count = max(sources.items(), key=lambda item: (item[0] != UNKNOWN, item[1]))
-    raise ProgramSizeError(
-        f"compile: the program is too large for the memory there is: {where} has {len(nodes):,} "
-        f"operations, {count:,} of them from {source}, and compiling its {statements:,} statements "
-        f"takes about {need / 1e6:,.0f} MB, of which {free / 1e6:,.0f} are free. Write what "
+    return ProgramSizeError(
+        f"compile: the program is too large for the memory there is: {where} has {len(eqns):,} "
+        f"operations, {count:,} of them from {source}{takes}. Write what "
         f"repeats as a loop (lax.scan, lax.fori_loop) in place of Python's, or compile parts of "
         f"the program by a jit of their own."
     )
 
 
-def _parts(block: Block, where: str = "the program") -> Iterator[tuple[str, tuple[Node, ...]]]:
+def _parts(block: Block, where: str = "the program") -> Iterator[tuple[str, Sequence[Eqn]]]:
     """Yield the program and the bodies of its loops, each with the operations it has itself."""
-    yield where, block.nodes
+    yield where, [node.eqn for node in block.nodes]
     for node in block.nodes:
         for body in node.bodies:
-            yield from _parts(
-                body, f"the body of the {node.eqn.primitive.name} at {node.eqn.source}"
-            )
+            yield from _parts(body, _inside(node.eqn))
+
+
+def _graphs(graph: Graph, where: str = "the program") -> Iterator[tuple[str, Sequence[Eqn]]]:
+    """Yield the same of what was traced."""
+    yield where, graph.eqns
+    for eqn in graph.eqns:
+        for inner in subgraphs(eqn.params):
+            yield from _graphs(inner, _inside(eqn))
+
+
+def _inside(eqn: Eqn) -> str:
+    return f"the body of the {eqn.primitive.name} at {eqn.source}"
 
 
 def available() -> int | None:

@@ -99,8 +99,8 @@ def fold_constants(block: Block) -> Block:
     nodes: list[Node] = []
     for old in block.nodes:
         node = old.reading(env)
-        literal = all(isinstance(a, Literal) for a in node.ins)
-        if literal and isinstance(node.form, Map) and not node.out.aval.shape:
+        literal = isinstance(node.form, Map) and not node.out.aval.shape
+        if literal and all(isinstance(a, Literal) for a in node.ins):
             with np.errstate(all="ignore"):
                 ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
                 value = node.eqn.primitive.eval(*ins, **node.eqn.params)
@@ -130,12 +130,13 @@ def empty_at_once(block: Block) -> Block:
 
 
 def _must_run(eqn: Eqn) -> bool:
-    return any(eqn_effects(eqn)) or eqn.primitive.collective is not None
+    return bool(eqn_effects(eqn)) or eqn.primitive.collective is not None
 
 
 def _key(node: Node) -> Any:
     ins = tuple((a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins)
-    return node.eqn.primitive, ins, tuple(sorted(node.eqn.params.items()))
+    params = node.eqn.params
+    return node.eqn.primitive, ins, tuple(sorted(params.items())) if params else ()
 
 
 def share_equal(block: Block) -> Block:
@@ -145,7 +146,7 @@ def share_equal(block: Block) -> Block:
     nodes: list[Node] = []
     for old in block.nodes:
         node = old.reading(env)
-        if any(eqn_effects(node.eqn)):
+        if eqn_effects(node.eqn):
             nodes.append(node)
             continue
         try:
@@ -178,9 +179,9 @@ def drop_dead(block: Block) -> Block:
     live = {a for a in block.outputs if isinstance(a, Var)}
     kept: list[Node] = []
     for node in reversed(block.nodes):
-        if any(eqn_effects(node.eqn)) or any(v in live for v in node.outs):
+        if not live.isdisjoint(node.outs) or eqn_effects(node.eqn):
             kept.append(node)
-            live.update(a for a in node.ins if isinstance(a, Var))
+            live.update([a for a in node.ins if type(a) is Var])
     return Block(block.inputs, tuple(reversed(kept)), block.outputs)
 
 
@@ -259,6 +260,8 @@ def turn_products(block: Block) -> Block:
     Reverse mode makes ``(g.T @ x).T``, which is ``x.T @ g``: BLAS reads transposed factors as fast
     as others, and nothing is left to transpose.
     """
+    if not any(isinstance(node.form, Contract) for node in block.nodes):
+        return block
     users = users_of(block.nodes)
     outputs = {a for a in (*block.outputs, *block.aliases.values()) if isinstance(a, Var)}
     turned: dict[Var, Node] = {}

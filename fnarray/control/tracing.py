@@ -31,7 +31,6 @@ from ..core.surgery import closed_over, closed_over_nothing
 from ..core.trace import Tracer
 from ..purity.guards import Guards
 from .admission import admit, collect, collecting
-from .again import compare
 from .refs import TAKES_REFS, refs_among, trace_with_refs, values_of
 from .signature import Signature, fun_source, fun_text
 
@@ -315,6 +314,8 @@ def _run(
     with span("trace", name), _leaks_refused(fun):
         graph, written = trace_with_refs(flat, in_avals, name, origins, takes)
     if config.check_determinism:
+        from .again import compare  # asked for by a setting
+
         again, _ = trace_with_refs(flat, in_avals, name, origins, takes)
         compare(graph, again, fun_text(fun))
     _log_trace(name, time.perf_counter() - start, in_avals, known)

@@ -318,13 +318,19 @@ Form = (
 )
 
 
+#: Forms of equations that hold graphs.
+_HOLDING = frozenset((Inline, Branch, While, Scan, Lanes))
+
+
 def form_of(eqn: Eqn) -> Any:
     """Return how an equation lowers; on arrays of small types, which no kernel holds, by its eval.
 
     Equations that hold graphs lower to them all the same.
     """
     form = eqn.form()
-    if isinstance(form, Inline | Branch | While | Scan | Lanes):
+    if type(form) in _HOLDING:
         return form
-    small = any(is_small(a.aval.dtype) for a in (*eqn.invars, *eqn.outvars))
-    return HOST if small else form
+    for atom in (*eqn.invars, *eqn.outvars):
+        if is_small(atom.aval.dtype):
+            return HOST
+    return form

@@ -171,11 +171,12 @@ def subgraphs(params: dict[str, Any]) -> Iterator[Graph]:
                 yield item
 
 
-def eqn_effects(eqn: Eqn) -> Iterator[str]:
-    """Yield the effects of an equation and of the graphs it holds."""
-    yield from eqn.primitive.effects
-    for graph in subgraphs(eqn.params):
-        yield from graph.effects
+def eqn_effects(eqn: Eqn) -> Sequence[str]:
+    """Return the effects of an equation and of the graphs it holds."""
+    effects = eqn.primitive.effects
+    if not eqn.params:  # most of a long program
+        return effects
+    return *effects, *(x for graph in subgraphs(eqn.params) for x in graph.effects)
 
 
 def eval_graph(

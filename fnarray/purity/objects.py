@@ -10,7 +10,6 @@ import datetime
 import enum
 import functools
 import io
-import logging
 import mmap
 import numbers
 import os
@@ -122,6 +121,8 @@ def kind_of(obj: Any) -> str:
     ``"foreign"`` is an object of an installed class, of which only its contents tell.
     """
     t = class_of(obj)
+    if t is tuple:  # as below, of rows of a table
+        return "scalar" if all(kind_of(x) == "scalar" for x in obj) else "tuple"
     if is_strange(t):
         return "instance"
     if t in _NUMBERS:
@@ -148,6 +149,8 @@ def kind_of(obj: Any) -> str:
     for base, kind in _BASES:
         if issubclass(t, base):
             return kind
+    if issubclass(t, (*_loaded("logging", "Logger"), *_loaded("logging", "LoggerAdapter"))):
+        return "logger"
     if issubclass(t, _loaded("random", "Random")):
         return "rng"
     if issubclass(t, _FROZEN) or is_frozen(class_of(obj)):
@@ -222,7 +225,6 @@ _BASES: tuple[tuple[Any, str], ...] = (
     # Windows on what somebody else may change: ``d.values()``, a proxy.
     ((collections.abc.MappingView, *weakref.ProxyTypes), "container"),
     (io.IOBase, "file"),
-    ((logging.Logger, logging.LoggerAdapter), "logger"),
     (collections.abc.Iterator, "iterator"),
 )
 

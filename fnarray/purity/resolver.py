@@ -332,10 +332,14 @@ class LiveResolver:
         self, obj: Any, name: str, holder: str = "", constant: bool = False, bound: Any = None
     ) -> Value:
         """Return the value of a live object."""
-        kind = class_of(obj)  # whose hash a metaclass may compute
-        if class_of(kind) is type and kind in _NUMBERS:  # a table of thousands is most of a check
-            return Value("scalar", OUTSIDE, name=name, obj=obj, holder=holder, constant=constant,
+        cls = class_of(obj)  # whose hash a metaclass may compute
+        # A table of thousands of numbers, or rows, is most of a check.
+        if cls is tuple or (class_of(cls) is type and cls in _NUMBERS):
+            kind = kind_of(obj) if cls is tuple else "scalar"
+            return Value(kind, OUTSIDE, name=name, obj=obj, holder=holder, constant=constant,
                          bound=bound)  # fmt: skip
+        if cls is types.FunctionType:
+            return self._described(obj, name, holder, constant, bound)
         obj = _meant(obj)
         if any(type(obj) is r for r in _REFERENCES) and (target := obj()) is not None:
             held = self.describe(target, f"{name}()", "attribute")
@@ -355,6 +359,12 @@ class LiveResolver:
             if is_wrapper(obj):  # it may hold arguments, too
                 self.hold(obj, name, trusted=True)
             obj = inner
+        return self._described(obj, name, holder, constant, bound, keeps=keeps)
+
+    def _described(
+        self, obj: Any, name: str, holder: str, constant: bool, bound: Any, *, keeps: bool = False
+    ) -> Value:
+        """Return the value of an object that stands for no other."""
         kind, fields = kind_of(obj), None
         if kind == "foreign" or (kind == "function" and is_wrapper(obj)):
             # Of an installed class nobody knows whether its objects change: what they hold tells.

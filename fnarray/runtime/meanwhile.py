@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ..core.quiet import quietly
 from .stepwise import called_graph, stepwise
 
 Run = Callable[..., tuple[np.ndarray, ...]]
+
+#: Seconds that the first evaluation has for itself: beside a thread that runs Python each operation
+#: waits for its turn, and one of 13 ms took 150.
+ALONE: Final = 0.05
 
 
 def can_evaluate(graph: Graph) -> bool:
@@ -62,6 +66,7 @@ class Meanwhile:
         self._graph = graph
         self._load = load
         self.run: Run = self._evaluate
+        self._answered = threading.Event()
         own = scoped_values()
         # No daemon: LLVM must not be at work when the process ends, so the end waits for it.
         self._thread = threading.Thread(target=self._compile, args=(own,), name="fnarray compiler")
@@ -70,9 +75,11 @@ class Meanwhile:
 
     def wait(self) -> None:
         """Wait until the program is compiled, or cannot be."""
+        self._answered.set()
         self._thread.join()
 
     def _compile(self, settings: list[tuple[str, Any]]) -> None:
+        self._answered.wait(ALONE)
         try:
             with scoped_all(settings):
                 self.run = self._load()
@@ -93,7 +100,10 @@ class Meanwhile:
         return self.run(*arrays)
 
     def _evaluate(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        return evaluate(self._graph, arrays)
+        try:
+            return evaluate(self._graph, arrays)
+        finally:
+            self._answered.set()
 
 
 _pending: weakref.WeakSet[Meanwhile] = weakref.WeakSet()

@@ -187,3 +187,25 @@ def test_a_fork_waits(tmp_path):
     env = {**os.environ, "FNARRAY_FIRST_CALL": "evaluate", "FNARRAY_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", FORKED], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "status 0\n", "")
+
+
+def test_the_first_evaluation_has_the_interpreter_for_itself(monkeypatch):
+    """Compilation begins once the first call has answered."""
+    order = []
+    load, evaluate = pipeline.Executable.load, meanwhile.evaluate
+
+    def loading(self):
+        order.append("compiled")
+        return load(self)
+
+    def evaluating(*args):
+        found = evaluate(*args)
+        order.append("evaluated")
+        return found
+
+    monkeypatch.setattr(pipeline.Executable, "load", loading)
+    monkeypatch.setattr(meanwhile, "evaluate", evaluating)
+    monkeypatch.setattr(meanwhile, "ALONE", 30.0)
+    fa.jit(lambda x: fnp.tanh(x) - x)(X)
+    meanwhile.wait()
+    assert order == ["evaluated", "compiled"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,9 @@ from fnarray.compile.cache import store
 from fnarray.compile.cpu import build
 from fnarray.compile.cpu.native import compiler, llvm, load, machine
 from fnarray.compile.cpu.processor import processor
+from fnarray.compile.emit.bodies import Bodies
+from fnarray.compile.emit.values import Values
+from fnarray.compile.emit.writer import Writer
 from fnarray.config import config
 from fnarray.errors import FnarrayError, ProgramSizeError
 
@@ -56,6 +61,40 @@ def test_a_program_too_large_names_its_largest_part(monkeypatch):
     assert isinstance(caught.value, FnarrayError)
     for part in ("the body of the scan at", "200 operations", "test_bad_input.py", "lax.scan"):
         assert part in text, text
+
+
+def test_memory_that_runs_out_names_the_largest_part(monkeypatch):
+    """Where no estimate foresaw it, planning ends in the same error, and the collector goes on."""
+
+    def schedule(*args):
+        raise MemoryError
+
+    monkeypatch.setattr(pipeline, "schedule", schedule)
+    with pytest.raises(ProgramSizeError) as caught:
+        fa.jit(lambda x: unrolled(x) + 1)(X)
+    text = str(caught.value)
+    for part in ("the body of the scan at", "200 operations", "test_bad_input.py", "lax.scan"):
+        assert part in text, text
+    assert gc.isenabled()
+
+
+def test_kernels_share_what_is_written_into_them():
+    """One dictionary of the whole program stands for all kernels: each had a copy of its own."""
+
+    def f(x):
+        for _ in range(150):
+            x = x * 0.5 + fa.lax.sin(x)
+        return x
+
+    plan = pipeline.compile_graph(fa.jit(f).trace(X).jaxpr).plan
+    bodies = [region.body for region in plan.regions]
+    assert len(bodies) > 2
+    values = []
+    for body in bodies:
+        values.append(Values(Writer(), plan.limits))
+        Bodies(values[-1]).emit(replace(body, items=()), {})
+    assert all(v.outer is body.inlined for v, body in zip(values, bodies, strict=True))
+    assert not any(v.inlined for v in values)
 
 
 def test_a_program_that_fits_is_compiled(monkeypatch):

@@ -162,12 +162,21 @@ def library(n: int) -> Case:
     return f, lambda x, w: [x @ w, x @ w * 1.75], (numbers(-(-n // 256), 16), numbers(16, 16))
 
 
-def thin(n: int) -> Case:
-    """A product with n columns, of 24,000 multiplications or a few less."""
+def narrow(n: int) -> Case:
+    """A product with n columns, of 10,000 multiplications or a few less."""
     return (
         lambda a, b: lax.dot(a, b),
         lambda a, b: [a @ b],
-        (numbers(1200 // n, 20), numbers(20, n)),
+        (numbers(500 // n, 20), numbers(20, n)),
+    )
+
+
+def thin(n: int) -> Case:
+    """A product with rows of n multiplications or a few less, 16,000 in all."""
+    return (
+        lambda a, b: lax.dot(a, b),
+        lambda a, b: [a @ b],
+        (numbers(16000 // n, n // 8), numbers(n // 8, 8)),
     )
 
 
@@ -431,7 +440,7 @@ def vectors(n: int) -> Case:
 MEASURES: dict[str, Callable[[int], Case]] = {
     "dear": dear, "plain": plain, "spread": spread,
     "tall": tall, "registers": registers, "vector": vector, "abreast": abreast,
-    "unroll": unroll, "library": library, "thin": thin,
+    "unroll": unroll, "library": library, "narrow": narrow, "thin": thin,
     "streams": streams, "workspace": workspace, "parallel": parallel, "turns": chunked_rows,
     "turn": turn, "shared": shared, "split": product_in_loop,
     "kernel": kernel, "loop": siblings,
@@ -446,7 +455,8 @@ EXTREMES = {
     "dear": (0, 10**6), "plain": (0, 10**6), "spread": (0, 10**6),
     "tall": (0, 400), "registers": (0, 40), "unroll": (0, 10**4),
     "vector": (2, 10**6), "abreast": (0, 10**6),
-    "library": (0, 10**12), "thin": (0, 10**6), "workspace": (0, 1 << 40), "streams": (0, 10**6),
+    "library": (0, 10**12), "narrow": (0, 10**6), "thin": (0, 10**6),
+    "workspace": (0, 1 << 40), "streams": (0, 10**6),
     "parallel": (0, 1 << 60), "turns": (1, 10**6), "turn": (0, 1 << 60),
     "kernel": (0, 10**6), "loop": (1, 10**6), "grain": (1, 10**6), "chunks": (1, 64),
     "serial": (0, 1 << 60),

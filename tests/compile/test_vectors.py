@@ -10,6 +10,7 @@ import pytest
 from fnarray.compile.cpu.build import KernelSource
 from fnarray.compile.cpu.native import kernel
 from fnarray.compile.cpu.native.reader import read_kernel
+from fnarray.compile.cpu.native.turns import MANY
 from tests.compilers.compare import Report, both
 
 pytestmark = pytest.mark.cpu
@@ -229,3 +230,37 @@ def test_few_turns_at_once(name):
     wide = "<8 x float>" in kernel.written("k", src, 512).text()
     assert wide == (name in AT_ONCE)
     compared(src, (8, 16, 17, 40))
+
+
+#: What a row of few numbers does in a long kernel: statements, and what the rows' loop ends with.
+ROWS = {
+    "chain": ("out[{m} * i + j] = x[8 * i + j + 2] * c + y[{m} * i + j]", ""),
+    "choice": ("t = x[{m} * i + j]", "out[{m} * i + j] = c if t < c else t", ""),
+    "sum": ("a = sc.radd(a, x[{m} * i + j] * y[8 * i + j])", "out[i] = a"),
+    "product": ("a = sc.rmul(a, x[{m} * i + j])", "out[i] = a"),
+}
+
+
+def rows(name: str, m: int, others: int) -> KernelSource:
+    """Return a kernel of rows of m numbers, and of other loops."""
+    *body, end = ROWS[name]
+    lines = ["def kernel(x, y, u, b, out, n, c):", "    for i in range(n):", "        a = c"]
+    lines += [f"        for j in range({m}):", *(f"            {x.format(m=m)}" for x in body)]
+    lines += [f"        {end or 'pass'}"]
+    for k in range(others):
+        lines += [f"    for k{k} in range(n):", f"        out[k{k}] = out[k{k}] + c * y[k{k}]"]
+    return KernelSource("\n".join(lines) + "\n", KINDS)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_few_turns_in_long_kernels_are_one_vector(name):
+    """Numba's bits, sums in whatever order; in kernels of few loops LLVM writes such a loop out."""
+    for m in (1, 3, 4, 8):
+        src = rows(name, m, MANY)
+        module = kernel.written("k", src, 512)
+        assert module.straight
+        assert f"<{m} x float>" in module.text()
+    compared(rows(name, 8, MANY), (0, 1, 5, 16))
+    compared(rows(name, 3, MANY), (0, 1, 5, 16))
+    assert "<0 x" not in kernel.written("k", rows(name, 0, MANY), 512).text()
+    assert not kernel.written("k", rows(name, 4, MANY - 1), 512).straight

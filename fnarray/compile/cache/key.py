@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy
 
-from ..emit.source import KernelSource
+from ..text import KernelSource
 
 __all__ = [
     "KernelSource",
@@ -176,18 +176,23 @@ def status(*packages: str) -> tuple[str, int]:
     Where it is the same the contents are: whatever writes to a file, or puts another in its place,
     sets the time of its last change of status, which a copy cannot keep. 2 ms in place of 11.
     """
-    digest, latest = sha256(), 0
-    for name, path in (found for package in packages for found in _sources(package)):
-        s = os.stat(path)  # noqa: PTH116 - 350 files, at every start
-        digest.update(
-            f"{name} {s.st_dev} {s.st_ino} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}\n".encode()
-        )
-        latest = max(latest, s.st_ctime_ns)
-    return digest.hexdigest(), latest
+    names: list[str] = []
+    numbers: list[int] = []
+    for entry in (e for package in packages for root in _roots(package) for e in _below(root)):
+        s = entry.stat()
+        # In whatever order the system lists them: another one costs a reading.
+        names.append(entry.path)
+        numbers += (s.st_dev, s.st_ino, s.st_size, s.st_ctime_ns)
+    return sha256(repr((names, numbers)).encode()).hexdigest(), max(numbers[3::4], default=0)
 
 
 def _sources(package: str) -> list[tuple[str, str]]:
     """List the sources of an installed package: names below its folder, in order, and paths."""
+    return sorted((e.path[len(root) :], e.path) for root in _roots(package) for e in _below(root))
+
+
+def _roots(package: str) -> Sequence[str]:
+    """Return the folders of an installed package."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(
@@ -195,14 +200,15 @@ def _sources(package: str) -> list[tuple[str, str]]:
             f"tied to them. Install fnarray with pip.",
             name=package,
         )
-    roots = spec.submodule_search_locations
-    return sorted((path[len(root) :], path) for root in roots for path in _below(root))
+    return spec.submodule_search_locations
 
 
-def _below(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                yield entry.path
-            elif entry.name != "__pycache__" and entry.is_dir():
-                yield from _below(entry.path)
+def _below(folder: str) -> Iterator[os.DirEntry[str]]:
+    folders = [folder]
+    for folder in folders:  # which grows meanwhile
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    yield entry
+                elif entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)

@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ...config import config
 from ...core.fork import holding_through_forks
@@ -27,11 +27,13 @@ __all__ = ["KernelSource", "forget", "kernel_name", "load", "made", "source", "s
 Kernel = Callable[..., None]
 
 
-class Making(NamedTuple):
+class Making:
     """How this process came by a kernel: from the disk or by which compiler, and in how long."""
 
-    how: str
-    seconds: float
+    __slots__ = ("how", "seconds")
+
+    def __init__(self, how: str, seconds: float) -> None:
+        self.how, self.seconds = how, seconds
 
 
 stats: Final[dict[str, Any]] = {"memory": 0, "disk": 0, "compiled": 0, "compile_seconds": 0.0}

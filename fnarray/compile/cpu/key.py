@@ -8,7 +8,7 @@ from typing import Final
 
 from ...config import config
 from ..cache import key as keys
-from ..emit.source import KernelSource
+from ..text import KernelSource
 
 # The default error model keeps loops with a division from vectorising.
 OPTIONS: Final = (

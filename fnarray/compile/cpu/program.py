@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...core.forms import Contract
 from ...core.hooks import bound
-from ..emit.source import CORES, Source
+from ..text import CORES
 from . import build
 from .key import kernel_name
 from .namespace import CODES
 from .workspace import taken
 
+if TYPE_CHECKING:
+    from ..emit.source import Source
+
 Run = Callable[..., tuple[np.ndarray, ...]]
 
 
-class Kernel(NamedTuple):
-    """A kernel's name and signature."""
-
-    name: str
-    signature: tuple[str, ...]
+#: A kernel's name and signature.
+Kernel = tuple[str, tuple[str, ...]]
 
 
 class Program(NamedTuple):
@@ -44,7 +44,7 @@ def program_of(source: Source) -> Program | None:
         return None
 
     def named(kernel: build.KernelSource) -> Kernel:
-        return Kernel(kernel_name(kernel), kernel.signature)
+        return kernel_name(kernel), kernel.signature
 
     return Program(
         source.text,
@@ -73,9 +73,9 @@ def run_of(program: Program) -> Run:
 
         namespace["one_thread"] = one_thread
     for j, (kernel, folds) in enumerate(zip(program.kernels, program.folds, strict=True)):
-        namespace[f"kernel{j}"] = build.find(kernel.name, kernel.signature)
+        namespace[f"kernel{j}"] = build.find(*kernel)
         for k, fold in enumerate(folds):
-            namespace[f"fold{j}_{k}"] = build.find(fold.name, fold.signature)
+            namespace[f"fold{j}_{k}"] = build.find(*fold)
     for j, (form, dtype) in enumerate(program.products):
         from .library import product_of
         from .target import CPU
@@ -85,5 +85,5 @@ def run_of(program: Program) -> Run:
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
-    bound(main, lambda: {f"kernel{j}": k.name for j, k in enumerate(program.kernels)})
+    bound(main, lambda: {f"kernel{j}": name for j, (name, _) in enumerate(program.kernels)})
     return main

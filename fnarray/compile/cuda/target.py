@@ -40,6 +40,9 @@ _log: Final = logging.getLogger("fnarray.compile")
 #: costs an instruction, and an array that is laid out goes through memory twice.
 LIMITS = Limits(
     kernel=1,
+    library=1 << 14,
+    narrow=8,
+    thin=0,
     parallel=0,
     lanes=1,
     streams=1 << 10,

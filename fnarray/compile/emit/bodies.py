@@ -33,7 +33,10 @@ class Bodies:
                 storage[var] = storage[place.var]
             elif not isinstance(place, Given):
                 storage[var] = self.values.new_scratch(var, place.contracted)
-        self.values.inlined.update(body.inlined)
+        if self.values.outer:
+            self.values.inlined.update(body.inlined)
+        else:  # the whole program's, which its kernels would each copy
+            self.values.outer = body.inlined
         for item in body.items:
             self._item(item, body)
 

@@ -98,6 +98,8 @@ class Values:
 
     Attributes
     ----------
+    outer : mapping
+        Nodes of the outermost body that are written where they are read.
     inlined : dict
         Nodes that are written where they are read.
     storage : dict
@@ -127,6 +129,7 @@ class Values:
         self.limits = limits
         self.sizes = sizes
         self.narrow = narrow
+        self.outer: Mapping[Var, Node] = {}
         self.inlined: dict[Var, Node] = {}
         self.storage: dict[Var, Storage] = {}
         self.scalars: dict[tuple[str, Any], str] = {}
@@ -266,7 +269,7 @@ class Values:
         store = self.storage.get(atom)
         if store is not None:
             return self._load(atom, idx, store)
-        return self.compute(self.inlined[atom], idx)
+        return self.compute(self.inlined.get(atom) or self.outer[atom], idx)
 
     def _load(self, var: Var, idx: Indices, store: Storage) -> str:
         if not var.aval.size:  # inside a loop that never runs, out of which a load may move

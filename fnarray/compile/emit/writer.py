@@ -24,13 +24,14 @@ class Line(str):
 class Suite:
     """An indented suite: its header line, statements, and values known inside it.
 
-    ``barrier`` marks a suite that may not run, or runs with changed storage (a branch, a loop
-    over carries): values computed inside must not be moved out of it. ``comment`` is the last one.
+    ``floor`` is the depth of the innermost suite around it, itself included, that may not run, or
+    runs with changed storage (a branch, a loop over carries): values computed inside must not be
+    moved out of that. ``comment`` is the last one.
     """
 
     header: str
     depth: int
-    barrier: bool = False
+    floor: int = 0
     lines: list[str | Suite] = field(default_factory=lambda: [])
     memo: dict[Any, str] = field(default_factory=dict[Any, str])
     comment: str = ""
@@ -49,7 +50,7 @@ class Writer:
     """
 
     def __init__(self) -> None:
-        self.scopes = [Suite("", 0, barrier=True)]
+        self.scopes = [Suite("", 0)]
         self.depth_of: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.origin: tuple[Any, ...] = ()
@@ -62,15 +63,15 @@ class Writer:
     @property
     def floor(self) -> int:
         """Depth of the innermost barrier: nothing computed now may leave it."""
-        return next(s.depth for s in reversed(self.scopes) if s.barrier)
+        return self.scopes[-1].floor
 
     def fresh(self, prefix: str) -> str:
         """Return a new name."""
         n = self._counts.get(prefix, 0)
-        while f"{prefix}{n}" in RESERVED:
+        while (name := f"{prefix}{n}") in RESERVED:
             n += 1
         self._counts[prefix] = n + 1
-        return f"{prefix}{n}"
+        return name
 
     def line(self, text: str) -> None:
         """Add a statement to the innermost scope."""
@@ -115,14 +116,15 @@ class Writer:
     def recall(self, key: Any) -> str | None:
         """Return the name that holds a value, if it is known here."""
         for scope in reversed(self.scopes):
-            if key in scope.memo:
-                return scope.memo[key]
+            if (known := scope.memo.get(key)) is not None:
+                return known
         return None
 
     @contextmanager
     def block(self, header: str, *, barrier: bool = False) -> Generator[Suite, None, None]:
         """Open a suite; it joins its parent when closed."""
-        scope = Suite(self._marked(header), self.scope.depth + 1, barrier)
+        depth = self.scope.depth + 1
+        scope = Suite(self._marked(header), depth, depth if barrier else self.floor)
         self.scopes.append(scope)
         yield scope
         self.scopes.pop()

@@ -100,14 +100,17 @@ def is_library(node: Node, limits: Limits) -> bool:
     sides = [x.size // max(batch * inner, 1) for x in (lhs, rhs)]
     if min(sides) == 1 and not limits.vectors:
         return False
-    thin = min(inner, *sides) < limits.thin
-    return products_of(node) > limits.library * (2 if thin else 1)
+    columns = sides[1]
+    times = 8 if inner * columns < limits.thin else 3 if columns <= limits.narrow else 1
+    return products_of(node) > limits.library * times
 
 
 def _read_whole(nodes: Iterable[Node], limits: Limits, rows: Set[Atom]) -> set[Atom]:
     """Return what nodes read as whole arrays rather than element by element."""
     found: set[Atom] = set()
     for node in nodes:
+        if type(node.form) in INLINE:
+            continue
         if isinstance(node.form, Scan):
             first = node.form.num_consts + node.form.num_carry
             found.update(a for k, a in enumerate(node.ins) if k < first or a not in rows)

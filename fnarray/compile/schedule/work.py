@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Final
+from typing import Final, cast
 
 from ...core.forms import (
     Branch,
@@ -43,7 +43,7 @@ def iterations(node: Node) -> int:
     """Return how many times a node's body runs."""
     outs, form = node.outs, node.form
     out = outs[0].aval.size if len(outs) == 1 else max((v.aval.size for v in outs), default=0)
-    if isinstance(form, Map):
+    if type(form) is Map:
         return out
     if isinstance(form, Reduce):
         return out * prod(form.extents)
@@ -100,8 +100,8 @@ def operations_of(node: Node, inlined: Mapping[Var, Node]) -> set[Node]:
     """Return a node and those written into its loops."""
     stack, seen = [node], {node}
     while stack:
-        for atom in stack.pop().ins:
-            inner = inlined.get(atom) if isinstance(atom, Var) else None
+        for atom in stack.pop().eqn.invars:
+            inner = inlined.get(cast("Var", atom))  # no literal is one
             if inner is not None and inner not in seen:
                 seen.add(inner)
                 stack.append(inner)
@@ -114,9 +114,10 @@ def work_of(nodes: Iterable[Node]) -> int:
 
 
 def _cost(node: Node) -> int:
-    if isinstance(node.form, Iota | Reindex):
-        return 0
-    return node.form.cost if isinstance(node.form, Map) else 1
+    form = node.form
+    if isinstance(form, Map):
+        return form.cost
+    return 0 if isinstance(form, Iota | Reindex) else 1
 
 
 def tree_work(tree: Tree, inlined: Mapping[Var, Node]) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from . import elf
-from .types import dtype_of
+from .codes import dtype_of
 
 #: Where NumPy's array object holds its data pointer and its dimensions, after Python's header.
 DATA: Final = object.__basicsize__

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..processor import processor
 from . import llvm
-from .types import Fallback
+from .codes import Fallback
 
 #: How much LLVM's passes, and its code generation, are worth.
 LEVEL: Final = 3

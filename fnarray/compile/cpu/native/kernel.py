@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from ....core.uncollected import uncollected
 from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import load, machine, shared
 from .call import DATA, DIMENSIONS, layout_is_known
 from .reader import Text, read_kernel
 from .statements import Statements, settled
-from .turns import waits
+from .turns import is_long, waits
 from .types import BOOL, F32, LLVM, Array, DType, Fallback, Scalar, Value, dtype_of
 from .writer import Module
 
@@ -33,7 +34,8 @@ def compile_kernel(name: str, src: KernelSource) -> bytes:
     """
     if not layout_is_known():
         raise Fallback("the layout of arrays in this Python")
-    module = written(name, src, _width(), machine.unmasked())
+    with uncollected():
+        module = written(name, src, _width(), machine.unmasked())
     # Loops of few turns are written out before they could be vectorised; what comes of them is
     # vectorised too (forward probabilities of 8 states: 160 to 57 us).
     own, scalar = module.text(), is_recurrence(src)
@@ -120,12 +122,14 @@ def written(name: str, src: KernelSource, width: int | None, unmasked: str = "")
     least = sys.maxsize if features else shared.MANY if sequential else shared.USES
     uses = Counter[str](_FUNCTION.findall(src.text))
     shares = frozenset(f for f, n in uses.items() if n >= least)
+    long = not sequential and is_long(text.body)
     integers = any(code[0] in "iu" and "[" in code for code in src.signature)
 
     def begin() -> tuple[Statements, list[Value]]:
         module = Module(lanes, width, shares, integers, sequential=sequential)
         module.flushes = "flush_subnormal" in src.text
         module.features = features
+        module.long = long
         body = Statements(module, text)
         body.returns, body.single, body.own = [], True, True
         return body, [_value(p, *kind) for p, kind in zip(text.params, kinds, strict=True)]

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from ...cache.key import version
-from .types import Fallback
+from .codes import Fallback
 
 #: Releases of llvmlite whose functions are those below; another one is asked what it declares.
 KNOWN: Final = ("0.50.",)

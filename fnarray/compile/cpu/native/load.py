@@ -12,7 +12,7 @@ from ...cache import store
 from ...cache.key import object_name
 from . import elf
 from .call import NAME, TRAMPOLINE, function, named
-from .types import Fallback
+from .codes import Fallback
 
 if TYPE_CHECKING:
     from .writer import Shared

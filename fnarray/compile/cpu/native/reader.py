@@ -13,14 +13,17 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 from ....core.frozen import frozen
 from ....core.parse import parse
 from .types import Fallback
 
 Suite = tuple[int, ...]
+_LOOPS: Final = frozenset((ast.For, ast.While))
+_SUITES: Final = _LOOPS | {ast.If}
 #: Arrays that only the kernel sees, as emission names them.
 _OWN: Final = re.compile(r"w\d+")
 #: What holds no expression or statement.
@@ -53,13 +56,40 @@ def inside(*nodes: ast.AST) -> list[Any]:
     return found
 
 
+def nodes_of(node: ast.For | ast.While | ast.Assign) -> list[Any]:
+    """Return what is inside of a loop's body, or of an assignment, which several ask for."""
+    held: dict[str, Any] = node.__dict__
+    if "nodes_" not in held:
+        if isinstance(node, ast.Assign):
+            held["nodes_"] = inside(node)
+        elif all(isinstance(x, ast.Assign) for x in node.body):
+            parts = map(nodes_of, cast("list[ast.Assign]", node.body))
+            held["nodes_"] = list(chain.from_iterable(parts))
+        else:
+            held["nodes_"] = inside(*node.body)
+    return held["nodes_"]
+
+
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield statements, and those of their suites."""
     for statement in body:
         yield statement
-        if isinstance(statement, ast.For | ast.While | ast.If):
-            yield from statements(statement.body)
-            yield from statements(statement.orelse)
+        if type(statement) in _SUITES:
+            yield from statements(cast(Any, statement).body)
+            yield from statements(cast(Any, statement).orelse)
+
+
+def is_loop(statement: ast.stmt) -> TypeGuard[ast.For | ast.While]:
+    """Whether a statement is a loop."""
+    return type(statement) in _LOOPS
+
+
+def holds_loops(loop: ast.For | ast.While) -> bool:
+    """Whether a loop has others in it, which several ask."""
+    held: dict[str, Any] = loop.__dict__
+    if "holds_" not in held:
+        held["holds_"] = any(map(is_loop, statements(loop.body)))
+    return held["holds_"]
 
 
 @frozen
@@ -171,7 +201,7 @@ def _ranked(body: list[ast.stmt], slots: frozenset[str]) -> dict[str, str]:
 
     Arrays are the kernel's own, and are read and written by elements alone; variables have a slot.
     """
-    loops = (x for x in body if isinstance(x, ast.For | ast.While))
+    loops = filter(is_loop, body)
     folds = [(*fold, s) for s in statements(loops) if (fold := folding(s))]
     words = {name: word for name, word, _ in folds}
     mixed = {name for name, word, _ in folds if words[name] != word}
@@ -214,7 +244,7 @@ def _names_of(statement: ast.stmt) -> list[tuple[str, bool]]:
     elif isinstance(statement, (ast.While, ast.If)):
         nodes = inside(statement.test)
     else:
-        nodes = inside(statement)
+        nodes = nodes_of(statement) if isinstance(statement, ast.Assign) else inside(statement)
     names = [(x.id, type(x.ctx) is ast.Store) for x in nodes if type(x) is ast.Name]
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         names.append((statement.target.id, False))

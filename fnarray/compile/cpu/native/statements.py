@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import shared
 from .expressions import Expressions, size_of
-from .reader import Text, inside, read_function
+from .reader import Text, holds_loops, inside, read_function
 from .turns import (
     SHORT,
     apart,
     at_once,
-    innermost,
+    is_vector,
     order_of,
     order_of_part,
     parts,
@@ -241,7 +241,7 @@ class Statements(Expressions):
         if self.own and self.recurrent:
             order, few = self._recurrent(node, size, whole=whole, width=width)
         elif self.module.free:
-            few = size if size and whole and innermost(node) else 0
+            few = size if size and whole and not holds_loops(node) else 0
         elif self.own and swaps(node, self.text.slots, self.text.aliased):
             group = self._group()
         if self.suite(node.body):
@@ -265,7 +265,7 @@ class Statements(Expressions):
         self, node: ast.For, size: int | None, *, whole: bool, width: int
     ) -> tuple[str, int]:
         """Return what ends a recurrence's loop, from 0 if `whole`; its turns, if one vector."""
-        if not innermost(node):
+        if holds_loops(node):
             # Functions of what is left by vectors take as long as the rest (30 bodies that attract
             # each other: 194 us and 108). Two blocks of a sum written out took LLVM 200 ms.
             if size is not None and size > SHORT and "vm." in ast.unparse(node):
@@ -319,21 +319,23 @@ class Statements(Expressions):
 
         ``inside`` where it holds one that stays a loop.
         """
+        few = False
         if width:
             order = order_of_part(node, width)
         elif inside:  # written out around another loop, its vectors and its rest are, as often
             order = "loop"
         else:
             order = order_of(node, self.text.slots, self.module, size) if step is None else None
+            few = step is None and is_vector(node, self.text.slots, self.module, size)
             if order is None and size is not None and size > SHORT:
                 order = "loop"  # or LLVM writes out scalars: a maximum of 24 took 460 cycles
         told = order is not None and order != "adds"
         self._stay += told or size is None or size >= self.module.lanes
         # What surrounds sums of rows needs LLVM's passes (logistic regression: 16 us, 19 without).
-        alone = not self._depth and order in ("sums", "adds")
+        alone = (not self._depth or self.module.long) and order in ("sums", "adds")
         given = order if told else None
         text = self.module.loop(given or "free", group, width) if given or group else ""
-        return text, order == "plain" or alone
+        return text, order == "plain" or alone or few
 
     def _note(self, head: int, stop: str, end: str, *, fits: bool) -> None:
         """Note an innermost loop, whose lines end here."""

@@ -100,7 +100,10 @@ class _Loop:
         self.size = sum(text.count("\n") + 1 for text in self.body)
         known = int(stop) if stop.isdigit() else None
         whole = known is not None and known % self.lanes == 0
-        if self.masks and not whole and self.size > LONG:
+        if known is not None and 0 < known < self.lanes:
+            self.lanes = known
+            start, body = [before], self._one()
+        elif self.masks and not whole and self.size > LONG:
             start, body = [before], self._part(self.came, "0", {}, joins=False)
         else:
             start = [before, f"{self.counter}.end = and i64 {stop}, -{self._step()}"]
@@ -119,7 +122,8 @@ class _Loop:
         """Return the body as vectors."""
         module = self.module
         found = Vectors(
-            self.body, self.counter, self.lanes, module.vectors,
+            self.body, self.counter, self.lanes,
+            module.vectors if self.lanes == module.lanes else {},
             places=self.places, mark=mark, mask=mask,
         )  # fmt: skip
         module.declared.update(found.declared)
@@ -127,6 +131,22 @@ class _Loop:
         return found
 
     # -- turns ---------------------------------------------------------------------------------
+
+    def _one(self) -> list[str]:
+        """Return a turn of as many numbers as there are."""
+        found = self._vectors(".v")
+        begun = self._begun(found.folds)
+        wide = {p: self._wide(fold) for p, fold in found.folds.items()}
+        return [
+            f"{self.counter}.v = add i64 0, 0",
+            *(
+                f"{f.old} = bitcast {wide[p]} {begun[p]} to {wide[p]}"
+                for p, f in found.folds.items()
+            ),
+            *found.lines,
+            *self._folded(found.folds, {p: fold.new for p, fold in found.folds.items()}),
+            f"br label %{self.end}",
+        ]
 
     def _part(self, came: str, start: str, sums: Mapping[str, str], *, joins: bool) -> list[str]:
         """Return turns of as many numbers as are left, to the end of the loop.

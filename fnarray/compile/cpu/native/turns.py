@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeGuard
 
-from .reader import inside, statements
+from .reader import holds_loops, inside, is_loop, nodes_of, statements
 from .types import registry
 from .writer import Module
 
@@ -31,6 +32,10 @@ LONG = 40
 #: 0.46, 0.39, 0.32, 0.30 and 0.37 of the time where boxes are written, and 2.2, 1.2, 0.88, 0.34 and
 #: 0.17 of it where LLVM joins turns (float32).
 FEW = 5
+
+#: Loops without others in them that make a kernel long. Where there are few LLVM's way runs as fast
+#: or faster: it joins turns of the loop around one.
+MANY = 12
 
 #: Turns of a loop up to which LLVM had better write it out before it looks for vectors, up to which
 #: their number may be in the text, and statements of a body that is written once for each part.
@@ -65,7 +70,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     """
     assert isinstance(loop.target, ast.Name)
     counter = loop.target.id
-    turn = _Turn(loop.body, counter, slots, integers=module.integers)
+    turn = _Turn(loop, counter, slots, integers=module.integers)
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
@@ -83,6 +88,18 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
     return "plain" if long or turn.along else None
 
 
+def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | None) -> bool:
+    """Whether an innermost loop of a long kernel is one vector, of its few turns and no others.
+
+    LLVM writes such a loop out, and takes turns of the one around it together. Eight layers of a
+    flow, whose rows have 4 numbers, took it 250 ms.
+    """
+    if not module.long or size is None or not 0 < size <= module.lanes:
+        return False
+    assert isinstance(loop.target, ast.Name)
+    return _Turn(loop, loop.target.id, slots, integers=module.integers).along
+
+
 def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> list[int]:
     """Return of how many turns the loops are that a loop of known turns is written in.
 
@@ -94,7 +111,7 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _BODY:
         return []
     assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop.body, loop.target.id, slots, integers=module.integers)
+    turn = _Turn(loop, loop.target.id, slots, integers=module.integers)
     if turn.sums or turn.traps or not turn.along or turn.called & module.sharing:
         return []
     rest = size % module.lanes
@@ -106,13 +123,19 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     return [*found, rest] if rest else found
 
 
+def is_long(body: Sequence[ast.stmt]) -> bool:
+    """Whether a kernel has many loops one after another."""
+    loops = list(filter(is_loop, statements(body)))
+    return len(loops) - sum(map(holds_loops, loops)) > MANY
+
+
 def chooses(loop: ast.For, slots: frozenset[str]) -> bool:
     """Whether an innermost loop carries over the least or greatest of some numbers.
 
     LLVM turns conditional moves into jumps where it writes such a loop out, and data decide which:
     a table of edit distances took 477 us as a loop, and 755 to 900 written out four times.
     """
-    nodes = inside(*loop.body)
+    nodes = nodes_of(loop)
     if any(isinstance(x, ast.For | ast.While | ast.If) for x in nodes):
         return False
     carried = slots & {x.id for x in nodes if isinstance(x, ast.Name) and _is_stored(x)}
@@ -175,13 +198,11 @@ def waits(body: Sequence[ast.stmt], slots: frozenset[str]) -> bool:
     """
     chain = vectors = 0
     chosen = False
-    for loop in statements(body):
-        if not isinstance(loop, ast.For | ast.While):
+    for loop in filter(is_loop, statements(body)):
+        if holds_loops(loop):
             continue
-        if any(isinstance(x, ast.For | ast.While) for x in statements(loop.body)):
-            continue
-        nodes = inside(*loop.body)
-        functions = sum(type(x) is ast.Name and x.id == "vm" for x in nodes)
+        nodes = nodes_of(loop)
+        functions = _count(nodes, "vm")
         again = slots | _assigned_again(loop.body)
         if isinstance(loop, ast.For) and not any(_waits(s, again, nodes) for s in loop.body):
             vectors += len(loop.body) + _DEAR * functions
@@ -197,7 +218,7 @@ def _assigned_again(body: Sequence[ast.stmt]) -> set[str]:
     """Return names that a turn assigns several times: each time waits for the one before."""
     targets = [x.targets[0] for x in body if isinstance(x, ast.Assign) and len(x.targets) == 1]
     names = [x.id for x in targets if isinstance(x, ast.Name)]
-    return {name for name in names if names.count(name) > 1}
+    return {name for name, times in Counter(names).items() if times > 1}
 
 
 def _waits(statement: ast.stmt, slots: frozenset[str], nodes: list[ast.AST]) -> bool:
@@ -220,7 +241,7 @@ def at_once(loop: ast.For, size: int, module: Module) -> bool:
     numbers.
     """
     assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop.body, loop.target.id, frozenset(), integers=module.integers)
+    turn = _Turn(loop, loop.target.id, frozenset(), integers=module.integers)
     few = FEW - 1 <= size <= module.lanes
     fits = few or size == 2 * module.lanes if turn.along else few and not size & (size - 1)
     return fits and (turn.along or turn.dear) and not turn.sums and not turn.traps
@@ -235,17 +256,17 @@ def tailed(loop: ast.For, size: int | None, module: Module) -> bool:
     if not module.masks or size is None or size % module.lanes == 0:
         return False
     assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop.body, loop.target.id, frozenset(), integers=module.integers)
+    turn = _Turn(loop, loop.target.id, frozenset(), integers=module.integers)
     return turn.dear and not turn.sums and not turn.traps
 
 
 def uses(loop: ast.For, functions: frozenset[str]) -> bool:
     """Whether a loop uses one of some functions of `vmath`."""
-    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in inside(*loop.body))
+    return any(isinstance(x, ast.Attribute) and x.attr in functions for x in nodes_of(loop))
 
 
 def _elements(loop: ast.For) -> Iterator[ast.Subscript]:
-    return (x for x in inside(*loop.body) if isinstance(x, ast.Subscript))
+    return (x for x in nodes_of(loop) if isinstance(x, ast.Subscript))
 
 
 def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
@@ -258,7 +279,7 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     """
     assert isinstance(loop.target, ast.Name)
     counter = loop.target.id
-    if not _Turn(loop.body, counter, slots, integers=False).independent:
+    if not _Turn(loop, counter, slots, integers=False).independent:
         return False
     elements = list(_elements(loop))
     arrays = {x.value.id for x in elements if isinstance(x.value, ast.Name)}
@@ -267,14 +288,9 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     return all(_step(x.slice, counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
 
 
-def innermost(loop: ast.For) -> bool:
-    """Whether a loop has no other in it."""
-    return not any(isinstance(x, ast.For | ast.While) for x in statements(loop.body))
-
-
 def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
-    """Whether a loop is `innermost` and `apart`, of arrays that variables stand for in turn."""
-    if not innermost(loop):
+    """Whether a loop with no other in it is `apart`, of arrays that variables stand for in turn."""
+    if not slots or holds_loops(loop):
         return False
     arrays = (x.value.id for x in _elements(loop) if isinstance(x.value, ast.Name))
     return not slots.isdisjoint(arrays) and apart(loop, slots, aliased)
@@ -321,21 +337,19 @@ class _Turn:
     called : set of str
     """
 
-    def __init__(
-        self, body: Sequence[ast.stmt], counter: str, slots: frozenset[str], *, integers: bool
-    ):
+    def __init__(self, loop: ast.For, counter: str, slots: frozenset[str], *, integers: bool):
         self.counter = counter
         self.integers = integers
         self.dear = self.sums = self.traps = False
         self.called: set[str] = set()
         self.assigned: set[str] = set()
         self.written: dict[str, str] = {}
-        nodes = inside(*body)
+        nodes = nodes_of(loop)
         stored = {ast.dump(x.slice) + x.value.id for x in nodes if _is_element(x, ast.Store)}
         self.again = any(
             ast.dump(x.slice) + x.value.id in stored for x in nodes if _is_element(x, ast.Load)
         )
-        self.independent = all(self._statement(s, slots, nodes) for s in body)
+        self.independent = all(self._statement(s, slots, nodes) for s in loop.body)
         self.independent = self.independent and all(map(self._expression, nodes))
         places = [x.slice for x in nodes if isinstance(x, ast.Subscript)]
         self.along = self.independent and all(map(self._along, places))
@@ -433,4 +447,4 @@ def _is_stored(name: ast.Name) -> bool:
 
 
 def _count(nodes: Iterable[ast.AST], name: str) -> int:
-    return sum(isinstance(x, ast.Name) and x.id == name for x in nodes)
+    return sum([type(x) is ast.Name and x.id == name for x in nodes])

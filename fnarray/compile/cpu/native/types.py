@@ -13,9 +13,10 @@ import fnarray_kernels._ir as _ir  # pyright: ignore
 import fnarray_kernels.registry as _registry  # pyright: ignore
 
 from ....core.frozen import frozen
-from ..namespace import CODES
+from .codes import DType as DType
+from .codes import Fallback as Fallback
+from .codes import dtype_of as dtype_of
 
-DType = np.dtype[Any]
 I64, U64, BOOL = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.bool_)
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 C64, C128 = np.dtype(np.complex64), np.dtype(np.complex128)
@@ -54,10 +55,6 @@ def comparison(symbol: str, dtype: DType) -> str:
     return ir.comparison(symbol, dtype)
 
 
-class Fallback(Exception):
-    """A kernel holds something that is left to Numba."""
-
-
 @dataclass(slots=True)
 class Scalar:
     """A number: its dtype, and the LLVM operand, or two for the parts of a complex number.
@@ -87,14 +84,6 @@ class Known:
 
 
 Value = Scalar | Array | Known | tuple[Any, ...]
-
-
-def dtype_of(code: str) -> tuple[DType, int | None]:
-    """Return the dtype and the rank, None for a scalar, that a code of a signature stands for."""
-    name, bracket, rank = code.partition("[")
-    if name not in CODES or (bracket and not (rank[:-1].isdigit() and rank.endswith("]"))):
-        raise Fallback(f"signature {code}")
-    return np.dtype(CODES[name]), int(rank[:-1]) if bracket else None
 
 
 def part(dtype: DType) -> DType:

@@ -74,6 +74,8 @@ class Module:
         Whether there are arrays of integers, whose division must not be tried on nothing.
     sequential : bool
         Whether it is a recurrence: loops over few elements, often.
+    long : bool
+        Whether it has so many loops that what counts is how little text LLVM sees.
     flushes : bool
         Whether it takes subnormal numbers as zero.
     features : str
@@ -106,6 +108,7 @@ class Module:
     used: list[str] = field(default_factory=list[str])
     attributes: list[str] = field(default_factory=list[str])
     sequential: bool = False
+    long: bool = False
     flushes: bool = False
     features: str = ""
     metadata: list[str] = field(default_factory=list[str])

@@ -1,0 +1,47 @@
+"""Work that Python's collector of cycles lets be: what it makes lives until it is done."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_lock = threading.Lock()
+#: How many threads are at it, and whether the collector is theirs to set going again.
+_state = [0, False]
+
+
+@contextmanager
+def uncollected() -> Generator[None, None, None]:
+    """Keep the collector from running, for all threads, while no code of the user's is.
+
+    It would go through all objects of the process once for each quarter more of them: 22 ms of the
+    75 in which a program of 3,000 operations is scheduled and emitted.
+    """
+    with _lock:
+        if not _state[0]:
+            _state[1] = gc.isenabled()
+            gc.disable()
+        _state[0] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _state[0] = max(_state[0] - 1, 0)
+            if not _state[0] and _state[1]:
+                gc.enable()
+
+
+def _alone() -> None:
+    """Set the collector going in a child that was forked while another thread was at it."""
+    global _lock
+    _lock = threading.Lock()
+    if _state[0] and _state[1]:
+        gc.enable()
+    _state[0] = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)

@@ -1,0 +1,49 @@
+"""The collector waits while a program is made, and goes on as it was."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+
+import pytest
+
+from fnarray.core.uncollected import uncollected
+
+
+def test_it_goes_on_with_the_last(request):
+    """Blocks within each other, errors, and two threads: the collector is off until all ended."""
+    request.addfinalizer(gc.enable)
+    inside, done = threading.Event(), threading.Event()
+
+    def other():
+        with uncollected():
+            inside.set()
+            done.wait()
+
+    thread = threading.Thread(target=other)
+    with pytest.raises(ZeroDivisionError), uncollected():
+        thread.start()
+        inside.wait()
+        with uncollected():
+            assert not gc.isenabled()
+        1 / 0  # noqa: B018
+    assert not gc.isenabled()
+    done.set()
+    thread.join()
+    assert gc.isenabled()
+    gc.disable()
+    with uncollected():
+        pass
+    assert not gc.isenabled()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_collects():
+    """A child that is forked meanwhile has no thread that would set it going."""
+    with uncollected():
+        child = os.fork()
+        if not child:
+            os._exit(0 if gc.isenabled() else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert gc.isenabled()
