@@ -133,7 +133,7 @@ def test_what_backward_passes_compute_is_at_the_line_of_the_function():
 
 @pytest.mark.parametrize("m", [jax, fnarray], ids=lambda m: m.__name__)
 def test_what_a_function_is_closed_over_is_a_constant(m):
-    """Whatever its shape, in trees and functions of functions; numbers, and arrays made, are not."""
+    """Of any shape, in trees and functions of functions; numbers, and arrays made, are not."""
     zero, ones = m.numpy.array(0.0), m.numpy.ones(2)
     held = {"a": [m.numpy.array(1.0), ones]}
 
