@@ -108,6 +108,8 @@ def surface(
         found = space[name] = getattr(load(home[name], package), name)  # asked for once
         return found
 
+    get.reasons = reasons  # type: ignore[attr-defined]  # for who says it in other words
+
     def listed() -> list[str]:
         # Parts of the package that something has imported are no names of it.
         own = {k for k, v in space.items() if not isinstance(v, types.ModuleType)}
