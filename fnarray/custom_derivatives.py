@@ -3,7 +3,6 @@
 from .control.closures import closure_convert as closure_convert
 from .control.closures import custom_gradient as custom_gradient
 from .control.custom import CustomVJPPrimal as CustomVJPPrimal
-from .control.custom import SymbolicZero as SymbolicZero
 from .control.custom import custom_jvp as custom_jvp
 from .control.custom import custom_vjp as custom_vjp
 from .control.custom import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
@@ -12,6 +11,7 @@ from .control.custom_rules import custom_jvp_call_p as custom_jvp_call_p
 from .control.custom_rules import custom_vjp_call_p as custom_vjp_call_p
 from .control.linear_call import linear_call as linear_call
 from .core.lazy import absent as _absent
+from .core.tangents import SymbolicZero as SymbolicZero
 
 __all__ = [
     "CustomVJPPrimal",

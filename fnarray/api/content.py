@@ -391,7 +391,8 @@ class Content:
         if not issubclass(type(obj), types.ModuleType):
             self.add(obj)
             return
-        space, module = state(obj), obj.__name__
+        space = state(obj)
+        module = space["__name__"]
         self._say("module", module)
         self._modules.add(module)
         if (id(obj), id(attributes)) in self._entered:
@@ -416,18 +417,19 @@ class Content:
         Of a surface that imports on demand, names nobody asked for yet are as they were written.
         """
         space = state(module)
+        package = space["__name__"]
         for name in attributes:
             value = space.get(name, _NOTHING)
             if value is _NOTHING:
                 continue
             self.guards.add_of_module(module, name)
             if isinstance(value, types.ModuleType):
-                if lazy.is_own(module.__name__, name, value):
+                if lazy.is_own(package, name, value):
                     self._versioned(value, attributes)
                 else:
                     self._say("attribute", name)
                     self._value(value, attributes)
-            elif not lazy.is_own(module.__name__, name, value) and not (
+            elif not lazy.is_own(package, name, value) and not (
                 _at_home(value) and getattr(value, "__name__", None) == name
             ):
                 self._say("attribute", name)

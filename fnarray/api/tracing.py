@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ..control.signature import fun_name
 from ..control.tracing import trace, traced
-from ..core.array import aval_of
+from ..core import tree
+from ..core.array import ArrayImpl, aval_of
 from ..core.avals import OverlayAval, ShapedArray
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
@@ -59,7 +62,9 @@ def make_jaxpr(
     @named_as(fun)
     def make_graph(*args: Any, **kwargs: Any) -> Any:
         _, signature = jitted._signature_of(args, kwargs)
-        with tracing(AxisTrace("make_jaxpr", tuple((name, size) for name, size in axis_env or ()))):
+        axes = AxisTrace("make_jaxpr", tuple((name, size) for name, size in axis_env or ()))
+        axes.outside = frozenset(map(id, _scalars_of(fun)))
+        with tracing(axes):
             t = trace(fun, signature, user="make_jaxpr")
         if return_shape:
             return t.graph, t.out_spec.unflatten([struct_of(a) for a in t.out_avals])
@@ -67,6 +72,36 @@ def make_jaxpr(
 
     make_graph.__name__ = f"make_jaxpr({fun_name(fun)})"
     return make_graph
+
+
+def _scalars_of(fun: Any) -> Iterator[ArrayImpl]:
+    """Yield the arrays without axes that a function is closed over, in trees and other functions.
+
+    They are constants of its graph, as in JAX, for whom a graph of other values is to be alike:
+    an L-BFGS of Optimistix begins with a counter of 0, which later is traced.
+    """
+    met: set[int] = set()
+    todo: list[Any] = [fun]
+    while todo:
+        x = todo.pop()
+        if id(x) in met:
+            continue
+        met.add(id(x))
+        if isinstance(x, ArrayImpl):
+            if not x.aval.shape:
+                yield x
+        elif isinstance(x, MethodType):
+            todo += (x.__self__, x.__func__)
+        elif isinstance(x, FunctionType):
+            todo += x.__defaults__ or ()
+            for cell in x.__closure__ or ():
+                with suppress(ValueError):  # not assigned yet
+                    todo.append(cell.cell_contents)
+        elif isinstance(x, partial):
+            todo += (x.func, *x.args, *x.keywords.values())
+        elif not isinstance(x, (type, ModuleType)):
+            leaves = tree.leaves(x)
+            todo += leaves if len(leaves) != 1 or leaves[0] is not x else ()
 
 
 @boundary

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..config import config, first_read, from_environment
+from ..core.lazy import Surface, shown
 from .missing import NoSuchModule, watch
 
 #: The version whose interface is implemented; setup.cfg's oracle is of the same series.
@@ -141,7 +142,10 @@ class Finder(MetaPathFinder):
         module = home(fullname)
         if module is None:
             raise NoSuchModule(fullname)
-        watch(fullname, import_module(module))
+        found = import_module(module)
+        watch(fullname, found)
+        if isinstance(found, Surface):
+            shown[module] = _jax_name(module)
         return ModuleSpec(fullname, Same(module), is_package=True)
 
     def _look_again(self, fullname: str, path: Sequence[str] | None) -> ModuleSpec | None:

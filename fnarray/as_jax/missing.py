@@ -74,7 +74,7 @@ def watch(name: str, module: ModuleType) -> None:
         return
 
     def getattr_of(attribute: str) -> Any:
-        if get is not None and not attribute.startswith("__"):
+        if get is not None:
             try:
                 return get(attribute)
             except AttributeError:

@@ -268,8 +268,9 @@ def turn_products(block: Block) -> Block:
     for node in block.nodes:
         readers = users.get(node.out, []) if node.outs else []
         if isinstance(node.form, Contract) and len(readers) == 1 and node.out not in outputs:
-            f = node.form
-            if not f.lhs_batch and node.out.aval.ndim == 2 and _is_turn(readers[0]):
+            # One axis of each factor: two of one keep their order, exchanged or not.
+            own = node.ins[0].aval.ndim - len(node.form.lhs_contract)
+            if own == 1 and not node.form.lhs_batch and _is_turn(readers[0]):
                 turned[node.out] = node
     nodes: list[Node] = []
     for node in block.nodes:

@@ -16,7 +16,7 @@ from ..core.callables import is_a, signature_of, take_name, unwrapped
 from ..core.dtypes import float0
 from ..core.ref import Ref
 from ..core.source import PACKAGE, boundary, located
-from ..core.tangents import Zero, differentiable, is_zero, tangent_aval
+from ..core.tangents import SymbolicZero, Zero, differentiable, symbolic, tangent_aval
 from ..core.trace import call_custom, state
 from ..errors import UnexpectedTracerError
 from ..ops.kit.canonical import as_array
@@ -32,16 +32,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., tuple[Any, Any]])
 
-#: A tangent or cotangent known to be zero, as rules with ``symbolic_zeros`` get and may return it.
-SymbolicZero = Zero
-
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangents of the leaves of a tree: symbolic, or as arrays."""
 
     def zero_of(x: Any) -> Any:
-        zero = Zero(tangent_aval(aval_of(x)))
-        return zero if symbolic_zeros else instantiate(zero)
+        zero = SymbolicZero(tangent_aval(aval_of(x)))
+        return zero if symbolic_zeros else instantiate(Zero(zero.aval))
 
     return tree.map(zero_of, val)
 
@@ -334,7 +331,7 @@ class _JVPRule(JVPRule):
         """Apply the rule; check what it returns."""
         custom, given, rule = self.custom, self.call.given, self.custom.jvp
         n = given.held
-        duals = tangents[n:] if custom.symbolic_zeros else map(instantiate, tangents[n:])
+        duals = map(symbolic if custom.symbolic_zeros else instantiate, tangents[n:])
         with located(None), custom.admitted(rule):
             out = rule(
                 *given.nondiff_args(primals[:n]),
@@ -358,7 +355,7 @@ class _JVPRule(JVPRule):
 
     def _tangent(self, x: Any, t: Any, k: int, dual: Any) -> Any:
         wanted = tangent_aval(x.aval)
-        if is_zero(t):
+        if isinstance(t, Zero):
             return Zero(wanted)
         got = abstract(t) if hasattr(t, "dtype") else result(t, k, dual, self.custom.jvp).aval
         if (got.shape, got.dtype) != (wanted.shape, wanted.dtype):
@@ -516,7 +513,7 @@ class _VJPCall(_CustomCall):
     def back(self, residuals: Any, spec: Any, cts: Sequence[Any], avals: Sequence[Any]) -> Any:
         """Run the backward rule; return a cotangent for each operand."""
         custom, given, bwd = self.custom, self.given, self.custom.bwd
-        ct = spec.unflatten(cts if custom.symbolic_zeros else [instantiate(c) for c in cts])
+        ct = spec.unflatten(map(symbolic if custom.symbolic_zeros else instantiate, cts))
         with located(None), custom.admitted(bwd):
             out = bwd(*given.nondiff_args(()), residuals, ct)
         if isinstance(out, list):
@@ -535,7 +532,7 @@ class _VJPCall(_CustomCall):
 
     def _cotangent(self, c: Any, aval: Any, k: int) -> Any:
         wanted = tangent_aval(aval)
-        if c is None or is_zero(c) or not differentiable(aval.dtype):
+        if c is None or isinstance(c, Zero) or not differentiable(aval.dtype):
             return Zero(wanted)
         path = _path(self.given.spec, k)
         try:

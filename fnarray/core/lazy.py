@@ -19,6 +19,9 @@ outside: list[Callable[[], AbstractContextManager[Any]]] = [nullcontext]
 _homes: dict[str, dict[str, str]] = {}
 #: Surfaces whose dictionaries somebody has.
 _handed_out: set[str] = set()
+#: What surfaces say their names are, where they stand in for others: `array_api_compat`, and so
+#: SciPy, knows whose functions it was given by the name ``jax.numpy``.
+shown: dict[str, str] = {}
 _names: Callable[[types.ModuleType], dict[str, Any]] = vars(types.ModuleType)["__dict__"].__get__
 
 
@@ -33,10 +36,17 @@ class Surface(types.ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """Its names, which may be bound anew from here on."""
-        if self.__name__ not in _handed_out:
-            _handed_out.add(self.__name__)
+        space = _names(self)
+        if space["__name__"] not in _handed_out:
+            _handed_out.add(space["__name__"])
             forget_all()
-        return _names(self)
+        return space
+
+    @property
+    def __name__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What it is called, or stands in for."""
+        name: str = _names(self)["__name__"]
+        return shown.get(name, name)
 
     def __dir__(self) -> list[str]:
         return _names(self)["__dir__"]()
@@ -53,7 +63,7 @@ class Surface(types.ModuleType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By name, as cloudpickle does with modules, but not with their subclasses."""
-        return import_module, (self.__name__,)
+        return import_module, (_names(self)["__name__"],)
 
 
 def load(module: str, package: str | None = None) -> Any:
@@ -97,6 +107,8 @@ def surface(
             return load(f".{name}", package)
         found = space[name] = getattr(load(home[name], package), name)  # asked for once
         return found
+
+    get.reasons = reasons  # type: ignore[attr-defined]  # for who says it in other words
 
     def listed() -> list[str]:
         # Parts of the package that something has imported are no names of it.
@@ -147,7 +159,7 @@ def absent(module: str, missing: Mapping[str, str]) -> Callable[[str], Any]:
 
 def is_handed_out(module: types.ModuleType) -> bool:
     """Say whether somebody has a surface's dictionary, and so may bind its names unseen."""
-    return module.__name__ in _handed_out
+    return _names(module)["__name__"] in _handed_out
 
 
 def is_own(package: str, name: str, value: Any) -> bool:

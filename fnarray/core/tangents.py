@@ -26,6 +26,23 @@ class Zero:
         return f"Zero({self.aval.str_short()})"
 
 
+class SymbolicZero(Zero):
+    """A known zero as rules with ``symbolic_zeros`` get it, and may return it: a leaf of a tree.
+
+    Its attributes are those of the array that it stands for.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name[0] == "_" or name == "aval":  # of one that is being copied
+            raise AttributeError(name)
+        return getattr(self.aval, name)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval.str_short()})"
+
+
 class Undefined:
     """The operand of an equation under transposition for which a cotangent is wanted."""
 
@@ -62,6 +79,11 @@ class Undefined:
 def is_zero(t: Any) -> TypeIs[Zero]:
     """Whether a tangent or cotangent is a symbolic zero."""
     return type(t) is Zero
+
+
+def symbolic(t: Any) -> Any:
+    """Return a tangent or cotangent as a rule with ``symbolic_zeros`` gets it."""
+    return SymbolicZero(t.aval) if type(t) is Zero else t
 
 
 def is_undefined(x: Any) -> bool:

@@ -179,10 +179,14 @@ class Trace:
         The mapped axes that it binds, which collectives may name.
     lenient : bool
         Whether its tracers may be operands outside of it, of which they are constants then.
+    outside : frozenset of int
+        The ids of arrays without axes that are constants of graphs that begin in it, as those of
+        other shapes are, and no literals.
     """
 
     axes: tuple[tuple[Hashable, int], ...] = ()
     lenient = False
+    outside: frozenset[int] = frozenset()
 
     def __init__(self, name: str):
         self.name = name
@@ -268,6 +272,7 @@ class GraphTrace(Trace):
     def __init__(self, name: str):
         super().__init__(name)
         self.eqns: list[Eqn] = []
+        self.lifted = frozenset[int]() if self.parent is None else self.parent.outside
         self.constvars: dict[int, tuple[Var, Any]] = {}
         # Values of the Refs of outside, where whoever traces can take them and give them back.
         self.refs: dict[int, Any] | None = None
@@ -293,7 +298,7 @@ class GraphTrace(Trace):
             aval = aval_of(x)
             if not aval.shape:
                 return Literal(x, aval)
-        elif not x.aval.shape:
+        elif not x.aval.shape and id(x) not in self.lifted:
             return Literal(x._data, x.aval)  # pyright: ignore[reportPrivateUsage]
         known = self.constvars.get(id(x))
         if known is None:

@@ -8,6 +8,7 @@ from typing import Any
 from ..core.lazy import absent
 from ..core.primitive import Primitive
 from ..core.tangents import Undefined, Zero, is_undefined, tangent_aval
+from ..core.tree_nodes import register_pytree_node
 from ..extend._primitive import Rules, as_aval
 from ..ops.kit.calls import add_any, full
 from ..ops.kit.registry import registry
@@ -42,6 +43,8 @@ add_jaxvals = add_any
 add_jaxvals_p = registry["add_any"]
 is_undefined_primal = is_undefined
 instantiate_zeros = instantiate
+# Rules hand them out of `vmap` and `jit`: a tree without leaves there, as in JAX.
+register_pytree_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
 
 
 def zeros_like_aval(aval: Any) -> Any:

@@ -34,6 +34,13 @@ __all__ = [
 LoweringRule = Callable[..., Any]
 
 
+class _ModuleContext:
+    """What a rule is told of the program around it."""
+
+    def add_keepalive(self, keepalive: Any) -> None:
+        """Keep nothing: the graph holds the functions that it calls."""
+
+
 class LoweringRuleContext:
     """What a rule is told: the primitive, and what its operands and results are.
 
@@ -47,7 +54,8 @@ class LoweringRuleContext:
         self.primitive = primitive
         self.avals_in = avals_in
         self.avals_out = avals_out
-        self.module_context = self.name_stack = self.tokens_in = None
+        self.module_context = _ModuleContext()
+        self.name_stack = self.tokens_in = None
 
 
 @frozen

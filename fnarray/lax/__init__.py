@@ -55,7 +55,7 @@ if _TYPE_CHECKING:
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
-    "._composite": "after_all composite create_token dce_sink",
+    "._composite": "after_all composite create_token dce_sink stage",
     "._ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
     "._ragged_exchange": "ragged_all_to_all",
     "._rng": "rng_uniform",
@@ -132,7 +132,6 @@ _MORE = "..ops.placing ..control.call ..control.custom ..control.lanes .linalg"
 #: Names of JAX's that are not here, by the reason.
 _MISSING = {
     "use ppermute": "precv psend",
-    "jit is the only stage": "stage",
 }
 
 _named, _listed, __all__ = _surface(__name__, _HOMES, "linalg", _MISSING)  # pyright: ignore[reportUnsupportedDunderAll]
@@ -160,6 +159,9 @@ def __getattr__(name: str) -> _Any:
     if name not in globals():
         return _named(name)  # which says why
     return globals()[name]
+
+
+__getattr__.reasons = _named.reasons  # type: ignore[attr-defined]  # as those of other modules
 
 
 def __dir__() -> list[str]:

@@ -8,8 +8,10 @@ from typing import Any
 
 from ..control.debugging import debug_callback
 from ..core import tree
+from ..core.array import Array
+from ..ops.convert import copy
 
-__all__ = ["after_all", "composite", "create_token", "dce_sink"]
+__all__ = ["after_all", "composite", "create_token", "dce_sink", "stage"]
 
 
 class Token:
@@ -66,3 +68,11 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         return decomposition(*args, **attributes)
 
     return call
+
+
+def stage(x: Any) -> Array:
+    """Return an array or a number as a value of the trace in progress, which is then not known.
+
+    Outside of all traces it is an array.
+    """
+    return copy(x)

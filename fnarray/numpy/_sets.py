@@ -5,6 +5,7 @@ Everything is sorting and masks, so that with a ``size`` it can be traced.
 
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any, NamedTuple
 
@@ -198,24 +199,28 @@ def _unique(
     return _shaped(convert(values, rows.dtype, weak), how), first, inverse, counts
 
 
+#: As the array API has it: each NaN is another value.
+_each = functools.partial(unique, equal_nan=False)
+
+
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """Return the distinct elements, their first indices, inverse indices and counts."""
-    return UniqueAll(*unique(x, True, True, True, size=size, fill_value=fill_value))
+    return UniqueAll(*_each(x, True, True, True, size=size, fill_value=fill_value))
 
 
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
     """Return the distinct elements and their numbers of occurrences."""
-    return UniqueCounts(*unique(x, return_counts=True, size=size, fill_value=fill_value))
+    return UniqueCounts(*_each(x, return_counts=True, size=size, fill_value=fill_value))
 
 
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
     """Return the distinct elements and, for each element of ``x``, its index among them."""
-    return UniqueInverse(*unique(x, return_inverse=True, size=size, fill_value=fill_value))
+    return UniqueInverse(*_each(x, return_inverse=True, size=size, fill_value=fill_value))
 
 
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Return the distinct elements."""
-    return unique(x, size=size, fill_value=fill_value)
+    return _each(x, size=size, fill_value=fill_value)
 
 
 # --- operations on sets -------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ..core.callables import class_of as class_of
 from ..core.callables import instance_dict as instance_dict
 from ..core.callables import is_a as _is_a
 from ..core.callables import is_strange as is_strange
+from ..core.callables import module_name
 from ..core.callables import module_of as module_of
 from ..core.callables import mro_of as mro_of
 from ..core.callables import space_of as space_of
@@ -323,7 +324,7 @@ class _Bare(Protocol):
 def name_of(obj: Any) -> str:
     """Return the qualified name of a function, class or module; "" where it has none."""
     if is_a(obj, types.ModuleType):
-        return canonical(obj.__name__)
+        return canonical(module_name(obj))
     if is_strange(obj if is_a(obj, type) else class_of(obj)):
         return ""
     receiver = None if is_a(obj, type) else getattr(obj, "__self__", None)

@@ -133,10 +133,11 @@ def test_lowerings_written_with_what_is_here():
     """A rule may call C functions, Python functions, and functions on arrays."""
 
     def by_callback(ctx, x):
-        found, _, _ = mlir.emit_python_callback(
+        found, _, keepalive = mlir.emit_python_callback(
             ctx, lambda v: (np.sin(v),), None, [x], ctx.avals_in, ctx.avals_out,
             has_side_effect=False,
         )  # fmt: skip
+        ctx.module_context.add_keepalive(keepalive)
         return found
 
     def by_function(ctx, x, *, n):

@@ -129,3 +129,18 @@ def test_what_backward_passes_compute_is_at_the_line_of_the_function():
     places = set(_lines(graph))
     assert any(name.endswith("layer") for name in places)
     assert not any(name.endswith("train") for name in places), places
+
+
+@pytest.mark.parametrize("m", [jax, fnarray], ids=lambda m: m.__name__)
+def test_what_a_function_is_closed_over_is_a_constant(m):
+    """Of any shape, in trees and functions of functions; numbers, and arrays made, are not."""
+    zero, ones = m.numpy.array(0.0), m.numpy.ones(2)
+    held = {"a": [m.numpy.array(1.0), ones]}
+
+    def inner(x, unset=None):
+        return x * held["a"][0] + held["a"][1]
+
+    def outer(x):
+        return m.numpy.where(x > 0, inner(x), 0.0) + zero + m.numpy.float32(2)
+
+    assert [c.shape for c in m.make_jaxpr(outer)(ones).consts] == [(), (2,), ()]

@@ -204,6 +204,9 @@ def main() -> dict[str, np.ndarray]:
         "while": lax.fori_loop(0, 3, lambda i, c: fma(c, y, x), x),
         "cond": lax.cond(x[0] > 0, lambda: fma(x, y, x), lambda: x),
         "inverse": inverted(lambda x: jnp.exp(jnp.tanh(-x)))(jnp.float32(1.5)),
+        "zeros_mapped": np.float32(
+            [len(jax.tree.leaves(jax.vmap(lambda r: (r, ad.Zero(jax.typeof(r))))(rows)))]
+        ),
         "evaluated": evaluated(jax.make_jaxpr(total)(x, y), x, y)[0],
         "evaluated_jit": jax.jit(partial(evaluated, derived))(x, y)[0],
     }

@@ -139,3 +139,13 @@ def test_products_between_kernels_are_those_of_double_precision(dtype):
                 assert got.dtype == dtype
                 assert got.flags.c_contiguous
                 assert error(got, want) < (8 if dtype == "f4" else 64)
+
+
+def test_only_a_product_of_two_axes_exchanges_its_factors():
+    """The transpose of a product whose axes are all one factor's is computed as it stands."""
+    random = np.random.default_rng(0)
+    for left, right in [((2, 3, 4), (4,)), ((4,), (4, 2, 3)), ((3, 4), (4, 5))]:
+        a, b = (random.normal(size=n).astype(np.float32) for n in (left, right))
+        dims = ((len(left) - 1,), (0,)), ((), ())
+        found = fnarray.jit(lambda a, b, dims=dims: fnarray.lax.dot_general(a, b, dims).T)(a, b)
+        np.testing.assert_allclose(found, np.tensordot(a, b, 1).T, rtol=1e-5, atol=1e-5)

@@ -222,7 +222,9 @@ def test_a_number_is_updated():
 
     def f(x):
         y = x[0]
-        return y.at[...].set(x[2]), y, jnp.sum(x).at[...].add(x[2]), x[1].at[()].mul(4.0)
+        total = jnp.sum(x)
+        halves = y.at[()].divide(2.0) + x.at[()].get()[1].at[()].multiply(3.0) / total
+        return y.at[...].set(x[2]), y, total.at[...].add(x[2]), x[1].at[()].mul(4.0), halves
 
     got = fnarray.jit(f)(jnp.arange(3.0))
-    assert [float(v) for v in got] == [2.0, 0.0, 5.0, 4.0]
+    assert [float(v) for v in got] == [2.0, 0.0, 5.0, 4.0, 1.0]

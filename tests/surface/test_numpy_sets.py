@@ -87,6 +87,10 @@ def test_named_results_are_those_of_the_array_api():
         tuple(in_one(lambda: jax.numpy.unique_inverse(x, size=5))),
     )
     same(fnp.unique_values(x), jax.numpy.unique_values(x))
+    nans = np.array([np.nan, 2.0, np.nan, 2.0], np.float32)  # each is another value
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        same(tuple(getattr(fnp, name)(nans)), tuple(getattr(jax.numpy, name)(nans)))
+    same(fnp.unique_values(nans), np.unique_values(nans))
 
 
 A, B = np.array([5, 2, 3, 4, 2], np.int32), np.array([4, 2, 2, 9], np.int32)

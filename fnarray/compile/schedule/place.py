@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...core.forms import Branch, Contract, Library, Scan, While
+from ...core.forms import Branch, Contract, Library, Scan, Update, While
 from ...core.graph import Var
 from ..target import Limits
 from .collapse import collapsed
@@ -143,7 +143,7 @@ class _Results:
         form, var = s.node.form, s.node.outs[j]
         if isinstance(form, Branch | While) or (isinstance(form, Scan) and j < form.num_carry):
             return var.aval.size > self.places.target.limits.registers
-        return bool(var.aval.shape) or isinstance(form, Library | Contract)
+        return bool(var.aval.shape) or isinstance(form, Library | Contract | Update)
 
     def _nest(self, s: Nest, var: Var, readers: list[Statement]) -> Place | None:
         """Keep of a nest's result what its readers need after the loops that they share with it."""

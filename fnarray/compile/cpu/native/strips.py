@@ -98,6 +98,7 @@ class _Loop:
         self.lanes = module.lanes
         self.before: dict[str, None] = {}
         self.size = sum(text.count("\n") + 1 for text in self.body)
+        self.count = self._count()
         known = int(stop) if stop.isdigit() else None
         whole = known is not None and known % self.lanes == 0
         if known is not None and 0 < known < self.lanes:
@@ -111,12 +112,14 @@ class _Loop:
         self.lines = [*start, *self.before, *body]
 
     def _step(self) -> int:
-        return self.lanes * self._count()
+        return self.lanes * self.count
 
     def _count(self) -> int:
-        """Return how many vectors a turn takes."""
-        sums = any(f"ptr {place}" in text for text in self.body for place in self.places)
-        return max(2, min(ABREAST, LONG // self.size)) if sums else 1
+        """Return how many vectors a turn takes: a power of two, for a mask to end the turns."""
+        read = set(chain.from_iterable(map(words_of, self.body)))
+        if read.isdisjoint(self.places):
+            return 1
+        return ABREAST if self.size * ABREAST <= LONG else 2
 
     def _vectors(self, mark: str, mask: str = "") -> Vectors:
         """Return the body as vectors."""
@@ -161,7 +164,7 @@ class _Loop:
             Whether there may be no such turn; the block before then goes to ``done`` at once.
         """
         turn, done = f"{self.label}.part", self._done()
-        marks = [".m", ".n"][: 1 if joins else self._count()]
+        marks = [".m", ".n"][: 1 if joins else self.count]
         at, step = f"{self.counter}.m", self.lanes * len(marks)
         found = [self._vectors(mark, f"{self.counter}{mark}.mask") for mark in marks]
         begun = self._begun(found[0].folds)
@@ -230,7 +233,7 @@ class _Loop:
 
     def _vectors_and_rest(self) -> list[str]:
         """Return turns of whole vectors, and what remains: part of one, or number by number."""
-        found = [self._vectors(".v" if k == 0 else f".v{k}") for k in range(self._count())]
+        found = [self._vectors(".v" if k == 0 else f".v{k}") for k in range(self.count)]
         folds = found[0].folds
         label, counter = self.label, self.counter
         test, turn, join, rest = (f"{label}.{x}" for x in ("test", "vectors", "join", "rest"))
