@@ -24,11 +24,11 @@ from fnarray_kernels.grid import (
     threads,
 )
 from fnarray_kernels.linalg import (
+    _cholesky,
     _factor,
     _solve_factored,
     _substitute,
     _tridiagonal,
-    cholesky,
     lu,
     permutation,
     triangular_solve,
@@ -212,7 +212,7 @@ def factor_cholesky(a, out, batch, n):
     size = n * n
     s = thread()
     while s < batch:
-        cholesky(part(a, s * size, size), part(out, s * size, size), 1, n)
+        _cholesky(a, s * size, out, s * size, n, out)
         s += threads()
 
 
