@@ -30,7 +30,7 @@ class Bodies:
         storage.update(targets)
         for var, place in body.places.items():
             if isinstance(place, Same):
-                storage[var] = storage[place.var]
+                storage[var] = storage[place.var].shown(var)
             elif not isinstance(place, Given):
                 storage[var] = self.values.new_scratch(var, place.contracted)
         self.values.inlined.update(body.inlined)

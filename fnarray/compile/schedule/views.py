@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...core.symbolic import Index, substitute, variable
 from .access import row_major
 from .nests import Nest, Selection, Statement, counter_var
 from .order import Order
+from .plan import Item, Place, Same, statements_of
 
 
 class Views:
@@ -45,6 +46,44 @@ class Views:
             return False
         self._borrowed.add(var)
         return True
+
+
+def within(
+    items: tuple[Item, ...], order: Order, inputs: Set[Var], new: Set[Var]
+) -> tuple[tuple[Item, ...], dict[Var, Place], dict[Var, Place]]:
+    """Find the views among the items of a kernel: they are no loops there.
+
+    A view of an input lies where that does. What a view alone shows as a result is made there.
+
+    Returns
+    -------
+    items
+        Those that are left.
+    shown : mapping
+        Views of inputs.
+    made : mapping
+        What is made where its view is to lie.
+    """
+    over = set(order.donated.values())
+    left: list[Item] = []
+    shown: dict[Var, Place] = {}
+    made: dict[Var, Place] = {}
+    for item in items:
+        views = [(s.node.out, _seen_through(s)) for s in statements_of((item,))]
+        pairs = [(var, source) for var, source in views if source is not None]
+        untouched = not any(v in over or v in order.donated for pair in pairs for v in pair)
+        if len(pairs) < len(views) or not untouched:
+            left.append(item)
+        elif all(source in inputs and var not in new for var, source in pairs):
+            shown.update((var, Same(source)) for var, source in pairs)
+        elif all(
+            var in new and source not in inputs and source not in new | made.keys()
+            for var, source in pairs
+        ):
+            made.update((source, Same(var)) for var, source in pairs)
+        else:
+            left.append(item)
+    return tuple(left), shown, made
 
 
 def _seen_through(s: Statement) -> Var | None:
