@@ -22,6 +22,7 @@ from ..core.callables import take_name
 from ..core.forms import KernelRef, Library
 from ..core.primitive import Primitive
 from ..core.ref import Ref
+from ..core.terminal import shows_bars
 from ..core.trace import Tracer, bind
 from ..core.watch import shows, tell
 from ..ops.elementwise import min as minimum
@@ -296,12 +297,13 @@ class _Bar:
         if passed < self._passed:
             self._end()  # another run
         self._passed = passed
-        if self._bar is None and sys.stderr is not None and sys.stderr.isatty():
+        if self._bar is None and shows_bars():
             from rich.console import Console
             from rich.progress import Progress
 
-            self._bar = Progress(console=Console(stderr=True))
-            self._bar.add_task(self.label, total=self.total)
+            self._bar = Progress(console=Console(stderr=True), get_time=time.monotonic)
+            self._bar.add_task(self.label, total=self.total, completed=done)
+            self._bar.tasks[0].start_time = time.monotonic() - passed / 1e3
             self._bar.start()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done)

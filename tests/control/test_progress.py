@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -193,3 +197,36 @@ def test_compiling_says_how_far_it_is(caplog, monkeypatch):
     with caplog.at_level(logging.INFO, "fnarray.compile"):
         fa.jit(long)(jnp.ones(3))
     assert any("compiling" in r.getMessage() and "long" in r.getMessage() for r in caplog.records)
+
+
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_a_terminal_shows_bars(monkeypatch, kind):
+    """A compilation's goes away, a loop's ends full; a terminal without moves shows none."""
+    from fnarray.compile import progress as compiling
+
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setenv("COLUMNS", "60")
+    reader, writer = os.openpty()
+    with os.fdopen(writer, "w") as stream, monkeypatch.context() as m:
+        m.setattr(sys, "stderr", stream)
+        ended, begun = threading.Event(), time.monotonic() - 83
+        compiling.show("mine", 4, lambda: ended.set() or 3, ended, begun)
+        bar = progress._Bar("train", 100)
+        bar.at(40, 5000)
+        bar.at(100, 7000)
+        stream.flush()
+        os.set_blocking(reader, False)
+        try:
+            text = os.read(reader, 1 << 16).decode()
+        except BlockingIOError:
+            text = ""
+    os.close(reader)
+    if kind == "dumb":
+        assert not text
+        return
+    assert "compiling" in text
+    assert "3/4" in text
+    assert "0:01:23" in text
+    assert " 40%" in text
+    assert "100%" in text
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 2  # the cursor comes back
