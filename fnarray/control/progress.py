@@ -112,7 +112,7 @@ class _Watched:
         return self.__wrapped__(*args, **kwargs)
 
     def _checked(self, where: str, length: int) -> int:
-        """Return into how many parts a loop is cut."""
+        """Return into how many parts of one size a loop is cut; what is left is one more."""
         if self._n not in (None, length):
             raise ValueError(
                 f"progress({self._n}): the {where} over {self._label} takes {length} turns. Write "
@@ -132,7 +132,7 @@ class _Watched:
         parts = self._checked("scan", turns)
         if not turns:
             return scan(body, init, xs, length, reverse, unroll)
-        step = turns // parts
+        step = turns // (parts + 1 if turns % parts else parts)
         whole = step * parts
         early = turns - whole if reverse else 0  # turns of the part that comes first, if one does
         state = _begun(self._label, turns)
@@ -160,6 +160,7 @@ class _Watched:
             ends = [end]
         (carry, state), ys = scan(part, (init, state), rows, parts, reverse)
         if turns > whole and not reverse:
+            state = _ticked(np.int32(whole), state)
             carry, end = rest(carry)
             ends = [end]
         _ticked(np.int32(turns), state)
@@ -176,7 +177,7 @@ class _Watched:
         parts = self._checked("fori_loop", turns)
         if not turns:
             return fori_loop(lower, upper, body, init, unroll=unroll)
-        step = turns // parts
+        step = turns // (parts + 1 if turns % parts else parts)
 
         def some(begin: Any, count: int, val: Any) -> Any:
             return fori_loop(0, count, lambda j, v: body(begin + j, v), val, unroll=unroll)
@@ -188,6 +189,7 @@ class _Watched:
 
         val, state = fori_loop(0, parts, part, (init, _begun(self._label, turns)))
         if turns > step * parts:
+            state = _ticked(np.int32(step * parts), state)
             val = some(lower + step * parts, turns - step * parts, val)
         _ticked(np.int32(turns), state)
         return val
@@ -220,9 +222,11 @@ class _Watched:
 
 def _parts_of(turns: int, parts: int | None) -> int:
     """Return into how many parts a loop is cut; a divisor of its turns if there is one near."""
+    # What is left is no less than a part: LLVM writes few turns out, and a loop around them all, 14
+    # times four sines, lost its vectors.
     wanted = min(parts or min(_MOST, max(_LEAST, turns // _TURNS)), max(turns, 1))
     near = range(wanted, max(wanted // 2, 1) - 1, -1)
-    return next((k for k in near if turns % k == 0), wanted)
+    return next((k for k in near if turns % k == 0), max(wanted - 1, 1))
 
 
 # ---- ticks ---------------------------------------------------------------------------------------
