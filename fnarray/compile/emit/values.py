@@ -78,12 +78,14 @@ class Storage:
             total = total + i * stride
         return total
 
-    def shown(self, var: Var) -> Storage:
+    def shown(self, var: Var, at: Any = 0) -> Storage:
         """Return the same place for another value there, which may be of another shape."""
         if len(self.strides) == var.aval.ndim and 0 in self.strides:
             return self  # rows that are written over
         strides = row_major(var.aval.shape)
-        return self if strides == self.strides else replace(self, strides=strides)
+        if strides == self.strides and at == 0:
+            return self
+        return replace(self, strides=strides, base=self.base + at)
 
     def read_from(self, depth: int) -> Storage:
         """Return the same place, to be read from another scope on."""

@@ -176,7 +176,8 @@ def _region(
         targets[var] = places.of[var] = place
     items, shown = tuple(part.items), {}
     if target.limits.views and not part.chunked:
-        items, shown, made = within(items, order, set(inputs), set(outputs).difference(aliases))
+        new = set(outputs).difference(aliases)
+        items, shown, made = within(items, order, selection.inlined, set(inputs), new)
         targets.update(made)
         places.of.update(shown | made)
     body = placed(selection, order, items, targets, places)

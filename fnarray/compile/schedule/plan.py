@@ -29,10 +29,11 @@ class Given:
 class Same:
     """Where another value lies, whose storage this one takes over, only reads, or shows.
 
-    The other value may be of another shape: both are then in C order.
+    The other value may be of another shape: both are then in C order, this one from element `at`.
     """
 
     var: Var
+    at: int = 0
 
 
 @frozen
