@@ -219,8 +219,8 @@ def _block(face, texts):
 
 
 def _mode(face, template):
-    """Compile a function of the processor's modes, which is no text over scalars."""
-    takes = [types.int64] if "%~a" in template.body else []
+    """Compile a function of integers that does more than compute: no text over scalars."""
+    takes = [types.int64] * face.__code__.co_argcount
 
     class Template(AbstractTemplate):
         key = face

@@ -6,10 +6,13 @@ import inspect
 import re
 from functools import cache
 
+import results
 from surfaces import ROOT, Name
 
 TABLE = ROOT / "docs/reference/parameters.txt"
 _SECTION = re.compile(r"^\[(.+)\]$", re.MULTILINE)
+_HEADS = re.compile(r"^(\w+(?: \w+)?)\n---+\n", re.MULTILINE)
+_ORDER = ("Parameters", "Returns", "Yields", "Raises")
 _ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)+)", re.MULTILINE)
 
 
@@ -44,10 +47,15 @@ def sources(name: Name) -> list[tuple[str, str]]:
 
 
 def described(name: Name) -> str:
-    """Return the docstring of a name, with the section of its parameters before the others."""
-    prose, others, rest = re.match(r"(?s)(.*?)(?:(^\w+\n---+$)(.*))?\Z", name.doc, re.M).groups("")
-    parts = (prose.strip(), section(name), others + rest)
-    return "\n\n".join(part for part in parts if part)
+    """Return the docstring of a name, with the sections that are told elsewhere in their places."""
+    prose, *parts = _HEADS.split(name.doc)
+    own = dict(zip(parts[::2], parts[1::2], strict=True))
+    found = {head: f"{head}\n{'-' * len(head)}\n{text}" for head, text in own.items()}
+    told = {"Parameters": section(name), "Returns": results.section(name, "returns")}
+    told |= {"Raises": results.section(name, "raises")}
+    prose += "\n\nIt has no errors of its own." if results.no_errors(name) else ""
+    whole = {key: found.get(key) or told.get(key, "") for key in (*_ORDER, *found)}
+    return "\n\n".join(text.strip() for text in (prose, *whole.values()) if text.strip())
 
 
 def section(name: Name) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from threading import Event
 from time import monotonic
 from typing import Any, Final
 
 from ..core.logs import Log
+from ..core.terminal import shows_bars
 
 #: Seconds between two looks at the count, on a terminal.
 _PAUSE: Final = 0.1
@@ -30,9 +30,10 @@ def show(name: str, count: int, done: Callable[[], int], ended: Event, since: fl
     since : float
         When it began, by `monotonic`.
     """
-    if sys.stderr is not None and sys.stderr.isatty():
+    if shows_bars():
         with _bar() as bar:
-            task = bar.add_task(name, total=count)
+            task = bar.add_task(name, total=count, completed=done())
+            bar.tasks[0].start_time = since
             while not ended.wait(_PAUSE):
                 bar.update(task, completed=done())
         return
@@ -50,4 +51,5 @@ def _bar() -> Any:
 
     columns = TextColumn("compiling {task.description}"), BarColumn(), MofNCompleteColumn()
     more = TextColumn("kernels"), TimeElapsedColumn()
-    return Progress(*columns, *more, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, *more, console=console, transient=True, get_time=monotonic)

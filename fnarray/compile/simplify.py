@@ -27,7 +27,7 @@ from ..core.forms import (
     form_of,
 )
 from ..core.graph import Atom, ClosedGraph, Eqn, Graph, Literal, Var, eqn_effects
-from ..core.source import UNKNOWN, Source
+from ..core.source import UNKNOWN, Source, located
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .boxes import follow_indices
@@ -444,7 +444,8 @@ def _in_lanes(node: Node, makers: Mapping[Var, Node], target: Target) -> Block:
     state = sum(a.size for a in form.lane.out_avals)
     if limits.lanes > 1 and state <= limits.lane_state and form.together is not None:
         width = min(limits.lanes, form.count)
-        group = form.together(width, batched)
+        with located(node.eqn.source):
+            group = form.together(width, batched)
         if form.count > width:
             return _in_groups(node, group, operands, batched, width)
         return _substituted(lower_lanes(inline_calls(group.jaxpr), target), operands)

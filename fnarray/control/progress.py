@@ -1,4 +1,9 @@
-"""How far a loop inside of a program is: it runs in parts, with a call of Python after each."""
+"""How far a loop inside of a program is: it runs in parts, and tells after one when it is time.
+
+A part ends in a tick, an operation on a few integers that the loop carries: it looks at the clock
+after 1, 2, 4, ... parts, and calls Python when the loop has run for `_EVERY` ms since it last did.
+Ticks are machine code where the loop is (`fnarray_kernels.watch`), and Python's where it is not.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +12,41 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 
 from ..core import tree
 from ..core.array import aval_of
 from ..core.callables import take_name
+from ..core.forms import KernelRef, Library
+from ..core.primitive import Primitive
 from ..core.ref import Ref
-from ..core.trace import Tracer
+from ..core.terminal import shows_bars
+from ..core.trace import Tracer, bind
+from ..core.watch import shows, tell
 from ..ops.elementwise import min as minimum
 from ..ops.elementwise import mul, sub
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
+from ..ops.kit.registry import register
+from ..ops.kit.rules import CONSTANT, NOT_LINEAR
 from ..ops.shape import reshape
 from ..ops.slicing import concatenate, slice_in_dim
-from .debugging import call_back
-from .host import FlatCallback, split_arguments
+from .host import act_by_row
 from .loop import fori_loop
 from .scan import scan
 
 __all__ = ["progress"]
 
-#: Parts of a loop at most and at least, and turns of one. A loop takes 7 us longer, and 3 us for
-#: each part: 62 us for 20, which is 0.4 % of 16 ms and 1 % of 6 (medians of 120 to 400 calls, sides
-#: taking turns, processor time). Where others have the caches, and a part has streamed 200 kB to
-#: 800 kB, to come back to Python takes 5 to 35 us: 1 to 2 % of 16 and 64 ms, less of longer loops.
+#: Parts of a loop at most and at least, and turns of one.
 _MOST, _LEAST, _TURNS = 20, 10, 50
+#: Milliseconds that a loop runs before it is shown, and between two showings.
+_EVERY = 200
+#: Milliseconds count to here and begin anew.
+_MASK: Final = 0x7FFFFFFF
+TICK: Final = KernelRef("watch", "tick")
+_NATIVE: Final = sys.platform in ("linux", "darwin")
 _log: Final = logging.getLogger("fnarray.progress")
 
 
@@ -41,9 +55,10 @@ def progress(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Show how far a loop is while it runs: ``lax.scan(progress(n)(body), init, xs)``.
 
-    The loop runs as some native loops, one after another, with a call of Python after each, so its
-    turns cost what they cost without. A terminal shows a bar; elsewhere the logger
-    ``fnarray.progress`` has a line for each tenth.
+    The loop runs as some native loops, one after another, which look at the clock between them: its
+    turns cost what they cost without, and a loop of less than 0.2 s shows nothing. A terminal shows
+    a bar; elsewhere the logger ``fnarray.progress`` has a line for each tenth. Ctrl-C ends the loop
+    when it is next to be shown.
 
     Parameters
     ----------
@@ -97,7 +112,7 @@ class _Watched:
         return self.__wrapped__(*args, **kwargs)
 
     def _checked(self, where: str, length: int) -> int:
-        """Return into how many parts a loop is cut."""
+        """Return into how many parts of one size a loop is cut; what is left is one more."""
         if self._n not in (None, length):
             raise ValueError(
                 f"progress({self._n}): the {where} over {self._label} takes {length} turns. Write "
@@ -117,41 +132,41 @@ class _Watched:
         parts = self._checked("scan", turns)
         if not turns:
             return scan(body, init, xs, length, reverse, unroll)
-        step = turns // parts
+        step = turns // (parts + 1 if turns % parts else parts)
         whole = step * parts
-        bar = _Bar(self._label, turns)
-        _tell(bar.at, np.int32(0))
+        # What is over comes first: of two loops, the second of which begins with what the first has
+        # carried last, LLVM cut the first's vectors of four in two (+5 %), and this one is short.
+        early = turns - whole
+        state = _begun(self._label, turns)
 
-        def part(carry: Any, of: Any) -> Any:
-            k, rows = of
-            out = scan(body, carry, rows, step, reverse, unroll)
-            done = mul(sub(np.int32(parts), k), np.int32(step)) if reverse else (
-                mul(k, np.int32(step)) + np.int32(step))  # fmt: skip
-            _tell(bar.at, done + np.int32(turns - whole if reverse else 0))
-            return out
+        def part(carried: Any, of: Any) -> Any:
+            (carry, state), (k, rows) = carried, of
+            k = sub(np.int32(parts - 1), k) if reverse else k
+            state = _ticked(mul(k, np.int32(step)) + np.int32(early), state)
+            carry, ys = scan(body, carry, rows, step, reverse, unroll)
+            return (carry, state), ys
 
         def rest(carry: Any) -> Any:
-            rows = tree.map(lambda x: slice_in_dim(as_array(x), whole, turns), xs)
-            out = scan(body, carry, rows, turns - whole, reverse, unroll)
-            _tell(bar.at, np.int32(turns - whole if reverse else turns))
-            return out
+            ends = (whole, turns) if reverse else (0, early)
+            rows = tree.map(lambda x: slice_in_dim(as_array(x), *ends), xs)
+            return scan(body, carry, rows, early, reverse, unroll)
 
         def first(x: Any) -> Any:
-            x = slice_in_dim(as_array(x), 0, whole) if turns > whole else as_array(x)
+            ends = (0, whole) if reverse else (early, turns)
+            x = slice_in_dim(as_array(x), *ends) if early else as_array(x)
             return reshape(x, (parts, step, *x.shape[1:]))
 
         rows = np.arange(parts, dtype=np.int32), tree.map(first, xs)
-        ends: list[Any] = []
-        if turns > whole and reverse:
+        end = None
+        if early:
+            state = _ticked(np.int32(0), state)
             init, end = rest(init)
-            ends = [end]
-        carry, ys = scan(part, init, rows, parts, reverse)
+        (carry, state), ys = scan(part, (init, state), rows, parts, reverse)
+        _ticked(np.int32(turns), state)
         ys = tree.map(lambda y: reshape(y, (whole, *y.shape[2:])), ys)
-        if turns > whole and not reverse:
-            carry, end = rest(carry)
-            ends = [end]
-        for end in ends:
-            ys = tree.map(lambda y, e: concatenate([y, e], 0), ys, end)
+        if early:
+            both = (ys, end) if reverse else (end, ys)
+            ys = tree.map(lambda *y: concatenate(y, 0), *both)
         return carry, ys
 
     def __fnarray_fori__(self, lower: Any, upper: Any, init: Any, unroll: Any) -> Any:
@@ -162,22 +177,24 @@ class _Watched:
         parts = self._checked("fori_loop", turns)
         if not turns:
             return fori_loop(lower, upper, body, init, unroll=unroll)
-        step = turns // parts
-        bar = _Bar(self._label, turns)
-        _tell(bar.at, np.int32(0))
+        step = turns // (parts + 1 if turns % parts else parts)
 
         def some(begin: Any, count: int, val: Any) -> Any:
             return fori_loop(0, count, lambda j, v: body(begin + j, v), val, unroll=unroll)
 
-        def part(k: Any, val: Any) -> Any:
-            val = some(lower + k * step, step, val)
-            _tell(bar.at, (k + 1) * step)
-            return val
+        early = turns - step * parts  # as of a scan
 
-        val = fori_loop(0, parts, part, init)
-        if turns > step * parts:
-            val = some(lower + step * parts, turns - step * parts, val)
-            _tell(bar.at, np.int32(turns))
+        def part(k: Any, carried: Any) -> Any:
+            val, state = carried
+            state = _ticked(k * step + early, state)
+            return some(lower + early + k * step, step, val), state
+
+        state = _begun(self._label, turns)
+        if early:
+            state = _ticked(np.int32(0), state)
+            init = some(lower, early, init)
+        val, state = fori_loop(0, parts, part, (init, state))
+        _ticked(np.int32(turns), state)
         return val
 
     def _computed(self, lower: Any, upper: Any, init: Any) -> Any:
@@ -191,42 +208,79 @@ class _Watched:
         lower, upper = (as_array(x) for x in (lower, upper))
         upper = convert(upper, lower.dtype) if upper.aval.weak_type else upper
         lower = convert(lower, upper.dtype)
-        bar = _Bar(self._label, self._n)
-        _tell(bar.at, np.int32(0))
         one = np.asarray(step, lower.dtype)
 
-        def part(k: Any, val: Any) -> Any:
+        def part(k: Any, carried: Any) -> Any:
+            val, state = carried
             begin = lower + k * one
-            end = minimum(begin + one, upper)
-            val = fori_loop(begin, end, body, val)
-            _tell(bar.at, end - lower)
-            return val
+            state = _ticked(begin - lower, state)
+            return fori_loop(begin, minimum(begin + one, upper), body, val), state
 
         count = (upper - lower + (one - 1)) // one
-        val = fori_loop(np.asarray(0, lower.dtype), count, part, init)
-        _tell(bar.end)
+        start = init, _begun(self._label, self._n)
+        val, state = fori_loop(np.asarray(0, lower.dtype), count, part, start)
+        _ticked(np.int32(self._n), state)
         return val
-
-
-class _Tick(FlatCallback):
-    """A callback that takes what the program has: no copies, and no trees."""
-
-    def call(self, *leaves: Any) -> None:
-        """Call the function."""
-        self.callback.value(*leaves)
-
-
-def _tell(show: Callable[..., None], *done: Any) -> None:
-    """Have a method of a bar called when the program is there."""
-    leaves, in_tree, statics = split_arguments(done, {})
-    call_back(_Tick(show, in_tree, statics), leaves, effect="Debug", partitioned=False)
 
 
 def _parts_of(turns: int, parts: int | None) -> int:
     """Return into how many parts a loop is cut; a divisor of its turns if there is one near."""
+    # What is left is no less than a part: LLVM writes few turns out, and a loop around them all, 14
+    # times four sines, lost its vectors.
     wanted = min(parts or min(_MOST, max(_LEAST, turns // _TURNS)), max(turns, 1))
     near = range(wanted, max(wanted // 2, 1) - 1, -1)
-    return next((k for k in near if turns % k == 0), wanted)
+    return next((k for k in near if turns % k == 0), max(wanted - 1, 1))
+
+
+# ---- ticks ---------------------------------------------------------------------------------------
+
+
+def _begun(label: str, total: int) -> np.ndarray:
+    """Return what ticks know of a loop that begins, and have it shown under its number there."""
+    number = crc32(f"{label}\0{total}".encode()) & _MASK
+    if number not in shows:
+        shows[number] = _Bar(label, total).at
+    return np.array([0, 0, 0, number, min(total, _MASK), _EVERY], np.int32)
+
+
+def _ticked(done: Any, state: Any) -> Any:
+    """Tell that so many turns are done, if it is time to; return what the next tick knows."""
+    return bind(progress_p, convert(as_array(done), np.dtype(np.int32)), state)[0]
+
+
+def _tick(done: np.ndarray, state: np.ndarray) -> tuple[np.ndarray]:
+    """Tell of a loop that Python turns, as ``fnarray_kernels.watch.tick`` does."""
+    turns, (look, begun, shown, bar, total, every) = int(done), state.tolist()
+    if turns < look and (shown == begun or turns < total):
+        return (state,)
+    now = int(1e3 * time.monotonic()) & _MASK
+    if not turns:
+        begun = shown = now
+    passed, due = (now - begun) & _MASK, (now - shown) & _MASK >= every
+    ahead = min(max(turns * every // (2 * passed + 1), 1), max(turns, 1))
+    if turns and (due or turns >= total):
+        shown = now
+        tell(bar, turns, passed)
+    return (np.array([min(turns + ahead, _MASK), begun, shown, bar, total, every], np.int32),)
+
+
+progress_p = register(
+    Primitive(
+        "progress",
+        quiet=False,
+        aval=lambda done, state: (state,),
+        eval=_tick,
+        form=lambda ins, outs: Library(TICK, kernel=_NATIVE, ends=True),
+        jvp=CONSTANT,
+        transpose=NOT_LINEAR,
+        batch=lambda size, args, batched: act_by_row(progress_p, args, batched, {}),
+        effects=("debug",),
+        multiple_results=True,
+    )
+)
+
+
+# ---- what is shown -------------------------------------------------------------------------------
 
 
 class _Bar:
@@ -236,41 +290,44 @@ class _Bar:
         self.label = label
         self.total = total
         self._bar: Any = None
-        self._begin = 0.0
-        self._told = 0
+        self._passed = self._told = 0
 
-    def at(self, done: Any) -> None:
-        """Show that so many turns are done; 0 begins anew."""
-        done = int(done)
-        if not done:
-            self._start()
-        elif self._bar is not None:
+    def at(self, done: int, passed: int) -> None:
+        """Show that so many turns are done after so many milliseconds."""
+        try:
+            self._show(done, passed)
+        except BaseException:  # an interrupt as a rule: the terminal is given back
+            self._end()
+            raise
+
+    def _show(self, done: int, passed: int) -> None:
+        if passed < self._passed:
+            self._end()  # another run
+        self._passed = passed
+        if self._bar is None and shows_bars():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), get_time=time.monotonic)
+            self._bar.add_task(self.label, total=self.total, completed=done)
+            self._bar.tasks[0].start_time = time.monotonic() - passed / 1e3
+            self._bar.start()
+        if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done)
         else:
-            self._log(done)
+            self._log(done, passed)
         if done >= self.total:
-            self.end()
+            self._end()
 
-    def end(self) -> None:
-        """Show no more."""
+    def _end(self) -> None:
+        self._passed = self._told = 0
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
-    def _start(self) -> None:
-        self.end()
-        self._begin, self._told = time.monotonic(), 0
-        if sys.stderr is not None and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._bar = Progress(console=Console(stderr=True))
-            self._bar.add_task(self.label, total=self.total)
-            self._bar.start()
-
-    def _log(self, done: int) -> None:
+    def _log(self, done: int, passed: int) -> None:
         tenth = 10 * done // self.total
         if tenth > self._told:
             self._told = tenth
-            passed = time.monotonic() - self._begin
-            _log.info("%s: %d of %d turns after %.1f s", self.label, done, self.total, passed)
+            took = passed / 1e3
+            _log.info("%s: %d of %d turns after %.1f s", self.label, done, self.total, took)

@@ -225,6 +225,8 @@ class Library:
         kernel run step by step from Python.
     flops : int
         Operations, for reports; 0 stands for one for each element of the result.
+    ends : bool
+        Whether the kernel returns if the loop about it is to end at once, its results unwanted.
     """
 
     op: KernelRef
@@ -232,6 +234,7 @@ class Library:
     size: int = 0
     kernel: bool = True
     flops: int = 0
+    ends: bool = False
 
 
 #: What only the primitive's ``eval`` computes.

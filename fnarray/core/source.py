@@ -86,8 +86,9 @@ def is_told() -> bool:
     return _told.source is not None
 
 
-#: Files and folders whose lines are no user's; the interpreter's own run ``python -m``.
-_excluded: tuple[str, ...] = (PACKAGE, "<frozen ")
+#: Files and folders whose lines are no user's; the interpreter's own run ``python -m``, and those
+#: of `functools` stand between a property of ours and who asks for it.
+_excluded: tuple[str, ...] = (PACKAGE, "<frozen ", functools.__file__)
 
 
 def exclude(path: str) -> None:

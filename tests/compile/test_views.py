@@ -112,3 +112,82 @@ def test_a_result_lies_in_what_the_program_is_given_for_it():
     result, _ = compile_graph(closed, given=((0, 0),)).run(room, X)
     assert result is room
     np.testing.assert_allclose(room, np.sin(X), rtol=1e-5)
+
+
+def test_shapes_inside_of_a_kernel():
+    """Rows that a loop reads in another shape, and makes to be shown in one, are not copied."""
+
+    def f(c, xs):
+        c, ys = lax.scan(lambda c, x: (c + x.sum(), c * x), c, lax.reshape(xs, (20, 5, 2)))
+        return c, lax.reshape(ys, (100, 2)), xs[3]
+
+    xs = np.arange(200, dtype=np.float32).reshape(100, 2)
+    run = compiled(f, np.float32(1), xs)
+    (kernel,) = run.kernels
+    assert "w0" not in f"{kernel} {run.driver_text}"
+    given = fa.jit(f)(np.float32(1), xs)
+    c = 1.0
+    for k, rows in enumerate(xs.reshape(20, 5, 2)):
+        np.testing.assert_array_equal(np.asarray(given[1])[5 * k : 5 * k + 5], np.float32(c) * rows)
+        c += rows.sum()
+    assert given[0] == c
+    np.testing.assert_array_equal(given[2], xs[3])
+
+
+def test_shapes_that_are_written_over_or_results_twice():
+    """A view of what is a result itself, and one whose operand is written over, are copies."""
+
+    def f(xs):
+        _, ys = lax.scan(lambda c, x: (c, x * 2.0), 0.0, xs)
+        zs = lax.reshape(ys, (10, 20))
+        _, over = lax.scan(lambda c, i: (c.at[i].set(0.0), c.sum()), zs, np.arange(5))
+        return ys, zs, lax.reshape(ys, (200,)), over
+
+    xs = np.arange(200, dtype=np.float32).reshape(100, 2)
+    ys, zs, flat, over = map(np.asarray, fa.jit(f)(xs))
+    np.testing.assert_array_equal(ys, xs * 2)
+    np.testing.assert_array_equal(zs, (xs * 2).reshape(10, 20))
+    np.testing.assert_array_equal(flat, (xs * 2).reshape(-1))
+    want = zs.copy()
+    for i in range(5):
+        np.testing.assert_allclose(over[i], want.sum(), rtol=1e-5)
+        want[i] = 0
+    arrays = [ys, zs, flat]
+    assert not any(np.shares_memory(a, b) for k, a in enumerate(arrays) for b in arrays[:k])
+
+
+def test_parts_of_arrays_inside_of_a_kernel():
+    """Rows that two loops have of one array, and results put together of theirs, are not copied."""
+
+    def f(c, xs):
+        c, ys = lax.scan(lambda c, x: (c + x.sum(), c * x), c, xs[:37])
+        c, zs = lax.scan(lambda c, x: (c - x.sum(), c + x), c, lax.reshape(xs[40:], (20, 3, 2)))
+        return c, jnp.concatenate([ys, lax.reshape(zs, (60, 2))])
+
+    xs = np.arange(200, dtype=np.float32).reshape(100, 2)
+    run = compiled(f, np.float32(1), xs)
+    (kernel,) = run.kernels
+    assert "w0" not in f"{kernel} {run.driver_text}"
+    c, want = np.float32(1), np.empty((97, 2), np.float32)
+    for k, row in enumerate(xs[:37]):
+        want[k], c = c * row, c + row.sum()
+    for k, rows in enumerate(xs[40:].reshape(20, 3, 2)):
+        want[37 + 3 * k : 40 + 3 * k], c = c + rows, c - rows.sum()
+    got = fa.jit(f)(np.float32(1), xs)
+    assert got[0] == c
+    np.testing.assert_array_equal(got[1], want)
+
+
+def test_parts_that_are_results_or_read_twice():
+    """What is put together twice, is a result, or is turned around on the way, is copied."""
+
+    def f(c, xs):
+        c, ys = lax.scan(lambda c, x: (c + x.sum(), c * x), c, xs)
+        return ys, jnp.concatenate([ys, ys]), jnp.concatenate([ys[:3], ys[::-1]]), ys * 2, ys[5:9]
+
+    xs = np.arange(20, dtype=np.float32).reshape(10, 2)
+    ys, twice, turned, double, part = map(np.asarray, fa.jit(f)(np.float32(1), xs))
+    np.testing.assert_array_equal(twice, np.concatenate([ys, ys]))
+    np.testing.assert_array_equal(turned, np.concatenate([ys[:3], ys[::-1]]))
+    np.testing.assert_array_equal(double, ys * 2)
+    np.testing.assert_array_equal(part, ys[5:9])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import fnarray as fa
 import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.config import scoped
+from fnarray.core.source import user_source
 
 X = jnp.arange(3.0)
 
@@ -156,3 +158,11 @@ def test_errors_in_a_ring():
 
     with scoped("traceback_filtering", "auto"):
         assert _raised(lambda: fa.tree.map(f, [1])) is first
+
+
+def test_functools_is_no_users():
+    """Where a property that is found once stands between, the line is that of who asked for it."""
+    names = {"cached": functools.cached_property, "user_source": user_source}
+    text = "class A:\n w = cached(lambda s: user_source())\n"
+    exec(compile(text, "<frozen ours>", "exec"), names)
+    assert names["A"]().w.file == __file__

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fnarray
@@ -16,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs/_ext"))
 import parameters  # noqa: E402
 import reference  # noqa: E402
+import results  # noqa: E402
 import surfaces  # noqa: E402
 import tables  # noqa: E402
 
@@ -54,6 +57,100 @@ def test_the_table_of_parameters_has_what_is_used():
     used = {key for n in surfaces.every_name() for key in parameters.sources(n)}
     table = parameters._table()
     assert {(scope, key) for scope, rows in table.items() for key in rows} == used
+
+
+FUNCTIONS = [n for n in surfaces.every_name() if n.kind == "function" and n.ours]
+
+
+def test_functions_say_what_they_give_and_raise():
+    """Each has its result and its errors, or that it has none; examples are asked for elsewhere."""
+    told = {name.full: parameters.described(name) for name in FUNCTIONS}
+    assert [
+        k for k, text in told.items() if not re.search(r"^(Return|Yield)s\n-", text, re.M)
+    ] == []
+    silent = [n for n in FUNCTIONS if "\nRaises\n------\n" not in told[n.full]]
+    assert [n.full for n in silent if not results.no_errors(n)] == []
+    median = told["fnarray.numpy.median"]
+    heads = ["Parameters", "Returns", "Raises"]
+    assert re.findall(r"^(\w+)\n---+$", median, re.MULTILINE) == heads
+
+
+def test_the_table_of_results_has_what_is_used():
+    """Nothing in it is of no function's page; names that share a heading share its rows."""
+    shown = {
+        tuple(results.table()[scope][word])
+        for name in FUNCTIONS
+        for word in ("returns", "raises")
+        if (scope := results.scope(name, word))
+    }
+    rows = {tuple(rows): scope for scope, said in results.table().items() for rows in said.values()}
+    assert [scope for said, scope in rows.items() if said not in shown] == []
+
+
+SHAPE = "Of the operands' shape, broadcast where there are several; "
+#: What is said of the dtype, and what float32, int32 and bool give.
+SAID = {
+    f"{SHAPE}of their promoted dtype made floating.": ("float32", "float32", "float32"),
+    f"{SHAPE}of their promoted dtype.": ("float32", "int32", "bool"),
+    f"{SHAPE}of their promoted dtype, of booleans the default integer.": (
+        "float32",
+        "int32",
+        "int32",
+    ),
+    f"{SHAPE}bool.": ("bool", "bool", "bool"),
+    "Of the operand's shape, floating.": ("float32", "float32", "float32"),
+    "Of the operand's shape and dtype.": ("float32", "int32", "bool"),
+    "Of the operands' shape; bool.": ("bool", "bool", "bool"),
+}
+ELEMENTWISE = (
+    "numpy._math", "numpy._ufuncs", "numpy._floating", "nn._activations",
+               "scipy.special", "ops.bitwise", "ops.cumulative", "ops.elementwise")  # fmt: skip
+
+
+def test_elementwise_functions_give_what_is_said():
+    """Shape and dtype of each, as far as it takes the dtype."""
+    checked, wrong = 0, []
+    for name in FUNCTIONS:
+        said = " ".join(results.section(name, "returns").split()).partition("Array ")[2]
+        count = len([p for p in parameters.names(name) if p in ("x", "y", "x1", "x2", "a")])
+        if said not in SAID or not name.home.endswith(ELEMENTWISE) or not count:
+            continue
+        shapes = ((2, 3),) * 2 if name.module == "fnarray.lax" else ((2, 1), (3,))
+        for dtype, expected in zip(("float32", "int32", "bool"), SAID[said], strict=True):
+            args = [fnarray.ShapeDtypeStruct(s, dtype) for s in shapes[:count]]
+            try:
+                found = fnarray.eval_shape(name.value, *args)
+            except (TypeError, ValueError):  # not of this dtype, or another parameter is needed
+                continue
+            checked += 1
+            if (found.shape, found.dtype) != (np.broadcast_shapes(*shapes[:count]), expected):
+                wrong.append((name.full, dtype, found.shape, found.dtype.name))
+    assert wrong == []
+    assert checked > 250
+
+
+def test_what_is_no_array_is_refused():
+    """As the pages of NumPy's functions and their kin say: with one of two errors."""
+    general = results.table()["fnarray.numpy"]["raises"], results.table()["fnarray.lax"]["raises"]
+    wrong = []
+    for name in FUNCTIONS:
+        scope = results.scope(name, "raises")
+        if scope is None or results.table()[scope]["raises"] not in general:
+            continue
+        asked = [
+            p for p in inspect.signature(name.value).parameters.values() if p.default is p.empty
+        ]
+        args = [object() for p in asked if p.kind < p.KEYWORD_ONLY]
+        named = {p.name: object() for p in asked if p.kind == p.KEYWORD_ONLY}
+        try:
+            name.value(*args, **named)
+        except (TypeError, ValueError):
+            continue
+        except Exception as error:
+            wrong.append((name.full, type(error).__name__))
+        else:
+            wrong.append((name.full, "nothing"))
+    assert wrong == []
 
 
 def test_pages_link_to_the_same_name_elsewhere(pages):

@@ -336,3 +336,14 @@ def test_what_is_no_function():
     """An array is not explained."""
     with pytest.raises(TypeError, match="explain: expected a function"):
         fa.explain(3)
+
+
+def test_loops_in_lanes_are_of_the_line_that_asked():
+    """A `while_loop` under `vmap` is made anew for its target, and not at explain's line."""
+
+    def count(x):
+        return lax.while_loop(lambda c: c < x, lambda c: c + 1.0, 0.0)
+
+    facts = fa.explain(fa.vmap(count))(jnp.arange(4.0)).facts
+    (select,) = (o for o in facts.operations if o.name == "select_n")
+    assert select.place.function.endswith("count")

@@ -23,6 +23,7 @@ from ...core.fork import holding_through_forks
 from .key import OPTIONS
 from .namespace import namespace
 from .native import gemm, load
+from .native.call import TOLD, named
 from .native.machine import wide_vectors
 
 __all__ = ["compile_kernel", "dump", "rebuild"]
@@ -51,6 +52,7 @@ for _letter in gemm.KINDS:
     _name = gemm.symbol(_letter)
     if _name and (_address := load.product(_name)):
         llvm.add_symbol(_name, _address)
+llvm.add_symbol(TOLD, named(TOLD) or 0)
 
 
 class KernelLibrary(codegen.JITCodeLibrary):

@@ -19,8 +19,9 @@ from .lanes import lane_shape
 #: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
 ALONE: Final = 1 << 12
 
-#: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of.
-_HEAP: Final = frozenset({"sort", "linalg", "fft"})
+#: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of,
+#: or call Python.
+_AWAY: Final = frozenset({"sort", "linalg", "fft", "watch"})
 
 
 def is_step(node: Node, limits: Limits) -> bool:
@@ -37,7 +38,7 @@ def is_step(node: Node, limits: Limits) -> bool:
 def _is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
-        return form.kernel and form.op.module not in _HEAP
+        return form.kernel and form.op.module not in _AWAY
     eqns = [eqn for g in graphs_of(form) for eqn in g.jaxpr.eqns]
     return all(_is_small(e, limits) and _is_native(e.form(), limits) for e in eqns)
 

@@ -80,7 +80,8 @@ def _step(
     by_host = _through_host(node, step_of(node, limits, compiled), where())
     if node.eqn.primitive.collective is not None:
         return exchanged(node, lambda graph, k: compiled(graph, cuda(k)), by_host, where())
-    if node.form.op is not HOST.op:  # else it is what the user asks of the host: a callback
+    # Else it is what the user asks of the host: a callback.
+    if node.form.op is not HOST.op and not node.eqn.primitive.effects:
         _tell(node)
     return by_host
 

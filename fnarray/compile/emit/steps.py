@@ -263,7 +263,9 @@ class Steps:
             self.values.number(s) if isinstance(s, int) and not isinstance(s, bool) else repr(s)
             for s in form.statics
         ]
-        self.writer.line(f"{form.op}({', '.join([*arrays, *statics])})")
+        call = f"{form.op}({', '.join([*arrays, *statics])})"
+        ends = form.ends and self.writer.in_loop
+        self.writer.line(f"if {call}: break" if ends else call)
         self._read_scalars(node.outs)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:

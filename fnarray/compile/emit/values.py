@@ -18,7 +18,7 @@ from ...core.graph import Atom, ClosedGraph, Literal, Var
 from ...core.symbolic import Scalar, bounds, clamp, leaves, scalar, text, variable
 from ...errors import UnsupportedOnTarget
 from ..ir import Block, Node, renamed
-from ..schedule.access import Indices, broadcast_index
+from ..schedule.access import Indices, broadcast_index, row_major
 from ..schedule.nests import register_name
 from ..schedule.plan import contracted_strides
 from ..target import Limits
@@ -77,6 +77,15 @@ class Storage:
         for i, stride in zip(idx, self.strides, strict=True):
             total = total + i * stride
         return total
+
+    def shown(self, var: Var, at: Any = 0) -> Storage:
+        """Return the same place for another value there, which may be of another shape."""
+        if len(self.strides) == var.aval.ndim and 0 in self.strides:
+            return self  # rows that are written over
+        strides = row_major(var.aval.shape)
+        if strides == self.strides and at == 0:
+            return self
+        return replace(self, strides=strides, base=self.base + at)
 
     def read_from(self, depth: int) -> Storage:
         """Return the same place, to be read from another scope on."""

@@ -16,7 +16,7 @@ from .order import Order
 from .place import placed
 from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
 from .select import Note
-from .views import Views
+from .views import Views, within
 from .work import operations_of, products_of, row_work, tree_work
 
 
@@ -174,7 +174,15 @@ def _region(
     for var in outputs:
         place = Same(aliases[var]) if var in aliases else Given()
         targets[var] = places.of[var] = place
-    body = placed(selection, order, tuple(part.items), targets, places)
+    items, shown = tuple(part.items), {}
+    if target.limits.views and not part.chunked:
+        new = set(outputs).difference(aliases)
+        items, shown, made = within(items, order, selection.inlined, set(inputs), new)
+        targets.update(made)
+        places.of.update(shown | made)
+    body = placed(selection, order, items, targets, places)
+    if shown:
+        body = replace(body, places={**shown, **body.places})
     span, folds = None, ()
     if part.chunked:
         (item,) = body.items

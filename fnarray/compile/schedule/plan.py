@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import prod
-from typing import Any
 
 from ...core.frozen import frozen
 from ...core.graph import Atom, Var
@@ -28,9 +27,13 @@ class Given:
 
 @frozen
 class Same:
-    """Where another value lies, whose storage this one takes over or only reads."""
+    """Where another value lies, whose storage this one takes over, only reads, or shows.
+
+    The other value may be of another shape: both are then in C order, this one from element `at`.
+    """
 
     var: Var
+    at: int = 0
 
 
 @frozen
@@ -336,11 +339,10 @@ def statements_of(items: tuple[Item, ...]) -> list[Statement]:
 
 def strides_of(places: Mapping[Var, Place], var: Var) -> tuple[int, ...]:
     """Return the strides, in elements, of a value that lies in memory; 0 for contracted axes."""
-    place: Any = places[var]
-    while isinstance(place, Same):
-        var, place = place.var, places[place.var]
     shape = var.aval.shape
-    if isinstance(place, Scratch):
+    home = home_of(places, var)
+    place = places[home]
+    if isinstance(place, Scratch) and home.aval.shape == shape:
         return contracted_strides(shape, place.contracted)
     return row_major(shape)
 

@@ -32,6 +32,8 @@ NAME: Final = "fnarray_call"
 POOL: Final = "fnarray_pool"
 LINE, LINES, MOST = 128, 8, 256
 STATE: Final = LINE * (LINES + MOST)
+#: The function of Python's that watched loops call.
+TOLD: Final = "fnarray_told"
 #: Objects that the trampoline names. The names are ours: under Python's own (``PyExc_TypeError``)
 #: Numba enters the objects where Python has pointers to them.
 SYMBOLS: Final = {
@@ -49,6 +51,10 @@ def named(symbol: str) -> int | None:
         return SYMBOLS.get(symbol)
     if symbol == POOL:
         return meeting()
+    if symbol == TOLD:
+        from ....core.watch import tell  # which few kernels need
+
+        return id(tell)
     from . import blas  # which few kernels need
 
     return blas.address(symbol)
