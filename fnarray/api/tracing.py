@@ -87,19 +87,20 @@ def _scalars_of(fun: Any) -> Iterator[ArrayImpl]:
         if id(x) in met:
             continue
         met.add(id(x))
-        if isinstance(x, ArrayImpl):
+        kind = type(x)  # a user's ``__class__`` is not asked
+        if issubclass(kind, ArrayImpl):
             if not x.aval.shape:
                 yield x
-        elif isinstance(x, MethodType):
+        elif issubclass(kind, MethodType):
             todo += (x.__self__, x.__func__)
-        elif isinstance(x, FunctionType):
+        elif issubclass(kind, FunctionType):
             todo += x.__defaults__ or ()
             for cell in x.__closure__ or ():
                 with suppress(ValueError):  # not assigned yet
                     todo.append(cell.cell_contents)
-        elif isinstance(x, partial):
+        elif issubclass(kind, partial):
             todo += (x.func, *x.args, *x.keywords.values())
-        elif not isinstance(x, (type, ModuleType)):
+        elif not issubclass(kind, (type, ModuleType)):
             leaves = tree.leaves(x)
             todo += leaves if len(leaves) != 1 or leaves[0] is not x else ()
 
