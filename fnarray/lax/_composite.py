@@ -74,5 +74,14 @@ def stage(x: Any) -> Array:
     """Return an array or a number as a value of the trace in progress, which is then not known.
 
     Outside of all traces it is an array.
+
+    Parameters
+    ----------
+    x : array or number
+
+    Returns
+    -------
+    array
+        A copy of ``x``, of its shape and dtype.
     """
     return copy(x)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ...core.graph import Var
-from ...core.symbolic import scalar
 from ..ir import Node
 from ..schedule.nests import Nest
 from ..schedule.plan import Body, Given, Item, Same, Tree, statements_of
@@ -32,7 +30,7 @@ class Bodies:
         storage.update(targets)
         for var, place in body.places.items():
             if isinstance(place, Same):
-                storage[var] = storage[place.var].shown(var, self._begin(place.at))
+                storage[var] = storage[place.var].shown(var)
             elif not isinstance(place, Given):
                 storage[var] = self.values.new_scratch(var, place.contracted)
         if self.values.outer:
@@ -41,12 +39,6 @@ class Bodies:
             self.values.outer = body.inlined
         for item in body.items:
             self._item(item, body)
-
-    def _begin(self, at: int) -> Any:
-        """Return where a part of an array begins, by a name: its elements then are side by side."""
-        if not at:
-            return 0
-        return scalar(self.values.writer.assign(self.values.number(at), None, "o"), at, at)
 
     def _item(self, item: Item, body: Body) -> None:
         nodes = [s.node for s in statements_of((item,))]

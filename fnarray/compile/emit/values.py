@@ -78,14 +78,12 @@ class Storage:
             total = total + i * stride
         return total
 
-    def shown(self, var: Var, at: Any = 0) -> Storage:
+    def shown(self, var: Var) -> Storage:
         """Return the same place for another value there, which may be of another shape."""
         if len(self.strides) == var.aval.ndim and 0 in self.strides:
             return self  # rows that are written over
         strides = row_major(var.aval.shape)
-        if strides == self.strides and at == 0:
-            return self
-        return replace(self, strides=strides, base=self.base + at)
+        return self if strides == self.strides else replace(self, strides=strides)
 
     def read_from(self, depth: int) -> Storage:
         """Return the same place, to be read from another scope on."""

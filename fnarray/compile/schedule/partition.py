@@ -176,8 +176,7 @@ def _region(
         targets[var] = places.of[var] = place
     items, shown = tuple(part.items), {}
     if target.limits.views and not part.chunked:
-        new = set(outputs).difference(aliases)
-        items, shown, made = within(items, order, selection.inlined, set(inputs), new)
+        items, shown, made = within(items, order, set(inputs), set(outputs).difference(aliases))
         targets.update(made)
         places.of.update(shown | made)
     body = placed(selection, order, items, targets, places)

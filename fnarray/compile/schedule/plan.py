@@ -29,11 +29,10 @@ class Given:
 class Same:
     """Where another value lies, whose storage this one takes over, only reads, or shows.
 
-    The other value may be of another shape: both are then in C order, this one from element `at`.
+    The other value may be of another shape: both are then in C order.
     """
 
     var: Var
-    at: int = 0
 
 
 @frozen

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from math import prod
 from typing import Any
 
-from ...core.forms import Pieces, Reindex
+from ...core.forms import Reindex
 from ...core.graph import Var
-from ...core.symbolic import Index, scalar, variable
-from ..ir import Node
+from ...core.symbolic import Index, substitute, variable
 from .access import row_major
-from .nests import Nest, Selection, Statement
+from .nests import Nest, Selection, Statement, counter_var
 from .order import Order
-from .plan import Item, Place, Same, Tree, statements_of
+from .plan import Item, Place, Same, statements_of
 
 
 class Views:
@@ -38,11 +37,9 @@ class Views:
         needed : callable
             Whether anyone reads a value after them.
         """
-        if len(statements) != 1 or (view := _seen_through(statements[0], {})) is None:
+        if len(statements) != 1 or (source := _seen_through(statements[0])) is None:
             return False
-        var, source, _ = view
-        if source.aval.size != var.aval.size:
-            return False
+        var = statements[0].node.out
         if source not in self._borrowed:
             return not needed(source)
         if source in self._owned or var in self._outputs or var in self._overwritten:
@@ -52,16 +49,11 @@ class Views:
 
 
 def within(
-    items: tuple[Item, ...],
-    order: Order,
-    inlined: Mapping[Var, Node],
-    inputs: Set[Var],
-    new: Set[Var],
+    items: tuple[Item, ...], order: Order, inputs: Set[Var], new: Set[Var]
 ) -> tuple[tuple[Item, ...], dict[Var, Place], dict[Var, Place]]:
     """Find the views among the items of a kernel: they are no loops there.
 
-    A view of an input lies where that does, or where a part of it does. What a view alone shows as
-    a result is made there, and so are pieces of which a result is put together.
+    A view of an input lies where that does. What a view alone shows as a result is made there.
 
     Returns
     -------
@@ -77,84 +69,45 @@ def within(
     shown: dict[Var, Place] = {}
     made: dict[Var, Place] = {}
     for item in items:
-        statements = statements_of((item,))
-        views = [view for s in statements if (view := _seen_through(s, inlined)) is not None]
-        touched = any(v in over or v in order.donated for var, x, _ in views for v in (var, x))
-        if touched or len(views) < len(statements):
-            pieces = _pieces(item, inlined)
-            own = pieces.keys().isdisjoint({*inputs, *new, *made, *over, *order.donated})
-            if pieces and own and all(place.var in new for place in pieces.values()):
-                made |= pieces
-            else:
-                left.append(item)
-        elif all(source in inputs and var not in new for var, source, _ in views):
-            shown.update((var, Same(source, at)) for var, source, at in views)
+        views = [(s.node.out, _seen_through(s)) for s in statements_of((item,))]
+        pairs = [(var, source) for var, source in views if source is not None]
+        untouched = not any(v in over or v in order.donated for pair in pairs for v in pair)
+        if len(pairs) < len(views) or not untouched:
+            left.append(item)
+        elif all(source in inputs and var not in new for var, source in pairs):
+            shown.update((var, Same(source)) for var, source in pairs)
         elif all(
-            var in new
-            and source not in inputs
-            and source not in new | made.keys()
-            and source.aval.size == var.aval.size
-            for var, source, _ in views
+            var in new and source not in inputs and source not in new | made.keys()
+            for var, source in pairs
         ):
-            made.update((source, Same(var)) for var, source, _ in views)
+            made.update((source, Same(var)) for var, source in pairs)
         else:
             left.append(item)
     return tuple(left), shown, made
 
 
-def _pieces(item: Item, inlined: Mapping[Var, Node]) -> dict[Var, Same]:
-    """Return where operands lie in a result that is nothing but them, one after another."""
-    if isinstance(item, Tree) or not isinstance(form := item.node.form, Pieces):
-        return {}
-    out, found = item.node.out, dict[Var, Same]()
-    row = prod(out.aval.shape[1:])
-    for piece in form.pieces:
-        x = item.node.ins[piece.operand]
-        whole = piece.extents == x.aval.shape and not any(piece.start) and set(piece.stride) == {1}
-        apart = piece.extents[1:] == out.aval.shape[1:] and not any(piece.offset[1:])
-        if form.fill is not None or not (isinstance(x, Var) and whole and apart and x.aval.size):
-            return {}
-        _, source, at = _through(x, inlined)
-        if at != 0 or source.aval.size != x.aval.size or source in found:
-            return {}
-        found[source] = Same(out, piece.offset[0] * row)
-    return found
-
-
-def _seen_through(s: Statement, inlined: Mapping[Var, Node]) -> tuple[Var, Var, int] | None:
-    """Return result, operand, and from where its elements are given in order, if that is all."""
+def _seen_through(s: Statement) -> Var | None:
+    """Return the operand whose elements a statement gives in their order, if it does only that."""
     if not isinstance(s, Nest) or not isinstance(s.node.form, Reindex) or s.values:
         return None
-    if len(s.reads) != 1 or not s.node.out.aval.size:
+    out, atoms = s.node.out.aval, s.node.ins
+    if len(s.reads) != 1 or len(atoms) != 1 or s.node.form.valid is not None:
         return None
-    out, source, at = _through(s.node.out, {**inlined, s.node.out: s.node})
-    return (out, source, at) if source in s.reads and isinstance(at, int) else None
-
-
-def _through(var: Var, inlined: Mapping[Var, Node]) -> tuple[Var, Var, Any]:
-    """Return a value, what it is a view of, and where in it: an int if all is in its order."""
-    flat: Index = variable("flat", var.aval.size)
-    source, idx = var, _unravelled(flat, var.aval.shape)
-    while (node := inlined.get(source)) is not None:
-        form, dtype = node.form, source.aval.dtype
-        if not isinstance(form, Reindex) or form.valid is not None or len(node.ins) != 1:
-            break
-        (below,) = node.ins
-        if not isinstance(below, Var) or below.aval.dtype != dtype:
-            break
-        idx, source = form.index(idx, _unread), below
-    at = sum((i * n for i, n in zip(idx, row_major(source.aval.shape), strict=True)), 0)
-    return var, source, at - flat
-
-
-def _unravelled(flat: Index, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    idx: list[Index] = []
-    for k, extent in reversed(list(enumerate(shape))):
-        idx.append(flat % extent if k else flat)
+    ((source, read),) = s.reads.items()
+    aval = source.aval
+    if source is not atoms[0] or len(read) != 1 or (aval.size, aval.dtype) != (out.size, out.dtype):
+        return None
+    flat: Index = variable("flat", out.size)
+    counters: dict[Any, Any] = {}
+    for k, extent in reversed(list(enumerate(loop.extent for loop in s.loops))):
+        counters[counter_var(k, extent)] = flat % extent if k else flat
         flat = flat // extent
-    return tuple(reversed(idx))
 
+    def offset(idx: Any, shape: tuple[int, ...]) -> Any:
+        at = sum((i * n for i, n in zip(idx, row_major(shape), strict=True)), 0)
+        return substitute(at, counters)
 
-def _unread(operand: int, index: Any) -> Any:
-    """Stand for an index that is read from an operand: whoever has one is no view."""
-    return scalar("read")
+    if prod(loop.extent for loop in s.loops) != out.size:
+        return None
+    (idx,) = read
+    return source if offset(idx, aval.shape) == offset(s.out, out.shape) else None
