@@ -125,7 +125,7 @@ def _fours(work, a, b, m, s, table, t):
 @compiled
 def _fives(work, a, b, m, s, table, t):
     gap, hop = m * s * _ROW, s * _ROW
-    # The parts of exp(-2 pi at / 5) and of its square.
+    # The parts of exp(2 pi i / 5) and of its square.
     one, two = type(table[u(0)])(_FIFTH[0]), type(table[u(0)])(_FIFTH[1])
     near, far = type(table[u(0)])(_FIFTH[2]), type(table[u(0)])(_FIFTH[3])
     for p in range(m):

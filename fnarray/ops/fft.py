@@ -76,9 +76,10 @@ def _eval(x: np.ndarray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> 
     return np.ascontiguousarray(transform(x, sizes, axes=tuple(range(-rank, 0))))
 
 
-#: Of the largest prime factor kernels know no more than its definition; and a line that is alone
-#: has a table of its size.
-_PRIME, _LINE, _AXES = 13, 1 << 16, 3
+#: Factors that kernels take sizes apart by; of those over 5 they know no more than the definition.
+_PRIMES = (2, 3, 5, 7, 11, 13)
+#: The longest line, as one that is alone has a table of its size; and the most axes.
+_LINE, _AXES = 1 << 16, 3
 #: Names of kernels.
 _KERNELS = {FftType.RFFT: "forward", FftType.IRFFT: "back"}
 
@@ -89,7 +90,7 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
     real = to_real(out.dtype)
     if not rank or rank > _AXES or not out.size or real.name not in ("float32", "float64"):
         return HOST
-    if max(fft_lengths) > _LINE or any(_largest_prime(n) > _PRIME for n in fft_lengths):
+    if max(fft_lengths) > _LINE or not all(map(_is_smooth, fft_lengths)):
         return HOST
     sizes = (prod(x.shape[: x.ndim - rank]), *(1,) * (_AXES - rank), *fft_lengths)
     name = f"{_KERNELS.get(fft_type, 'full')}_{real.name}"
@@ -98,13 +99,12 @@ def _call(ins: Any, outs: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...
     return Library(KernelRef("fft", name), statics, prod(sizes), flops=flops)
 
 
-def _largest_prime(n: int) -> int:
-    largest, p = 1, 2
-    while p * p <= n:
+def _is_smooth(n: int) -> bool:
+    """Whether a size is a product of factors that kernels know."""
+    for p in _PRIMES:
         while n % p == 0:
-            n, largest = n // p, p
-        p += 1
-    return max(n, largest)
+            n //= p
+    return n == 1
 
 
 def _transpose(
