@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -40,6 +40,11 @@ def follow_indices(block: Block) -> Block:
             if box is None:  # it lies outside, or is empty
                 env[node.out] = node.ins[0]
                 continue
+            if _is_whole(box, node):
+                if box.combine == "{1}":
+                    env[node.out] = node.ins[1]
+                    continue
+                box = Map(box.combine)
             node = replace(node, form=box)
         nodes.append(node)
     return block.rebuilt(nodes, env)
@@ -263,6 +268,18 @@ def _fails(test: Bound) -> bool:
 
 
 # ---- overlays ------------------------------------------------------------------------------------
+
+
+def _is_whole(box: Update | Overlay | Map, node: Node) -> TypeGuard[Overlay]:
+    """Whether an update replaces every element by the one in its place: ``x.at[:].set(y)``."""
+    if not isinstance(box, Overlay) or not isinstance(box.combine, str):
+        return False
+    shape = node.out.aval.shape
+    places = zip(shape, box.axes, box.offset, box.stride, strict=True)
+    return box.extents == shape and all(
+        n == 1 or (axis, offset, stride) == (d, 0, 1)
+        for d, (n, axis, offset, stride) in enumerate(places)
+    )
 
 
 def _box(node: Node, form: Update) -> Update | Overlay | Map | None:
