@@ -115,3 +115,17 @@ def renamed(block: Block) -> Block:
 
     nodes = tuple(node.taking(read(node.ins), read(node.outs)) for node in block.nodes)
     return Block(read(block.inputs), nodes, read(block.outputs))
+
+
+class AddedStep:
+    """Stands for the primitive of a step that the compiler adds."""
+
+    effects = ()
+    collective = None
+    multiple_results = False
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name

@@ -31,7 +31,9 @@ from ..core.source import UNKNOWN, Source, located
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .boxes import follow_indices
-from .ir import Block, Node, users_of
+from .equal import share_equal
+from .groups import turned_in_groups
+from .ir import AddedStep, Block, Node, users_of
 from .target import Target
 
 Groups = tuple[tuple[int, ...], ...]
@@ -133,34 +135,6 @@ def _must_run(eqn: Eqn) -> bool:
     return bool(eqn_effects(eqn)) or eqn.primitive.collective is not None
 
 
-def _key(node: Node) -> Any:
-    ins = tuple((a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins)
-    params = node.eqn.params
-    return node.eqn.primitive, ins, tuple(sorted(params.items())) if params else ()
-
-
-def share_equal(block: Block) -> Block:
-    """Compute equal equations once."""
-    env: dict[Var, Atom] = {}
-    seen: dict[Any, Node] = {}
-    nodes: list[Node] = []
-    for old in block.nodes:
-        node = old.reading(env)
-        if eqn_effects(node.eqn):
-            nodes.append(node)
-            continue
-        try:
-            key = _key(node)
-            first = seen.setdefault(key, node)
-        except TypeError:  # params without hash or order: functions, graphs
-            first = node
-        if first is node:
-            nodes.append(node)
-        else:
-            env.update(zip(node.outs, first.outs, strict=True))
-    return block.rebuilt(nodes, env)
-
-
 def resolve_aliases(block: Block) -> Block:
     """Library every value by its one name."""
     if not block.aliases:
@@ -185,32 +159,18 @@ def drop_dead(block: Block) -> Block:
     return Block(block.inputs, tuple(reversed(kept)), block.outputs)
 
 
-class _AddedStep:
-    """Stands for the primitive of a step that the compiler adds."""
-
-    effects = ()
-    collective = None
-    multiple_results = False
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
 #: A result of a body that would be an operand: arrays that leave a body are its own.
-COPY: Any = _AddedStep("copy")
-_SPREAD: Any = _AddedStep("spread")
-_PIECE: Any = _AddedStep("piece")
-_CHOICE: Any = _AddedStep("choice")
-_TIMES: Any = _AddedStep("times")
-_TURNED: Any = _AddedStep("turned")
-_ROWS: Any = _AddedStep("rows")
-_FILLING: Any = _AddedStep("filling")
-_FILLED: Any = _AddedStep("filled")
-_SCAN: Any = _AddedStep("scan")
-_EMPTY: Any = _AddedStep("empty")
+COPY: Any = AddedStep("copy")
+_SPREAD: Any = AddedStep("spread")
+_PIECE: Any = AddedStep("piece")
+_CHOICE: Any = AddedStep("choice")
+_TIMES: Any = AddedStep("times")
+_TURNED: Any = AddedStep("turned")
+_ROWS: Any = AddedStep("rows")
+_FILLING: Any = AddedStep("filling")
+_FILLED: Any = AddedStep("filled")
+_SCAN: Any = AddedStep("scan")
+_EMPTY: Any = AddedStep("empty")
 _FLOATS = frozenset({"float32", "float64", "complex64", "complex128"})
 
 
@@ -596,4 +556,5 @@ def simplified(graph: Graph, target: Target) -> Block:
     block = lower_lanes(inline_calls(graph), target)
     for _, step in SIMPLIFY:
         block = step(block)
-    return lower_bodies(choose_pieces(block, target.limits.pieces), target)
+    block = lower_bodies(choose_pieces(block, target.limits.pieces), target)
+    return turned_in_groups(block, target.limits)

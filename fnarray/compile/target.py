@@ -141,6 +141,9 @@ class Limits:
     lane_state : int
         Lanes that carry more elements than this turn on their own: their arrays fill vectors
         already.
+    group : int
+        Of loops whose rows never meet so many elements of what they carry turn at once, which is
+        a part of the nearest cache; 0 for all.
     row : int
         Elementwise nests share a loop though those inside differ where each has at least this many
         elements inside; else they are apart, and may run as one long loop each. Apart they took,
@@ -190,6 +193,7 @@ class Limits:
     little: int = 1 << 13
     lanes: int = 128
     lane_state: int = 16
+    group: int = 0
     row: int = 64
     strips: int = 1 << 15
 

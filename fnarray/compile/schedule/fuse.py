@@ -20,6 +20,7 @@ from .nests import Nest, Selection, counter_var, takes_turns
 from .order import Order, is_overlay
 from .plan import Item, Reason, Tree
 from .select import Note
+from .views import shows_input
 from .work import operations_of, work_of
 
 
@@ -69,6 +70,9 @@ class _Fusion:
             for s in order.statements
             if isinstance(s, Nest) and s.node.out in order.donated
         }
+
+        block = selection.block
+        self.views = {s for s in order.statements if limits.views and shows_input(s, block)}
 
     def merge(self, nests: Sequence[Nest], k: int) -> list[Tree | Nest]:
         """Merge nests, given in an order that respects their dependencies, from loop ``k`` on."""
@@ -143,6 +147,8 @@ class _Fusion:
         """Return why a nest cannot join a loop, or nothing where it can."""
         if isinstance(item, Nest):
             return "what comes before it has no loop"
+        if not self.views.isdisjoint((nest, item.members[0])):
+            return "an input in another shape needs no loop"
         if item.extent != nest.loops[k].extent:
             return f"it runs {nest.loops[k].extent} times, what it reads {item.extent} times"
         if len(item.streams.union(nest.reads)) > self.limits.streams:

@@ -16,7 +16,7 @@ from .order import Order
 from .place import placed
 from .plan import Given, Item, Place, Reason, Region, Same, Tree, statements_of
 from .select import Note
-from .views import Views, within
+from .views import Views, shows_input, within
 from .work import operations_of, products_of, row_work, tree_work
 
 
@@ -27,6 +27,7 @@ class _Part:
     items: list[Item] = field(default_factory=list[Item])
     step: bool = False
     chunked: bool = False
+    view: bool = False
     length: int = 0
 
     @property
@@ -77,6 +78,9 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
             note(Reason("partition", node, "is a step of the driver", _why_step(node)))
             parts.append(_Part([item], step=True))
             continue
+        if limits.views and shows_input(statements_of((item,))[0], selection.block):
+            parts.append(_Part([item], view=True))
+            continue
         if _chunked(item, selection, limits):
             if last is not None and not last.step:
                 why = "its outermost loop is shared out among threads"
@@ -84,7 +88,7 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
             parts.append(_Part([item], chunked=True))
             continue
         length = _length(item, selection)
-        if last is None or last.step or last.chunked:
+        if last is None or last.step or last.chunked or last.view:
             if last is not None and last.chunked:
                 why = "the one before runs in chunks on threads, which this one would not pay for"
                 note(Reason("partition", node, "begins a kernel", why))

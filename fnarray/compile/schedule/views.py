@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 from ...core.forms import Reindex
 from ...core.graph import Var
 from ...core.symbolic import Index, substitute, variable
+from ..ir import Block
 from .access import row_major
 from .nests import Nest, Selection, Statement, counter_var
 from .order import Order
 from .plan import Item, Place, Same, statements_of
+
+#: Elements from which on a copy of what only has another shape takes longer than a kernel begins.
+_LONG: Final = 1 << 14
+
+
+def shows_input(s: Statement, block: Block) -> bool:
+    """Whether a statement gives the elements of a long input of a program in their order."""
+    if not isinstance(s, Nest) or s.node.out.aval.size < _LONG or s.node.out in block.outputs:
+        return False
+    source = _seen_through(s)
+    return source in block.inputs and source not in block.owned
 
 
 class Views:
