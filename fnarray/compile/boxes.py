@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from math import prod
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -34,13 +35,13 @@ def follow_indices(block: Block) -> Block:
     env: dict[Var, Atom] = {}
     nodes: list[Node] = []
     for old in block.nodes:
-        node = follower.followed(old.reading(env))
+        node = follower.followed(follower.divided(old.reading(env)).reading(env))
         if isinstance(node.form, Update):
             box = _box(node, node.form)
             if box is None:  # it lies outside, or is empty
                 env[node.out] = node.ins[0]
                 continue
-            if _is_whole(box, node):
+            if isinstance(box, Overlay) and isinstance(box.combine, str) and _is_whole(box, node):
                 if box.combine == "{1}":
                     env[node.out] = node.ins[1]
                     continue
@@ -48,6 +49,15 @@ def follow_indices(block: Block) -> Block:
             node = replace(node, form=box)
         nodes.append(node)
     return block.rebuilt(nodes, env)
+
+
+#: Quotients, and what makes of one and another number the other.
+_QUOTIENTS: Final = frozenset(("sc.div({0}, {1})", "fk.complexmath.div({0}, {1})"))
+_SET: Final = frozenset(("{1}", "({0} * {1})"))
+
+
+def _is_one(atom: Atom) -> bool:
+    return isinstance(atom, Literal) and atom.val == 1
 
 
 # ---- following -----------------------------------------------------------------------------------
@@ -101,6 +111,23 @@ class _Follower:
         if isinstance(new, Update):
             new = replace(new, value=1)
         return replace(node.taking([*kept, *operands]), form=new)
+
+    def divided(self, node: Node) -> Node:
+        """Return a division by ones, but for an element, as the update of that element.
+
+        ``x.at[i].divide(y)`` is traced so: of all elements, each time.
+        """
+        quotient = node.form.template if isinstance(node.form, Map) else ""
+        maker = self.makers.get(cast("Var", node.ins[1])) if quotient in _QUOTIENTS else None
+        form = maker.form if maker else None
+        if maker is None or not isinstance(form, Update) or form.combine not in _SET:
+            return node
+        made = self.makers.get(cast("Var", maker.ins[0]))
+        repeats = made is not None and isinstance(made.form, Reindex) and made.form.valid is None
+        if made is None or not repeats or not _is_one(made.ins[0]) or prod(form.extents) != 1:
+            return node
+        divided = maker.taking((node.ins[0], *maker.ins[1:]), node.outs)
+        return replace(divided, form=replace(form, combine=quotient))
 
     def integer(self, atom: Atom, idx: Indices, reads: dict[Ix, _Read]) -> Any:
         """Return the integer that a value holds at a place, as an index."""
@@ -270,10 +297,8 @@ def _fails(test: Bound) -> bool:
 # ---- overlays ------------------------------------------------------------------------------------
 
 
-def _is_whole(box: Update | Overlay | Map, node: Node) -> TypeGuard[Overlay]:
+def _is_whole(box: Overlay, node: Node) -> bool:
     """Whether an update replaces every element by the one in its place: ``x.at[:].set(y)``."""
-    if not isinstance(box, Overlay) or not isinstance(box.combine, str):
-        return False
     shape = node.out.aval.shape
     places = zip(shape, box.axes, box.offset, box.stride, strict=True)
     return box.extents == shape and all(

@@ -1,0 +1,65 @@
+"""Updates of every element, and of one: no copy of the others is made for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fnarray
+from fnarray import lax
+
+X = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+Y = X[::-1].copy()
+I = np.asarray(2, np.int32)  # noqa: E741 - an index
+
+
+def text(fun: Any, *args: np.ndarray) -> str:
+    return fnarray.jit(fun).lower(*args).compile().as_text() or ""
+
+
+def run(fun: Any, *args: np.ndarray) -> np.ndarray:
+    return np.asarray(fnarray.jit(fun)(*args))
+
+
+WHOLE: dict[str, tuple[Any, Any]] = {
+    "set": (lambda x, y: x.at[:].set(y * 2), Y * 2),
+    "set by axis": (lambda x, y: x.at[:, :].set(y * 2), Y * 2),
+    "slice": (lambda x, y: lax.dynamic_update_slice(x, y * 2, (0, 0)), Y * 2),
+    "add": (lambda x, y: x.at[...].add(y), X + Y),
+    "max": (lambda x, y: x.at[0:3].max(y), np.maximum(X, Y)),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_update_of_all_is_a_map(name: str) -> None:
+    fun, want = WHOLE[name]
+    np.testing.assert_array_equal(run(fun, X, Y), want)
+    assert text(fun, X, Y).count("for ") == 1
+
+
+def test_an_update_in_another_order_is_none() -> None:
+    turned = run(lambda x, y: x.at[::-1].set(y), X, Y)
+    np.testing.assert_array_equal(turned, X)
+
+
+def test_one_element_is_divided_alone() -> None:
+    def turn(i: Any, x: Any) -> Any:
+        return x.at[i, 1].divide(x[0, 0] + 1)
+
+    def fun(x: Any, i: Any) -> Any:
+        return lax.fori_loop(0, i, turn, x)
+
+    want = X.copy()
+    for k in range(int(I)):
+        want[k, 1] /= want[0, 0] + 1
+    np.testing.assert_array_equal(run(fun, X, I), want)
+    assert text(fun, X, I).count("for ") <= 2  # the copy of the argument, and the turns
+
+
+def test_elements_divided_twice_are_divided_by_the_product() -> None:
+    fun = lambda x: x.at[np.array([1, 1]), 2].divide(np.float32(3))  # noqa: E731
+    want = X.copy()
+    want[1, 2] /= np.float32(9)
+    np.testing.assert_array_equal(run(fun, X), want)
