@@ -428,6 +428,21 @@ def views(n: int) -> Case:
     return f, lambda x: [(x.reshape(60, -1) @ x).reshape(3, 1200)], (numbers(n + 300, 60),)
 
 
+def group(n: int) -> Case:
+    """A loop that carries 32 rows, of n numbers and more, of which each goes its own way."""
+
+    def f(x):
+        return lax.fori_loop(0, 5, lambda k, y: lax.add(lax.mul(y, f32(0.5)), x), x)
+
+    def want(x):
+        y = x
+        for _ in range(5):
+            y = y * 0.5 + x
+        return [y]
+
+    return f, want, (numbers(32, n + 1),)
+
+
 def vectors(n: int) -> Case:
     """Products of n rows and more with a vector, from either side."""
 
@@ -446,7 +461,7 @@ MEASURES: dict[str, Callable[[int], Case]] = {
     "kernel": kernel, "loop": siblings,
     "grain": chunked_rows, "chunks": parallel, "serial": product, "share": product,
     "alone": product_in_loop, "spelled": spelled, "matrix": matrix, "matrix_inside": matrix,
-    "few": few, "lanes": lanes, "lane_state": lane_state, "row": row,
+    "few": few, "lanes": lanes, "lane_state": lane_state, "row": row, "group": group,
     "strips": strips, "views": views, "pieces": pieces, "vectors": vectors,
     "brief": little, "loops": loops, "little": little,
 }  # fmt: skip
@@ -463,7 +478,7 @@ EXTREMES = {
     "share": (1, 1 << 60), "alone": (0, 1 << 60), "spelled": (0, 10**9), "matrix": (0, 1000),
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
-    "row": (0, 10**6), "shared": (1, 1 << 60), "split": (0, 1 << 60),
+    "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
     "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (False, True),
     "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
