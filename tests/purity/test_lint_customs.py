@@ -246,6 +246,83 @@ def f(x):
         x = jax.jit(lambda y: rule(y))(x)
     return x
 """
+_RULE = """
+@jax.custom_batching.custom_vmap
+def g(x): return x
+@g.def_vmap
+def rule(size, batched, x):
+    assert {asked} > 2
+    return x, batched[0]
+"""
+_EXPORT = """
+def export(fun=None, *, name="x"):
+    if fun is {first}: return lambda inner: export(inner, name=name)
+    fun.__module__ = name
+    return fun
+@export
+def apply(g, x): return g(x)
+@jax.jit
+def f(x): return apply(jnp.sin, x)
+"""
+_ASKED = """
+import numpy as np
+from jax.core import Tracer
+def g(x):
+    y = jnp.sin(x)
+    if isinstance(y, Tracer): {then}
+    return np.sort(y)
+@jax.jit
+def f(x): return g(x)
+"""
+_LOCAL = """
+import threading
+flag = threading.{kind}()
+def switch(on): flag.active = on
+@jax.jit
+def f(x):
+    switch(True)
+    return x
+"""
+_COUNTS = """
+STATS = {{}}
+@partial(jax.jit, static_argnums=0)
+def f(cfg, x):
+    STATS.setdefault({put})
+    return x
+def read(): return sum(STATS.values())
+"""
+_ERRORS = """
+errors = []
+@jax.jit
+def f(x):
+    try: return jnp.linalg.solve(x, x)
+    except ValueError:
+        {then}
+"""
+_LOOPED = """
+class Table:
+    def __init__(self, rows): self.rows = rows
+@jax.jit
+def f(rows, x):
+    table = Table(rows)
+    def insert(y):
+        table.rows = table.rows + y
+        return table
+    {how}
+    return table.rows
+"""
+_OPTIONS = """
+@partial(jax.jit, static_argnums=0)
+def rollout(policy, x, **options):
+    def step(carry, _):
+        options["state"] = carry
+        return policy(carry, **options), None
+    return {last}
+"""
+_SEVERAL = """
+def f(x, g, h):
+    return {{name: jax.jit(lambda y: fun(y))(x) for name, fun in {cases}}}
+"""
 _MADE_FOR_LATER = """
 def make(rules, x):
     held = []
@@ -385,6 +462,46 @@ LAWS = {
     ),
     "programs of a table's cases": (
         _CASES.format(cases="{'a': jnp.sin}"), _CASES.format(cases="read()"), ["FNA606"],
+    ),
+    "how a rule for vmap is asked": (
+        _RULE.format(asked="size"), _RULE.format(asked="x"), ["FNA601"],
+    ),
+    "what a decorator does without a function": (
+        _EXPORT.format(first="None"), _EXPORT.format(first="not None"), ["FNA105"],
+    ),
+    "what is done unless it is traced": (
+        _ASKED.format(then="raise ValueError"), _ASKED.format(then="y = jnp.cos(y)"), ["FNA603"],
+    ),
+    "a flag of one thread": (
+        _LOCAL.format(kind="local"), _LOCAL.format(kind="Event"), ["FNA105"],
+    ),
+    "counters under a key that hashes": (
+        _COUNTS.format(put="cfg, dict.fromkeys('ab', 0)"), _COUNTS.format(put="cfg, x"), ["FNA103"],
+    ),
+    "what is done on the way to an error": (
+        _ERRORS.format(then="raise errors.pop() if errors else ValueError"),
+        _ERRORS.format(then="errors.append(x)"), ["FNA103"],
+    ),
+    "a name that is bound to what its branch gives": (
+        _LOOPED.format(how="table = jax.lax.cond(x > 0, insert, lambda y: table, x)"),
+        _LOOPED.format(how="jax.lax.cond(x > 0, insert, lambda y: table, x)"),
+        ["FNA108"],
+    ),
+    "options that a loop's body alone looks at": (
+        _OPTIONS.format(last="jax.lax.scan(step, x, None, 3)"),
+        _OPTIONS.format(last="jax.lax.scan(step, x, None, 3), options"), ["FNA108"],
+    ),
+    "a text about the trace, with what is traced": (
+        "@jax.jit\ndef f(x):\n    print('tracing f:', x)\n    return x\n",
+        "@jax.jit\ndef f(x):\n    print('f:', x)\n    return x\n", ["FNA311"],
+    ),
+    "programs of cases in a comprehension": (
+        _SEVERAL.format(cases="(('a', g), ('b', h))"), _SEVERAL.format(cases="g.items()"),
+        ["FNA606"],
+    ),
+    "programs that a list of rows holds for later": (
+        _MADE_FOR_LATER.format(then="held.append((program, x))"),
+        _MADE_FOR_LATER.format(then="x = program(x)"), ["FNA606"],
     ),
     "programs that objects hold for later": (
         _MADE_FOR_LATER.format(then="held.append(Rule(program))"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..nodes import walk
@@ -49,7 +49,7 @@ def _branches(scope: Scope) -> Iterator[ast.If]:
 _BODIES = ("body", "orelse", "finalbody", "handlers")
 
 
-def _holds(body: list[ast.stmt], node: ast.AST) -> bool:
+def _holds(body: Iterable[ast.stmt], node: ast.AST) -> bool:
     return any(inner is node for part in body for inner in walk(part))
 
 
@@ -165,6 +165,31 @@ def is_locked(scope: Scope, node: ast.AST) -> bool:
         and _holds(n.body, node)
         for n in walk(scope.node)
     )
+
+
+# ---- an error ------------------------------------------------------------------------------------
+
+
+def is_failing(scope: Scope, node: ast.AST) -> bool:
+    """Say whether something is done on the way to an error: no program is made that would miss it.
+
+    In the statement that raises, or just before it; anywhere in a handler that raises at its end.
+    """
+    for n in walk(scope.node):
+        if isinstance(n, ast.ExceptHandler) and isinstance(n.body[-1], ast.Raise):
+            if _holds(n.body, node):
+                return True
+            continue
+        if n is scope.node or not isinstance(n, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            continue
+        for body in (n.body, getattr(n, "orelse", [])):
+            if body and isinstance(body[-1], ast.Raise) and _holds(filter(_is_simple, body), node):
+                return True
+    return False
+
+
+def _is_simple(statement: ast.AST) -> bool:
+    return isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise))
 
 
 # ---- tests ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..values import CONTAINERS, Function, Value
 from .case import Case, Doubt
 from .harm import judged
 from .index import FUNCTIONS, Scope, parameters
-from .passing import is_left_there, is_passing, maker
+from .passing import is_callbacks_own, is_left_there, is_passing, maker
 from .place import column_of
 from .said import is_said_each_time
 from .statics import BUDGET, StaticResolver
@@ -120,7 +120,10 @@ class Effects:
                     continue  # the cause is that it is written here
                 case = Case(finding, evidence, self.resolver)
                 verdict = judged(case)
-                if not verdict:
+                if not verdict or (
+                    finding.code == "FNA108"
+                    and is_callbacks_own(finding, evidence, traced, case.scope)
+                ):
                     continue
                 kept = is_read(finding) or is_said_each_time(finding, evidence)
                 doubt = None if verdict is True else Doubt(finding, verdict)

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..findings import Finding, Place
 from ..known import declared
@@ -249,7 +249,10 @@ def _fault(source: SourceFile) -> Finding:
     assert problem is not None
     where = Place(source.path, problem.line, problem.column, problem.line, problem.column + 1)
     text = source.line(problem.line)
-    return RULES["FNA001"].at(where, what=problem.message, source=text)
+    found = RULES["FNA001"].at(where, what=problem.message, source=text)
+    if not problem.newer:
+        return found
+    return replace(found, repair=f"Run fnarray lint with Python {problem.newer} or newer.")
 
 
 @contextmanager

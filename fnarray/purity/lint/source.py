@@ -6,6 +6,7 @@ import ast
 import hashlib
 import io
 import re
+import sys
 import tokenize
 import warnings
 from bisect import bisect_right
@@ -18,15 +19,21 @@ _MAGIC = re.compile(r"^\s*(?:%|!|\?)|^[^#'\"]*\?{1,2}\s*$")
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[\w.,\s]+=\s*)(?:%|!).*$")
 # Cell magics after which the rest of the cell is still Python.
 _PYTHON_CELLS = ("time", "timeit", "capture", "prun", "python", "python3", "memit", "mprun")
+#: Statements that older versions do not know, by their first line.
+_SINCE = (
+    ((3, 12), re.compile(r"\s*(type\s+\w+\s*(=|\[)|class\s+\w+\s*\[|(async\s+)?def\s+\w+\s*\[)")),
+    ((3, 14), re.compile(r"\s*except\s+[\w.]+\s*,")),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that cannot be parsed or read, and where."""
+    """A file that cannot be parsed or read, and where; ``newer`` is the Python that can."""
 
     message: str
     line: int = 1
     column: int = 1
+    newer: str = ""
 
 
 class SourceFile:
@@ -98,7 +105,14 @@ def _parsed(path: str, lines: list[str]) -> tuple[ast.Module | None, Problem | N
             return ast.parse(text.removeprefix("\ufeff"), path), None
     except SyntaxError as error:
         where = error.lineno or 1, max(error.offset or 1, 1)
-        return None, Problem(error.msg or "invalid syntax", *where)
+        here = lines[where[0] - 1] if where[0] <= len(lines) else ""
+        running = sys.version_info[:2]
+        since = next((v for v, form in _SINCE if v > running and form.match(here)), None)
+        if since is None:
+            return None, Problem(error.msg or "invalid syntax", *where)
+        running, asked = (".".join(map(str, v)) for v in (running, since))
+        message = f"Python {running} runs the linter, and this is written for {asked}"
+        return None, Problem(message, *where, newer=asked)
     except (ValueError, RecursionError, MemoryError) as error:
         return None, Problem(str(error) or type(error).__name__)
 
