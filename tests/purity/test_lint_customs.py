@@ -246,6 +246,40 @@ def f(x):
         x = jax.jit(lambda y: rule(y))(x)
     return x
 """
+_COPIED = """
+import copy
+class Box:
+    def __init__(self): self.scale = 2.0
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale
+def other(box):
+    box = {made}
+    box.scale = 3.0
+    return box
+"""
+_BUILT = """
+class Box:
+    def {name}(self, scale): self.scale = [scale]
+    @partial(jax.jit, static_argnums=0)
+    def run(self, x): return x * self.scale[0]
+"""
+_WHICH = """
+import numpy as np
+def first(xp, x):
+    if xp is jnp: return xp.sort(x)
+    out = xp.zeros(3)
+    out[0] = x[0]
+    return out
+@jax.jit
+def f(x): return first({given}, x)
+"""
+_ALL = """
+@jax.vmap
+def f(*args):
+    res = args[0].v * 2
+    args[0].v = res
+    {last}
+"""
 _RULE = """
 @jax.custom_batching.custom_vmap
 def g(x): return x
@@ -462,6 +496,18 @@ LAWS = {
     ),
     "programs of a table's cases": (
         _CASES.format(cases="{'a': jnp.sin}"), _CASES.format(cases="read()"), ["FNA606"],
+    ),
+    "a field of a copy by the name of the original": (
+        _COPIED.format(made="copy.deepcopy(box)"), _COPIED.format(made="box.inner"), ["FNA204"],
+    ),
+    "a field that a building method sets": (
+        _BUILT.format(name="build"), _BUILT.format(name="change"), ["FNA201"],
+    ),
+    "which module a backend is": (
+        _WHICH.format(given="jnp"), _WHICH.format(given="xps[0]"), ["FNA106"],
+    ),
+    "an item of what all arguments are": (
+        _ALL.format(last="return args[0]"), _ALL.format(last="return res"), ["FNA104"],
     ),
     "how a rule for vmap is asked": (
         _RULE.format(asked="size"), _RULE.format(asked="x"), ["FNA601"],

@@ -78,8 +78,9 @@ def store(
             if array and not deleted and (one.level == frame.level or not one.level):
                 shown = ast.unparse(key)
                 method = "add" if augmented else "set"
-                text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
-                engine.report(rules.ArrayItemWrite, frame, target, one.name, text, value=base)
+                name = one.name or ast.unparse(target.value)
+                text = f"{name}.at[{shown}].{method}(...)"
+                engine.report(rules.ArrayItemWrite, frame, target, name, text, value=base)
             else:
                 _write_item(engine, one, key, frame, target, what, value)
 

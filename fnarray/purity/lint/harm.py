@@ -17,7 +17,7 @@ from ..values import CONTAINERS, OUTSIDE, Value
 from .case import Case, Verdict, is_traced
 from .changes import Condition, Site
 from .classes import above, assigned, attributes, is_thread_local
-from .customs import asks_for_tracers, is_failing, is_first_use, is_locked, is_tally
+from .customs import asks_for_tracers, is_failing, is_first_use, is_locked, is_tally, root_of
 from .index import Scope
 from .kinds import spelled
 from .said import acted, logged, printed, shown
@@ -485,7 +485,7 @@ def _handed_in(case: Case) -> Verdict:
         isinstance(n, ast.Expr) and n.value is at for n in walk(node)
     ):
         return False  # ``waiting.popleft()``: it takes from what it was handed
-    names = {spelled(_base(case.evidence.node)).partition(".")[0]}
+    names = {root_of(case.evidence.node)}
     sites = (site for site in case.module.sites if site.scope is case.scope)
     written = {n for site in sites for n in walk(site.target)}
     for other in walk(node):  # ``st = state``: another name of the same
