@@ -266,12 +266,12 @@ class Box:
 _WHICH = """
 import numpy as np
 def first(xp, x):
-    if xp is jnp: return xp.sort(x)
+    if xp {same} jnp: return xp.sort(x)
     out = xp.zeros(3)
     out[0] = x[0]
     return out
 @jax.jit
-def f(x): return first({given}, x)
+def f(x): return first(jnp, x)
 """
 _ALL = """
 @jax.vmap
@@ -504,7 +504,7 @@ LAWS = {
         _BUILT.format(name="build"), _BUILT.format(name="change"), ["FNA201"],
     ),
     "which module a backend is": (
-        _WHICH.format(given="jnp"), _WHICH.format(given="xps[0]"), ["FNA106"],
+        _WHICH.format(same="is"), _WHICH.format(same="is not"), ["FNA106"],
     ),
     "an item of what all arguments are": (
         _ALL.format(last="return args[0]"), _ALL.format(last="return res"), ["FNA104"],
