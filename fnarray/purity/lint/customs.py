@@ -242,7 +242,7 @@ def is_tally(scope: Scope, node: ast.AST) -> bool:
         case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=int())):
             root = root_of(target)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr="append"),
-                                     args=[ast.Constant()])):  # fmt: skip
+                                     args=[_])):  # fmt: skip
             root = root_of(base)
         case _:
             return False

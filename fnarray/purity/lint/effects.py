@@ -88,6 +88,8 @@ class Effects:
         if not found:
             return []
         kind = traced.transform
+        # What such a function says or asks it does each time, unless somebody jits it.
+        custom = (kind.setter or kind.name in _CUSTOM) and not traced.ours
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
         passing = not traced.ours and is_passing(traced)
         return [
@@ -96,6 +98,7 @@ class Effects:
             else _located(f.finding, traced)
             for f in found
             if ((staged and not passing) or not f.kept)
+            and not (custom and f.kept and not is_read(f.finding))
             and not (passing and is_left_there(f.evidence, traced, f.held))
         ]
 
