@@ -73,7 +73,7 @@ class SourceFile:
     @cached_property
     def parsed(self) -> tuple[ast.Module | None, Problem | None]:
         """The tree, or what kept the text from having one."""
-        return _parsed(self.path, self.lines)
+        return _parsed(self.path, self.text)
 
     @property
     def tree(self) -> ast.Module | None:
@@ -97,15 +97,14 @@ class SourceFile:
         return number, line - start + 1
 
 
-def _parsed(path: str, lines: list[str]) -> tuple[ast.Module | None, Problem | None]:
-    text = "\n".join(lines) + "\n"
+def _parsed(path: str, text: str) -> tuple[ast.Module | None, Problem | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text.removeprefix("\ufeff"), path), None
     except SyntaxError as error:
         where = error.lineno or 1, max(error.offset or 1, 1)
-        here = lines[where[0] - 1] if where[0] <= len(lines) else ""
+        here = (error.text or "").partition("\n")[0]
         running = sys.version_info[:2]
         since = next((v for v, form in _SINCE if v > running and form.match(here)), None)
         if since is None:
@@ -187,14 +186,14 @@ def _unpack(source: SourceFile) -> None:
         starts.append((len(lines) + 1, number))
         original = cell.replace("\r\n", "\n").split("\n")
         python = _without_magics(original)
-        _, wrong = _parsed(source.path, python)
+        _, wrong = _parsed(source.path, "\n".join([*python, ""]))
         if wrong is not None:  # one broken cell must not hide the others
             if problem is None:
                 problem = Problem(wrong.message, len(lines) + wrong.line, wrong.column)
             python = [""] * len(original)
         lines += original
         good += python
-    tree, wrong = _parsed(source.path, good)
+    tree, wrong = _parsed(source.path, "\n".join([*good, ""]))
     source.lines, source.cells = lines, starts
     source.text = "\n".join(lines)
     source.parsed = tree, wrong or problem
