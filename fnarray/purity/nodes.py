@@ -14,6 +14,8 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 } | {ast.Constant: ()}
+#: Lists that hold None, or names, besides nodes.
+_MIXED = frozenset({"keys", "kw_defaults", "names", "kwd_attrs"})
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -22,8 +24,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in _FIELDS[type(node)]:
         field = getattr(node, name, None)
         if type(field) is list:
-            found += [x for x in field if isinstance(x, ast.AST)]  # pyright: ignore
-        elif isinstance(field, ast.AST):
+            found += _nodes(field) if name in _MIXED else field  # pyright: ignore
+        elif field is not None and isinstance(field, ast.AST):
             found.append(field)
     return found
 
@@ -35,7 +37,11 @@ def walk(node: ast.AST) -> list[ast.AST]:
         for name in _FIELDS[type(one)]:
             field = getattr(one, name, None)
             if type(field) is list:
-                found += [x for x in field if isinstance(x, ast.AST)]  # pyright: ignore
-            elif isinstance(field, ast.AST):
+                found += _nodes(field) if name in _MIXED else field  # pyright: ignore
+            elif field is not None and isinstance(field, ast.AST):
                 found.append(field)
     return found
+
+
+def _nodes(field: list[object]) -> list[ast.AST]:
+    return [x for x in field if isinstance(x, ast.AST)]

@@ -37,6 +37,9 @@ class Transform:
         Whether an argument is a sequence of functions.
     carry : tuple of int
         For a loop: which argument it starts from, and which parameter of its body that becomes.
+    known : int
+        How many leading parameters of the function are no traced values: of a rule for `vmap`, the
+        size of the axis, and which arguments have it.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Transform:
     compiled: bool = False
     several: bool = False
     carry: tuple[int, int] | None = None
+    known: int = 0
 
     @property
     def decorates(self) -> bool:
@@ -88,7 +92,7 @@ _TRANSFORMS = (
     Transform("defjvp", ((0, ("jvp",)),), abstract=False),
     Transform("defjvps", ((0, ()), (1, ()), (2, ()), (3, ())), abstract=False),
     Transform("defvjp", ((0, ("fwd",)), (1, ("bwd",))), abstract=False),
-    Transform("def_vmap", ((0, ("vmap_rule",)),)),
+    Transform("def_vmap", ((0, ("vmap_rule",)),), known=2),
 )
 _CONTROL = (
     _body("cond", (1, ("true_fun",)), (2, ("false_fun",))),

@@ -189,6 +189,16 @@ def test_hostile_files(project, capsys):
     assert set(codes(out)) == {"FNA001"}
 
 
+def test_a_file_for_a_newer_python(project, capsys):
+    """A file that this Python is too old for, if it is, is told apart from one that is wrong."""
+    project(a_py="import jax\ntype Scalar = float\n", b_py="import jax\ndef f[T](x: T): return x\n")
+    _, out, _ = run(capsys, ".", "--format", "json")
+    rows = json.loads(out)
+    said = ["Run fnarray lint with Python 3.12 or newer."] * (2 * (sys.version_info < (3, 12)))
+    assert [row["repair"] for row in rows] == said
+    assert all("this is written for 3.12" in row["message"] for row in rows)
+
+
 def test_columns_count_characters(project, capsys):
     """A column is a character, not a byte."""
     project(a_py="import jax\n@jax.jit\ndef f(é, x):\n    é = é; assert x > 0\n")

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from fnarray.purity import check
+from fnarray.purity.engine.ownership import _OF_CLASSES
 from fnarray.purity.lint.config import Settings
 from fnarray.purity.lint.linter import lint
 from fnarray.purity.lint.source import read
@@ -16,8 +17,11 @@ from fnarray.purity.lint.source import read
 SOURCE = """
 import contextvars
 import fnarray
+import fnarray.numpy as jnp
 import numpy as np
-class Box: ...
+class Box:
+    count = 1.0
+    def grow(self): Box.count = 2.0
 matrix = np.ones((2, 2))
 box, table = Box(), dict(a=1.0, b=2.0)
 current = contextvars.ContextVar("current")
@@ -55,6 +59,17 @@ SAID = {
 }
 
 
+#: A line, and the repair of its only finding: it is done in one line, and helps.
+REPAIRED = {
+    "x = x * Box.count": _OF_CLASSES,
+    "x = x * Box().count": _OF_CLASSES,
+    "x = x * box.count": "Make the object's class a frozen dataclass, or pass the value as an "
+    "argument.",
+    "x = x * current.get()": "Read it outside, and pass what it gives as an argument.",
+    "y = jnp.sin(x); y[0] = 1.0": "Write y.at[0].set(...), which returns a new array.",
+}
+
+
 def both(line, folder):
     """Return the findings of the checker of live functions, and of the linter."""
     path = folder / "said.py"
@@ -72,6 +87,13 @@ def test_the_object_is_named_as_written_and_once(line, tmp_path):
         assert len(found) == len(SAID[line]), [f.message for f in found]
         for finding, begins in zip(found, SAID[line], strict=True):
             assert finding.message.startswith(begins), finding.message
+
+
+@pytest.mark.parametrize("line", REPAIRED)
+def test_a_repair_is_of_what_was_found(line, tmp_path):
+    """Of a class's attribute no dataclass is made, and a context variable is not frozen."""
+    for findings in both(line, tmp_path):
+        assert [finding.repair for finding in findings] == [REPAIRED[line]]
 
 
 def test_no_call_is_said_twice_in_a_row(tmp_path):

@@ -124,14 +124,22 @@ def call(
         return engine.unknown(level)
     bound = bind_arguments(engine, function, receiver, args, keywords, level)
     name = f"{label}({function.name})" if label else function.name
-    said = callee.kind == "property" or name == frame.path[-1]
-    path = frame.path if said else (*frame.path, name)
+    path = frame.path if callee.kind == "property" else _further(frame.path, name)
     result = enter(engine, function, bound, level, path)
     if callee.keeps:
         keep(engine, callee, [result, *(args or []), *keywords.values()], frame, node)
     if callee.kind == "function" and _is_context_manager(function):
         return Value("context", level, fields={None: take_element(engine, result, frame)})
     return result
+
+
+def _further(path: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return the way to a function that is called: what calls itself in a circle is said once."""
+    path = (*path, name)
+    for size in range(1, len(path) // 2 + 1):
+        if path[-size:] == path[-2 * size : -size]:
+            return path[:-size]
+    return path
 
 
 def get_by_name(engine: Engine, getter: Value, whole: Value, frame: Frame, node: ast.AST) -> Value:

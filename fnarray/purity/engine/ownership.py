@@ -20,6 +20,12 @@ _HOLDING = frozenset({"tuple", "frozen"})
 _WHOLE = CONTAINERS | {"tuple"}
 #: What is to be done about an object that is read as a whole.
 _OF_OBJECTS = "Pass its values as arguments, or make its class a frozen dataclass."
+_OF_CLASSES = (
+    "Name it in CAPITALS, or annotate it as typing.Final, if it never changes; or pass the value "
+    "as an argument."
+)
+#: Of context variables, queues, buffers: they hold values, but cannot be frozen.
+_OF_OTHERS = "Read it outside, and pass what it gives as an argument."
 #: Transforms that take ``has_aux``.
 _AUXILIARY = frozenset({"grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian", "jvp",
                         "vjp", "linearize"})  # fmt: skip
@@ -51,8 +57,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.rebound and one.kind not in ("function", "class", "module"):
             engine.report(rules.ReboundCell, where, at, one.name, one.rebound, value=one)
         elif one.kind in CONTAINERS or one.kind == "logger":
-            what = one.kind
-            engine.report(rules.MutableRead, where, at, one.name, what, value=one)
+            engine.report(rules.MutableRead, where, at, one.name, one.kind, value=one,
+                          repair=_OF_OTHERS if one.kind == "container" else "")  # fmt: skip
         elif one.kind == "ndarray":
             engine.report(rules.MutableArray, where, at, one.name, value=one)
         elif one.kind in ("iterator", "generator"):
@@ -65,7 +71,8 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
         elif one.constant or one.kind in ("function", "class", "module", "partial"):
             pass
         elif one.holder == "attribute":
-            engine.report(rules.MutableAttribute, where, at, one.name, value=one)
+            repair = _OF_CLASSES if _is_of_class(engine, at, where) else ""
+            engine.report(rules.MutableAttribute, where, at, one.name, value=one, repair=repair)
         elif one.kind == "scalar" and one.holder == "global":
             engine.report(rules.GlobalScalar, where, at, one.name)
         if one.kind == "class":
@@ -74,6 +81,16 @@ def use(engine: Engine, value: Value, frame: Frame, node: ast.AST) -> None:
             for part in parts:
                 if part.kind in CHANGING or part.kind in _HOLDING:
                     use(engine, part.but(name=one.name, origin=(where, at)), frame, node)
+
+
+def _is_of_class(engine: Engine, node: ast.AST, frame: Frame) -> bool:
+    """Say whether an attribute is one of a class, which no dataclass makes immutable."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    return any(
+        base.kind == "class" or (base.kind == "instance" and base.level != OUTSIDE)
+        for base in engine.expr(node.value, frame).each()
+    )
 
 
 def is_known(value: Value) -> bool:

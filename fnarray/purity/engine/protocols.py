@@ -263,6 +263,18 @@ def presumed(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:
     return Value("scalar", frame.level, obj=same is isinstance(op, (ast.Is, ast.Eq)))
 
 
+def same_module(engine: Engine, node: ast.Compare, frame: Frame) -> Value | None:
+    """Return the truth of ``xp is jnp``, where it is known which array modules both are."""
+    if not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        return None
+    left, right = engine.expr(node.left, frame), engine.expr(node.comparators[0], frame)
+    known = left.constant and right.constant and not left.others and not right.others
+    if not known or not left.ref.endswith("numpy") or not right.ref.endswith("numpy"):
+        return None
+    same = left.ref == right.ref
+    return Value("scalar", frame.level, obj=same is isinstance(node.ops[0], ast.Is))
+
+
 #: What functions and variables are called that tell whether a trace is in progress: it is.
 _TRACING = re.compile(r"_*(?:(?:is|in|under)_)?(?:tracing|traced|tracer)\Z")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from .. import rules
@@ -69,7 +70,7 @@ def store(
         for one in base.each():
             if ran is not None and (one.kind == "instance" or engine.resolver.is_custom(one)):
                 continue  # what the user's own method does was found there
-            if one.kind == "ref" or (not one.kind and one.level and _is_ref(one, key)):
+            if one.kind == "ref" or (one.level and _is_ref(engine, one, key)):
                 continue
             array = one.kind == "array" or (
                 one.argument and _looks_array(one, target, index)
@@ -78,8 +79,9 @@ def store(
             if array and not deleted and (one.level == frame.level or not one.level):
                 shown = ast.unparse(key)
                 method = "add" if augmented else "set"
-                text = f"{one.name or 'x'}.at[{shown}].{method}(...)"
-                engine.report(rules.ArrayItemWrite, frame, target, one.name, text, value=base)
+                name = one.name or ast.unparse(target.value)
+                text = f"{name}.at[{shown}].{method}(...)"
+                engine.report(rules.ArrayItemWrite, frame, target, name, text, value=base)
             else:
                 _write_item(engine, one, key, frame, target, what, value)
 
@@ -127,11 +129,19 @@ def bind_target(engine: Engine, target: ast.expr, value: Value, frame: Frame) ->
         store(engine, target, value, frame)
 
 
-def _is_ref(value: Value, key: ast.expr) -> bool:
-    """Say whether ``x_ref[...] = v`` writes a mutable reference, which is there to be written."""
+def _is_ref(engine: Engine, value: Value, key: ast.expr) -> bool:
+    """Say whether ``x_ref[...] = v`` writes a mutable reference, which is there to be written.
+
+    Where JAX traces, a field of a tuple of them is taken for one, too.
+    """
     whole = isinstance(key, ast.Constant) and key.value is ...
-    name = value.name.rpartition(".")[2]
-    return whole or name in ("ref", "refs") or name.endswith(("_ref", "_refs"))
+    parts = value.name.split(".")
+    if value.kind in ("element", "member") and engine.resolver.presumes:
+        return any(_REF.search(part) for part in parts)
+    return not value.kind and (whole or _REF.search(parts[-1]) is not None)
+
+
+_REF = re.compile(r"(\A|_)refs?\Z")
 
 
 def _looks_array(value: Value, target: ast.Subscript, index: Value) -> bool:

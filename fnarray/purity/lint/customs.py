@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..nodes import walk
-from .index import Module, Scope, Site
+from .index import Binding, Module, Scope, Site
 from .kinds import spelled
 
 # ---- a first use ---------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def _branches(scope: Scope) -> Iterator[ast.If]:
 _BODIES = ("body", "orelse", "finalbody", "handlers")
 
 
-def _holds(body: list[ast.stmt], node: ast.AST) -> bool:
+def _holds(body: Iterable[ast.stmt], node: ast.AST) -> bool:
     return any(inner is node for part in body for inner in walk(part))
 
 
@@ -89,7 +89,7 @@ def is_new(scope: Scope, target: ast.AST) -> bool:
     ``obj = cls.__new__(cls)``, or a copy.
     """
     root = spelled(target).partition(".")[0]
-    bindings = scope.names.get(root, [])
+    bindings = _last_bindings(scope, root)
     value = getattr(bindings[0], "value", None) if len(bindings) == 1 else None
     match value:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _COPIES:
@@ -102,25 +102,44 @@ def is_new(scope: Scope, target: ast.AST) -> bool:
             return False
 
 
+def _last_bindings(scope: Scope, name: str) -> list[Binding]:
+    """Return what a variable is bound to, since it was bound to a copy of itself if it was."""
+    bindings = scope.names.get(name, [])
+    copied = [
+        n.lineno for n in getattr(scope.node, "body", ())
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and len(n.value.args) == 1
+        and isinstance(n.targets[0], ast.Name) and n.targets[0].id == name
+        and root_of(n.value.args[0]) == name
+    ] if len(bindings) > 1 else []  # fmt: skip
+    return [b for b in bindings if b.line >= copied[-1]] if copied else bindings
+
+
 def _is_handed_on(scope: Scope, name: str, first: int, last: int) -> bool:
     """Say whether an object is called, or given to anybody, between two lines."""
     for n in walk(scope.node):
         if isinstance(n, ast.Call) and first < n.lineno < last:
             parts = (n.func, *n.args, *(k.value for k in n.keywords))
-            if any(_root(part) == name for part in parts):
+            if any(root_of(part) == name for part in parts):
                 return True
     return False
 
 
+#: What a method is called that frameworks call once, after the constructor.
+_BUILDS = re.compile(r"_*(build|setup|set_up|init|initiali[sz]e|prepare)(_\w+)?\Z")
+
+
 def is_set_up(site: Site, constructors: frozenset[str]) -> bool:
     """Say whether a field is set that constructors leave empty, by the one method that sets it.
+
+    Or leave out, where the name of the method says that it builds.
 
     Until then there is nothing to read: what is traced is traced afterwards.
     """
     owner = site.scope.enclosing_class()
     attr = getattr(site.target, "attr", "")
     bound = (owner.sets or {}).get(attr, ()) if owner is not None else ()
-    if not any(isinstance(b.value, ast.Constant) and b.value.value is None for b in bound):
+    empty = any(isinstance(b.value, ast.Constant) and b.value.value is None for b in bound)
+    if not empty and not (len(bound) == 1 and _BUILDS.match(site.scope.name)):
         return False
     places = {
         other.scope for other in site.scope.module.sites
@@ -167,6 +186,31 @@ def is_locked(scope: Scope, node: ast.AST) -> bool:
     )
 
 
+# ---- an error ------------------------------------------------------------------------------------
+
+
+def is_failing(scope: Scope, node: ast.AST) -> bool:
+    """Say whether something is done on the way to an error: no program is made that would miss it.
+
+    In the statement that raises, or just before it; anywhere in a handler that raises at its end.
+    """
+    for n in walk(scope.node):
+        if isinstance(n, ast.ExceptHandler) and isinstance(n.body[-1], ast.Raise):
+            if _holds(n.body, node):
+                return True
+            continue
+        if n is scope.node or not isinstance(n, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+            continue
+        for body in (n.body, getattr(n, "orelse", [])):
+            if body and isinstance(body[-1], ast.Raise) and _holds(filter(_is_simple, body), node):
+                return True
+    return False
+
+
+def _is_simple(statement: ast.AST) -> bool:
+    return isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise))
+
+
 # ---- tests ---------------------------------------------------------------------------------------
 
 _RAISING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assertRaisesWithRegex",
@@ -196,10 +240,10 @@ def is_tally(scope: Scope, node: ast.AST) -> bool:
     """
     match _statement(scope, node):
         case ast.AugAssign(target=target, op=ast.Add(), value=ast.Constant(value=int())):
-            root = _root(target)
+            root = root_of(target)
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=base, attr="append"),
-                                     args=[ast.Constant()])):  # fmt: skip
-            root = _root(base)
+                                     args=[_])):  # fmt: skip
+            root = root_of(base)
         case _:
             return False
     found = scope.lookup(root)
@@ -230,10 +274,17 @@ def _statement(scope: Scope, node: ast.AST) -> ast.AST | None:
     )  # fmt: skip
 
 
-def _root(node: ast.AST) -> str:
-    while isinstance(node, (ast.Subscript, ast.Attribute)):
-        node = node.value
-    return getattr(node, "id", "")
+def root_of(node: ast.AST) -> str:
+    """Return the variable that an item, attribute or method is of: of ``args[0].v``, ``args``."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+                node = inner
+            case ast.AugAssign(target=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
+            case _:
+                return ""
+    return node.id
 
 
 def is_branched(scope: Scope, node: ast.AST) -> bool:

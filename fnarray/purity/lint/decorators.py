@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
+from ..nodes import walk
 from ..scopes import Frame
 from ..values import CONTAINERS, Function, Value
 from .index import Scope
@@ -55,7 +56,8 @@ class Decorators:
                 makers = [s for value in target.returns
                           for s, *_ in self.resolver.finder.functions(value, target)]  # fmt: skip
             for maker in makers:
-                for value in maker.returns:
+                bare = _for_nobody(maker) if maker is target else ()
+                for value in (v for v in maker.returns if v not in bare):
                     found += [self._wrapper(s, target, decorator, outer)
                               for s, *_ in self.resolver.finder.functions(value, maker)
                               if s.parent is maker]  # fmt: skip
@@ -97,3 +99,25 @@ class Decorators:
             for d in decorators
         ]
         return [s for s in found if isinstance(s, Scope) and s.is_class]
+
+
+def _for_nobody(scope: Scope) -> set[ast.AST]:
+    """Return what a decorator gives where its first parameter is None: when it has no function."""
+    args = cast("Any", scope.node).args
+    first = next(iter((*args.posonlyargs, *args.args)), None)
+    return {
+        part
+        for n in walk(scope.node)
+        if first is not None and isinstance(n, ast.If) and _is_none(n.test, first.arg)
+        for statement in n.body
+        for part in walk(statement)
+    }
+
+
+def _is_none(test: ast.expr, name: str) -> bool:
+    match test:
+        case ast.Compare(left=ast.Name(id=asked), ops=[ast.Is()],
+                         comparators=[ast.Constant(value=None)]):  # fmt: skip
+            return asked == name
+        case _:
+            return False

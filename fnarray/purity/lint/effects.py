@@ -16,7 +16,7 @@ from ..values import CONTAINERS, Function, Value
 from .case import Case, Doubt
 from .harm import judged
 from .index import FUNCTIONS, Scope, parameters
-from .passing import is_left_there, is_passing, maker
+from .passing import is_callbacks_own, is_left_there, is_passing, maker
 from .place import column_of
 from .said import is_said_each_time
 from .statics import BUDGET, StaticResolver
@@ -88,6 +88,8 @@ class Effects:
         if not found:
             return []
         kind = traced.transform
+        # What such a function says or asks it does each time, unless somebody jits it.
+        custom = (kind.setter or kind.name in _CUSTOM) and not traced.ours
         staged = kind.staged or kind.setter or kind.name in _CUSTOM
         passing = not traced.ours and is_passing(traced)
         return [
@@ -96,6 +98,7 @@ class Effects:
             else _located(f.finding, traced)
             for f in found
             if ((staged and not passing) or not f.kept)
+            and not (custom and f.kept and not is_read(f.finding))
             and not (passing and is_left_there(f.evidence, traced, f.held))
         ]
 
@@ -120,7 +123,10 @@ class Effects:
                     continue  # the cause is that it is written here
                 case = Case(finding, evidence, self.resolver)
                 verdict = judged(case)
-                if not verdict:
+                if not verdict or (
+                    finding.code == "FNA108"
+                    and is_callbacks_own(finding, evidence, traced, case.scope)
+                ):
                     continue
                 kept = is_read(finding) or is_said_each_time(finding, evidence)
                 doubt = None if verdict is True else Doubt(finding, verdict)

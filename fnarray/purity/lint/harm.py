@@ -17,7 +17,7 @@ from ..values import CONTAINERS, OUTSIDE, Value
 from .case import Case, Verdict, is_traced
 from .changes import Condition, Site
 from .classes import above, assigned, attributes, is_thread_local
-from .customs import asks_for_tracers, is_first_use, is_locked, is_tally
+from .customs import asks_for_tracers, is_failing, is_first_use, is_locked, is_tally, root_of
 from .index import Scope
 from .kinds import spelled
 from .said import acted, logged, printed, shown
@@ -30,7 +30,8 @@ def judged(case: Case) -> Verdict:
     if law is None:
         return not asks_for_tracers(case.scope)
     verdict = law(case)
-    if not verdict or asks_for_tracers(case.scope) or is_tally(case.scope, case.evidence.node):
+    scope, node = case.scope, case.evidence.node
+    if not verdict or is_failing(scope, node) or asks_for_tracers(scope) or is_tally(scope, node):
         return False
     return verdict
 
@@ -244,9 +245,11 @@ def _write(case: Case) -> Verdict:
         return True
     if isinstance(site.value, ast.Constant):
         return False  # a set of names, which is the same whenever this runs
-    if any(is_traced(value) for value in given):
+    # What a table is asked for it hashes, which nothing does that is traced.
+    put = given[1:] if site.how == "setdefault" else given
+    if any(is_traced(value) for value in put):
         return True
-    if all(map(_is_untraced, given)):
+    if site.how == "setdefault" or all(map(_is_untraced, put)):
         return False
     return not _was_looked_for(case, site)
 
@@ -276,6 +279,8 @@ def _is_context(case: Case) -> bool:
     value = case.evidence.value
     if value is None:
         return False
+    if value.ref == "threading.local":
+        return True
     made = case.resolver.class_of(value) or value.home
     if not (isinstance(made, Scope) and made.is_class):
         return False
@@ -480,7 +485,7 @@ def _handed_in(case: Case) -> Verdict:
         isinstance(n, ast.Expr) and n.value is at for n in walk(node)
     ):
         return False  # ``waiting.popleft()``: it takes from what it was handed
-    names = {spelled(_base(case.evidence.node)).partition(".")[0]}
+    names = {root_of(case.evidence.node)}
     sites = (site for site in case.module.sites if site.scope is case.scope)
     written = {n for site in sites for n in walk(site.target)}
     for other in walk(node):  # ``st = state``: another name of the same

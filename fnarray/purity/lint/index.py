@@ -480,6 +480,9 @@ class _Walk:
             self.module.kept.add(node)
         elif isinstance(node, ast.Name):
             self.module.kept_names.add(node.id)
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            for part in node.elts:
+                self.keep(part)
 
     def yield_(self, node: ast.Yield, scope: Scope, loop: ast.AST | None) -> None:
         self.keep(node.value)

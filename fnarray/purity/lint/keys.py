@@ -56,9 +56,14 @@ class _Keys:
             )
             if not repeated and not meet(body, draws):
                 continue
+            before = next((d.lineno for d in draws if d.lineno != call.lineno), 0)
+            said = f"was used on line {before}" if before else "was used before"
+            if call in draws[:-1] and not before:
+                said = "is used again at each turn"
             yield RULES["FNA605"].at(
                 place_of(module.source, call),
                 name=key,
+                what=said,
                 source=module.source.line(call.lineno),
             )
 

@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..findings import Finding, Place
 from ..known import declared
@@ -121,6 +121,7 @@ def conclude(
     for file in {finding.file for finding in raw} - known.keys():
         known[file] = read(file)
     findings = select(_caused_once(raw), given, known, settings, ran=seen is not None)
+    findings = list(_of_one_object(findings, known))
     traced = {key for outcome in outcomes for key in outcome.traced}
     crashes = [crash for outcome in outcomes for crash in outcome.crashes]
     return Result(findings, known, len(traced), crashes)
@@ -142,6 +143,22 @@ def _caused_once(raw: list[Finding]) -> list[Finding]:
         f for f in raw
         if f.code not in _WRITES or best[f.file, f.line, f.column] == _WRITES[f.code]
     ]  # fmt: skip
+
+
+def _of_one_object(findings: list[Finding], known: dict[str, SourceFile]) -> Iterator[Finding]:
+    """Yield findings: where JAX traces, one for all fields that a call sets of one object."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        ours = finding.code != "FNA105" or "fnarray" in known[finding.file].text
+        owner = finding.message.partition("'")[2].partition(".")[0]
+        key = finding if ours else (finding.file, finding.path, owner)
+        groups.setdefault(key, []).append(finding)
+    for first, *others in groups.values():
+        if not others:
+            yield first
+            continue
+        said = f" and {len(others)} more, attributes of"
+        yield replace(first, message=first.message.replace(", an attribute of", said))
 
 
 class Examiner:
@@ -249,7 +266,10 @@ def _fault(source: SourceFile) -> Finding:
     assert problem is not None
     where = Place(source.path, problem.line, problem.column, problem.line, problem.column + 1)
     text = source.line(problem.line)
-    return RULES["FNA001"].at(where, what=problem.message, source=text)
+    found = RULES["FNA001"].at(where, what=problem.message, source=text)
+    if not problem.newer:
+        return found
+    return replace(found, repair=f"Run fnarray lint with Python {problem.newer} or newer.")
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 
 from ..engine.machine import Evidence
+from ..findings import Finding
 from ..nodes import walk
 from .index import FUNCTIONS, Assigned, Scope
+from .kinds import spelled
 from .traced import TracedSite
 
 
@@ -72,6 +74,43 @@ def is_left_there(evidence: Evidence, traced: TracedSite, held: Scope | None) ->
         return True
     name = evidence.value.name if evidence.value is not None else getattr(evidence.node, "id", "")
     return not _is_looked_at(name.partition(".")[0], held, traced)
+
+
+def is_callbacks_own(
+    finding: Finding, evidence: Evidence, traced: TracedSite, scope: Scope
+) -> bool:
+    """Say whether nobody meets what a callback leaves in the function around it.
+
+    The name is bound anew to what its loop or branch gives: ``table = cond(full, keep, insert)``;
+    or nobody but the callback looks at it, which writes before it reads.
+    """
+    name = finding.message.partition("'")[2].partition("'")[0].partition(".")[0]
+    step = next((step for step in reversed(evidence.frame.path) if "(" in step), "")
+    transform, _, callback = step.removesuffix(")").partition("(")
+    for n in walk(traced.scope.node):
+        match n:
+            case ast.Assign(targets=[ast.Name(id=bound)], value=ast.Call(func=func, args=args)):
+                handed = any(getattr(arg, "id", "<lambda>") == callback for arg in args)
+                if bound == name and handed and spelled(func).rpartition(".")[2] == transform:
+                    return True
+            case _:
+                pass
+    found = scope.lookup(name)
+    if found is None or not found[0].is_function or found[0] is scope or _is_given(found[0], name):
+        return False
+    inside, line = set(walk(scope.node)), getattr(evidence.node, "lineno", 0)
+    written = set(walk(evidence.node))
+    return all(
+        n in inside and (n in written or n.lineno > line)
+        for n in walk(found[0].node)
+        if isinstance(n, ast.Name) and n.id == name
+    )
+
+
+def _is_given(scope: Scope, name: str) -> bool:
+    """Say whether a name is a parameter, but for that of all other keywords: a dict of the call."""
+    kwarg = getattr(scope.node.args.kwarg, "arg", "")  # type: ignore[union-attr]
+    return name != kwarg and name in _arguments(scope)
 
 
 def _is_looked_at(name: str, holder: Scope, traced: TracedSite) -> bool:

@@ -35,6 +35,8 @@ def printed(case: Case) -> Verdict:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "print":
         return True
     told = [a for a in node.args if not isinstance(a, ast.Constant)]
+    if told and speaks_of_code(node.args[:1]):  # ``print("tracing f:", x)``
+        return False
     if not told:  # a helper says what it was asked to do
         helps = len(case.evidence.frame.path) > 1 or is_branched(case.scope, node)
         return not helps and not speaks_of_code(node.args)

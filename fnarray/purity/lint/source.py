@@ -6,6 +6,7 @@ import ast
 import hashlib
 import io
 import re
+import sys
 import tokenize
 import warnings
 from bisect import bisect_right
@@ -18,15 +19,21 @@ _MAGIC = re.compile(r"^\s*(?:%|!|\?)|^[^#'\"]*\?{1,2}\s*$")
 _ASSIGNED_MAGIC = re.compile(r"^(\s*[\w.,\s]+=\s*)(?:%|!).*$")
 # Cell magics after which the rest of the cell is still Python.
 _PYTHON_CELLS = ("time", "timeit", "capture", "prun", "python", "python3", "memit", "mprun")
+#: Statements that older versions do not know, by their first line.
+_SINCE = (
+    ((3, 12), re.compile(r"\s*(type\s+\w+\s*(=|\[)|class\s+\w+\s*\[|(async\s+)?def\s+\w+\s*\[)")),
+    ((3, 14), re.compile(r"\s*except\s+[\w.]+\s*,")),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that cannot be parsed or read, and where."""
+    """A file that cannot be parsed or read, and where; ``newer`` is the Python that can."""
 
     message: str
     line: int = 1
     column: int = 1
+    newer: str = ""
 
 
 class SourceFile:
@@ -66,7 +73,7 @@ class SourceFile:
     @cached_property
     def parsed(self) -> tuple[ast.Module | None, Problem | None]:
         """The tree, or what kept the text from having one."""
-        return _parsed(self.path, self.lines)
+        return _parsed(self.path, self.text)
 
     @property
     def tree(self) -> ast.Module | None:
@@ -90,15 +97,21 @@ class SourceFile:
         return number, line - start + 1
 
 
-def _parsed(path: str, lines: list[str]) -> tuple[ast.Module | None, Problem | None]:
-    text = "\n".join(lines) + "\n"
+def _parsed(path: str, text: str) -> tuple[ast.Module | None, Problem | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text.removeprefix("\ufeff"), path), None
     except SyntaxError as error:
         where = error.lineno or 1, max(error.offset or 1, 1)
-        return None, Problem(error.msg or "invalid syntax", *where)
+        here = (error.text or "").partition("\n")[0]
+        running = sys.version_info[:2]
+        since = next((v for v, form in _SINCE if v > running and form.match(here)), None)
+        if since is None:
+            return None, Problem(error.msg or "invalid syntax", *where)
+        running, asked = (".".join(map(str, v)) for v in (running, since))
+        message = f"Python {running} runs the linter, and this is written for {asked}"
+        return None, Problem(message, *where, newer=asked)
     except (ValueError, RecursionError, MemoryError) as error:
         return None, Problem(str(error) or type(error).__name__)
 
@@ -173,14 +186,14 @@ def _unpack(source: SourceFile) -> None:
         starts.append((len(lines) + 1, number))
         original = cell.replace("\r\n", "\n").split("\n")
         python = _without_magics(original)
-        _, wrong = _parsed(source.path, python)
+        _, wrong = _parsed(source.path, "\n".join([*python, ""]))
         if wrong is not None:  # one broken cell must not hide the others
             if problem is None:
                 problem = Problem(wrong.message, len(lines) + wrong.line, wrong.column)
             python = [""] * len(original)
         lines += original
         good += python
-    tree, wrong = _parsed(source.path, good)
+    tree, wrong = _parsed(source.path, "\n".join([*good, ""]))
     source.lines, source.cells = lines, starts
     source.text = "\n".join(lines)
     source.parsed = tree, wrong or problem

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..transforms import JIT, PARTIALS, SETTERS, Transform, last_names, transform_of
-from .index import FUNCTIONS, Assigned, Defined, Import, Module, Scope
+from .index import FUNCTIONS, Assigned, Defined, Import, Module, Scope, parameters
 from .project import External, Project
 
 _DEPTH = 8
@@ -117,7 +117,8 @@ class Finder:
                 if use is not None:
                     yield self._traced(scope, use, self.is_method(scope), decorated=True)
                 elif isinstance(decorator, ast.Attribute) and decorator.attr in SETTERS:
-                    yield TracedSite(scope, SETTERS[decorator.attr], decorator)
+                    use = Use(SETTERS[decorator.attr], decorator, (), scope.parent)
+                    yield self._traced(scope, use, decorated=True)
         for site in module.calls:
             yield from self._call(site.node, site.scope)
 
@@ -342,6 +343,8 @@ class Finder:
     ) -> TracedSite:
         # A decorator sees self; what is already bound no longer counts among the arguments.
         fixed = names | static_names(target, use.keywords, 0 if decorated else bound)
+        if use.transform.known:
+            fixed |= {a.arg for a in [*parameters(target.node.args)][: use.transform.known]}  # type: ignore[union-attr]
         return TracedSite(target, use.transform, use.node, bound, fixed, partial, use.scope)
 
     def is_method(self, scope: Scope) -> bool:

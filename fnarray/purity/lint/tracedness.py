@@ -216,6 +216,8 @@ class Tracedness:
         after = self.taint.env
         self.taint.env = before
         self._block(node.orelse)
+        if _leaves(node.body):  # ``if isinstance(x, Tracer): raise``: afterwards it is none
+            self.taint.env |= dict.fromkeys(_of_tracers(node.test), NONE)
         # A name is traced afterwards only when it is on both ways (or one way never comes out).
         if not _leaves(node.body):
             if _leaves(node.orelse):
@@ -517,6 +519,18 @@ def _inspected(node: ast.AST) -> set[str]:
     return asked
 
 
+def _of_tracers(test: ast.expr) -> set[str]:
+    """Return the names that a test asks to be tracers, of which any one is enough."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]):
+            return {name} if _TRACER.search(ast.unparse(kinds)) else set()
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return {name for part in parts for name in _of_tracers(part)}
+        case _:
+            return set()
+
+
+_TRACER = re.compile(r"(\A|\.)Tracer\Z")
 _ASKS = words("""
     isinstance callable type is_array issubclass hasattr is_concrete is_constant isscalar
     is_inexact_array is_traced

@@ -68,7 +68,13 @@ def jit_in_loop(finder: Finder, module: Module) -> Iterator[Finding]:
 
 def _is_table(loop: ast.AST | None, scope: Scope) -> bool:
     """Say whether a loop goes through cases that are written out: each has a program of its own."""
-    return isinstance(loop, ast.For) and _is_written_out(loop.iter, scope)
+    match loop:
+        case ast.For(iter=cases) | ast.ListComp(generators=[ast.comprehension(iter=cases), *_]):
+            return _is_written_out(cases, scope)
+        case ast.SetComp(generators=[one, *_]) | ast.DictComp(generators=[one, *_]):
+            return _is_written_out(one.iter, scope)
+        case _:
+            return False
 
 
 def _is_written_out(node: ast.expr, scope: Scope, depth: int = 3) -> bool:

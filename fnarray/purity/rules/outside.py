@@ -343,7 +343,11 @@ class SystemCall(LintRule):
         warnings.filterwarnings warnings.simplefilter warnings.resetwarnings numpy.seterr
         numpy.set_printoptions builtins.exit builtins.quit
     """
-    spares = "socket.AF_INET socket.SOCK_STREAM signal.SIGINT"
+    spares = """
+        socket.AF_INET socket.SOCK_STREAM signal.SIGINT
+        ctypes.c_int ctypes.c_uint ctypes.c_long ctypes.c_float ctypes.c_double ctypes.c_void_p
+        ctypes.c_char_p ctypes.c_size_t ctypes.byref ctypes.sizeof ctypes.POINTER
+    """
     why = """
 What the operating system does, it does while tracing only.
 """

@@ -112,7 +112,7 @@ class KeyReuse(LintRule):
 
     code = "FNA605"
     name = "key-reuse"
-    message = "the key {name!r} was used before, so the draws are not independent"
+    message = "the key {name!r} {what}, so the draws are not independent"
     repair = "Split it: key, sub = random.split(key)."
     why = "The same key gives the same numbers; two draws from it are copies of each other."
     bad = """
