@@ -17,7 +17,7 @@ _TYPES: Final = "\n".join(
 HEAD: Final = f'''"""A program of fnarray for a GPU: needs NumPy and numba-cuda.
 
 `main` takes arrays of the device, those that the function captured first, and returns such.
-Those of halves are their bits, as uint16.
+Those of halves are their bits, as uint16; a scalar is an array of one element.
 """
 
 import math
@@ -30,7 +30,13 @@ inf, nan = math.inf, math.nan
 
 
 def empty(shape, dtype):
-    return cuda.device_array(shape, dtype)
+    return cuda.device_array(shape or 1, dtype)
+
+
+def copy(x):
+    y = cuda.device_array(x.shape or 1, x.dtype)
+    y.copy_to_device(x)
+    return y
 
 
 def launch(kernel, blocks, lanes, *args):
@@ -119,6 +125,15 @@ HELPERS: Final = {
     "quotient": """def quotient(x, y):
     q = x // y
     return q + 1 if q * y != x and (x < 0) != (y < 0) else q
+""",
+    "rest_of_floats": """def rest_of_floats(x, y):
+    return math.fmod(x, y) if abs(x) < inf and y != 0.0 else x * nan
+""",
+    "zeros_before": """def zeros_before(x):
+    y = u64(x)
+    for k in (1, 2, 4, 8, 16, 32):
+        y = y | (y >> u64(k))
+    return 64 - i64(cuda.popc(y))
 """,
     "rest_of": """def rest_of(x, y):
     return x - quotient(x, y) * y

@@ -32,7 +32,7 @@ _ORDERS: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne"
 _CALLS: Final = {
     "sqrt": "root", "floor": "down", "ceil": "up", "trunc": "whole", "roundeven": "nearest",
     "fabs": "abs", "minimum": "least", "maximum": "greatest", "copysign": "math.copysign",
-    "fma": "cuda.fma", "ctpop": "cuda.popc", "ctlz": "cuda.clz", "smin": "min", "smax": "max",
+    "fma": "cuda.fma", "smin": "min", "smax": "max",
     "exp": "math.exp", "log": "math.log", "sin": "math.sin", "cos": "math.cos", "pow": "math.pow",
 }  # fmt: skip
 _NAME: Final = re.compile(r"%~(\w+)")
@@ -119,7 +119,7 @@ class _Speller:
             return f"{code}({a} {_OPERATORS[name]} {b})"
         if name in _UNSIGNED:
             return f"{code}({_bare(code, a)} {_UNSIGNED[name]} {_bare(code, b)})"
-        named = {"sdiv": "quotient", "srem": "rest_of", "frem": "math.fmod"}.get(name)
+        named = {"sdiv": "quotient", "srem": "rest_of", "frem": "rest_of_floats"}.get(name)
         if named is None:
             raise UnsupportedOnTarget(f"Numba has no word for LLVM's {name}")
         return f"{code}({named}({a}, {b}))"
@@ -159,8 +159,10 @@ class _Speller:
             return self._clipped(code, args[0], name == "fptosi")
         if name in ("umin", "umax"):
             return f"{code}({name[1:]}({', '.join(_bare(code, a) for a in args)}))"
-        if name in ("ctlz", "ctpop"):
-            return _count(code, _CALLS[name], args[0])
+        if name == "ctpop":
+            return f"{code}(cuda.popc({_bare(code, args[0])}))"
+        if name == "ctlz":
+            return f"{code}(zeros_before({_bare(code, args[0])}) - {64 - int(code[1:])})"
         if name not in _CALLS:
             raise UnsupportedOnTarget(f"Numba has no word for LLVM's {name}")
         return f"{code}({_CALLS[name]}({', '.join(args)}))"
@@ -172,15 +174,6 @@ class _Speller:
         if bits == 64:
             raise UnsupportedOnTarget("Numba has no word for floats as unsigned of 64 bits")
         return f"{code}(clipped({x}, 0.0, {2.0**bits - 1}))"
-
-
-def _count(code: str, function: str, x: str) -> str:
-    """Count bits of integers of 32 and 64, in which shorter ones are seen as without a sign."""
-    bits = int(code[1:])
-    if bits >= 32:
-        return f"{code}({function}({x}))"
-    less = f" - {32 - bits}" if function == "cuda.clz" else ""
-    return f"{code}({function}(i32({_bare(code, x)})){less})"
 
 
 def _bare(code: str, x: str) -> str:

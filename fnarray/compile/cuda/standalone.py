@@ -13,7 +13,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -43,11 +43,13 @@ _SHARED: Final = frozenset((range, min, max, abs, complex, len, float, int, bool
 _MATH: Final = {
     np.abs: "abs", np.exp: "math.exp", np.log: "math.log", np.log1p: "math.log1p",
     np.expm1: "math.expm1", np.sin: "math.sin", np.cos: "math.cos", np.arctan2: "math.atan2",
-    np.hypot: "math.hypot", np.sqrt: "math.sqrt",
+    np.hypot: "math.hypot", np.sqrt: "root", np.copysign: "math.copysign", np.floor: "down",
+    np.ceil: "up", np.trunc: "whole", np.isnan: "math.isnan",
 }  # fmt: skip
 
 #: A statement that stands for a line of the user's.
 _MARK: Final = re.compile(r"(?m)^( *)remark_(\d+)_$")
+_COPY: Final = re.compile(r"\b(\w+)\.copy\(\)")
 _WORD_NAMES: Final = {function: name for name, function in grid.WORDS.items()}
 
 
@@ -67,7 +69,8 @@ def file_of(source: Source) -> str:
     file = _File()
     kernels = [file.kernel(f"kernel{k}", x.source) for k, x in enumerate(source.kernels)]
     constants = "".join(f"k{j} = {_constant(x)}\n" for j, x in enumerate(source.constants))
-    parts = [HEAD, *file.parts(), *kernels, constants + source.text]
+    driver = _COPY.sub(r"copy(\1)", source.text)
+    parts = [HEAD, *file.parts(kernels), constants + driver]
     return "\n\n".join(x.rstrip("\n") + "\n" for x in parts)
 
 
@@ -77,7 +80,7 @@ def _constant(x: Any) -> str:
         narrow = dtype.kind == "V" or dtype == np.float16
         return "u16" if narrow else CODE[dtype]
     if isinstance(x, np.ndarray) and x.size <= _FEW and x.dtype in CODE:
-        return f"cuda.to_device(np.array({x.tolist()!r}, {CODE[x.dtype]}))"
+        return f"cuda.to_device(np.array({np.atleast_1d(x).tolist()!r}, {CODE[x.dtype]}))"
     if isinstance(x, int | float):
         return repr(x)
     if isinstance(x, np.generic) and x.dtype in CODE:
@@ -135,17 +138,18 @@ class _File:
         self._tables: dict[str, np.ndarray] = {}
         self._named: dict[Any, str] = {}
 
-    def parts(self) -> list[str]:
-        """Return the texts of functions and tables, helpers that they name first."""
+    def parts(self, kernels: Sequence[str]) -> list[str]:
+        """Return tables, the functions that kernels name, and the kernels."""
         tables = [
             f"{name} = np.array({x.tolist()!r}, {CODE[x.dtype]})\n"
             for name, x in self._tables.items()
         ]
-        texts = list(self._functions.values())
+        texts = [*self._functions.values(), *kernels]
         used = [name for name in HELPERS if any(f"{name}(" in t for t in texts)]
         used = [n for n in HELPERS if n in used or any(f"{n}(" in HELPERS[u] for u in used)]
         decorated = [f"@cuda.jit(device=True)\n{HELPERS[name]}" for name in used]
-        return [*tables, *decorated, *(f"@cuda.jit(device=True)\n{t}" for t in texts)]
+        own = [f"@cuda.jit(device=True)\n{text}" for text in self._functions.values()]
+        return [*tables, *decorated, *own, *kernels]
 
     def kernel(self, name: str, source: KernelSource) -> str:
         """Return a kernel by a name."""
@@ -159,7 +163,12 @@ class _File:
 
         def note(to: Any, function: Any, args: list[Value], result: Value) -> None:
             if isinstance(to, _Noting) and to.now:
-                given = [to.constant(a.value) if isinstance(a, Known) else a for a in args]
+                given = [
+                    to.constant(a.value)
+                    if isinstance(a, Known) and isinstance(a.value, int | float)
+                    else a
+                    for a in args
+                ]
                 notes[_place(to.now[-1])] = function, given, result
 
         def begin() -> tuple[Statements, list[Value]]:
@@ -315,6 +324,8 @@ class _Renamed(ast.NodeTransformer):
         if hasattr(function, "traced"):
             return self._scalar(function, given, args)
         own = getattr(function, "__name__", "")
+        if function is np.empty and type(getattr(given[0], "literal", None)) is int:
+            return _room("local", given[0], result.dtype)
         if function is np.conjugate:
             return ast.Call(ast.Attribute(args[0], own), [], [])
         if function in _SHARED:
@@ -331,16 +342,15 @@ class _Renamed(ast.NodeTransformer):
 
     def _word(self, name: str, given: list[Any], result: Any, args: list[ast.expr]) -> Any:
         dtype = getattr(given[0], "dtype", np.dtype(np.int64)) if given else np.dtype(np.int64)
-        code = ast.Name(CODE[dtype])
         match name:
             case "share":
                 return ast.Constant(_number(given[2]))
             case "held":
-                return _call("cuda.local.array", [ast.Constant(_number(given[3])), code])
+                return _room("local", given[3], dtype)
             case "four":
-                return _call("cuda.local.array", [ast.Constant(4), code])
+                return _room("local", 4, dtype)
             case "room":
-                return _call("cuda.shared.array", [ast.Constant(_number(given[1])), code])
+                return _room("shared", given[1], dtype)
             case "part":
                 end = ast.BinOp(args[1], ast.Add(), args[2])
                 return ast.Subscript(args[0], ast.Slice(args[1], end))
@@ -366,6 +376,8 @@ class _Renamed(ast.NodeTransformer):
         value = self._read.globals.get(node.id)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return ast.Constant(value)
+        if isinstance(value, tuple):
+            return ast.parse(repr(cast("tuple[Any, ...]", value)), mode="eval").body
         return node
 
 
@@ -377,6 +389,11 @@ def _number(x: Any) -> int:
     assert isinstance(x, Scalar)
     assert type(x.literal) is int
     return x.literal
+
+
+def _room(where: str, size: Any, dtype: np.dtype) -> ast.Call:
+    size = size if isinstance(size, int) else _number(size)
+    return _call(f"cuda.{where}.array", [ast.Constant(size), ast.Name(CODE[dtype])])
 
 
 def _call(name: str, args: list[Any]) -> ast.Call:
