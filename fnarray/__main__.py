@@ -16,6 +16,9 @@ from typing import Any
 from . import __version__
 
 _SPEC = re.compile(r"(?P<name>[a-z]+\d*)\[(?P<shape>[\d,\s]*)\]")
+#: Texts of a program, and those of them that are Python.
+_DIALECTS = ("numba", "cuda", "numba-cuda", "jaxpr", "plan")
+_SOURCES = _DIALECTS[:3]
 _PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "optree", "opt_einsum", "ml_dtypes")
 
 
@@ -74,7 +77,7 @@ def show(args: argparse.Namespace) -> int:
     fun, specs = called(args, parse_spec)
     lowered = (fun if hasattr(fun, "lower") else jit(fun)).lower(*specs)
     text = lowered.as_text(dialect=args.dialect)
-    if args.dialect in ("numba", "cuda") and sys.stdout.isatty():
+    if args.dialect in _SOURCES and sys.stdout.isatty():
         from rich.console import Console
         from rich.syntax import Syntax
 
@@ -272,7 +275,7 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("show", help="the source a function compiles to")
     one.add_argument("target", metavar="FILE:FUNC")
     one.add_argument("arrays", nargs="*", metavar="ARRAY", help="an argument, such as f32[3,4]")
-    one.add_argument("--dialect", choices=("numba", "cuda", "jaxpr", "plan"), default="numba")
+    one.add_argument("--dialect", choices=_DIALECTS, default="numba")
     one.set_defaults(run=show)
     one = commands.add_parser("explain", help="what a function compiles to, measured")
     one.add_argument("target", metavar="FILE:FUNC")

@@ -145,14 +145,22 @@ def fill(out, value, n):
 # --- windows: by divisions, as a thread has no memory for the counters of `window` ---------------
 
 
+#: What is said of an axis: elements, places, padding below, window, stride, and the dilations of
+#: the array and of the window; and axes that there are, of one element where an array has fewer.
+#: All are written out: sizes by an index that is not known lay in a thread's memory, 1,264 bytes,
+#: and were stored for each access.
+AXIS, AXES = (1, 1, 0, 1, 1, 1, 1), 8
+
+
 @compiled
-def _in_window(place, r, ndim, sizes):
+def _in_window(place, r, sizes):
     """Return the flat index of window element ``r`` at ``place``; -1 in padding and holes."""
     flat, scale = 0, 1
-    for axis in range(ndim - 1, -1, -1):
-        n, places, low = sizes[axis], sizes[ndim + axis], sizes[2 * ndim + axis]
-        window, stride = sizes[3 * ndim + axis], sizes[4 * ndim + axis]
-        base, spread = sizes[5 * ndim + axis], sizes[6 * ndim + axis]
+    for axis in (
+        sizes[49:56], sizes[42:49], sizes[35:42], sizes[28:35],
+        sizes[21:28], sizes[14:21], sizes[7:14], sizes[0:7],
+    ):  # fmt: skip
+        n, places, low, window, stride, base, spread = axis
         at = (place % places) * stride + (r % window) * spread - low
         place, r = place // places, r // window
         if at < 0 or at % base or at // base >= n:
@@ -163,13 +171,12 @@ def _in_window(place, r, ndim, sizes):
 
 
 @compiled
-def _select(x, largest, place, ndim, sizes):
-    count = 1
-    for axis in range(ndim):
-        count *= sizes[3 * ndim + axis]
+def _select(x, largest, place, sizes):
+    count = sizes[3] * sizes[10] * sizes[17] * sizes[24]
+    count *= sizes[31] * sizes[38] * sizes[45] * sizes[52]
     chosen = -1
     for r in range(count):
-        i = _in_window(place, r, ndim, sizes)
+        i = _in_window(place, r, sizes)
         if i < 0:
             continue
         if chosen < 0:
@@ -183,22 +190,22 @@ def _select(x, largest, place, ndim, sizes):
 
 
 @compiled
-def select_and_scatter_add(source, x, out, count, largest, ndim, *sizes):
+def select_and_scatter_add(source, x, out, count, largest, *sizes):
     """Add each element of ``source`` where its window's largest (or smallest) element is."""
     place = thread()
     while place < count:
-        i = _select(x, largest, place, ndim, sizes)
+        i = _select(x, largest, place, sizes)
         if i >= 0:
             atomic_add(out, i, source[u(place)])
         place += threads()
 
 
 @compiled
-def select_and_gather_add(tangents, x, out, count, largest, ndim, *sizes):
+def select_and_gather_add(tangents, x, out, count, largest, *sizes):
     """Fetch from ``tangents`` where each window's largest (or smallest) element is."""
     place = thread()
     while place < count:
-        i = _select(x, largest, place, ndim, sizes)
+        i = _select(x, largest, place, sizes)
         out[u(place)] = tangents[u(i)] if i >= 0 else 0
         place += threads()
 

@@ -25,6 +25,7 @@ from ..runtime.dispatch import (
     caller,
     executable,
     executable_on_gpu,
+    file_for,
 )
 from .staged_places import StagedPlaces, formatted, spelled
 
@@ -216,14 +217,17 @@ class Lowered(_Stage):
 
         Parameters
         ----------
-        dialect : {"numba", "cuda", "jaxpr", "plan"}, optional
-            The emitted Python source, that for a GPU with its launches, the graph, or the schedule
-            in words. By default the source for where the program is to run.
+        dialect : {"numba", "cuda", "numba-cuda", "jaxpr", "plan"}, optional
+            The emitted Python source, that for a GPU with its launches, the same as a file that
+            needs the package of that name alone, the graph, or the schedule in words. By default
+            the source for where the program is to run.
 
         Raises
         ------
         ValueError
             For any other dialect.
+        UnsupportedOnTarget
+            A step of the program is no kernel, which a file cannot hold.
         """
         match dialect:
             case None:
@@ -232,12 +236,15 @@ class Lowered(_Stage):
                 return self._on_cpu.as_text()
             case "cuda":
                 return self._on_gpu.as_text()
+            case "numba-cuda":
+                return file_for(self._on_gpu)
             case "jaxpr":
                 return str(self._traced.closed)
             case "plan":
                 return self._executable.plan_text
         raise ValueError(
-            f"as_text: unknown dialect {dialect!r}. Use 'numba', 'cuda', 'jaxpr' or 'plan'."
+            f"as_text: unknown dialect {dialect!r}. Use 'numba', 'cuda', 'numba-cuda', "
+            "'jaxpr' or 'plan'."
         )
 
     def report(self, *args: Any, **kwargs: Any) -> Any:

@@ -227,6 +227,10 @@ def one_by_one(build: Callable[[Any], Callable[..., None]]) -> Build:
     return built
 
 
+def _nothing(node: Node) -> str:
+    return ""
+
+
 @frozen(eq=False)
 class Target:
     """A machine to compile for.
@@ -255,6 +259,9 @@ class Target:
         ``launch``, dtypes.
     finish : callable
         ``finish(driver) -> callable``: what runs in place of a driver.
+    why_step : callable
+        ``why_step(node) -> str``: why the driver takes a node; empty where there is nothing to say
+        but what holds for all targets.
     """
 
     name: str
@@ -267,3 +274,4 @@ class Target:
     key: Callable[[], tuple[Hashable, ...]]
     names: Callable[[Limits], dict[str, Any]]
     finish: Callable[[Callable[..., Any]], Callable[..., Any]] = _as_it_is
+    why_step: Callable[[Node], str] = _nothing

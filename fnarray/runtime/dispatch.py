@@ -68,6 +68,13 @@ def assembly_for(on_gpu: Executable, capability: str) -> list[str]:
     return [assembly(kernel.source, capability) for kernel in on_gpu.source.kernels]
 
 
+def file_for(on_gpu: Executable) -> str:
+    """Return a program as a file that needs `numba-cuda` alone."""
+    from ..compile.cuda.standalone import file_of
+
+    return file_of(on_gpu.source)
+
+
 def prepare(graph: ClosedGraph) -> None:
     """Compile a graph, unless it is."""
     executable(graph).load()

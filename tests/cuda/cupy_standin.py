@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import warnings
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -77,16 +78,29 @@ def _using(allocator: Any) -> Any:
     _allocators.pop()
 
 
-def _noted(name: str) -> Any:
-    def note(*args: Any) -> Any:
-        asked[name].append(args)
-        return nullcontext()
+def _device(number: int) -> Any:
+    asked["devices"].append(number)
+    return nullcontext()
 
-    return note
+
+class Stream:
+    """Streams of others, by the protocol that they share: to name one by number is deprecated."""
+
+    @staticmethod
+    def from_external(stream: Any) -> Any:
+        """Return the stream, for the device that is current."""
+        version, handle = stream.__cuda_stream__()
+        assert version == 0
+        asked["streams"].append((handle, asked["devices"][-1]))
+        return nullcontext()
 
 
 def _lu_factor(a: Any, check_finite: bool) -> Any:
-    factors, pivots = scipy.linalg.lu_factor(np.asarray(a), check_finite=check_finite)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factors, pivots = scipy.linalg.lu_factor(np.asarray(a), check_finite=check_finite)
+    if not np.diagonal(factors).all():
+        warnings.warn("Diagonal number 1 is exactly zero.", RuntimeWarning, 2)
     return _ours(factors), _ours(pivots.astype(np.int32))
 
 
@@ -100,8 +114,8 @@ def _solve_triangular(a: Any, b: Any, trans: int, lower: bool, **options: Any) -
 
 
 cuda = SimpleNamespace(
-    Device=_noted("devices"),
-    ExternalStream=_noted("streams"),
+    Device=_device,
+    Stream=Stream,
     using_allocator=_using,
     UnownedMemory=UnownedMemory,
     MemoryPointer=MemoryPointer,

@@ -282,6 +282,15 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         ),
         (floats(2, 6, 6),),
     ),
+    "gradient_of_largest_of_images": (
+        fnarray.grad(
+            lambda x: jnp.sum(
+                lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 3, 2, 1), (1, 1, 2, 2, 1), "SAME")
+                ** 2
+            )
+        ),
+        (floats(2, 2, 6, 5, 3),),
+    ),
     "small_matrices": (
         lambda x, y: (
             jnp.linalg.cholesky(x @ jnp.swapaxes(x, 1, 2) + 5 * jnp.eye(4)),
@@ -379,6 +388,7 @@ LIBRARY = {
         (positive(30) / 30, floats(30, 30)),
     ),
     "lu": (lambda a: lax.linalg.lu(a), (floats(2, 30, 30),)),
+    "lu of singular": (lambda a: lax.linalg.lu(a), (floats(30, 30) * (np.arange(30) != 7),)),
     "triangular": (
         lambda a, b: lax.linalg.triangular_solve(a, b, left_side=False, transpose_a=True),
         (np.triu(positive(30)), floats(4, 30)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import fnarray
 import fnarray.numpy as jnp
+from fnarray import lax
 from fnarray.__main__ import main
 from fnarray.compile.cache import key, store
 from fnarray.compile.cache.key import KernelSource
@@ -46,6 +49,23 @@ def test_a_program_for_a_gpu_has_a_report() -> None:
     assert all("for sm_90" in k.made and k.text.lines for k in facts.kernels if not k.is_step)
     assert any("launch(" in line for line in facts.driver.lines)
     assert "for sm_90" in report.html
+
+
+def test_what_leaves_a_gpu_is_in_the_report() -> None:
+    """Who computes a step that is no kernel, and the bytes that are copied for it."""
+    programs = (
+        lambda a: fnarray.scipy.linalg.schur(a)[0],
+        lambda a: lax.linalg.eig(a, compute_left_eigenvectors=True)[1],
+        lambda a: fnarray.scipy.linalg.sqrtm(a),
+        lambda a: lax.linalg.qr(a, pivoting=True)[0],
+    )
+    for fun in programs:
+        lowered = fnarray.jit(fun).lower(jnp.ones((40, 40)))
+        steps = [k for k in lowered.compile(target="sm_90").report().facts.kernels if k.is_step]
+        said = "; ".join(text for k in steps for _, text in k.reasons)
+        copied = re.search(r"no kernel on a GPU: the host computes it.* ([\d,]+) bytes", said)
+        assert copied, said
+        assert int(copied[1].replace(",", "")) >= 2 * 40 * 40 * 4
 
 
 def test_names_are_the_same_on_another_machine(monkeypatch) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
@@ -117,6 +120,75 @@ def test_library_steps_agree(name: str, monkeypatch) -> None:
     for g, w in zip(got, want, strict=True):
         assert (g.shape, g.dtype) == (w.shape, w.dtype)
         np.testing.assert_allclose(np.asarray(g), w, rtol=2e-3, atol=1e-4)
+
+
+def cupys(x, take):
+    """Give back twice an array by CuPy, on a stream of its own."""
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Stream(non_blocking=True):
+        there = cupy.from_dlpack(x)
+        assert there.data.ptr == cupy.asarray(x).data.ptr
+        return take(2 * there)
+
+
+def pytorchs(x, take):
+    """Give back twice an array by PyTorch, on a stream of its own."""
+    torch = importlib.import_module("torch")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return take(2 * torch.from_dlpack(x))
+
+
+def numbas(x, take):
+    """Give back twice an array's numbers by Numba, by way of the host."""
+    cuda = importlib.import_module("numba.cuda")
+    return take(cuda.to_device(2 * cuda.as_cuda_array(x).copy_to_host()))
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        pytest.param(f, marks=pytest.mark.skipif(find_spec(name) is None, reason="not installed"))
+        for f, name in ((cupys, "cupy"), (pytorchs, "torch"), (numbas, "numba_cuda"))
+    ],
+)
+def test_memory_is_shared(theirs) -> None:
+    """Each reads what the other has under way, and nothing is given back before it was read."""
+    x = fnarray.device_put(np.arange(1 << 22, dtype=np.float32), fnarray.devices("gpu")[0])
+    f = fnarray.jit(lambda x: jnp.sin(x) + jnp.cos(x))
+    want = 2 * np.asarray(f(x))
+    for copy in (True, False):
+        read = jnp.asarray if theirs is numbas else jnp.from_dlpack
+        got = theirs(f(x), functools.partial(read, copy=copy))  # which nobody keeps
+        others = [f(x) for _ in range(4)]  # take what was given back
+        np.testing.assert_array_equal(np.asarray(got * 1), want)
+        assert got.devices() == x.devices()
+        del got, others
+
+
+def test_what_is_too_large_leaves_the_rest() -> None:
+    """The error says how much was asked for; what was there is, and programs run."""
+    where = fnarray.devices("gpu")[0]
+    x = fnarray.device_put(np.ones(1000, np.float32), where)
+    size = 2 * gpu().memory_stats()["bytes_limit"]
+    with pytest.raises(fnarray.errors.JaxRuntimeError, match=f"RESOURCE_EXHAUSTED.*{size:,} bytes"):
+        gpu().empty((size,), np.uint8)
+    assert float(fnarray.jit(jnp.sum)(x)) == 1000
+
+
+def test_several_threads_share_a_gpu() -> None:
+    """Each gets its own results, by programs that became graphs as well."""
+    where = fnarray.devices("gpu")[0]
+    f = fnarray.jit(lambda x: jnp.linalg.norm(jnp.sort(jnp.cumsum(x))) + x.sum())
+    args = [np.random.default_rng(k).standard_normal(4096, np.float32) for k in range(8)]
+    want = [float(f(a)) for a in args]
+
+    def run(k: int) -> list[float]:
+        there = fnarray.device_put(args[k], where)
+        return [float(f(there)) for _ in range(10)]
+
+    with ThreadPoolExecutor(8) as pool:
+        for found, w in zip(pool.map(run, range(8)), want, strict=True):
+            np.testing.assert_allclose(found, w, rtol=1e-5)
 
 
 def test_functions_of_the_hardware_are_close() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,9 @@ from .machine import forget, needs_gcc
 from .programs import EVERY_NAME, LIBRARY, PRODUCTS, floats, positive
 
 pytestmark = needs_gcc
+_PACKAGES = ("nvidia", "cupy")
+#: Whether CuPy is there, which the tests of this folder are told by hand.
+_installed = vendor.installed
 
 
 @pytest.fixture
@@ -480,6 +484,28 @@ def test_memory_of_library_steps_is_counted(cupy) -> None:
     del out
     gc.collect()
     assert device.gpu(0).held == machine_held
+
+
+def test_libraries_are_of_the_drivers_cuda(machine, monkeypatch, tmp_path, caplog) -> None:
+    """Those of a newer one are left, where an older one is beside it, and where none is."""
+    for major in (12, 13):
+        folder = tmp_path / "nvidia" / f"cu{major}" / "lib"
+        folder.mkdir(parents=True)
+        (folder / f"libcublas.so.{major}").touch()
+    there = {n: SimpleNamespace(submodule_search_locations=[str(tmp_path / n)]) for n in _PACKAGES}
+    monkeypatch.setattr(cublas.importlib.util, "find_spec", there.get)
+    monkeypatch.setattr(cublas, "library", lambda: object())
+    for driver, expected in ((12040, ["12"]), (13000, ["13", "12"])):
+        machine.stub_set(1, driver, 1 << 30)
+        forget()
+        here = [p for p in cublas._paths() if p.startswith(str(tmp_path))]
+        assert [p[-2:] for p in here] == expected
+        for name, known in (("cupy_cuda12x", True), ("cupy_cuda13x", driver >= 13000)):
+            folder = tmp_path / f"{name}-14.2.0.dist-info"
+            folder.mkdir()
+            assert _installed.__wrapped__() == known
+            folder.rmdir()
+    assert "CuPy is for CUDA 13, and the driver is older" in caplog.text
 
 
 # ---- what the host does ------------------------------------------------------------------------

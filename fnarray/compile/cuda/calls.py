@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from fnarray_kernels.spread import AXES, AXIS
+
 from ...core.forms import Library
 from ...core.frozen import frozen
 from ...core.graph import Var
@@ -276,12 +278,26 @@ def _window(calls: Calls, function: str) -> None:
         size = out.aval.size
         calls.call("spread.fill", grid_of(size, LANES, GRID), out, zero, size)
     grid = grid_of(places, LANES, GRID)
-    calls.call(f"spread.{function}", grid, first, x, out, places, *_spelled(calls))
+    axes = [np.int64(n) for axis in _axes(calls.node) for n in axis]
+    calls.call(f"spread.{function}", grid, first, x, out, places, calls.statics[0], *axes)
+
+
+def _axes(node: Node) -> list[tuple[int, ...]]:
+    """Return what is said of each axis; neighbours whose windows have one element are one axis."""
+    _, rank, *sizes = node.form.statics
+    found: list[tuple[int, ...]] = []
+    for n, *others in zip(*(sizes[k : k + rank] for k in range(0, len(sizes), rank)), strict=True):
+        axis = (n, *others)
+        if found and all(x == (x[0], x[0], *AXIS[2:]) for x in (found[-1], axis)):
+            n *= found.pop()[0]
+            axis = (n, n, *AXIS[2:])
+        found.append(axis)
+    return [AXIS] * (AXES - len(found)) + found
 
 
 def _adds(node: Node) -> bool:
-    """Whether memory adds up what windows scatter."""
-    return node.outs[0].aval.dtype.name in ADDED
+    """Whether memory adds up what windows scatter, and there are as many axes."""
+    return node.outs[0].aval.dtype.name in ADDED and len(_axes(node)) <= AXES
 
 
 #: Functions of `spread` by those of `linalg`, and what working memory they want of a matrix.

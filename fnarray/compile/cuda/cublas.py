@@ -31,6 +31,7 @@ from ..emit.values import CODES
 from ..ir import Node
 from .device import DeviceArray, Gpu
 from .grids import GRID, LANES, grid_of
+from .libcuda import libcuda
 from .values import NARROW
 
 _log: Final = logging.getLogger("fnarray.compile")
@@ -43,6 +44,8 @@ _CALLS: Final = 32
 #: Matrices of a stack in one call.
 _STACK: Final = 1 << 15
 _MOST: Final = 1 << 31
+#: Above all versions of CUDA: programs are built here for a GPU that is elsewhere.
+_ANY: Final = 1 << 10
 
 _INT, _LONG, _POINTER = c_int, c_longlong, c_void_p
 _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {
@@ -98,13 +101,24 @@ def version() -> str:
     return f"cuBLAS {'.'.join(str(n.value) for n in numbers)}"
 
 
+def driver_major() -> int:
+    """Return the newest CUDA that the driver runs libraries of; of any, where there is none."""
+    try:
+        return libcuda().version // 1000
+    except JaxRuntimeError:
+        return _ANY
+
+
 def _paths() -> list[str]:
     """Return where the library may be: where packages of the index put it, or the system's."""
     spec = importlib.util.find_spec("nvidia")
     places = list(spec.submodule_search_locations or ()) if spec else []
     found = [p for place in places for p in Path(place).glob("*/lib/libcublas.so.1[23]")]
-    newest = sorted(map(str, found), key=lambda p: p[-2:], reverse=True)
-    return [*newest, "libcublas.so.13", "libcublas.so.12"]
+    paths = sorted(map(str, found), key=lambda p: p[-2:], reverse=True)
+    # JAX may have brought one version, and CuPy another.
+    return [
+        p for p in (*paths, "libcublas.so.13", "libcublas.so.12") if int(p[-2:]) <= driver_major()
+    ]
 
 
 def covers(node: Node) -> bool:

@@ -8,10 +8,9 @@ from ..emit.driver import Driver
 from ..emit.source import Kernel, Source
 from ..ir import Node
 from ..schedule.plan import Plan, Region
-from ..schedule.select import CONTROL
-from . import vendor
 from .calls import Launch
 from .kernel import emit_launches
+from .library import who
 
 
 def emit(plan: Plan) -> Source:
@@ -22,14 +21,7 @@ def emit(plan: Plan) -> Source:
 class _Driver(Driver):
     def _step(self, node: Node) -> None:
         super()._step(node)
-        who = "host: operands are copied there, results back"
-        if isinstance(node.form, CONTROL):
-            who = "turned by the driver"
-        elif node.eqn.primitive.collective is not None:
-            who = "shards meet: from device to device"
-        elif vendor.covers(node):
-            who = f"library: {vendor.name_of(node)}"
-        self.lines[-2] = f"# {node.eqn.primitive.name} ({who})"
+        self.lines[-2] = f"# {node.eqn.primitive.name} ({who(node)})"
 
     def _kernel(self, number: int, region: Region) -> None:
         launches: Sequence[Launch] = self.kernel(region, self.plan)

@@ -35,6 +35,35 @@ def is_step(node: Node, limits: Limits) -> bool:
     return is_library(node, limits) and vendor.covers(node)
 
 
+def who(node: Node) -> str:
+    """Return who takes a step, as the driver's text says it."""
+    if isinstance(node.form, CONTROL):
+        return "turned by the driver"
+    if node.eqn.primitive.collective is not None:
+        return "shards meet: from device to device"
+    if vendor.covers(node):
+        return f"library: {vendor.name_of(node)}"
+    return "host: operands are copied there, results back"
+
+
+def moved(node: Node) -> int:
+    """Return the bytes of a step's operands and results."""
+    return sum(a.aval.size * a.aval.dtype.itemsize for a in (*node.ins, *node.outs))
+
+
+def why_step(node: Node) -> str:
+    """Say, for a report, who computes a step, and what of it leaves the device."""
+    taken = who(node)
+    if isinstance(node.form, CONTROL):
+        return ""
+    if not taken.startswith("host"):
+        return f"no kernel does it as well ({taken})"
+    return (
+        f"it has no kernel on a GPU: the host computes it, and in each call {moved(node):,} bytes "
+        "are copied there and back"
+    )
+
+
 def _is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):

@@ -26,7 +26,7 @@ from .collectives import exchanged
 from .device import DeviceArray, Gpu, gpu
 from .driver import emit
 from .graphs import Replayed
-from .library import is_step
+from .library import is_step, moved, why_step
 from .recording import NotRecorded, recording
 from .shards import sharded
 from .turns import Run, turned
@@ -106,10 +106,9 @@ def _tell(node: Node) -> None:
         The setting ``transfer_guard`` refuses that.
     """
     name, source = node.eqn.primitive.name, node.eqn.source
-    moved = sum(a.aval.size * a.aval.dtype.itemsize for a in (*node.ins, *node.outs))
     text = (
-        f"{name} at {source} has no kernel on a GPU: in each call {moved:,} bytes are copied to "
-        "the host and back."
+        f"{name} at {source} has no kernel on a GPU: in each call {moved(node):,} bytes are "
+        "copied to the host and back."
     )
     guard = config.transfer_guard
     if guard in ("disallow", "disallow_explicit"):
@@ -156,6 +155,7 @@ def cuda(number: int = 0) -> Target:
         key=key,
         names=functools.partial(_names, where=where),
         finish=functools.partial(Replayed, where=where),
+        why_step=why_step,
     )
 
 

@@ -10,8 +10,12 @@ import functools
 import importlib
 import importlib.util
 import logging
-from collections.abc import Callable, Sequence
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +32,7 @@ from .values import NARROW
 _log: Final = logging.getLogger("fnarray.compile")
 #: Arrays of at least so many elements are sorted by CuPy's radix and merge sorts.
 LARGE: Final = 1 << 16
+_CUDA: Final = re.compile(r"cupy_cuda(\d+)x-")
 
 Run = Callable[..., Sequence[Any]]
 #: ``call(library, node, where, *arrays) -> results``, on CuPy's arrays.
@@ -36,12 +41,29 @@ Call = Callable[..., Any]
 
 @functools.cache
 def installed() -> bool:
-    """Whether CuPy is there to be imported, and NVIDIA's libraries that it calls."""
-    if importlib.util.find_spec("cupy") is None:
+    """Whether CuPy is there to be imported, for a CUDA that the driver runs, and its libraries."""
+    spec = importlib.util.find_spec("cupy")
+    if spec is None:
+        return False
+    major = _cuda_of(spec.submodule_search_locations or ())
+    if major > cublas.driver_major():
+        _log.warning(
+            "CuPy is for CUDA %d, and the driver is older: install fnarray[cuda%d-libraries].",
+            major, cublas.driver_major(),
+        )  # fmt: skip
         return False
     if cublas.library() is None:
         _log.warning("CuPy has no CUDA libraries to call: install fnarray[cuda-libraries].")
     return cublas.library() is not None
+
+
+def _cuda_of(places: Iterable[str]) -> int:
+    """Return the CUDA that an installed CuPy is for, by its distribution's name; 0 if not told.
+
+    CuPy would say so as well, but takes a second to import.
+    """
+    found = [p.name for place in places for p in Path(place).parent.glob("cupy_cuda*.dist-info")]
+    return max((int(m[1]) for name in found if (m := _CUDA.match(name))), default=0)
 
 
 def module(name: str) -> Any:
@@ -84,7 +106,7 @@ def step_of(node: Node, where: Gpu) -> Run:
         where.enter()
         with (
             library.cuda.Device(where.number),
-            library.cuda.ExternalStream(where.stream, where.number),
+            library.cuda.Stream.from_external(_Stream(where.stream)),
             library.cuda.using_allocator(functools.partial(_room, library, where)),
         ):
             outs = call(library, node, where, *(_view(library, where, x) for x in given))
@@ -99,6 +121,16 @@ def step_of(node: Node, where: Gpu) -> Run:
 
 
 # ---- arrays ------------------------------------------------------------------------------------
+
+
+class _Stream:
+    """A stream as other libraries ask for it, by the protocol that CUDA's Python packages share."""
+
+    def __init__(self, handle: int):
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
 
 
 def _room(library: Any, where: Gpu, size: int) -> Any:
@@ -159,13 +191,20 @@ def _dense(cp: Any) -> Any:
     return module("cupyx.scipy.linalg")
 
 
+#: What is warned of is set for the process: shards take turns.
+_quietly: Final = threading.Lock()
+
+
 def _lu(cp: Any, node: Node, where: Gpu, x: Any) -> Any:
     _, pivots, order = node.outs
     dense = _dense(cp)
     factors = cp.empty(x.shape, x.dtype)
     exchanged = cp.empty(pivots.aval.shape, np.int32)
-    for k in np.ndindex(x.shape[:-2]):
-        factors[k], exchanged[k] = dense.lu_factor(x[k], check_finite=False)
+    with _quietly, warnings.catch_warnings():
+        # A matrix that is singular has factors as any other; CuPy warns of it.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for k in np.ndindex(x.shape[:-2]):
+            factors[k], exchanged[k] = dense.lu_factor(x[k], check_finite=False)
     return factors, exchanged, _permutation(cp, where, exchanged, order.aval.shape)
 
 

@@ -75,7 +75,7 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
         last = parts[-1] if parts else None
         node = statements_of((item,))[0].node
         if isinstance(item, Step) and target.is_step(node, limits):
-            note(Reason("partition", node, "is a step of the driver", _why_step(node)))
+            note(Reason("partition", node, "is a step of the driver", _why_step(node, target)))
             parts.append(_Part([item], step=True))
             continue
         if limits.views and shows_input(statements_of((item,))[0], selection.block):
@@ -103,8 +103,10 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
     return parts
 
 
-def _why_step(node: Node) -> str:
+def _why_step(node: Node, target: Target) -> str:
     """Say why the driver takes a node itself."""
+    if why := target.why_step(node):
+        return why
     form = node.form
     if isinstance(form, Contract):
         return f"a product of {products_of(node):,} multiplications is left to a routine of its own"
