@@ -178,8 +178,6 @@ def test_wrong_use():
         fa.progress("a")
     with pytest.raises(TypeError, match="expected a loop's body, got 3"):
         fa.progress(2)(3)
-    with pytest.raises(TypeError, match="scans over a Ref"):
-        lax.scan(fa.progress(2)(step), jnp.zeros(2), fa.new_ref(jnp.ones((2, 2))))
 
 
 def test_compiling_says_how_far_it_is(caplog, monkeypatch):
