@@ -14,8 +14,9 @@ import pytest
 
 import fnarray as fa
 import fnarray.numpy as jnp
-from fnarray import lax
+from fnarray import export, lax
 from fnarray.control import progress
+from fnarray.experimental import checkify
 
 
 def step(c, x):
@@ -120,6 +121,23 @@ def test_what_ticks(caplog):
     assert twice == [*range(5, 51, 5)] * 2
     lanes = lines_of(fa.vmap(lambda v: lax.fori_loop(0, 50, many, v)), jnp.ones(3))
     assert lanes == [*range(5, 51, 5)]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_is_made_of_a_watched_loop(caplog):
+    """A derivative, checked or exported program tells of the loop once, not of what runs back."""
+
+    def loss(c, xs):
+        return lax.scan(fa.progress(label="once", parts=5)(step), c, xs)[0].sum()
+
+    c, xs = jnp.ones(2), jnp.ones((20, 2))
+    exported = export.deserialize(export.export(fa.jit(loss))(c, xs).serialize())
+    made = [loss, fa.grad(loss), checkify.checkify(loss), exported.call]
+    for f in made:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "fnarray.progress"):
+            fa.jit(f)(c, xs)
+        assert turns_told(caplog) == [4, 8, 12, 16, 20]
 
 
 def test_quick_loops_call_nothing(monkeypatch):
