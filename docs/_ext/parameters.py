@@ -1,4 +1,4 @@
-"""Sections of parameters for functions whose docstrings have none: ``reference/parameters.txt``."""
+"""Parameters that docstrings do not describe: ``reference/parameters.txt`` does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TABLE = ROOT / "docs/reference/parameters.txt"
 _SECTION = re.compile(r"^\[(.+)\]$", re.MULTILINE)
 _HEADS = re.compile(r"^(\w+(?: \w+)?)\n---+\n", re.MULTILINE)
 _ORDER = ("Parameters", "Returns", "Yields", "Raises")
-_ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^(\w+)(.*\n(?:[ ]{4}.*\n)*)", re.MULTILINE)
 
 
 @cache
@@ -35,23 +35,35 @@ def names(name: Name) -> list[str]:
     return [stars.get(p.kind, "") + p.name for p in found if not p.name.startswith("_")]
 
 
-def sources(name: Name) -> list[tuple[str, str]]:
-    """Return the scope, the narrowest, and the key of each parameter; nothing if one is unknown."""
-    if name.kind != "function" or not name.ours or has(name):
+def undescribed(name: Name) -> list[str]:
+    """Return the parameters that a function's docstring does not describe."""
+    own = _HEADS.split(name.doc)
+    text = own[own.index("Parameters") + 1] if "Parameters" in own else ""
+    rows = re.findall(r"^(\S[^:\n]*)", text, re.MULTILINE)
+    described = {word.strip("*`") for row in rows for word in re.split(r",\s*", row.strip())}
+    return [p for p in names(name) if p.strip("*") not in described]
+
+
+def sources(name: Name) -> list[tuple[str, str | None, str]]:
+    """Return each parameter that is not described, the narrowest scope that is, and its key."""
+    if name.kind != "function" or not name.ours:
         return []
     parts = name.full.split(".")
     scopes = [".".join(parts[:k]) for k in range(len(parts), 0, -1)]
-    keys = [p.strip("*") for p in names(name)]
-    found = [next((s for s in scopes if key in _table().get(s, {})), None) for key in keys]
-    return [] if None in found else list(zip(found, keys, strict=True))
+    shown = ((p, p.strip("*")) for p in undescribed(name))
+    return [
+        (p, next((s for s in scopes if key in _table().get(s, {})), None), key) for p, key in shown
+    ]
 
 
 def described(name: Name) -> str:
     """Return the docstring of a name, with the sections that are told elsewhere in their places."""
     prose, *parts = _HEADS.split(name.doc)
     own = dict(zip(parts[::2], parts[1::2], strict=True))
+    if more := section(name):
+        own["Parameters"] = f"{own.get('Parameters', '').rstrip()}\n{more}".lstrip()
     found = {head: f"{head}\n{'-' * len(head)}\n{text}" for head, text in own.items()}
-    told = {"Parameters": section(name), "Returns": results.section(name, "returns")}
+    told = {"Returns": results.section(name, "returns")}
     told |= {"Raises": results.section(name, "raises")}
     prose += "\n\nIt has no errors of its own." if results.no_errors(name) else ""
     whole = {key: found.get(key) or told.get(key, "") for key in (*_ORDER, *found)}
@@ -59,12 +71,5 @@ def described(name: Name) -> str:
 
 
 def section(name: Name) -> str:
-    """Return the section of a function's parameters, if all are known; or nothing."""
-    rows = zip(names(name), sources(name), strict=False)
-    text = "".join(f"{shown}{_table()[scope][key]}" for shown, (scope, key) in rows)
-    return f"Parameters\n----------\n{text}" if text else ""
-
-
-def has(name: Name) -> bool:
-    """Whether a docstring describes the parameters itself."""
-    return re.search(r"^Parameters\n-+$", name.doc, re.MULTILINE) is not None
+    """Return the entries of parameters that are described in the table."""
+    return "".join(f"{shown}{_table()[scope][key]}" for shown, scope, key in sources(name) if scope)

@@ -78,7 +78,8 @@ def _scan(record: Record, args: Values, params: dict[str, Any]) -> Any:
     n, m = params["num_consts"], params["num_carry"]
     body = _again(record, params["jaxpr"], args, n)
     length, reverse, unroll = params["length"], params["reverse"], params["unroll"]
-    return run_scan(body, args[n : n + m], args[n + m :], length, reverse, unroll)
+    watch = params.get("watch")
+    return run_scan(body, args[n : n + m], args[n + m :], length, reverse, unroll, watch)
 
 
 def _while(record: Record, args: Values, params: dict[str, Any]) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 from ..core import tree
 from ..core.array import aval_of
 from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
+from ..core.forms import Watch
 from ..core.graph import ClosedGraph
 from ..core.ref import Ref
 from ..core.surgery import rearranged
@@ -21,6 +22,28 @@ from .tracing import Traced
 Avals = tuple[ShapedArray, ...]
 
 # ---- operands ------------------------------------------------------------------------------------
+
+
+class Watched(Protocol):
+    """Says how a loop is watched."""
+
+    def watch(self, where: str, turns: int) -> Watch | None:
+        """Return how a loop of so many turns is."""
+        ...
+
+    def parts(self) -> tuple[int, int]:
+        """Return into how many parts a loop of unknown length is cut, and the turns of each."""
+        ...
+
+    def of(self, part: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the body of a loop over such parts, watched."""
+        ...
+
+
+def unwatched(body: Any) -> tuple[Any, Watched | None]:
+    """Return a loop's body itself, and how it is watched, if it is."""
+    found: Any = getattr(cast("Any", type(body)), "__fnarray_watched__", None)
+    return found(body) if found is not None else (body, None)
 
 
 def check_functions(where: str, *, given: Sequence[Any] = (), **funs: Any) -> None:

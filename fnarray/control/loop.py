@@ -15,14 +15,15 @@ from ..core.graph import ClosedGraph
 from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
-from ..ops.bitwise import lt
+from ..ops.bitwise import bitwise_or, eq, gt, lt
+from ..ops.convert import select
 from ..ops.elementwise import add
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
 from . import loop_rules
 from ._looping import looping
 from .admission import admit
-from .flow import check_functions, parameter_name, settle
+from .flow import Watched, check_functions, parameter_name, settle, unwatched
 from .refs import give_back, values_of
 from .scan import run_scan, turns
 from .signature import Signature, fun_text, spec_of_call
@@ -172,9 +173,7 @@ def fori_loop(
     ValueError
         ``unroll`` is given and a bound is traced.
     """
-    watched = getattr(type(body_fun), "__fnarray_fori__", None)
-    if watched is not None:  # a body of `progress`
-        return watched(body_fun, lower, upper, init_val, unroll)
+    body_fun, watched = unwatched(body_fun)
     check_functions("fori_loop", body_fun=body_fun, given=(lower, init_val))
     low, high = _bound("lower", lower), _bound("upper", upper)
     # A number beside a bound of another dtype is of that dtype, as it is beside an operand.
@@ -188,15 +187,21 @@ def fori_loop(
             f"{low.dtype} and {high.dtype}. Convert one of them."
         )
     known = not (isinstance(lower, Tracer) or isinstance(upper, Tracer))
+    if watched is not None and not known:
+        return _in_parts(watched, body_fun, lower, upper, init_val)
+    length = max(int(upper) - int(lower), 0) if known else 0
+    watch = watched.watch("fori_loop", length) if watched else None
     if config.disable_jit and known:
+        from ..core.watch import ticking  # which few programs need
+
         with admit(body_fun, "fori_loop"):
-            for i in range(int(lower), int(upper)):
+            for i in ticking(watch, range(int(lower), int(upper))):
                 init_val = body_fun(np.asarray(i, low.dtype)[()], init_val)
         return init_val
     if known:
-        length = max(int(upper) - int(lower), 0)
         body, init = _settled(body_fun, (int(lower), init_val), _turn(body_fun))
-        return run_scan(body, init, (), length, False, turns("fori_loop", unroll, length))[1]
+        unrolled = turns("fori_loop", unroll, length)
+        return run_scan(body, init, (), length, False, unrolled, watch)[1]
     if unroll is not None:
         raise ValueError(
             "lax.fori_loop: unroll is only possible where both bounds are known while tracing. "
@@ -231,6 +236,29 @@ def _settled(
         shown=lambda carry: carry.child(-1),
     )
     return body, init
+
+
+def _in_parts(
+    watched: Watched, body_fun: Callable[..., Any], lower: Any, upper: Any, init_val: Any
+) -> Any:
+    """Run a loop of computed bounds as one over parts of the turns that are promised.
+
+    The last part has what is left, should there be more turns than that.
+    """
+    count, each = watched.parts()
+    dtype = aval_of(lower).dtype
+    each = np.asarray(min(each, np.iinfo(dtype).max), dtype)[()]
+
+    def part(k: Any, carried: Any) -> Any:
+        begin, val = carried
+        end = add(begin, each)
+        # A sum that is beyond its dtype begins anew below.
+        over = bitwise_or(eq(k, count - 1), bitwise_or(lt(end, begin), gt(end, upper)))
+        end = select(over, upper, end)
+        return end, fori_loop(begin, end, body_fun, val)
+
+    lower, upper = (convert(x, dtype) for x in (lower, upper))
+    return fori_loop(0, count, watched.of(part), (lower, init_val))[1]
 
 
 def _before(i: Any, upper: Any, val: Any) -> Any:

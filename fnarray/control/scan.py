@@ -10,7 +10,7 @@ from typing import Any, cast
 from ..config import config
 from ..core import tree
 from ..core.avals import ShapedArray
-from ..core.forms import Scan
+from ..core.forms import Scan, Watch
 from ..core.graph import ClosedGraph, eval_graph
 from ..core.keep import remembered
 from ..core.ref import AbstractRef, check_distinct
@@ -26,7 +26,7 @@ from ..transforms.graphs import batch_graph
 from . import scan_rules
 from ._looping import looping
 from .admission import admit
-from .flow import check_functions, operands, parameter_name, settle
+from .flow import check_functions, operands, parameter_name, settle, unwatched
 from .refs import give_back, values_of
 from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
@@ -46,8 +46,8 @@ scan_p = looping(
     "scan",
     scan_rules.FAMILY,
     aval=_scan_aval,
-    form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, unroll: Scan(
-        jaxpr, length, reverse, num_consts, num_carry, unroll
+    form=lambda ins, outs, *, jaxpr, length, num_carry, num_consts, reverse, **others: Scan(
+        jaxpr, length, reverse, num_consts, num_carry, **others
     ),
     linearize=scan_rules.LINEARIZE,
     transpose=scan_rules.TRANSPOSE,
@@ -98,15 +98,14 @@ def scan(
     ConcretizationTypeError
         ``length`` is traced.
     """
-    watched = getattr(type(f), "__fnarray_scan__", None)
-    if watched is not None:  # a body of `progress`
-        return watched(f, init, xs, length, bool(reverse), unroll)
+    f, watched = unwatched(f)
     check_functions("scan", f=f, given=(init, xs))
     leaves, _, x_avals = operands("scan", xs)
     length = _length(xs, x_avals, length)
+    watch = watched.watch("scan", length) if watched else None
     if config.disable_jit:
         with admit(f, "scan"):
-            return _scan_in_python(f, init, xs, length, bool(reverse))
+            return _scan_in_python(f, init, xs, length, bool(reverse), watch)
     rows = tuple(_row(a) for a in x_avals)
     spec = spec_of_call(init, xs)
 
@@ -117,7 +116,8 @@ def scan(
 
     name = parameter_name(f, 0, "carry")
     start, body = settle("scan", f, init, trace, name=name, carried=lambda pair: pair.child(0))
-    return run_scan(body, start, leaves, length, bool(reverse), turns("scan", unroll, length))
+    unrolled = turns("scan", unroll, length)
+    return run_scan(body, start, leaves, length, bool(reverse), unrolled, watch)
 
 
 def _row(aval: Any) -> Any:
@@ -194,17 +194,25 @@ def _check_pair(f: Callable[..., Any], t: Traced) -> None:
 
 
 def run_scan(
-    body: Traced, init: Sequence[Any], xs: Sequence[Any], length: int, reverse: bool, unroll: int
+    body: Traced,
+    init: Sequence[Any],
+    xs: Sequence[Any],
+    length: int,
+    reverse: bool,
+    unroll: int,
+    watch: Watch | None = None,
 ) -> Any:
     """Bind the primitive for a traced body; return the result in the body's structure."""
+    params = {"length": length, "reverse": reverse, "unroll": unroll}
+    if watch is not None:
+        params["watch"] = watch
     if body.written_refs is not None:
-        return _run_with_refs(body, init, xs, length, reverse, unroll)
-    outs = _run_core(body.closed, body.consts, init, xs, length, reverse, unroll)
-    return body.out_spec.unflatten(outs)
+        return _run_with_refs(body, init, xs, params)
+    return body.out_spec.unflatten(_run_core(body.closed, body.consts, init, xs, params))
 
 
 def _run_with_refs(
-    body: Traced, init: Sequence[Any], xs: Sequence[Any], length: int, reverse: bool, unroll: int
+    body: Traced, init: Sequence[Any], xs: Sequence[Any], params: dict[str, Any]
 ) -> Any:
     """Carry what a body writes to Refs that it is closed over; stack what it writes to rows."""
     n, carried, results = len(body.consts), len(init), body.out_spec.num_leaves
@@ -233,9 +241,7 @@ def _run_with_refs(
         values_of([operands[k] for k in kept]),
         [*init, *values_of([operands[k] for k, _ in of_outside])],
         values_of(xs),
-        length,
-        reverse,
-        unroll,
+        params,
     )
     m = carried + len(of_outside)
     give_back(operands, [k for k, _ in of_outside], outs[carried:m])
@@ -248,9 +254,7 @@ def _run_core(
     consts: Sequence[Any],
     init: Sequence[Any],
     xs: Sequence[Any],
-    length: int,
-    reverse: bool,
-    unroll: int,
+    params: dict[str, Any],
 ) -> list[Any]:
     """Bind the primitive for the graph of a body; return carry and rows."""
     core = _core(closed, len(consts), len(init))
@@ -262,11 +266,9 @@ def _run_core(
         *(x for i, x in enumerate(init) if i not in core.invariant),
         *xs,
         jaxpr=core.graph,
-        length=length,
-        reverse=reverse,
         num_consts=len(consts) + len(core.invariant),
         num_carry=len(init) - len(core.invariant),
-        unroll=unroll,
+        **params,
     )
     done = iter(outs)
     carry = [x if i in core.invariant else next(done) for i, x in enumerate(init)]
@@ -320,12 +322,17 @@ def _core(closed: ClosedGraph, num_consts: int, num_carry: int) -> _Core:
     return _Core(graph, invariant, forwarded)
 
 
-def _scan_in_python(f: Callable, init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:
+def _scan_in_python(
+    f: Callable, init: Any, xs: Any, length: int, reverse: bool, watch: Watch | None
+) -> tuple[Any, Any]:
     """Run a scan op by op, under ``disable_jit``."""
     if length == 0:
         raise ValueError("lax.scan of length 0 under disable_jit: the type of ys is not known.")
+    from ..core.watch import ticking  # which few programs need
+
     carry, rows = init, []
-    for i in reversed(range(length)) if reverse else range(length):
+    turns = range(length)
+    for i in ticking(watch, reversed(turns) if reverse else turns):
         carry, y = f(carry, tree.map(lambda x, i=i: index_in_dim(x, i, keepdims=False), xs))
         rows.append(y)
     return carry, stack(rows[::-1] if reverse else rows)
@@ -367,7 +374,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     length = _length(xs, avals, None)
     if config.disable_jit:
         with admit(f, "map"):
-            return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False)[1]
+            return _scan_in_python(lambda _, x: ((), f(x)), (), xs, length, False, None)[1]
     rows = tuple(_row(a) for a in avals)
     body = traced(f, Signature(spec_of_call(xs), rows), user="map")
     # Rows that use Refs of outside keep their order, in which one reads what another has written.

@@ -81,6 +81,7 @@ def _linearize(prim: Primitive) -> Any:
             **params,
         )
         stacked = dict(zip([*rows, *(("carry", r) for r in carried)], outs[total:], strict=True))
+        params.pop("watch", None)  # it was told how far the loop is: the linear one begins anew
         return outs[:total], _linear_scan(
             prim, d, active, tangents, primals, constant, stacked, num_consts, num_carry, params
         )

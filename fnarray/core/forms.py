@@ -225,8 +225,6 @@ class Library:
         kernel run step by step from Python.
     flops : int
         Operations, for reports; 0 stands for one for each element of the result.
-    ends : bool
-        Whether the kernel returns if the loop about it is to end at once, its results unwanted.
     """
 
     op: KernelRef
@@ -234,7 +232,6 @@ class Library:
     size: int = 0
     kernel: bool = True
     flops: int = 0
-    ends: bool = False
 
 
 #: What only the primitive's ``eval`` computes.
@@ -276,6 +273,24 @@ class While:
 
 
 @frozen
+class Watch:
+    """A loop tells how far it is: after each ``step`` turns it looks whether it is time to.
+
+    Attributes
+    ----------
+    number : int
+        Whose loop it is, as `core.watch.shows` has it.
+    step : int
+    every : int
+        Milliseconds that it runs before it tells first, and from one time to the next.
+    """
+
+    number: int
+    step: int
+    every: int
+
+
+@frozen
 class Scan:
     """Operands are ``consts, carry, xs``; results are ``carry, ys``."""
 
@@ -285,6 +300,7 @@ class Scan:
     num_consts: int
     num_carry: int
     unroll: int = field(default=1)
+    watch: Watch | None = None
 
 
 @frozen

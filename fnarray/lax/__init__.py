@@ -1,57 +1,18 @@
 """Operations as ``jax.lax`` names them: strict about dtypes and ranks.
 
-Every primitive is here as ``<name>_p`` too. Names are imported when they are first used.
+Every primitive is here as ``<name>_p`` too. Names are imported when they are first used; type
+checkers and editors read ``__init__.pyi``.
 """
 
 from __future__ import annotations
 
 import sys as _sys
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ..core.lazy import is_listed as _is_listed
 from ..core.lazy import load as _load
 from ..core.lazy import surface as _surface
 from ..ops.kit.registry import registry as _registry
-
-if _TYPE_CHECKING:
-    from ..control.associative import *
-    from ..control.cond import *
-    from ..control.loop import *
-    from ..control.scan import *
-    from ..control.solve import *
-    from ..ops.bit_generator import *
-    from ..ops.bitwise import *
-    from ..ops.collective import *
-    from ..ops.contract import *
-    from ..ops.conv import *
-    from ..ops.convert import *
-    from ..ops.cumulative import *
-    from ..ops.dynamic import *
-    from ..ops.elementwise import *
-    from ..ops.exchange import *
-    from ..ops.fft import *
-    from ..ops.fill import *
-    from ..ops.gather import *
-    from ..ops.log_sums import *
-    from ..ops.parts import *
-    from ..ops.positions import *
-    from ..ops.queries import *
-    from ..ops.reduce import *
-    from ..ops.scatter import *
-    from ..ops.shape import *
-    from ..ops.slicing import *
-    from ..ops.sort import *
-    from ..ops.special import *
-    from ..ops.transcendental import *
-    from ..ops.window import *
-    from . import linalg as linalg
-    from ._composite import *
-    from ._ragged import *
-    from ._ragged_exchange import *
-    from ._rng import *
-    from ._scaled import *
-    from ._sharding import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {

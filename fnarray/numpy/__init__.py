@@ -1,49 +1,10 @@
 """Functions of arrays as ``jax.numpy`` names them: they promote dtypes and broadcast.
 
-Names are imported when they are first used. Arrays get their operators and methods from here
-(see ``core.array``).
+Names are imported when they are first used; type checkers and editors read ``__init__.pyi``. Arrays
+get their operators and methods from here (see ``core.array``).
 """
 
-import typing as _typing
-
 from ..core.lazy import surface as _surface
-
-if _typing.TYPE_CHECKING:
-    # ruff: noqa: F403 - the modules say in __all__ what is public
-    from . import fft as fft
-    from . import linalg as linalg
-    from ._array_api import __array_api_version__ as __array_api_version__
-    from ._array_api import __array_namespace_info__ as __array_namespace_info__
-    from ._complex_parts import *
-    from ._creation import *
-    from ._cumulative import *
-    from ._dtypes import *
-    from ._einsum import *
-    from ._floating import *
-    from ._io import *
-    from ._join import *
-    from ._lists import *
-    from ._math import *
-    from ._nan_reductions import *
-    from ._pad import *
-    from ._patterns import *
-    from ._poly import *
-    from ._products import *
-    from ._quantiles import *
-    from ._ranges import *
-    from ._reductions import *
-    from ._repeat import *
-    from ._roots import *
-    from ._search import *
-    from ._select import *
-    from ._sets import *
-    from ._shape import *
-    from ._sorting import *
-    from ._stats import *
-    from ._ufunc import *
-    from ._ufuncs import *
-    from ._vectorize import *
-    from ._windows import *
 
 #: Public names by the module they come from; a test compares the table with the modules.
 _HOMES = {
@@ -135,5 +96,4 @@ _HOMES = {
     """,
 }
 
-if not _typing.TYPE_CHECKING:  # for whom any name would be one of ours
-    __getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")
+__getattr__, __dir__, __all__ = _surface(__name__, _HOMES, "fft linalg")

@@ -14,8 +14,9 @@ import pytest
 
 import fnarray as fa
 import fnarray.numpy as jnp
-from fnarray import lax
+from fnarray import export, lax
 from fnarray.control import progress
+from fnarray.experimental import checkify
 
 
 def step(c, x):
@@ -122,6 +123,23 @@ def test_what_ticks(caplog):
     assert lanes == [*range(5, 51, 5)]
 
 
+@pytest.mark.usefixtures("at_once")
+def test_what_is_made_of_a_watched_loop(caplog):
+    """A derivative, checked or exported program tells of the loop once, not of what runs back."""
+
+    def loss(c, xs):
+        return lax.scan(fa.progress(label="once", parts=5)(step), c, xs)[0].sum()
+
+    c, xs = jnp.ones(2), jnp.ones((20, 2))
+    exported = export.deserialize(export.export(fa.jit(loss))(c, xs).serialize())
+    made = [loss, fa.grad(loss), checkify.checkify(loss), exported.call]
+    for f in made:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "fnarray.progress"):
+            fa.jit(f)(c, xs)
+        assert turns_told(caplog) == [4, 8, 12, 16, 20]
+
+
 def test_quick_loops_call_nothing(monkeypatch):
     """A loop that has ended before it is due is not shown, nor is Python called by it."""
     calls = []
@@ -178,8 +196,6 @@ def test_wrong_use():
         fa.progress("a")
     with pytest.raises(TypeError, match="expected a loop's body, got 3"):
         fa.progress(2)(3)
-    with pytest.raises(TypeError, match="scans over a Ref"):
-        lax.scan(fa.progress(2)(step), jnp.zeros(2), fa.new_ref(jnp.ones((2, 2))))
 
 
 def test_compiling_says_how_far_it_is(caplog, monkeypatch):

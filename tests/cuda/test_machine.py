@@ -18,6 +18,7 @@ import fnarray.numpy as jnp
 from fnarray import lax
 from fnarray.compile.cuda import cublas, device, vendor
 from fnarray.config import scoped
+from fnarray.control import progress
 from fnarray.core import array
 from fnarray.errors import JaxRuntimeError
 from fnarray.runtime import device as devices
@@ -302,6 +303,26 @@ def test_many_small_kernels_become_one_graph(machine) -> None:
         np.testing.assert_allclose(np.asarray(out), f(x, y), rtol=1e-6)
     assert machine.stub_graphs() == 1
     assert 0 < machine.stub_patched() < machine.stub_launches()
+
+
+@pytest.mark.usefixtures("machine")
+def test_a_watched_loop_tells_of_its_blocks(monkeypatch) -> None:
+    """Each block, a kernel or many, is waited for; such a program is no graph, which tells none."""
+    told: list[int] = []
+    monkeypatch.setattr(progress, "_EVERY", 0)
+    monkeypatch.setattr(progress._Bar, "_show", lambda bar, done, passed: told.append(done))
+    for size, turns in ((70, 6), (3, 25)):
+        body = fnarray.progress(label=f"gpu{size}", parts=3)(lambda c, x: (c * 0.5 + x, c[0]))
+        f = fnarray.jit(lambda c, xs, body=body: lax.scan(body, c, xs))
+        c, xs = floats(size, size), floats(turns, size, size, seed=3)
+        there = [fnarray.device_put(z, gpus()[0]) for z in (c, xs)]
+        for _ in range(4):
+            told.clear()
+            out = f(*there)
+            step = -(-turns // 3)
+            assert told == [step, 2 * step, turns]
+        for a, b in zip(out, f(c, xs), strict=True):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6)
 
 
 def test_one_array_twice_is_two_arguments(machine) -> None:

@@ -209,7 +209,7 @@ def test_memory_that_others_saw_waits_for_them(stub) -> None:
     for shown in (False, True):
         x = device.gpu().put(np.ones((4, 4), np.float32))
         if shown:
-            assert x.row(1).__cuda_array_interface__["data"][0] == x.pointer + 16
+            assert x.rows(1).__cuda_array_interface__["data"][0] == x.pointer + 16
         before = stub.stub_waits()
         del x
         assert stub.stub_waits() == before + shown

@@ -40,7 +40,6 @@ ELSEWHERE = {
         "tests/api/test_custom_batching.py": "custom_vmap_call linear_call",
         "tests/control/test_callbacks.py": ("debug_callback debug_print io_callback pure_callback"),
         "tests/control/test_lanes.py": "lanes",
-        "tests/control/test_progress.py": "progress",
         "tests/ops/test_index.py": (
             "gather scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"
         ),

@@ -16,7 +16,7 @@ from ...core.surgery import rearranged
 from ...threads.onethread import one_thread
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
-from ..schedule.work import products_of, turn_work
+from ..schedule.work import is_brief, products_of, turn_work
 from ..target import Limits, weighed
 from .blas import laid_out, matmul
 from .launch import threads, together
@@ -111,6 +111,8 @@ def is_step(node: Node, limits: Limits) -> bool:
     if isinstance(form, Library):
         return not form.kernel or _better_on_host(form, limits)
     if isinstance(form, CONTROL):
+        if isinstance(form, Scan) and not form.num_carry and not is_brief(node, limits):
+            return True  # a watched loop, whose rows threads share: its blocks are, one by one
         return not is_native(form, limits) or _is_heavy(node, limits)
     # Smaller products a kernel hands to BLAS itself: two of 32 x 32 cost the driver 8 us of 23.
     return is_library(node, limits) and _multiplications(node) > limits.serial
@@ -174,8 +176,11 @@ def _control(node: Node, compiled: Callable[[ClosedGraph], Run]) -> Run:
     """
     form = node.form
     if isinstance(form, Scan):
-        turn = _turn(form, compiled)
-        return lambda *args: _own(_scan(form, turn, args, node), args)
+        from ..turning import graphs_of_turns  # which few programs need
+
+        bodies = graphs_of_turns(node)
+        turns = {n: _turn(body, form.num_carry, compiled) for n, body in bodies.items()}
+        return lambda *args: _own(_scan(form, turns, args, node), args)
     runs = [compiled(g) for g in graphs_of(form)]
     if isinstance(form, Branch):
 
@@ -204,25 +209,28 @@ def _while(form: While, cond: Run, body: Run, args: Sequence[np.ndarray]) -> Seq
     return carry
 
 
-def _turn(form: Scan, compiled: Callable[..., Run]) -> Run:
+def _turn(graph: ClosedGraph, num_carry: int, compiled: Callable[..., Run]) -> Run:
     """Return what runs a turn; it takes the places of its rows as well, after its operands."""
-    graph, num_carry = form.body, form.num_carry
     operands, rows = len(graph.in_avals), graph.out_avals[num_carry:]
     taking = rearranged(graph, (*range(operands), *rows))
     given = tuple((operands + k, num_carry + k) for k in range(len(rows)))
     return compiled(taking, given=given)
 
 
-def _scan(form: Scan, turn: Run, args: Sequence[np.ndarray], node: Node) -> Sequence[np.ndarray]:
+def _scan(
+    form: Scan, turns: dict[int, Run], args: Sequence[np.ndarray], node: Node
+) -> Sequence[np.ndarray]:
+    from ..turning import count, rows_of
+
     nk, nc = form.num_consts, form.num_carry
     consts, carry, xs = args[:nk], args[nk : nk + nc], args[nk + nc :]
     ys = [np.empty(v.aval.shape, v.aval.dtype) for v in node.outs[nc:]]
-    steps = range(form.length)
     places: list[np.ndarray] = []
-    for t in reversed(steps) if form.reverse else steps:
+    for t in rows_of(form):
         places = [y[t, ...] for y in ys]
         # A row of a rank-1 array is a NumPy scalar, which is no buffer: hence asarray.
-        outs = turn(*consts, *carry, *(np.asarray(x[t], order="C") for x in xs), *places)
+        rows = (np.asarray(x[t], order="C") for x in xs)
+        outs = turns[count(t)](*consts, *carry, *rows, *places)
         carry = outs[:nc]
         for place, row in zip(places, outs[nc:], strict=True):
             if row is not place:

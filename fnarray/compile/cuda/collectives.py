@@ -62,7 +62,7 @@ def exchanged(
         for device, targets in there.items():
             stack = device.empty((len(values), *values[0].shape), values[0].dtype)
             for k, x in enumerate(values):
-                device.bring(stack.row(k), x)
+                device.bring(stack.rows(k), x)
             found.update(zip(targets, results(device, len(values), targets, stack), strict=True))
         return [found[k] for k in range(len(values))]
 

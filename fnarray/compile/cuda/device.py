@@ -107,11 +107,15 @@ class DeviceArray:
         if self.pointer and self.base is None and sys and not sys.is_finalizing():
             self.device.free(self.pointer, self.nbytes, seen=self.seen)
 
-    def row(self, t: int) -> DeviceArray:
-        """Return an element of the first axis, in the same memory."""
+    def rows(self, t: int | slice) -> DeviceArray:
+        """Return an element, or some, of the first axis, in the same memory."""
         shape = self.shape[1:]
         size = prod(shape) * self.dtype.itemsize
-        return DeviceArray(self.device, shape, self.dtype, self, self.pointer + t * size)
+        if isinstance(t, slice):
+            first, shape = t.start, (t.stop - t.start, *shape)
+        else:
+            first = t
+        return DeviceArray(self.device, shape, self.dtype, self, self.pointer + first * size)
 
     @property
     def nbytes(self) -> int:

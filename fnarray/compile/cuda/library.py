@@ -19,9 +19,8 @@ from .lanes import lane_shape
 #: thread; what holds larger ones is stepped through by the driver, each operation by all threads.
 ALONE: Final = 1 << 12
 
-#: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of,
-#: or call Python.
-_AWAY: Final = frozenset({"sort", "linalg", "fft", "watch"})
+#: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of.
+_AWAY: Final = frozenset({"sort", "linalg", "fft"})
 
 
 def is_step(node: Node, limits: Limits) -> bool:
@@ -68,6 +67,8 @@ def _is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
         return form.kernel and form.op.module not in _AWAY
+    if isinstance(form, Scan) and form.watch is not None:
+        return False  # the host looks at the clock, between parts that are kernels
     eqns = [eqn for g in graphs_of(form) for eqn in g.jaxpr.eqns]
     return all(_is_small(e, limits) and _is_native(e.form(), limits) for e in eqns)
 

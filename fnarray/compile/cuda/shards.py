@@ -63,7 +63,7 @@ def sharded(node: Node, compiled: Callable[[ClosedGraph, int], Run], first: Gpu)
 
 def _row(x: DeviceArray, names: Sequence[Any], at: Coordinates) -> DeviceArray:
     for name in names:
-        x = x.row(at[name])
+        x = x.rows(at[name])
     return x
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...config import config
 from ...core.forms import HOST, Library, Reduce
 from ...errors import JaxRuntimeError
-from ..cpu.library import graphs_of, step_of
+from ..cpu.library import step_of
 from ..cpu.namespace import CODES
 from ..emit.source import KernelSource
 from ..ir import Node
@@ -72,7 +72,7 @@ def _step(
     """
     form: Any = node.form
     if isinstance(form, CONTROL):
-        return turned(node, [compiled(g) for g in graphs_of(form)], where())
+        return turned(node, compiled, where())
     if isinstance(form, Library) and form.op.module == "shards":
         return sharded(node, lambda graph, k: compiled(graph, cuda(k)), where())
     if vendor.covers(node):

@@ -14,10 +14,14 @@ from ..ir import Node
 from ..schedule.access import row_major
 from ..schedule.nests import Step
 from ..schedule.plan import Arm, Arms, Body, Carry, Entries, Same, Scratch, Turns
+from ..schedule.work import is_brief
 from .steps import Steps
 from .values import Storage
 
 Elements = dict[tuple[int, ...], str]
+#: What a watched loop knows: when it began and is to tell, at which block of turns to look at the
+#: clock, whether it has told, what the clock shows, and which block it is at.
+_WATCH = ("begun", "due", "look", "told", "now", "b")
 
 
 class _Carried:
@@ -238,8 +242,7 @@ class Flow:
         name = self.writer.fresh("s")
         self.values.counted.add(name)
         self.sequential |= bool(carries)
-        span = self.span if node is self.chunked else self.values.number(form.length)
-        with self._turning(f"for {name} in range({span}):"):
+        with self._turns(form, node, name):
             self.writer.declare(name)
             t = variable(name, form.length)
             t = form.length - 1 - t if form.reverse else t
@@ -262,6 +265,37 @@ class Flow:
                     self.values.put(row.name, row.base, self.values.value(atom, ()), var.aval.dtype)
             self._advance(carries, outputs, flag)
         self._end(carries, flag)
+
+    @contextmanager
+    def _turns(self, form: Scan, node: Node, name: str) -> Generator[None, None, None]:
+        """Open the loop of a scan; a watched one in blocks, between which it looks at the clock."""
+        watch = None if is_brief(node, self.values.limits) else form.watch
+        if watch is None:
+            span = self.span if node is self.chunked else self.values.number(form.length)
+            with self._turning(f"for {name} in range({span}):"):
+                yield
+            return
+        write, number = self.writer.line, self.values.number
+        begun, due, look, told, now, block = map(self.writer.fresh, _WATCH)
+        length, step, every = map(number, (form.length, watch.step, watch.every))
+        bar = self.values.argument("i64", watch.number, "n")
+        write(f"{begun} = fk.watch.clock()")
+        write(f"{due} = {begun} + {every}")
+        write(f"{look} = {step}")
+        write(f"{told} = False")
+        with self._turning(f"for {block} in range(0, {length}, {step}):"):
+            with self.writer.block(f"if {block} >= {look}:", barrier=True):
+                write(f"{now} = fk.watch.clock()")
+                write(f"{look} = fk.watch.ahead({block}, {now} - {begun}, {every})")
+                with self.writer.block(f"if {now} >= {due}:", barrier=True):
+                    write(f"{due} = {now} + {every}")
+                    write(f"{told} = fk.watch.shown({bar}, {block}, {now} - {begun})")
+                    with self.writer.block(f"if not {told}:", barrier=True):
+                        write("break")
+            with self._turning(f"for {name} in range({block}, min({block} + {step}, {length})):"):
+                yield
+        with self.writer.block(f"if {told}:", barrier=True):
+            write(f"fk.watch.shown({bar}, {length}, fk.watch.clock() - {begun})")
 
     @contextmanager
     def _turning(self, header: str) -> Generator[None, None, None]:

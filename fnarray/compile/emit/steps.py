@@ -264,8 +264,7 @@ class Steps:
             for s in form.statics
         ]
         call = f"{form.op}({', '.join([*arrays, *statics])})"
-        ends = form.ends and self.writer.in_loop
-        self.writer.line(f"if {call}: break" if ends else call)
+        self.writer.line(call)
         self._read_scalars(node.outs)
 
     def _read_scalars(self, results: Iterable[Var]) -> None:

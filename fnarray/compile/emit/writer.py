@@ -65,11 +65,6 @@ class Writer:
         """Depth of the innermost barrier: nothing computed now may leave it."""
         return self.scopes[-1].floor
 
-    @property
-    def in_loop(self) -> bool:
-        """Whether a loop is open."""
-        return any(s.header.startswith(("for ", "while ")) for s in self.scopes)
-
     def fresh(self, prefix: str) -> str:
         """Return a new name."""
         n = self._counts.get(prefix, 0)

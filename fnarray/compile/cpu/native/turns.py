@@ -68,9 +68,7 @@ def order_of(loop: ast.For, slots: frozenset[str], module: Module, size: int | N
         softmax of rows of 7 takes half as long with them, of rows of 1,000 a fifth longer.
         ``"adds"``: left to LLVM as well, unless it is written as vectors here.
     """
-    assert isinstance(loop.target, ast.Name)
-    counter = loop.target.id
-    turn = _Turn(loop, counter, slots, integers=module.integers)
+    turn = _Turn(loop, slots, integers=module.integers)
     if not turn.independent:
         return None
     if size is not None and size % module.lanes:
@@ -96,8 +94,7 @@ def is_vector(loop: ast.For, slots: frozenset[str], module: Module, size: int | 
     """
     if not module.long or size is None or not 0 < size <= module.lanes:
         return False
-    assert isinstance(loop.target, ast.Name)
-    return _Turn(loop, loop.target.id, slots, integers=module.integers).along
+    return _Turn(loop, slots, integers=module.integers).along
 
 
 def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> list[int]:
@@ -110,8 +107,7 @@ def parts(loop: ast.For, slots: frozenset[str], module: Module, size: int) -> li
     """
     if not SHORT < size <= KNOWN or size % module.lanes == 0 or len(loop.body) > _BODY:
         return []
-    assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop, loop.target.id, slots, integers=module.integers)
+    turn = _Turn(loop, slots, integers=module.integers)
     if turn.sums or turn.traps or not turn.along or turn.called & module.sharing:
         return []
     rest = size % module.lanes
@@ -240,8 +236,7 @@ def at_once(loop: ast.For, size: int, module: Module) -> bool:
     and 3.8; of two vectors, 32: 33 and 10). Of functions of elements that lie apart it makes
     numbers.
     """
-    assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop, loop.target.id, frozenset(), integers=module.integers)
+    turn = _Turn(loop, frozenset(), integers=module.integers)
     few = FEW - 1 <= size <= module.lanes
     fits = few or size == 2 * module.lanes if turn.along else few and not size & (size - 1)
     return fits and (turn.along or turn.dear) and not turn.sums and not turn.traps
@@ -255,8 +250,7 @@ def tailed(loop: ast.For, size: int | None, module: Module) -> bool:
     """
     if not module.masks or size is None or size % module.lanes == 0:
         return False
-    assert isinstance(loop.target, ast.Name)
-    turn = _Turn(loop, loop.target.id, frozenset(), integers=module.integers)
+    turn = _Turn(loop, frozenset(), integers=module.integers)
     return turn.dear and not turn.sums and not turn.traps
 
 
@@ -277,15 +271,14 @@ def apart(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool
     aliased : frozenset of str
         Names of arrays that a variable may stand for, besides the names of variables.
     """
-    assert isinstance(loop.target, ast.Name)
-    counter = loop.target.id
-    if not _Turn(loop, counter, slots, integers=False).independent:
+    turn = _Turn(loop, slots, integers=False)
+    if not turn.independent:
         return False
     elements = list(_elements(loop))
     arrays = {x.value.id for x in elements if isinstance(x.value, ast.Name)}
     if arrays & slots and arrays & aliased:
         return False
-    return all(_step(x.slice, counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
+    return all(_step(x.slice, turn.counter) == 1 for x in elements if isinstance(x.ctx, ast.Store))
 
 
 def swaps(loop: ast.For, slots: frozenset[str], aliased: frozenset[str]) -> bool:
@@ -337,8 +330,9 @@ class _Turn:
     called : set of str
     """
 
-    def __init__(self, loop: ast.For, counter: str, slots: frozenset[str], *, integers: bool):
-        self.counter = counter
+    def __init__(self, loop: ast.For, slots: frozenset[str], *, integers: bool):
+        assert isinstance(loop.target, ast.Name)
+        self.counter = loop.target.id
         self.integers = integers
         self.dear = self.sums = self.traps = False
         self.called: set[str] = set()
