@@ -226,7 +226,7 @@ def test_sizes_that_do_not_fit():
 
 
 def test_sizes_are_the_larger_and_smaller_of_others():
-    """``max`` and ``min`` are read, and known where constraints tell; programs take no such array."""
+    """``max`` and ``min`` are read, and known if constraints tell; programs take no such array."""
     b, larger, half, rest = export.symbolic_shape("(b, max(b, 3), floordiv(b, 2), mod(b, 2))")
     assert divmod(b, 2) == (half, rest)
     assert [str(d) for d in export.symbolic_shape("max(c, 1), min(2*c, c), max(c, 2)")] == [
