@@ -163,6 +163,11 @@ def test_private_modules(tmp_path):
             "assert d.memory('device') == d.default_memory() and d.client.device_count() == 1; "
             "from jax.extend.backend import get_backend as g; assert type(g()) is type(d.client)"
         ),
+        (
+            "from jax._src.typing import SupportsDType; from jax._src.pjit import auto_axes; "
+            "from jax._src.sharding_impls import NamedSharding, canonicalize_sharding as f; "
+            "assert f(jax.typeof(jnp.ones(2)).sharding, 'f') is f(None, 'f') is None"
+        ),
     ]
     fails = [
         "from jax._src.util import safe_zip as f; f([1], [2, 3])",
