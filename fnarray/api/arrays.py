@@ -14,7 +14,7 @@ from ..core.array import Array, ArrayImpl, Deletable, asarray, default
 from ..core.keep import forget_all
 from ..core.source import boundary
 from ..core.trace import Tracer
-from ..runtime.device import Device, Space, default_device, devices
+from ..runtime.device import MEMORY_KINDS, Device, Space, default_device, devices
 
 
 @boundary
@@ -47,14 +47,24 @@ def device_put(
     """
     leaves, spec = tree.flatten_spec(x)
     if isinstance(device, Space):
-        device = None
-    if device is None or isinstance(device, Device):
+        where = [_in_memory(leaf, device) for leaf in leaves]
+    elif device is None or isinstance(device, Device):
         where = [device] * len(leaves)
     else:
         from .resharding import shardings_for  # programs on one device never ask
 
         where = shardings_for("device_put", device, x)
     return spec.unflatten([_put(leaf, d) for leaf, d in zip(leaves, where, strict=True)])
+
+
+def _in_memory(x: Any, space: Space) -> Any:
+    """Return where an array is, in a memory that programs name; of traced ones nothing is said."""
+    if isinstance(x, Tracer) or space is Space.Any:
+        return None
+    from ..runtime.spec import SingleDeviceSharding  # programs on one device never ask
+
+    has = x.sharding if isinstance(x, Array) else SingleDeviceSharding(default_device())
+    return has.with_memory_kind(MEMORY_KINDS[space is Space.Host])
 
 
 def _put(x: Any, where: Any) -> Any:

@@ -37,6 +37,7 @@ from .encoding import Unencodable, decoded_array, decoded_graph, encoded_array, 
 from .export_traces import all_traced, scope_of
 from .generalize import at_sizes, choices, generalized
 from .jit import PjitFunction, jit
+from .safety import DisabledSafetyCheck
 from .sizes import SymbolicArray, found_sizes
 from .trees import decoded_tree, encoded_tree
 
@@ -46,7 +47,8 @@ _MAGIC = b"fnarray program\n"
 minimum_supported_calling_convention_version = 1
 #: The form that exported programs are written in.
 maximum_supported_calling_convention_version = 1
-_PLATFORMS = ("cpu", "cuda", "gpu")
+#: Names a program may be exported for: it is the same graph for all, and runs where fnarray does.
+_PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _CUSTOM = ("custom_jvp_call", "custom_vjp_call")
 
 
@@ -71,12 +73,12 @@ class Exported:
     platforms : tuple of str
     calling_convention_version : int
     nr_devices : int
-    disabled_safety_checks, ordered_effects, unordered_effects : tuple
+    disabled_safety_checks : tuple of DisabledSafetyCheck
+    ordered_effects, unordered_effects : tuple
         Accepted for compatibility; empty.
     """
 
     nr_devices = 1
-    disabled_safety_checks: tuple[Any, ...] = ()
     ordered_effects: tuple[Any, ...] = ()
     unordered_effects: tuple[Any, ...] = ()
 
@@ -92,6 +94,7 @@ class Exported:
         self._vjp: Exported | None = None
         self.fun_name = program.name
         self.platforms = program.platforms
+        self.disabled_safety_checks = tuple(map(DisabledSafetyCheck, program.unchecked))
         self.calling_convention_version = maximum_supported_calling_convention_version
         self.in_tree, self.out_tree = in_tree, out_tree
         self.scope = SymbolicScope(program.constraints)
@@ -138,7 +141,8 @@ class Exported:
         ValueError
             The arguments are of another structure, dtypes or shapes than the program is for.
         """
-        if "cpu" not in self.platforms:
+        known = self.platforms
+        if "cpu" not in known and DisabledSafetyCheck.platform() not in self.disabled_safety_checks:
             raise ValueError(
                 f"Function '{self.fun_name}' was exported for platforms {self.platforms} but it "
                 "is used on 'cpu'."
@@ -216,22 +220,23 @@ class Exported:
             args, kwargs = self.in_tree.unflatten(leaves)
             return tree.leaves((self._fun or self.call)(*args, **kwargs))
 
-        def fun_vjp(*operands: Any) -> list[Any]:
+        def fun_vjp(*operands: Any) -> tuple[Any, ...]:
             primals, cts = operands[:n], operands[n:]
             outs, back = vjp(flat, *primals)
             given = [
                 c if differentiable(o.dtype) else np.zeros(o.shape, float0)
                 for c, o in zip(cts, outs, strict=True)
             ]
-            return [
+            return tuple(
                 c if differentiable(x.dtype) else full(x.aval.update(dtype=np.dtype(bool)), 0)
                 for c, x in zip(back(given), map(as_array, primals), strict=True)
-            ]
+            )
 
         fun_vjp.__name__ = f"{self.fun_name}_vjp"
         avals = (*self.in_avals, *self.out_avals)
         specs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-        return export(jit(fun_vjp, effects="off"), platforms=self.platforms)(*specs)
+        terms = {"platforms": self.platforms, "disabled_checks": self.disabled_safety_checks}
+        return export(jit(fun_vjp, effects="off"), **terms)(*specs)
 
     # ---- bytes ----
 
@@ -280,6 +285,8 @@ class _Program(NamedTuple):
         Graph and constants; integers may be formulas of the symbolic sizes. Or why there is none.
     rules : bool
         Whether functions with derivatives of their own were in it: they are written out.
+    unchecked : tuple of str
+        Names of the checks that calls leave out.
     """
 
     name: str
@@ -289,6 +296,7 @@ class _Program(NamedTuple):
     out_avals: list[Any]
     data: Any
     rules: bool
+    unchecked: tuple[str, ...] = ()
 
 
 def _aval_of(data: Any, scope: SymbolicScope) -> Any:
@@ -319,9 +327,11 @@ def export(
     fun_jit : PjitFunction
         Made by `jit`.
     platforms : sequence of str, optional
-        Of ``"cpu"``, ``"cuda"``; by default the one in use.
-    disabled_checks : sequence
-        Accepted for compatibility.
+        Of ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; by default the one in use. The program is
+        the same for all, and is called on those that fnarray has.
+    disabled_checks : sequence of DisabledSafetyCheck
+        ``DisabledSafetyCheck.platform()``: the program is called wherever it is, whatever
+        ``platforms`` says.
 
     Returns
     -------
@@ -347,6 +357,8 @@ def export(
     if bad := [p for p in chosen if p not in _PLATFORMS]:
         raise ValueError(f"export: unknown platform {bad[0]!r}, known are {_PLATFORMS}.")
 
+    unchecked = tuple(check.name for check in disabled_checks)
+
     @functools.wraps(fun_jit.__wrapped__)
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         dyn, dyn_kw, _ = fun_jit._split(args, kwargs)
@@ -361,7 +373,8 @@ def export(
                 f"export: {fun_name(fun_jit)} takes Refs, which belong to this process. Pass their "
                 "values, and return the new ones."
             )
-        return _exported(ts, sizes, leaves, tree.PyTreeDef(spec), chosen, scope, fun_jit)
+        in_tree = tree.PyTreeDef(spec)
+        return _exported(ts, sizes, leaves, in_tree, (chosen, unchecked), scope, fun_jit)
 
     return export_for
 
@@ -371,10 +384,11 @@ def _exported(
     sizes: Sequence[Mapping[str, int]],
     leaves: Sequence[Any],
     in_tree: tree.PyTreeDef,
-    platforms: tuple[str, ...],
+    terms: tuple[tuple[str, ...], tuple[str, ...]],
     scope: SymbolicScope | None,
     fun: Any,
 ) -> Exported:
+    platforms, unchecked = terms
     t = ts[0]
     data: Any
     out_data: Any = [[list(a.shape), a.dtype.name, a.weak_type] for a in t.out_avals]
@@ -408,6 +422,7 @@ def _exported(
         out_data,
         data,
         any(rules for _, rules in plain),
+        unchecked,
     )
     made = Exported(program, in_tree, t.out_tree, fun)
     if scope is None:
@@ -535,6 +550,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 def _loaded(data: dict[str, Any]) -> Exported:
     inner, in_tree, out_tree = data.pop("vjp"), data.pop("in_tree"), data.pop("out_tree")
     data["platforms"], data["constraints"] = tuple(data["platforms"]), tuple(data["constraints"])
+    # Programs written before calls could leave checks out have none.
+    data["unchecked"] = tuple(data.get("unchecked", ()))
     made = Exported(_Program(**data), decoded_tree(in_tree), decoded_tree(out_tree))
     if not made.names:
         made._graph(())  # so that it is known now if an operation is not

@@ -12,7 +12,7 @@ from ..control.signature import fun_name, with_statics
 from ..control.tracing import Traced, trace
 from ..core import tree
 from ..core.avals import ShapeDtypeStruct
-from ..core.dims import SymbolicScope, is_symbolic_dim, value
+from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
 from .generalize import formulas
 from .sizes import Shapes, sized
 
@@ -26,6 +26,12 @@ def scope_of(fun: Any, leaves: Sequence[Any]) -> SymbolicScope:
             if not is_symbolic_dim(d):
                 continue
             first = first or d
+            if is_choice(d):
+                # Programs are traced at a few sizes, at which it would be one of the two.
+                raise NotImplementedError(
+                    f"export: {fun_name(fun)} takes an array of size {d}, and one program must do "
+                    "for both. Give the size a name of its own, and constraints: 'c >= b'."
+                )
             if d.scope is not first.scope:
                 raise ValueError(
                     f"Invalid mixing of symbolic scopes when exporting {fun_name(fun)}: '{first}' "

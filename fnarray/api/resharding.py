@@ -12,6 +12,7 @@ from ..control.signature import fun_text
 from ..core import tree
 from ..core.array import Array, ArrayElsewhere, Deletable, asarray
 from ..core.callables import named_as
+from ..core.dtypes import canonicalize_dtype
 from ..core.source import user_source
 from ..core.trace import Tracer, accepted, bind
 from ..ops.kit.canonical import as_array
@@ -197,7 +198,9 @@ def _of_rank(where: NamedSharding, rank: int) -> NamedSharding:
     spec = where.spec
     while len(spec) > rank and spec[-1] is None:
         spec = PartitionSpec(*spec[:-1])
-    return NamedSharding(where.mesh, PartitionSpec(*spec, *(None,) * (rank - len(spec))))
+    # A type has an entry for each axis; a sharding of axes of type Auto is kept as it was given.
+    rest = 0 if where.mesh.are_all_axes_auto else rank - len(spec)
+    return where.update(spec=PartitionSpec(*spec, *(None,) * rest))
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -368,7 +371,7 @@ def make_array_from_callback(
     Raises
     ------
     ValueError
-        A part has another shape than its index.
+        A part has another shape than its index, or another dtype than asked for.
     """
     shape = tuple(shape)
     if there := sharding.platform:
@@ -381,6 +384,11 @@ def make_array_from_callback(
             continue
         done.add(key)
         part = np.asarray(data_callback(index))
+        if dtype is not None and canonicalize_dtype(part.dtype) != canonicalize_dtype(dtype):
+            raise ValueError(
+                f"make_array_from_callback: dtype={np.dtype(dtype)} must be that of the parts, got "
+                f"{part.dtype} at {index}, at {user_source()}. Convert them in data_callback."
+            )
         if whole is None:
             whole = np.empty(shape, part.dtype if dtype is None else np.dtype(dtype))
         if part.shape != whole[index].shape:
@@ -396,14 +404,14 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Array:
-    """Return an array of the parts that devices have, in the order of the sharding's devices.
+    """Return an array of the parts that devices have, in any order.
 
     Raises
     ------
     TypeError
         A part is no array of a device.
     ValueError
-        There are not as many parts as devices, or their shapes are others.
+        There are not as many parts as devices, they are not on those, or their shapes are others.
     """
     for x in arrays:
         if not isinstance(x, Deletable):
@@ -418,8 +426,14 @@ def make_array_from_single_device_arrays(
             f"devices, got {len(arrays)}, at {user_source()}."
         )
     by_device = {next(iter(x.devices())): x for x in arrays}
-    parts = by_device if by_device.keys() == where.keys() else dict(zip(where, arrays, strict=True))
-    found = {_bounds(index): parts[device] for device, index in where.items()}
+    if by_device.keys() != where.keys():
+        raise ValueError(
+            "make_array_from_single_device_arrays: the arrays must be from distinct devices, those "
+            f"of the sharding: got parts on {sorted(d.id for d in by_device)} for "
+            f"{sorted(d.id for d in where)}, at {user_source()}. Put each on its device: "
+            "fnarray.device_put(part, device)."
+        )
+    found = {_bounds(index): by_device[device] for device, index in where.items()}
     return make_array_from_callback(shape, sharding, lambda index: found[_bounds(index)], dtype)
 
 

@@ -53,9 +53,9 @@ def shard_map(
         the mesh's axes. None makes a decorator.
     in_specs, out_specs : PartitionSpec, or trees of them
         How arguments are cut, and how results are put together; a tree may be shorter than the
-        arguments' tuple or the result. Where all axes are of type Explicit, ``in_specs`` may be
-        left out: types say it. A mesh axis that a result's spec does not name promises that the
-        result is the same along it.
+        arguments' tuple or the result. ``in_specs``, or a part of it, may be None: types say it,
+        and of axes of type Auto that arrays are whole. A mesh axis that a result's spec does not
+        name promises that the result is the same along it.
     mesh : Mesh, optional
         By default the one about the program (`set_mesh`).
     axis_names : set of names, optional
@@ -212,12 +212,17 @@ def _manual(grid: Mesh, chosen: Names) -> Names:
     return manual
 
 
-def _specs(what: str, specs: Any, full: Any) -> list[PartitionSpec]:
+def is_spec(s: Any) -> bool:
+    """Whether this is a spec, and no tree of them."""
+    return isinstance(s, PartitionSpec)
+
+
+def _specs(what: str, specs: Any, full: Any, is_leaf: Any = is_spec) -> list[Any]:
     """Spread a tree of specs over the leaves of a tree it is a prefix of."""
     if isinstance(specs, PartitionSpec):
         return [specs] * len(tree.leaves(full))
     try:
-        return tree.broadcast_prefix(specs, full, is_leaf=lambda s: isinstance(s, PartitionSpec))
+        return tree.broadcast_prefix(specs, full, is_leaf)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"shard_map {what} must be a tree prefix of the corresponding value, got {specs!r} "
@@ -247,14 +252,8 @@ def _check_promise(f: Any, spec: PartitionSpec, aval: ShapedArray, manual: Names
         )
 
 
-def _of_types(f: Any, grid: Mesh, operands: Sequence[Any], manual: Names) -> list[PartitionSpec]:
-    """Return the specs that operands' types say."""
-    kinds = dict(zip(grid.axis_names, grid.axis_types, strict=True))
-    if any(kinds[n] is not AxisType.Explicit for n in manual):
-        raise TypeError(
-            f"shard_map of {fun_text(f)}: in_specs must be given where axes are of type Auto, "
-            f"{sorted(map(str, manual))} of {grid}, at {user_source()}."
-        )
+def _of_types(operands: Sequence[Any], manual: Names) -> list[PartitionSpec]:
+    """Return the specs that operands' types say: of axes of type Auto they say nothing."""
     return [
         PartitionSpec(*(tuple(n for n in names if n in manual) for names in x.aval.cuts))
         for x in operands
@@ -275,10 +274,9 @@ def _cut(
             f"shard_map in_specs must have one entry for each of the {len(args)} arguments of "
             f"{fun_text(f)}, got {in_specs!r}."
         )
-    if in_specs is None:
-        specs = _of_types(f, grid, arrays, manual)
-    else:
-        specs = _specs("in_specs", in_specs, args)
+    own = _of_types(arrays, manual)
+    given = _specs("in_specs", in_specs, args, lambda s: s is None or is_spec(s))
+    specs = [s if t is None else t for s, t in zip(own, given, strict=True)]
     blocks = []
     for k, (x, s) in enumerate(zip(arrays, specs, strict=True)):
         where = f"shard_map: the argument {argument_paths(f, args, {})[k]} of {fun_text(f)}"

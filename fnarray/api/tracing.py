@@ -12,7 +12,7 @@ from ..control.signature import fun_name
 from ..control.tracing import trace, traced
 from ..core import tree
 from ..core.array import ArrayImpl, aval_of
-from ..core.avals import OverlayAval, ShapedArray
+from ..core.avals import OverlayAval, ShapedArray, ShapeDtypeStruct
 from ..core.axes import AxisTrace
 from ..core.callables import is_a, named_as
 from ..core.hooks import span
@@ -187,4 +187,6 @@ def typeof(x: Any) -> ShapedArray | OverlayAval | AbstractRef:
     """
     if isinstance(x, Ref):
         return x.aval
+    if isinstance(x, ShapeDtypeStruct) and x.sharding is not None:
+        return ShapedArray(x.shape, x.dtype, x.weak_type, sharding=x.sharding)
     return x.kind if isinstance(x, Overlay) else aval_of(x)

@@ -30,7 +30,7 @@ _PUBLIC = {
     f"{package}.{private}": public
     for public, package, names in (
         ("jax", "jax._src", "api"),
-        ("jax.sharding", "jax._src", "mesh named_sharding partition_spec sharding sharding_impls"),
+        ("jax.sharding", "jax._src", "mesh named_sharding partition_spec sharding"),
         ("jax.lax", "jax.lax", "control_flow convolution lax parallel slicing"),
         ("jax.nn", "jax.nn", "functions"),
         ("jax.numpy", "jax.numpy", "lax_numpy reductions ufuncs"),

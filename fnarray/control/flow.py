@@ -11,7 +11,7 @@ from ..core.avals import ShapedArray
 from ..core.dtypes import result_type
 from ..core.forms import Watch
 from ..core.graph import ClosedGraph
-from ..core.ref import Ref
+from ..core.ref import AbstractRef, Ref
 from ..core.surgery import rearranged
 from ..ops.convert import convert
 from .admission import admit
@@ -134,8 +134,10 @@ def parameter_name(fun: Callable[..., Any], number: int, default: str) -> str:
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
-    """Whether two avals agree but for weak types."""
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.place is b.place)
+    """Whether two avals agree but for weak types; those of Refs are one, or differ."""
+    if a is b or type(a) is not type(b) or isinstance(a, AbstractRef):
+        return a is b
+    return a.shape == b.shape and a.dtype == b.dtype and a.place is b.place
 
 
 def strengthen(init: list[Any], ins: Avals, outs: Avals) -> list[Any] | None:
@@ -253,6 +255,8 @@ def check_carry_types(
 
 def _why(a: ShapedArray, b: ShapedArray) -> str:
     """Say in which respect two types differ."""
+    if isinstance(a, AbstractRef) or isinstance(b, AbstractRef):
+        return "one is a Ref where the other is an array: hand the Ref itself on"
     if a.vma != b.vma:
         (axes,) = {tuple(sorted(map(str, a.vma ^ b.vma)))}
         return (

@@ -314,6 +314,11 @@ class ArrayImpl(Deletable):
         """Return the elements' bytes."""
         return self._data.tobytes(order)
 
+    def __bytes__(self) -> bytes:
+        # As NumPy's: elements lie in memory, and an integer is a length as Python's is. Without
+        # this, `bytes` would take the elements' values for bytes.
+        return self.tobytes() if self.ndim or self.dtype.kind not in "iu" else bytes(int(self))
+
     def block_until_ready(self) -> ArrayImpl:
         """Return the array itself; results are always ready."""
         return self
@@ -487,6 +492,8 @@ class ArrayElsewhere(Deletable):
     def tobytes(self, order: Any = "C") -> bytes:
         """Return the elements' bytes."""
         return self.on_host().tobytes(order)
+
+    __bytes__ = ArrayImpl.__bytes__
 
 
 def _unpickle(data: np.ndarray, weak_type: bool) -> ArrayImpl:

@@ -93,8 +93,17 @@ class SymbolicScope:
         return f"scope created at {self.source}" + (f" with constraints {inside}" if inside else "")
 
 
+#: What an atom of two sizes is where they are known.
+_CALLS: dict[str, Callable[[int, int], int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
+
+
 class _Call:
-    """``floordiv(a, b)`` or ``mod(a, b)``, as an atom."""
+    """One of `_CALLS` of two sizes, as an atom."""
 
     __slots__ = ("args", "name")
 
@@ -169,16 +178,19 @@ class Dim:
         return out
 
     def __floordiv__(self, other: Any) -> Any:
-        return _called("floordiv", self, other, self.scope)
+        return called("floordiv", self, other)
 
     def __mod__(self, other: Any) -> Any:
-        return _called("mod", self, other, self.scope)
+        return called("mod", self, other)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _called("floordiv", other, self, self.scope)
+        return called("floordiv", other, self)
 
     def __rmod__(self, other: Any) -> Any:
-        return _called("mod", other, self, self.scope)
+        return called("mod", other, self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dim | int):
@@ -233,7 +245,13 @@ def _product(a: Terms, b: Terms) -> dict[Monomial, int]:
     return out
 
 
-def _called(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
+def called(name: str, a: Any, b: Any) -> Any:
+    """Return one of `_CALLS` of two sizes."""
+    if isinstance(a, int) and isinstance(b, int):
+        return _CALLS[name](a, b)
+    scope = (a if isinstance(a, Dim) else b).scope
+    if name in ("max", "min"):
+        return _chosen(name, a, b, scope)
     if isinstance(b, int) and b and isinstance(a, Dim):
         # The part that divides without remainder comes out.
         whole = Dim.made({m: c // b for m, c in a.terms.items() if c % b == 0}, scope)
@@ -244,6 +262,14 @@ def _called(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
             return Dim({((_Call(name, (rest, b)), 1),): 1}, scope)
         return whole + Dim({((_Call(name, (rest, b)), 1),): 1}, scope)
     return Dim({((_Call(name, (a, b)), 1),): 1}, scope)
+
+
+def _chosen(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
+    """Return the larger or smaller of two sizes, one of them where it is known which."""
+    try:
+        return (a if a >= b else b) if name == "max" else (b if a >= b else a)
+    except InconclusiveDimensionOperation:
+        return Dim({((_Call(name, (a, b)), 1),): 1}, scope)
 
 
 def _text(terms: Terms) -> str:
@@ -271,6 +297,13 @@ def _names(e: Any) -> set[str]:
     return found
 
 
+def is_choice(e: Any) -> bool:
+    """Whether a size is the larger or smaller of two, or made of one that is."""
+    atoms = (a for m in e.terms for a, _ in m) if isinstance(e, Dim) else ()
+    calls = [a for a in atoms if isinstance(a, _Call)]
+    return any(a.name in ("max", "min") or any(map(is_choice, a.args)) for a in calls)
+
+
 def names_of(shapes: Iterable[Sequence[Any]]) -> list[str]:
     """Return the names in some shapes, sorted."""
     found: set[str] = set()
@@ -290,7 +323,7 @@ def value(e: Any, sizes: Mapping[str, int]) -> int:
                 c *= sizes[atom] ** p
             else:
                 a, b = (value(x, sizes) for x in atom.args)
-                c *= (a // b if atom.name == "floordiv" else a % b) ** p
+                c *= _CALLS[atom.name](a, b) ** p
         total += c
     return total
 
@@ -319,6 +352,10 @@ def _bounds(e: Any, scope: SymbolicScope) -> tuple[float, float]:
 def _atom_bounds(atom: Any, scope: SymbolicScope) -> tuple[float, float]:
     if isinstance(atom, str):
         return scope.least.get(atom, 1), scope.most.get(atom, inf)
+    if atom.name in ("max", "min"):
+        (a, b), (c, d) = (_bounds(x, scope) for x in atom.args)
+        choose = max if atom.name == "max" else min
+        return choose(a, c), choose(b, d)
     (low, high), by = _bounds(atom.args[0], scope), atom.args[1]
     if not isinstance(by, int) or by <= 0:
         return -inf, inf
@@ -420,15 +457,13 @@ class _Parser:
         if not token.isidentifier():
             raise self.error("expecting a name, a number or '-'")
         self.take()
-        if token in ("floordiv", "mod") and self.peek() == "(":
+        if token in _CALLS and self.peek() == "(":
             self.take()
             a = self.expression()
             self.take(",")
             b = self.expression()
             self.take(")")
-            if isinstance(a, int) and isinstance(b, int):
-                return a // b if token == "floordiv" else a % b
-            return _called(token, a, b, self.scope)
+            return called(token, a, b)
         return Dim.name(token, self.scope)
 
 
@@ -458,7 +493,8 @@ def symbolic_shape(
     Parameters
     ----------
     shape_spec : str
-        ``"b, 2*b, 3"``: sums and products of names and numbers, ``floordiv(a, n)``, ``mod(a, n)``.
+        ``"b, 2*b, 3"``: sums and products of names and numbers, ``floordiv(a, n)``, ``mod(a, n)``,
+        ``max(a, b)``, ``min(a, b)``.
         ``"_"`` stands for the size in ``like``, ``"..."`` for all that are left there.
     constraints : sequence of str
         What is known of the names: see `SymbolicScope`.
@@ -474,7 +510,7 @@ def symbolic_shape(
     if scope is not None and constraints:
         raise ValueError("symbolic_shape: pass constraints to the scope, not beside it.")
     scope = scope or SymbolicScope(constraints)
-    parser = _Parser("..." if shape_spec is None else shape_spec.strip("()"), scope, "shape")
+    parser = _Parser("..." if shape_spec is None else _bare(shape_spec), scope, "shape")
     out: list[Any] = []
     while parser.peek():
         if parser.peek() == "...":
@@ -499,6 +535,12 @@ def symbolic_shape(
             f"{len(like)}."
         )
     return tuple(out)
+
+
+def _bare(text: str) -> str:
+    """Return a shape without the parentheses around it all."""
+    text = text.strip()
+    return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
 def is_symbolic_dim(p: Any) -> bool:

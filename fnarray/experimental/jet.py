@@ -28,7 +28,11 @@ Series = list[Any] | None
 
 
 def jet(
-    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Any], **_: Any
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Any],
+    factorial_scaled: bool = True,
+    **_: Any,
 ) -> tuple[Any, Any]:
     """Return the value of a function and its derivatives along a curve.
 
@@ -40,6 +44,8 @@ def jet(
     series : sequence of sequences
         For each argument, the derivatives ``h'(0), h''(0), ...`` of the curve that it follows; all
         of one length.
+    factorial_scaled : bool
+        Whether series are derivatives; otherwise coefficients of polynomials, ``h''(0) / 2``.
 
     Returns
     -------
@@ -70,7 +76,9 @@ def jet(
         found = [tree.leaves(t) for t in terms]
         if any(tree.structure(t) != tree.structure(x) for t in terms):
             raise ValueError(f"jet: the series of argument {k} must be like the argument.")
-        rows += [list(column) for column in zip(*found, strict=True)]
+        rows += [list(column) for column in zip(*found, strict=True)] or [
+            [] for _ in tree.leaves(x)
+        ]
     orders = {len(r) for r in rows}
     if len(orders) > 1:
         raise ValueError(f"jet: series must have one length, got {sorted(orders)}.")
@@ -84,11 +92,15 @@ def jet(
     arrays = list(map(jnp.asarray, leaves))
     shown = [ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
     closed = make_jaxpr(flat)(*shown)
+    if not factorial_scaled:
+        rows = [[t * factorial(k) for k, t in enumerate(row, 1)] for row in rows]
     count = orders.pop() if orders else 0
     operands = [(x, [_like(t, x) for t in r]) for x, r in zip(arrays, rows, strict=True)]
     found = _run(closed, operands, count)
     values = [x for x, _ in found]
     terms = [[_zeros(x) for _ in range(count)] if s is None else s for x, s in found]
+    if not factorial_scaled:
+        terms = [[t / factorial(k) for k, t in enumerate(row, 1)] for row in terms]
     return tree.unflatten(out[0], values), tree.unflatten(out[0], terms)
 
 

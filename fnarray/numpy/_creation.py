@@ -254,6 +254,8 @@ def astype(x: Any, dtype: DTypeLike, /, *, copy: bool = False, device: Any = Non
     dtype : dtype-like
         None is the default float.
     """
+    if device is not None:
+        return cut_as(device, astype, x, dtype, copy=copy)
     check_kept("numpy.astype", x, dtype)
     x = as_array(as_operand("astype", x))
     target = canonicalize_dtype(float if dtype is None else dtype)
@@ -461,6 +463,8 @@ def empty_like(
     prototype: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """Unspecified elements (zeros) of the shape and dtype of ``prototype``, where not given."""
+    if device is not None:
+        return cut_as(device, empty_like, prototype, dtype, shape)
     return _like("empty_like", prototype, 0, dtype, shape)
 
 

@@ -13,6 +13,7 @@ from ..core.apart import apart
 from ..core.array import Array
 from ..core.dtypes import canonicalize_dtype, is_integer
 from ..core.eager import replayed
+from ..core.hooks import cut_as
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array, canonical_shape
 from ..ops.kit.moves import moving
@@ -59,6 +60,8 @@ def eye(
     TypeError
         For sizes that are not integers.
     """
+    if device is not None:
+        return cut_as(device, eye, N, M, k, dtype)
     rows, columns = _sizes("eye", N, M)
     return convert(on_diagonal(lax.eq, rows, columns, k), _dtype(dtype))
 

@@ -170,6 +170,10 @@ def linspace(
     ValueError
         For a negative ``num``.
     """
+    if device is not None:
+        made = linspace(start, stop, num, endpoint, dtype=dtype, axis=axis, retstep=True)
+        out = cut_as(device, lambda: made[0])
+        return (out, made[1]) if retstep else out
     num = operator.index(_concrete("linspace", "num", num))
     if num < 0:
         raise ValueError(f"numpy.linspace: num must not be negative, got {num}.")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..config import config, override
 from ..core.source import user_source
+from ..core.trace import state
 from .device import Device
 from .mesh import (
     EMPTY,
@@ -18,7 +19,7 @@ from .mesh import (
     enter,
     leave,
 )
-from .spec import NamedSharding, PartitionSpec, SingleDeviceSharding
+from .spec import NamedSharding, PartitionSpec, SingleDeviceSharding, checked_kind
 
 __all__ = [
     "AbstractDevice",
@@ -54,13 +55,18 @@ class set_mesh:  # noqa: N801 - JAX's name
     Raises
     ------
     ValueError
-        For what is no mesh of devices.
+        For what is no mesh of devices, and where a function is traced.
     """
 
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(
                 f"set_mesh: expected a Mesh, got {mesh!r} of type {type(mesh)}, at {user_source()}."
+            )
+        if state.trace is not None:
+            raise ValueError(
+                f"set_mesh can only be used outside of jit, and of what else traces: at "
+                f"{user_source()}. Set the mesh around the call."
             )
         self.mesh = mesh
         self.before = enter(mesh)
@@ -74,7 +80,7 @@ class set_mesh:  # noqa: N801 - JAX's name
 
 def make_single_device_sharding(device: Device, memory_kind: str | None = None) -> Any:
     """Return the sharding of arrays that are on one device."""
-    return SingleDeviceSharding(device)
+    return SingleDeviceSharding(device, checked_kind(memory_kind))
 
 
 def get_mesh() -> Mesh:

@@ -20,6 +20,10 @@ from ..threads.cores import available_cores
 default_count: Callable[[], int] = available_cores
 
 
+#: Names of kinds of memory, the default first: of the processor, they are one.
+MEMORY_KINDS = ("device", "pinned_host", "unpinned_host")
+
+
 class Space(Enum):
     """Where `device_put` is to put an array: a word only, where there is one memory."""
 
@@ -101,26 +105,29 @@ class Device:
         return self._gpu().memory_stats() if self.platform == "gpu" else None
 
     def default_memory(self) -> Memory:
-        """Return the memory where its arrays are, which is the only one it has."""
-        return Memory("device", self.platform, self.process_index)
+        """Return the memory where its arrays are."""
+        return self.addressable_memories()[0]
 
     def addressable_memories(self) -> list[Memory]:
-        """Return its memories."""
-        return [self.default_memory()]
+        """Return its memories: of the processor, one under each name."""
+        kinds = MEMORY_KINDS[:1] if self.platform == "gpu" else MEMORY_KINDS
+        return [Memory(kind, self.platform, self.process_index) for kind in kinds]
 
     def memory(self, kind: str) -> Memory:
-        """Return the memory of a kind, ``"device"``.
+        """Return the memory of a kind, one of `MEMORY_KINDS`.
 
         Raises
         ------
         ValueError
             The device has none of that kind.
         """
-        if kind != "device":
+        found = {memory.kind: memory for memory in self.addressable_memories()}
+        if kind not in found:
             raise ValueError(
-                f"{self!r} has one memory, of kind 'device', and none of kind {kind!r}."
+                f"Could not find memory addressable by {self!r} of kind {kind!r}: it has "
+                f"{', '.join(found)}."
             )
-        return self.default_memory()
+        return found[kind]
 
     def _gpu(self) -> Any:
         from ..compile.cuda.device import gpu

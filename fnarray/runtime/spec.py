@@ -15,7 +15,7 @@ import numpy as np
 from ..core.avals import Cuts, Place, place
 from ..core.frozen import frozen
 from ..core.source import user_source
-from .device import Device, Platform, platform_of
+from .device import MEMORY_KINDS, Device, Platform, platform_of
 from .mesh import Grid, Mesh
 
 Index = tuple[slice, ...]
@@ -220,8 +220,8 @@ class Sharding:
 
     @property
     def memory_kind(self) -> str:
-        """Where the memory is."""
-        return "device"
+        """Name of the kind of memory; all are the host's."""
+        return MEMORY_KINDS[0]
 
     @property
     def has_addressable_devices(self) -> bool:
@@ -229,13 +229,16 @@ class Sharding:
         return True
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether the same devices have the same parts of arrays of a rank."""
-        mine, theirs = self._cells(ndim), other._cells(ndim)
+        """Whether the same devices have the same parts of arrays of a rank, in the same memory."""
+        mine, theirs = (
+            (self._cells(ndim), self.memory_kind),
+            (other._cells(ndim), other.memory_kind),
+        )
         return self._assignment() == other._assignment() and mine == theirs
 
     def with_memory_kind(self, kind: str) -> Sharding:
-        """Return the sharding: all memory is the host's."""
-        return self
+        """Return the sharding with another name for the memory."""
+        raise NotImplementedError
 
     def one_more_axis(self) -> Sharding:
         """Return how arrays with another axis in front, which is not cut, are cut."""
@@ -263,12 +266,17 @@ class SingleDeviceSharding(Sharding):
     """All of an array on one device."""
 
     _device: Device
+    memory_kind: str = MEMORY_KINDS[0]  # type: ignore[reportIncompatibleMethodOverride]
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        """Return the sharding with another name for the memory."""
+        return SingleDeviceSharding(self._device, checked_kind(kind))
 
     def _assignment(self) -> list[Device]:
         return [self._device]
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self._device!r}, memory_kind=device)"
+        return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self.memory_kind})"
 
 
 class NamedSharding(Sharding):
@@ -279,15 +287,15 @@ class NamedSharding(Sharding):
     mesh : Mesh
     spec : PartitionSpec
     memory_kind : str, optional
-        Accepted for compatibility: all memory is the host's.
+        A name, kept as it is: all memory is the host's.
 
     Raises
     ------
     ValueError
-        The spec names an axis that the mesh does not have, or one twice.
+        The spec names an axis that the mesh does not have, or one twice; or no kind of memory.
     """
 
-    __slots__ = ("_hash", "mesh", "spec")
+    __slots__ = ("_hash", "_kind", "mesh", "spec")
 
     mesh: Mesh
     spec: PartitionSpec
@@ -296,18 +304,29 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Any, spec: PartitionSpec, *, memory_kind: str | None = None):
         check_spec(mesh, spec)
         self.mesh, self.spec = mesh, spec
-        self._hash = hash((mesh, spec))
+        self._kind = checked_kind(memory_kind)
+        self._hash = hash((mesh, spec, self._kind))
+
+    @property
+    def memory_kind(self) -> str:
+        """Name of the kind of memory; all are the host's."""
+        return self._kind
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        """Return the sharding with another name for the memory."""
+        return self.update(memory_kind=kind)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
+            isinstance(other, NamedSharding)
+            and (self.spec, self.mesh, self._kind) == (other.spec, other.mesh, other._kind)
         )
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> Any:
-        return NamedSharding, (self.mesh, self.spec)
+        return _named, (self.mesh, self.spec, self._kind)
 
     @property
     def platform(self) -> Platform | None:
@@ -327,11 +346,12 @@ class NamedSharding(Sharding):
 
     def one_more_axis(self) -> Sharding:
         """Return how arrays with another axis in front, which is not cut, are cut."""
-        return NamedSharding(self.mesh, PartitionSpec(None, *self.spec))
+        return self.update(spec=PartitionSpec(None, *self.spec))
 
     def update(self, **changes: Any) -> NamedSharding:
-        """Return the sharding with another mesh or spec."""
-        return NamedSharding(changes.get("mesh", self.mesh), changes.get("spec", self.spec))
+        """Return the sharding with another mesh, spec or ``memory_kind``."""
+        same = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._kind}
+        return NamedSharding(**(same | changes))
 
     @property
     def replicated_axes(self) -> frozenset[Hashable]:
@@ -373,8 +393,22 @@ class NamedSharding(Sharding):
     addressable_devices_indices_map = devices_indices_map
 
     def __repr__(self) -> str:
-        where = ", memory_kind=device" if isinstance(self.mesh, Mesh) else ""
+        where = f", memory_kind={self._kind}" if isinstance(self.mesh, Mesh) else ""
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec!r}{where})"
+
+
+def _named(mesh: Any, spec: PartitionSpec, kind: str) -> NamedSharding:
+    return NamedSharding(mesh, spec, memory_kind=kind)
+
+
+def checked_kind(kind: str | None) -> str:
+    """Return a kind of memory, the default one for None; raise `ValueError` for what is none."""
+    if kind is not None and kind not in MEMORY_KINDS:
+        raise ValueError(
+            f"Could not find memory of kind {kind!r}, at {user_source()}: there are "
+            f"{', '.join(MEMORY_KINDS)}."
+        )
+    return kind or MEMORY_KINDS[0]
 
 
 def check_spec(mesh: Grid, spec: Any, what: str = "NamedSharding") -> None:

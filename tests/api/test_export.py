@@ -225,6 +225,20 @@ def test_sizes_that_do_not_fit():
         )
 
 
+def test_sizes_are_the_larger_and_smaller_of_others():
+    """``max`` and ``min`` are read, and known if constraints tell; programs take no such array."""
+    b, larger, half, rest = export.symbolic_shape("(b, max(b, 3), floordiv(b, 2), mod(b, 2))")
+    assert divmod(b, 2) == (half, rest)
+    assert [str(d) for d in export.symbolic_shape("max(c, 1), min(2*c, c), max(c, 2)")] == [
+        "c",
+        "c",
+        "max(c, 2)",
+    ]
+    struct = fnarray.ShapeDtypeStruct((larger,), "float32")
+    with pytest.raises(NotImplementedError, match=r"of size max\(b, 3\)"):
+        export.export(fnarray.jit(jnp.sin))(struct)
+
+
 def test_specs_of_arguments():
     """Stand-ins with symbolic sizes are made by one text, or a tree of them."""
     args = (np.ones((2, 3)), {"a": np.ones(2)})
@@ -372,6 +386,9 @@ def test_bad_input():
     exported = export.export(fnarray.jit(jnp.sin), platforms=["cuda"])(X)
     with pytest.raises(ValueError, match="exported for platforms"):
         exported.call(X)
+    unchecked = [export.DisabledSafetyCheck.platform()]
+    exported = export.export(fnarray.jit(jnp.sin), platforms=["tpu"], disabled_checks=unchecked)(X)
+    np.testing.assert_allclose(_again(exported).call(X), np.sin(X), rtol=1e-6)
     exported = export.export(fnarray.jit(lambda x: fnarray.pure_callback(np.sin, x, x)))(X)
     np.testing.assert_allclose(exported.call(X), np.sin(X), rtol=1e-6)
     with pytest.raises(NotImplementedError, match="callback"):

@@ -102,6 +102,16 @@ def test_bad_specs(specs, out, error, message, mesh):
         fa.shard_map(lambda a: a, mesh=mesh, in_specs=specs, out_specs=out)(A)
 
 
+def test_specs_of_none(mesh):
+    """None among ``in_specs`` leaves it to types: where axes are of type Auto, arrays are whole."""
+    f = fa.shard_map(
+        lambda a, n, rest: a * n, mesh=mesh, in_specs=(P("x"), None, None), out_specs=P("x")
+    )
+    np.testing.assert_array_equal(f(A, 3.0, {"unused": None}), 3 * A)
+    whole = fa.shard_map(lambda a: a.sum(), mesh=mesh, in_specs=None, out_specs=P())
+    assert whole(A) == A.sum()
+
+
 def test_indivisible(mesh):
     """An axis must be a multiple of the devices along it."""
     f = fa.shard_map(lambda a: a, mesh=mesh, in_specs=P("y"), out_specs=P("y"))

@@ -10,12 +10,14 @@ import pytest
 import fnarray
 import fnarray.numpy as jnp
 from fnarray.config import scoped
+from fnarray.memory import Space
 from fnarray.runtime.device import devices
 from fnarray.sharding import (
     AbstractMesh,
     AxisType,
     Mesh,
     NamedSharding,
+    SingleDeviceSharding,
     auto_axes,
     get_abstract_mesh,
     get_mesh,
@@ -118,6 +120,50 @@ def test_arrays_of_parts(mesh):
         fnarray.make_array_from_callback((4, 2), rows, lambda index: np.zeros(3))
     with pytest.raises(ValueError, match="a part for each"):
         fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[:1])
+    with pytest.raises(ValueError, match="from distinct devices"):
+        fnarray.make_array_from_single_device_arrays((4, 2), rows, parts[:1] * 2)
+    with pytest.raises(ValueError, match="dtype=int32 must be that of the parts"):
+        fnarray.make_array_from_callback((4, 2), rows, lambda index: X[index], "int32")
+
+
+def test_memories_are_names(mesh):
+    """Shardings, and arrays put there, keep the name of a kind of memory; there is one."""
+    rows = NamedSharding(mesh, P("rows"))
+    host = rows.with_memory_kind("pinned_host")
+    assert (host.memory_kind, host == rows, host.is_equivalent_to(rows, 2)) == (
+        "pinned_host",
+        False,
+        False,
+    )
+    there = fnarray.device_put(X, host)
+    assert there.sharding == pickle.loads(pickle.dumps(host)) == host
+    assert fnarray.device_put(there, rows).sharding == rows
+    assert fnarray.device_put(there, Space.Device).sharding == rows
+    np.testing.assert_array_equal(there + 1, X + 1)
+    one = SingleDeviceSharding(devices()[1], memory_kind="pinned_host")
+    assert fnarray.device_put(X, one).sharding.memory_kind == "pinned_host"
+    with pytest.raises(ValueError, match="memory of kind 'drawer'"):
+        NamedSharding(mesh, P("rows"), memory_kind="drawer")
+
+
+def test_made_where_they_are_asked_for(mesh):
+    """Every maker of arrays heeds ``device=``, and what types say of them is read."""
+    rows = NamedSharding(mesh, P("rows"))
+    makers = {
+        "eye": lambda: jnp.eye(4, device=rows),
+        "linspace": lambda: jnp.linspace(0, 1, 4, device=rows),
+        "spacing": lambda: jnp.linspace(0, 1, 4, retstep=True, device=rows)[0],
+        "empty_like": lambda: jnp.empty_like(X, device=rows),
+        "astype": lambda: jnp.astype(X, int, device=rows),
+        "asarray": lambda: jnp.asarray(X, device=rows),
+    }
+    assert {name: make().sharding for name, make in makers.items()} == dict.fromkeys(makers, rows)
+    cut = fnarray.make_mesh((2,), ("rows",), devices=devices()[:2])
+    with set_mesh(cut):
+        struct = fnarray.eval_shape(lambda x: 2 * x, reshard(X, P("rows")))
+        assert str(fnarray.typeof(struct)) == "float32[4@rows,2]"
+    with pytest.raises(ValueError, match="set_mesh can only be used outside"):
+        fnarray.jit(lambda x: set_mesh(cut) and x)(1)
 
 
 # ---- what is said of arrays ----------------------------------------------------------------------

@@ -158,9 +158,15 @@ def test_private_modules(tmp_path):
         "from jax.experimental.array_serialization import serialization as s; assert s.__doc__",
         (
             "d = jax.devices()[0]; "
-            "assert [m.kind for m in d.addressable_memories()] == ['device']; "
+            "kinds = [m.kind for m in d.addressable_memories()]; "
+            "assert kinds == ['device', 'pinned_host', 'unpinned_host']; "
             "assert d.memory('device') == d.default_memory() and d.client.device_count() == 1; "
             "from jax.extend.backend import get_backend as g; assert type(g()) is type(d.client)"
+        ),
+        (
+            "from jax._src.typing import SupportsDType; from jax._src.pjit import auto_axes; "
+            "from jax._src.sharding_impls import NamedSharding, canonicalize_sharding as f; "
+            "assert f(jax.typeof(jnp.ones(2)).sharding, 'f') is f(None, 'f') is None"
         ),
     ]
     fails = [
@@ -170,7 +176,7 @@ def test_private_modules(tmp_path):
         "import jax._src.numpy.nothing",
         "with jax.no_execution(True): jnp.sin(0.0)",
         "jax.distributed.initialize(num_processes=2)",
-        "jax.devices()[0].memory('pinned_host')",
+        "jax.devices()[0].memory('drawer')",
         "from jax.experimental import nothing",
     ]
     found = said(tmp_path, *private, *fails)
@@ -185,7 +191,7 @@ def test_private_modules(tmp_path):
             "jax._src.numpy.nothing",
             "no counterpart",
             "num_processes=2",
-            "one memory",
+            "of kind 'drawer'",
             "jax.experimental.nothing",
         ),
         strict=True,

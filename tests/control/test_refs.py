@@ -525,3 +525,10 @@ def test_map_in_batches_takes_rows_in_order():
 
     sums = fnarray.lax.map(running, fnarray.numpy.arange(5), batch_size=3)
     np.testing.assert_array_equal(sums, [0, 1, 3, 6, 10])
+
+
+def test_a_body_hands_its_refs_on():
+    """An array where a loop's body took a Ref is another type."""
+    ref = fnarray.new_ref(0.0)
+    with pytest.raises(TypeError, match=r"Ref\{float32\[\]\}.*hand the Ref itself on"):
+        fnarray.lax.scan(lambda c, _: (c[...] + 1, None), ref, None, length=1)

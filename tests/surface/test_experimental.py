@@ -68,6 +68,9 @@ def test_jet_of_several_arguments_and_at_zero():
     assert [float(value), *map(float, series)] == [6.0, 5.0, 2.0]
     _, series = jet(lambda x: x**9, (0.0,), ([1.0, *[0.0] * 8],))
     assert float(series[-1]) == math.factorial(9)
+    _, (first, second) = jet(jnp.sin, (2.0,), ((1.0, 0.0),), factorial_scaled=False)
+    np.testing.assert_allclose((first, second), (np.cos(2.0), -np.sin(2.0) / 2), rtol=1e-6)
+    assert jet(jnp.sin, (2.0,), ((),))[1] == []
     _, (first, second) = fnarray.jit(lambda x: jet(jnp.sin, (x,), ((x, x),)))(X)
     np.testing.assert_allclose(first, np.cos(X) * X, rtol=1e-5)
     np.testing.assert_allclose(second, np.cos(X) * X - np.sin(X) * X * X, rtol=1e-5)

@@ -254,3 +254,9 @@ def test_shapes_and_axes_that_are_arrays(again):
     x = jnp.ones((2, 3, 4))
     assert x.transpose(jnp.array([1, 2, 0])).shape == (3, 4, 2)
     assert (x.transpose().shape, x.reshape(jnp.array(24)).shape) == ((4, 3, 2), (24,))
+
+
+def test_bytes_are_the_elements():
+    """``bytes(x)`` is what lies in memory, as NumPy has it, and a length for an integer."""
+    for x in (np.int32(3), np.arange(2, dtype=np.int16), np.ones(2, np.float32)):
+        assert bytes(jnp.asarray(x)) == bytes(x)

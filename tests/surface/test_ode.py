@@ -93,6 +93,18 @@ def test_gives_what_jax_gives(program):
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_known_times_in_a_traced_function(sign):
+    """Times that a compiled function is closed over are known there, and checked."""
+    odeint, times = fnarray.experimental.ode.odeint, fnarray.numpy.asarray(sign * TIMES)
+    solve = fnarray.jit(lambda a: odeint(lambda y, t: -a * y, 1.0, times))
+    if sign > 0:
+        np.testing.assert_allclose(solve(1.0), np.exp(-TIMES), rtol=1e-5)
+        return
+    with pytest.raises(ValueError, match="times must ascend"):
+        solve(1.0)
+
+
 def test_times_ascend():
     """Times that descend are refused, and have no solution where they are traced, as in JAX."""
     y0, times = fnarray.numpy.asarray(START), fnarray.numpy.asarray(TIMES[::-1])

@@ -16,6 +16,7 @@ import fnarray as _fnarray
 from fnarray.api.tracing import ensure_compile_time_eval as ensure_compile_time_eval
 from fnarray.core.avals import OverlayAval
 from fnarray.core.avals import ShapedArray as ShapedArray
+from fnarray.core.dims import called
 from fnarray.core.graph import Graph, eval_graph
 from fnarray.core.trace import Tracer as Tracer
 from fnarray.core.trace import bind, within
@@ -52,14 +53,14 @@ def eval_context():
         yield
 
 
-def max_dim(a: int, b: int) -> int:
-    """Return the larger of two sizes."""
-    return max(a, b)
+def max_dim(a: Any, b: Any) -> Any:
+    """Return the larger of two sizes, which may be symbolic."""
+    return called("max", a, b)
 
 
-def min_dim(a: int, b: int) -> int:
-    """Return the smaller of two sizes."""
-    return min(a, b)
+def min_dim(a: Any, b: Any) -> Any:
+    """Return the smaller of two sizes, which may be symbolic."""
+    return called("min", a, b)
 
 
 #: By type, how the aval of a value is found; kept for those who register here, and read by nobody.
