@@ -95,20 +95,37 @@ def inline_calls(graph: Graph) -> Block:
     return Block(inputs, tuple(nodes), tuple(outputs), aliases)
 
 
+#: A power of real numbers: programs that are given exponents as numbers have many squares.
+_POWER = "vm.pow({0}, {1})"
+
+
 def fold_constants(block: Block) -> Block:
-    """Evaluate scalar maps of literals."""
+    """Evaluate scalar maps of literals, and write squares as products."""
     env: dict[Var, Atom] = {}
     nodes: list[Node] = []
+    spread: dict[Var, Literal] = {}  # what repeats a number
     for old in block.nodes:
         node = old.reading(env)
-        literal = isinstance(node.form, Map) and not node.out.aval.shape
-        if literal and all(isinstance(a, Literal) for a in node.ins):
-            with np.errstate(all="ignore"):
-                ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
-                value = node.eqn.primitive.eval(*ins, **node.eqn.params)
-            env[node.out] = Literal(value, node.out.aval)
-        else:
-            nodes.append(node)
+        if isinstance(node.form, Map):
+            if not node.out.aval.shape and all(isinstance(a, Literal) for a in node.ins):
+                with np.errstate(all="ignore"):
+                    ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
+                    value = node.eqn.primitive.eval(*ins, **node.eqn.params)
+                env[node.out] = Literal(value, node.out.aval)
+                continue
+            if node.form.template == _POWER and node.ins[0].aval.shape == node.out.aval.shape:
+                number = (
+                    node.ins[1] if isinstance(node.ins[1], Literal) else spread.get(node.ins[1])
+                )
+                if number is not None and number.val == 1:
+                    env[node.out] = node.ins[0]
+                    continue
+                if number is not None and number.val == 2:
+                    node = replace(node.taking(node.ins[:1]), form=Map("({0} * {0})", 1))
+        elif isinstance(node.form, Reindex) and node.form.valid is None:
+            if isinstance(number := node.ins[0], Literal):
+                spread[node.out] = number
+        nodes.append(node)
     return block.rebuilt(nodes, env)
 
 

@@ -63,3 +63,10 @@ def test_elements_divided_twice_are_divided_by_the_product() -> None:
     want = X.copy()
     want[1, 2] /= np.float32(9)
     np.testing.assert_array_equal(run(fun, X), want)
+
+
+def test_powers_that_are_numbers_are_products() -> None:
+    for exponent, want in ((np.float32(2), X * X), (np.float32(1), X)):
+        fun = lambda x, p=exponent: fnarray.numpy.power(x, fnarray.numpy.asarray(p))  # noqa: E731
+        assert "vm.pow" not in text(fun, X)
+        np.testing.assert_array_equal(run(fun, X), want)
