@@ -225,6 +225,8 @@ class Library:
         kernel run step by step from Python.
     flops : int
         Operations, for reports; 0 stands for one for each element of the result.
+    blas : bool
+        Whether the kernel calls BLAS or LAPACK for so much that these would take threads.
     ends : bool
         Whether the kernel returns if the loop about it is to end at once, its results unwanted.
     """
@@ -234,6 +236,7 @@ class Library:
     size: int = 0
     kernel: bool = True
     flops: int = 0
+    blas: bool = False
     ends: bool = False
 
 

@@ -21,7 +21,7 @@ ALONE: Final = 1 << 12
 
 #: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of,
 #: or call Python.
-_AWAY: Final = frozenset({"sort", "linalg", "fft", "watch"})
+_AWAY: Final = frozenset({"sort", "linalg", "lapack", "exponential", "fft", "watch"})
 
 
 def is_step(node: Node, limits: Limits) -> bool:

@@ -264,6 +264,8 @@ class Steps:
             for s in form.statics
         ]
         call = f"{form.op}({', '.join([*arrays, *statics])})"
+        if form.blas:
+            self.values.product = max(self.values.product, self.values.limits.serial + 1)
         ends = form.ends and self.writer.in_loop
         self.writer.line(f"if {call}: break" if ends else call)
         self._read_scalars(node.outs)
