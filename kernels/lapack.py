@@ -16,7 +16,7 @@ import numpy as np
 from fnarray_kernels.complexmath import make
 from fnarray_kernels.gemm import product
 from fnarray_kernels.registry import compiled, outside
-from fnarray_kernels.routines import gees, geev, gesdd, heevd, syevd
+from fnarray_kernels.routines import gees, geev, gehrd, gesdd, heevd, hetrd, syevd, sytrd
 from fnarray_kernels.scalar import u
 
 #: Letters that routines take: vectors or none, all columns or some, a triangle.
@@ -308,3 +308,55 @@ def _schur_complex(x, y, work, reals, values, k, n):
 
 schur, schur_form = _triangular(_schur_real)
 schur_complex, schur_form_complex = _triangular(_schur_complex)
+
+
+# ---- condensed forms -----------------------------------------------------------------------------
+
+
+@outside(loops=True)
+def hessenberg(a, packed, taus, batch, n):
+    """Hessenberg's form, and the reflections that lead there."""
+    room = (n + 65) * _BLOCK
+    x, work, words = np.empty(n * n, a.dtype), np.empty(room, a.dtype), np.empty(4, np.int32)
+    words[0], words[1], words[3] = n, room, 1
+    for s in range(batch):
+        _turned(a, s * n * n, x, n, n)
+        to = taus[s * (n - 1) : (s + 1) * (n - 1)]
+        gehrd(x, words, words[3:], words, x, words, to, work, words[1:], words[2:])
+        _back(x, packed, s * n * n, n, n, True)
+
+
+def _tridiagonals(call):
+    @outside(loops=True)
+    def tridiagonal(a, packed, d, e, taus, batch, n, lower):
+        """Tridiagonal form of Hermitian matrices, and the reflections that lead there."""
+        m, room = n - 1, n * _BLOCK
+        x, work, words = np.empty(n * n, a.dtype), np.empty(room, a.dtype), np.empty(4, np.int32)
+        words[0], words[1] = n, room
+        words[3] = _L if lower else _U
+        for s in range(batch):
+            _turned(a, s * n * n, x, n, n)
+            here, off, to = (
+                d[s * n : (s + 1) * n],
+                e[s * m : (s + 1) * m],
+                taus[s * m : (s + 1) * m],
+            )
+            call(x, here, off, to, work, words)
+            _back(x, packed, s * n * n, n, n, True)
+
+    return tridiagonal
+
+
+@compiled
+def _tridiagonal_real(x, d, e, taus, work, k):
+    sytrd(x, k[3:], k, x, k, d, e, taus, work, k[1:], k[2:])
+
+
+@compiled
+def _tridiagonal_complex(x, d, e, taus, work, k):
+    hetrd(x, k[3:], k, x, k, d, e, taus, work, k[1:], k[2:])
+
+
+tridiagonal = _tridiagonals(_tridiagonal_real)
+tridiagonal_complex = _tridiagonals(_tridiagonal_complex)
+hessenberg_complex = hessenberg

@@ -48,3 +48,4 @@ def _routine(name, letters="sdcz"):
 
 syevd, heevd = _routine("syevd", "sd"), _routine("heevd", "cz")
 gesdd, geev, gees = _routine("gesdd"), _routine("geev"), _routine("gees")
+gehrd, sytrd, hetrd = _routine("gehrd"), _routine("sytrd", "sd"), _routine("hetrd", "cz")

@@ -458,7 +458,18 @@ def _hessenberg_eval(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return per_matrix(lambda x: routine(x)[:2], (a,), (2,), outs)
 
 
-hessenberg_p = by_library("hessenberg", _hessenberg_aval, _hessenberg_eval, jvp=_CONDENSED)
+def _condensed_call(ins: Any, outs: Any, **params: Any) -> Library:
+    (x,) = ins
+    n = x.shape[-1]
+    return HOST if n < 2 else by_lapack(_NAMES[len(outs)], x, n, *params.values())
+
+
+#: Kernels, by how many results they have.
+_NAMES = {2: "hessenberg", 4: "tridiagonal"}
+
+hessenberg_p = by_library(
+    "hessenberg", _hessenberg_aval, _hessenberg_eval, jvp=_CONDENSED, call=_condensed_call
+)
 
 
 def hessenberg(a: Any) -> tuple[Array, Array]:
@@ -501,7 +512,9 @@ def _tridiagonal_eval(a: np.ndarray, *, lower: bool) -> tuple[np.ndarray, ...]:
     return per_matrix(lambda x: routine(x, lower=lower)[:4], (a,), (2,), outs)
 
 
-tridiagonal_p = by_library("tridiagonal", _tridiagonal_aval, _tridiagonal_eval, jvp=_CONDENSED)
+tridiagonal_p = by_library(
+    "tridiagonal", _tridiagonal_aval, _tridiagonal_eval, jvp=_CONDENSED, call=_condensed_call
+)
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
