@@ -22,6 +22,7 @@ from numba.np.numpy_support import as_dtype, from_dtype
 
 from fnarray_kernels._ir import LLVM
 from fnarray_kernels.registry import listen
+from fnarray_kernels.routines import LETTERS
 
 # --- scalar texts -------------------------------------------------------------------------------
 
@@ -236,6 +237,29 @@ def _mode(face, template):
         return result if template.result else context.get_dummy_value()
 
 
+def _routine(face, name):
+    """Compile a call of one of LAPACK's routines, whose symbols the process has."""
+
+    class Template(AbstractTemplate):
+        key = face
+
+        def generic(self, args, kws):
+            return signature(types.none, *args)
+
+    infer_global(face, types.Function(Template))
+
+    @lower_builtin(face, types.VarArg(types.Any))
+    def lower(context, builder, sig, args):
+        symbol = f"fnarray_{LETTERS[as_dtype(sig.args[0].dtype).name]}{name}"
+        arrays = [
+            make_array(t)(context, builder, a) for t, a in zip(sig.args[1:], args[1:], strict=True)
+        ]
+        takes = ir.FunctionType(ir.VoidType(), [_IR["ptr"]] * len(arrays))
+        routine = cgutils.get_or_insert_function(builder.module, takes, symbol)
+        builder.call(routine, [builder.bitcast(a.data, _IR["ptr"]) for a in arrays])
+        return context.get_dummy_value()
+
+
 _KINDS = {
     "scalar": _scalar,
     "power": _power,
@@ -248,6 +272,7 @@ _KINDS = {
     "block": _block,
     "pieces": _text,
     "mode": _mode,
+    "routine": _routine,
 }
 
 listen(lambda kind, function, what: _KINDS[kind](function, what))

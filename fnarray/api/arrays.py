@@ -148,9 +148,15 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Wait for every leaf that can be waited for; return the tree."""
-    for leaf in tree.leaves(x):
-        if hasattr(leaf, "block_until_ready"):
-            leaf.block_until_ready()
+    if isinstance(x, Array):  # flattening one takes 0.8 us, as long as a small program
+        x.block_until_ready()
+    elif type(x) is tuple or type(x) is list:
+        for item in x:
+            block_until_ready(item)
+    else:
+        for leaf in tree.leaves(x):
+            if hasattr(leaf, "block_until_ready"):
+                leaf.block_until_ready()
     return x
 
 

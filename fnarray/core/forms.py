@@ -225,6 +225,8 @@ class Library:
         kernel run step by step from Python.
     flops : int
         Operations, for reports; 0 stands for one for each element of the result.
+    blas : bool
+        Whether the kernel calls BLAS or LAPACK for so much that these would take threads.
     """
 
     op: KernelRef
@@ -232,6 +234,7 @@ class Library:
     size: int = 0
     kernel: bool = True
     flops: int = 0
+    blas: bool = False
 
 
 #: What only the primitive's ``eval`` computes.

@@ -12,13 +12,14 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.avals import ShapedArray
-from ..core.dtypes import to_complex
+from ..core.dtypes import to_complex, to_real
+from ..core.forms import HOST, KernelRef, Library
 from ..core.tangents import is_zero
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
 from .kit.calls import convert_like, full, neg, sub
 from .kit.checks import check_same_dtypes
-from .kit.matrix import check_square, cut, join, per_matrix, swap
+from .kit.matrix import SMALL, check_square, count, cut, join, per_matrix, swap
 from .kit.rules import Tangents, instantiate
 from .linalg_orthogonal import by_library
 
@@ -31,11 +32,26 @@ __all__: list[str] = []
 _UNSCALED = {4: 3.925724783138660, 8: 5.371920351148152}
 
 
+def _largest(dtype: np.dtype, max_squarings: int) -> float:
+    """Return the norm up to which a matrix needs no more squarings than allowed."""
+    return _UNSCALED[to_real(dtype).itemsize] * 2.0**max_squarings
+
+
 def _too_large(a: Any, max_squarings: int) -> bool:
-    """Whether a matrix needs more squarings than allowed."""
     norm = abs(a).sum(axis=-2).max(initial=0)
-    itemsize = a.real.dtype.itemsize
-    return not norm <= _UNSCALED[itemsize] * 2.0**max_squarings
+    return not norm <= _largest(a.dtype, max_squarings)
+
+
+def _by_pade(ins: Any, outs: Any, *, max_squarings: int) -> Library:
+    (*batch, n, _), dtype = ins[0].shape, ins[0].dtype
+    if not ins[0].size:
+        return HOST
+    statics = n, _largest(dtype, max_squarings), to_real(dtype).itemsize == 4
+    name = "expm" if len(ins) == 1 else "expm_frechet"
+    size = n * len(ins)  # a derivative is a part of an exponential of twice the order
+    return Library(
+        KernelRef("exponential", name), (count(tuple(batch)), *statics), size, blas=size > SMALL
+    )
 
 
 def _expm_aval(a: ShapedArray, *, max_squarings: int) -> ShapedArray:
@@ -59,7 +75,7 @@ def _expm_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any
     return bind(expm_p, a, **params), bind(expm_frechet_p, a, tangents[0], **params)
 
 
-expm_p = by_library("expm", _expm_aval, _expm_eval, many=False, jvp=_expm_jvp)
+expm_p = by_library("expm", _expm_aval, _expm_eval, many=False, jvp=_expm_jvp, call=_by_pade)
 
 
 def expm(a: Any, max_squarings: int) -> Array:
@@ -124,6 +140,7 @@ expm_frechet_p = by_library(
     many=False,
     jvp=_frechet_jvp,
     transpose=_frechet_transpose,
+    call=_by_pade,
 )
 
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..core.array import Array
 from ..core.avals import ShapedArray
+from ..core.forms import Library
 from ..core.tangents import is_zero, zero_of
 from ..core.trace import bind
 from .contract import exact_matmul as matmul
 from .kit.calls import add, neg, sub
-from .kit.matrix import adjoint, check_matrix
+from .kit.matrix import adjoint, by_lapack, check_matrix
 from .kit.rules import Tangents
 from .linalg_orthogonal import _svd_eval, by_library
 
@@ -58,7 +59,12 @@ def _pinv_jvp(primals: Any, tangents: Tangents) -> tuple[Any, Any]:
     return p, add(change, neg(matmul(p, matmul(da, p))))
 
 
-pinv_p = by_library("pinv", _pinv_aval, _pinv_eval, many=False, jvp=_pinv_jvp)
+def _pinv_call(ins: Any, outs: Any) -> Library:
+    a, _ = ins
+    return by_lapack("pinv", a, *a.shape[-2:])
+
+
+pinv_p = by_library("pinv", _pinv_aval, _pinv_eval, many=False, jvp=_pinv_jvp, call=_pinv_call)
 
 
 def pinv(a: Any, rtol: Any) -> Array:

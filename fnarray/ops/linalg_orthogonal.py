@@ -35,6 +35,7 @@ from .kit.checks import check_same_dtypes
 from .kit.declare import kernel_call
 from .kit.matrix import (
     adjoint,
+    by_lapack,
     check_matrix,
     count,
     cut,
@@ -496,7 +497,18 @@ def _sums(s: Any) -> Any:
     return add(row, column)
 
 
-svd_p = by_library("svd", _svd_aval, _svd_eval, jvp=_svd_jvp)
+def _svd_call(
+    ins: Any, outs: Any, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, **_: Any
+) -> Library:
+    (x,) = ins
+    if subset_by_index is not None:
+        return HOST
+    if compute_uv:
+        return by_lapack("svd", x, *x.shape[-2:], full_matrices)
+    return by_lapack("svdvals", x, *x.shape[-2:])
+
+
+svd_p = by_library("svd", _svd_aval, _svd_eval, jvp=_svd_jvp, call=_svd_call)
 
 
 def svd(

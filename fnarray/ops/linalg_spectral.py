@@ -12,6 +12,7 @@ import numpy as np
 from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.dtypes import is_complex, to_complex, to_real
+from ..core.forms import HOST, Library
 from ..core.primitive import Missing
 from ..core.trace import bind
 from ..errors import MissingRuleError
@@ -35,6 +36,7 @@ from .kit.calls import (
 from .kit.canonical import as_array
 from .kit.matrix import (
     adjoint,
+    by_lapack,
     check_square,
     cut,
     diagonal,
@@ -132,7 +134,12 @@ def _eigh_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any
     )
 
 
-eigh_p = by_library("eigh", _eigh_aval, _eigh_eval, jvp=_eigh_jvp)
+def _eigh_call(ins: Any, outs: Any, *, lower: bool, subset_by_index: Any, **params: Any) -> Library:
+    (x,) = ins
+    return HOST if subset_by_index is not None else by_lapack("eigh", x, x.shape[-1], lower)
+
+
+eigh_p = by_library("eigh", _eigh_aval, _eigh_eval, jvp=_eigh_jvp, call=_eigh_call)
 
 
 def eigh(
@@ -292,7 +299,22 @@ def _eig_jvp(primals: Any, tangents: Tangents, **params: Any) -> tuple[Any, Any]
     return outs, douts
 
 
-eig_p = by_library("eig", _eig_aval, _eig_eval, jvp=_eig_jvp)
+#: Kernels, by whether left and right vectors are wanted.
+_EIG = {
+    (False, False): "eigvals",
+    (True, False): "eig_left",
+    (False, True): "eig_right",
+    (True, True): "eig_both",
+}
+
+
+def _eig_call(ins: Any, outs: Any, **params: Any) -> Library:
+    (x,) = ins
+    vectors = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
+    return by_lapack(_EIG[vectors], x, x.shape[-1])
+
+
+eig_p = by_library("eig", _eig_aval, _eig_eval, jvp=_eig_jvp, call=_eig_call)
 
 
 def eig(
@@ -364,10 +386,19 @@ def _schur_eval(
     return np.where(np.isnan(t).any((-2, -1), keepdims=True), np.triu(t), t), *z
 
 
+def _schur_call(
+    ins: Any, outs: Any, *, compute_schur_vectors: bool, sort_eig_vals: bool, **params: Any
+) -> Library:
+    (x,) = ins
+    name = "schur" if compute_schur_vectors else "schur_form"
+    return HOST if sort_eig_vals else by_lapack(name, x, x.shape[-1])
+
+
 schur_p = by_library(
     "schur",
     _schur_aval,
     _schur_eval,
+    call=_schur_call,
     jvp=Missing("the Schur form jumps where eigenvalues meet; use eigvals, expm or solve"),
 )
 
@@ -427,7 +458,18 @@ def _hessenberg_eval(a: np.ndarray) -> tuple[np.ndarray, ...]:
     return per_matrix(lambda x: routine(x)[:2], (a,), (2,), outs)
 
 
-hessenberg_p = by_library("hessenberg", _hessenberg_aval, _hessenberg_eval, jvp=_CONDENSED)
+def _condensed_call(ins: Any, outs: Any, **params: Any) -> Library:
+    (x,) = ins
+    n = x.shape[-1]
+    return HOST if n < 2 else by_lapack(_NAMES[len(outs)], x, n, *params.values())
+
+
+#: Kernels, by how many results they have.
+_NAMES = {2: "hessenberg", 4: "tridiagonal"}
+
+hessenberg_p = by_library(
+    "hessenberg", _hessenberg_aval, _hessenberg_eval, jvp=_CONDENSED, call=_condensed_call
+)
 
 
 def hessenberg(a: Any) -> tuple[Array, Array]:
@@ -470,7 +512,9 @@ def _tridiagonal_eval(a: np.ndarray, *, lower: bool) -> tuple[np.ndarray, ...]:
     return per_matrix(lambda x: routine(x, lower=lower)[:4], (a,), (2,), outs)
 
 
-tridiagonal_p = by_library("tridiagonal", _tridiagonal_aval, _tridiagonal_eval, jvp=_CONDENSED)
+tridiagonal_p = by_library(
+    "tridiagonal", _tridiagonal_aval, _tridiagonal_eval, jvp=_CONDENSED, call=_condensed_call
+)
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:

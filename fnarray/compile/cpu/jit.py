@@ -22,7 +22,7 @@ import fnarray_kernels.numba_side  # noqa: F401 # pyright: ignore - tells Numba 
 from ...core.fork import holding_through_forks
 from .key import OPTIONS
 from .namespace import namespace
-from .native import gemm, load
+from .native import blas, gemm, load
 from .native.call import TOLD, named
 from .native.machine import wide_vectors
 
@@ -52,6 +52,9 @@ for _letter in gemm.KINDS:
     _name = gemm.symbol(_letter)
     if _name and (_address := load.product(_name)):
         llvm.add_symbol(_name, _address)
+for _name in blas.routines.ROUTINES:
+    if _address := blas.lapack(_name):
+        llvm.add_symbol(f"fnarray_{_name}", _address)
 llvm.add_symbol(TOLD, named(TOLD) or 0)
 
 

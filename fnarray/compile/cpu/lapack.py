@@ -26,6 +26,8 @@ Run = Callable[..., Sequence[np.ndarray]]
 _SCRATCH: Final = 1 << 22
 #: Matrices that are worth another thread.
 _SHARE: Final = 16
+#: Nanoseconds of work that are.
+_WORTH: Final = 200_000
 #: How long working arrays are, by routine and its numbers and letters: asked once.
 _lengths: Final[dict[tuple[int, tuple[int, ...]], list[int]]] = {}
 
@@ -40,6 +42,17 @@ class _Each:
 Argument = np.ndarray | _Each
 
 
+def is_shared(node: Node) -> bool:
+    """Whether a stack is worth two threads of the pool; a kernel decomposes others on its own.
+
+    One takes half a microsecond and 3 ns for each cube of the order, to add up to 200 us.
+    """
+    form = node.form
+    count = form.statics[0]
+    known = node.eqn.primitive.name in _DECOMPOSITIONS
+    return known and count >= 2 * _SHARE and count * (500 + 3 * form.size**3) > _WORTH
+
+
 def stacked(node: Node, limits: Limits, otherwise: Run) -> Run | None:
     """Return a step that decomposes a stack, None for what it is not made for.
 
@@ -49,7 +62,7 @@ def stacked(node: Node, limits: Limits, otherwise: Run) -> Run | None:
         Does the same, one matrix after another; taken where there is one alone, and where the
         library has no such routine.
     """
-    decompose = _DECOMPOSITIONS.get(node.form.op.function)
+    decompose = _DECOMPOSITIONS.get(node.eqn.primitive.name)
     params = node.eqn.params
     if decompose is None or params["subset_by_index"] is not None:
         return None

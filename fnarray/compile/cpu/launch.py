@@ -104,6 +104,9 @@ def launch(
         adds the chunks' up, in order.
     """
     count = min(threads(), extent)
+    if count == 1 and not folds:
+        kernel(0, extent, *arrays, *(np.empty(n, d) for n, d in scratch), *scalars)
+        return
     chunks = limits.chunks if folds else count if scratch else _FINER * count
     step = max(-(-extent // max(chunks, 1)), 1)
     if step > limits.grain:

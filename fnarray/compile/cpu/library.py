@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from .blas import laid_out, matmul
 from .launch import threads, together
 
 Run = Callable[..., Sequence[np.ndarray]]
+#: Kernels whose size is the order of a matrix.
+_MATRICES: Final = frozenset(("linalg", "lapack", "exponential"))
 
 
 def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) -> Run:
@@ -47,7 +49,7 @@ def step_of(node: Node, limits: Limits, compiled: Callable[[ClosedGraph], Run]) 
         outs = outs if prim.multiple_results else (outs,)
         return tuple(np.asarray(o, d, order="C") for o, d in zip(outs, dtypes, strict=True))
 
-    if isinstance(form, Library) and form.op.module == "host":
+    if isinstance(form, Library) and form.op.module in ("host", "lapack"):
         from .lapack import stacked  # which few programs need
 
         return stacked(node, limits, step) or step
@@ -109,7 +111,7 @@ def is_step(node: Node, limits: Limits) -> bool:
     """Whether a node is NumPy's or LAPACK's: it has no kernel, or a worse one."""
     form = node.form
     if isinstance(form, Library):
-        return not form.kernel or _better_on_host(form, limits)
+        return not form.kernel or _better_on_host(node, limits)
     if isinstance(form, CONTROL):
         if isinstance(form, Scan) and not form.num_carry and not is_brief(node, limits):
             return True  # a watched loop, whose rows threads share: its blocks are, one by one
@@ -134,10 +136,15 @@ def _multiplications(node: Node) -> int:
     return weighed(products_of(node), node.out.aval.dtype)
 
 
-def _better_on_host(form: Library, limits: Limits) -> bool:
+def _better_on_host(node: Node, limits: Limits) -> bool:
     """Whether a library step outside of loops is better left to NumPy or LAPACK."""
+    form = node.form
     family = form.op.module
-    if family == "linalg":
+    if family == "lapack":
+        from .lapack import is_shared  # which few programs need
+
+        return form.size > limits.matrix or is_shared(node) or not lapack_is_known()
+    if family in ("linalg", "exponential"):
         return form.size > limits.matrix
     if form.op.function == "top_k":
         return form.statics[-1] > limits.few
@@ -147,10 +154,19 @@ def _better_on_host(form: Library, limits: Limits) -> bool:
 def is_native(form: Any, limits: Limits) -> bool:
     """Whether a form, with every step of the graphs it holds, can run inside a kernel."""
     if isinstance(form, Library):
-        large = form.op.module == "linalg" and form.size > limits.matrix_inside
-        return form.kernel and not large
+        family = form.op.module
+        large = family in _MATRICES and form.size > limits.matrix_inside
+        return form.kernel and not large and (family != "lapack" or lapack_is_known())
     graphs = (graph.jaxpr for graph in graphs_of(form))
     return all(is_native(form_of(eqn), limits) for graph in graphs for eqn in graph.eqns)
+
+
+@cache
+def lapack_is_known() -> bool:
+    """Whether this process has LAPACK's routines for kernels to call."""
+    from .native import blas  # which few programs need
+
+    return blas.lapack("sgesdd") is not None
 
 
 def graphs_of(form: Any) -> tuple[ClosedGraph, ...]:

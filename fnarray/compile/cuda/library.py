@@ -20,7 +20,7 @@ from .lanes import lane_shape
 ALONE: Final = 1 << 12
 
 #: Families of `fnarray_kernels` that take working arrays from the heap, which kernels have none of.
-_AWAY: Final = frozenset({"sort", "linalg", "fft"})
+_AWAY: Final = frozenset({"sort", "linalg", "lapack", "exponential", "fft"})
 
 
 def is_step(node: Node, limits: Limits) -> bool:

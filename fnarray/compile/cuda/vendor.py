@@ -345,10 +345,6 @@ def _always(node: Node) -> bool:
     return True
 
 
-def _has_no_left_vectors(node: Node) -> bool:
-    return not node.eqn.params["compute_left_eigenvectors"]
-
-
 def _has_lengths(node: Node) -> bool:
     return bool(node.eqn.params["fft_lengths"])
 
@@ -368,11 +364,21 @@ _CALLS: Final[dict[tuple[str, str], tuple[Call, Callable[[Node], bool]]]] = {
     ("linalg", "log_determinant"): (_log_determinant, _always),
     ("linalg", "qr"): (_qr, _always),
     ("host", "eigh"): (_eigh, _always),
-    ("host", "eig"): (_eig, _has_no_left_vectors),
     ("host", "svd"): (_svd, _always),
-    ("host", "pinv"): (_pinv, _always),
-    ("host", "expm"): (exponential.expm, _always),
-    ("host", "expm_frechet"): (exponential.expm_frechet, _always),
+    **{
+        ("lapack", f"{name}{kind}"): (call, _always)
+        for kind in ("", "_complex")
+        for name, call in (
+            ("eigh", _eigh),
+            ("eigvals", _eig),
+            ("eig_right", _eig),
+            ("svd", _svd),
+            ("svdvals", _svd),
+            ("pinv", _pinv),
+        )
+    },
+    ("exponential", "expm"): (exponential.expm, _always),
+    ("exponential", "expm_frechet"): (exponential.expm_frechet, _always),
     ("host", "fft"): (_fft, _has_lengths),
     **{
         ("fft", f"{kind}_{real}"): (_fft, _always)

@@ -252,12 +252,21 @@ class Values:
         """Return the ``read`` of a node's index functions."""
         return lambda k, idx: self.integer(node.ins[k], idx)
 
-    def test(self, conditions: Iterable[Bound]) -> str | None:
-        """Return the test that indices are within bounds; None when they always are."""
+    def test(self, conditions: Iterable[Bound], *, once: bool = False) -> str | None:
+        """Return the test that indices are within bounds; None when they always are.
+
+        Parameters
+        ----------
+        once : bool
+            Whether both bounds are one comparison, of numbers without a sign.
+        """
         tests: list[str] = []
         for low, ix, high in conditions:
             least, most = bounds(ix)
             spelled = text(ix, self.number)
+            if once and least < low == 0 and most >= high:
+                tests.append(f"u({spelled}) < u({self.number(high)})")
+                continue
             if least < low:
                 tests.append(f"{spelled} >= {self.number(low)}")
             if most >= high:

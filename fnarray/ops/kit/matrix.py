@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...core.avals import ShapedArray
-from ...core.dtypes import bfloat16, float16
-from ...core.forms import KernelRef, Library
+from ...core.dtypes import bfloat16, float16, is_complex
+from ...core.forms import HOST, KernelRef, Library
 from ...threads.onethread import one_thread
 from . import calls
 from .calls import (
@@ -161,6 +161,19 @@ def per_matrix(
 def native(function: str, size: int, statics: Sequence[Any]) -> Library:
     """Return how matrices of a size lower: to a kernel or to LAPACK, as the target likes."""
     return Library(KernelRef("linalg", function), tuple(statics), size)
+
+
+def by_lapack(function: str, x: ShapedArray, *statics: Any) -> Library:
+    """Return how decompositions lower that are LAPACK's in kernels too, which call its routines.
+
+    The kernel is told how many matrices there are, and ``statics``.
+    """
+    if not x.size:
+        return HOST
+    name = f"{function}_complex" if is_complex(x.dtype) else function
+    size = max(x.shape[-2:])
+    given = (count(x.shape[:-2]), *statics)
+    return Library(KernelRef("lapack", name), given, size, blas=size > SMALL)
 
 
 def count(batch: tuple[int, ...]) -> int:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
-from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+# Found by the install's import hook, which pyright cannot follow.
+import fnarray_kernels.routines as _routines  # pyright: ignore
+
 from ....threads.onethread import look_again
+
+routines: Any = _routines
 
 #: What BLAS calls a product of vectors of each kind of number.
 DOT: Final = {"s": "sdot", "d": "ddot", "c": "cdotu", "z": "zdotu"}
@@ -28,7 +31,10 @@ _ROUTINES: Final = {
 def address(symbol: str) -> int | None:
     """Return the address of what object code calls ``fnarray_sgemm``; None if nobody has it."""
     routine = _ROUTINES.get(symbol)
-    return None if routine is None else of_wheel(routine) or of_scipy(routine)
+    if routine is None:
+        name = symbol.removeprefix("fnarray_")
+        return lapack(name) if name in routines.ROUTINES else None
+    return of_wheel(routine) or routines.in_scipy(routine, "blas")
 
 
 def of_wheel(routine: str) -> int | None:
@@ -42,7 +48,7 @@ def of_wheel(routine: str) -> int | None:
 
 def lapack(routine: str) -> int | None:
     """Return the address of a routine of LAPACK, SciPy's; None if nobody has it."""
-    return of_wheel(routine) or of_scipy(routine, "lapack")
+    return of_wheel(routine) or routines.in_scipy(routine)
 
 
 def of_numpy(routine: str) -> int | None:
@@ -57,19 +63,6 @@ def of_numpy(routine: str) -> int | None:
         return None
     found = getattr(library, f"scipy_{routine}_64_", None)
     return found and ctypes.cast(found, ctypes.c_void_p).value
-
-
-def of_scipy(routine: str, library: str = "blas") -> int | None:
-    """Return the address that SciPy documents; None without SciPy, or where integers are long."""
-    try:
-        capsule: Any = import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[routine]
-    except ImportError:
-        return None
-    text, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    text.restype, text.argtypes = ctypes.c_char_p, (ctypes.py_object,)
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    signature = text(capsule)
-    return pointer(capsule, signature) if re.search(rb"\bint \*", signature) else None
 
 
 @functools.cache

@@ -18,7 +18,8 @@ from .writer import memory
 if TYPE_CHECKING:
     from .writer import Module, Writer
 
-_LETTER: Final = {F32: "s", F64: "d", C64: "c", C128: "z"}
+#: What BLAS and LAPACK put before the names of routines.
+LETTERS: Final = {F32: "s", F64: "d", C64: "c", C128: "z"}
 #: What a function returns a complex number as, by processor: in one register, or two.
 _COMPLEX: Final = {
     ("x86_64", C64): "<2 x float>",
@@ -112,7 +113,7 @@ _OURS: Final = """\
 
 def is_ours(dtype: DType) -> bool:
     """Whether products of a dtype are our own."""
-    return dtype in _LETTER and gemm.symbol(_LETTER[dtype]) is not None
+    return dtype in LETTERS and gemm.symbol(LETTERS[dtype]) is not None
 
 
 def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) -> None:
@@ -121,7 +122,7 @@ def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) ->
     After the sizes come whether the columns of each lie together in memory, and, unless all of the
     product is wanted, which of its rows are, or columns where there are more of those.
     """
-    name = f"product.{_LETTER[out.dtype]}"
+    name = f"product.{LETTERS[out.dtype]}"
     if name not in to.module.functions:
         to.module.functions[name] = name, None
         _define(to.module, name, out.dtype)
@@ -134,7 +135,7 @@ def multiply(to: Writer, a: Array, b: Array, out: Array, sizes: list[Scalar]) ->
 
 
 def _define(module: Module, name: str, dtype: DType) -> None:
-    x, scalar = _LETTER[dtype], LLVM.get(dtype) or _COMPLEX.get((os.uname().machine, dtype))
+    x, scalar = LETTERS[dtype], LLVM.get(dtype) or _COMPLEX.get((os.uname().machine, dtype))
     if scalar is None:
         raise Fallback("a function that returns a complex number, on this processor")
     real = part(dtype) if dtype.kind == "c" else dtype

@@ -203,6 +203,17 @@ def _pieces(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     return (_product if ours else _text)(to, function, None, args)
 
 
+def _routine(to: Writer, function: Any, name: str, args: list[Value]) -> Value:
+    """Write a call of a routine of LAPACK, which takes addresses; its letter is its dtype's."""
+    from . import products  # which few kernels hold
+
+    like, *arrays = (a for a in args if isinstance(a, Array))
+    symbol = f"fnarray_{products.LETTERS[like.dtype]}{name}"
+    to.module.declared[symbol] = "void", ("ptr",) * len(arrays)
+    to.lines.append(f"call void @{symbol}({', '.join(f'ptr {a.ir}' for a in arrays)})")
+    return Known(None)
+
+
 def _view(to: Writer, function: Any, _: Any, args: list[Value]) -> Value:
     return args[0]
 
@@ -218,6 +229,7 @@ _KINDS: dict[str, Any] = {
     "product": _product,
     "block": _product,
     "pieces": _pieces,
+    "routine": _routine,
     "mode": _mode,
 }
 
