@@ -53,7 +53,9 @@ def _grouped(node: Node, long: Sequence[Var], limits: Limits) -> list[Node] | No
     """Return the nodes that stand for a loop, given what it carries; None if it stays."""
     form, rows = node.form, long[0].aval.shape[0]
     carried = len(node.outs)
-    if isinstance(form, Scan) and (form.num_carry < carried or form.length < _TURNS_WORTH):
+    if isinstance(form, Scan) and (
+        form.num_carry < carried or form.length < _TURNS_WORTH or form.watch is not None
+    ):
         return None
     size = sum(v.aval.size for v in long)
     width = max(limits.group * rows // size, 1)

@@ -103,29 +103,30 @@ def fold_constants(block: Block) -> Block:
     """Evaluate scalar maps of literals, and write squares as products."""
     env: dict[Var, Atom] = {}
     nodes: list[Node] = []
-    spread: dict[Var, Literal] = {}  # what repeats a number
+    numbers: dict[Atom, Any] = {}  # what an array has everywhere
     for old in block.nodes:
         node = old.reading(env)
-        if isinstance(node.form, Map):
-            if not node.out.aval.shape and all(isinstance(a, Literal) for a in node.ins):
-                with np.errstate(all="ignore"):
-                    ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
-                    value = node.eqn.primitive.eval(*ins, **node.eqn.params)
-                env[node.out] = Literal(value, node.out.aval)
+        form, first = node.form, node.ins[0] if node.ins else None
+        if isinstance(form, Reindex) and form.valid is None and isinstance(first, Literal):
+            numbers[node.out] = first.val
+        if not isinstance(form, Map):
+            nodes.append(node)
+        elif not node.out.aval.shape and all(isinstance(a, Literal) for a in node.ins):
+            with np.errstate(all="ignore"):
+                ins = [np.asarray(a.val) for a in node.ins if isinstance(a, Literal)]
+                value = node.eqn.primitive.eval(*ins, **node.eqn.params)
+            env[node.out] = Literal(value, node.out.aval)
+        elif form.template == _POWER and first is not None and first.aval == node.out.aval:
+            exponent = node.ins[1]
+            number = exponent.val if isinstance(exponent, Literal) else numbers.get(exponent)
+            if number is not None and number == 1:
+                env[node.out] = first
                 continue
-            if node.form.template == _POWER and node.ins[0].aval.shape == node.out.aval.shape:
-                number = (
-                    node.ins[1] if isinstance(node.ins[1], Literal) else spread.get(node.ins[1])
-                )
-                if number is not None and number.val == 1:
-                    env[node.out] = node.ins[0]
-                    continue
-                if number is not None and number.val == 2:
-                    node = replace(node.taking(node.ins[:1]), form=Map("({0} * {0})", 1))
-        elif isinstance(node.form, Reindex) and node.form.valid is None:
-            if isinstance(number := node.ins[0], Literal):
-                spread[node.out] = number
-        nodes.append(node)
+            if number is not None and number == 2:
+                node = replace(node.taking([first]), form=Map("({0} * {0})", 1))
+            nodes.append(node)
+        else:
+            nodes.append(node)
     return block.rebuilt(nodes, env)
 
 
