@@ -23,6 +23,7 @@ from ..core.dtypes import (
     uint8,
 )
 from ..core.eager import replayed
+from ..ops.elementwise import zero_signed
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
 from ._face import composed, composed_exactly, promoted
@@ -133,7 +134,8 @@ def _nonzero_divisor(y: Array) -> Array:
 def floor_divide(x: Any, y: Any, /) -> Array:
     """Quotient rounded down; integers stay integers.
 
-    An integer divided by 0 gives -2, or -1 for 0, as in JAX; a float gives inf or NaN.
+    An integer divided by 0 gives -2, or -1 for 0, as in JAX; a float gives inf or NaN. A float's 0
+    has the sign of the quotient, as in NumPy (JAX loses it).
     """
     x, y = promote_args_numeric("floor_divide", x, y)
     dtype = x.dtype
@@ -152,9 +154,10 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     rest = lax.rem(x, y)
     zero = const(y, 0)
     # x - rest is a multiple of y, so the division is exact but for rounding.
-    quotient = lax.div(choose_where(lax.eq(y, zero), x, lax.sub(x, rest)), y)
+    whole = zero_signed(lax.sub(x, rest), x)
+    quotient = lax.div(choose_where(lax.eq(y, zero), x, whole), y)
     down = lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.sign(y), lax.sign(rest)))
-    rest = choose_where(down, lax.add(rest, y), rest)
+    rest = zero_signed(choose_where(down, lax.add(rest, y), rest), y)
     quotient = choose_where(down, lax.sub(quotient, const(quotient, 1)), quotient)
     return lax.round(quotient), rest
 
@@ -162,7 +165,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 @ufunc_of()
 @composed_exactly
 def remainder(x: Any, y: Any, /) -> Array:
-    """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
+    """Remainder of `floor_divide`: it has the divisor's sign, 0 too. An integer modulo 0 is 0."""
     x, y = promote_args_numeric("remainder", x, y)
     if is_integer(y.dtype):
         y = _nonzero_divisor(y)
@@ -170,7 +173,8 @@ def remainder(x: Any, y: Any, /) -> Array:
     zero = const(rest, 0)
     other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, const(y, 0)))
     wrap = lax.bitwise_and(other_sign, lax.ne(rest, zero))
-    return lax.select_n(wrap, rest, lax.add(rest, y))
+    rest = lax.select_n(wrap, rest, lax.add(rest, y))
+    return zero_signed(rest, y) if is_float(rest.dtype) else rest
 
 
 mod = remainder
