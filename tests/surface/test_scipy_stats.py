@@ -198,6 +198,13 @@ def test_dirichlet_and_multinomial():
         stats.dirichlet.logpdf(np.ones((5, 2)), alpha)
 
 
+def test_counts_of_poisson_are_whole():
+    """What lies between two counts has no probability, as in SciPy."""
+    k = np.array([1.5, 2, -1, 0])
+    want = scipy.stats.poisson.pmf(k, 2.0)
+    np.testing.assert_allclose(stats.poisson.pmf(k, 2.0), want, rtol=1e-6)
+
+
 def test_entropy_of_poisson():
     """Small and large means, and their boundary, agree with the sum."""
     mu = np.array([0.0, 0.1, 1.0, 9.0, 59.0, 61.0, 200.0, 5000.0])
