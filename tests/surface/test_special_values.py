@@ -78,3 +78,10 @@ def test_reshape_takes_copy():
     x = jnp.arange(6)
     for copy in (None, True, False):
         assert jnp.reshape(x, (2, 3), copy=copy).shape == (2, 3)
+
+
+def test_arrays_of_no_axes_are_sizes():
+    """A concrete integer is a shape of one axis, an array that holds it too."""
+    assert jnp.zeros(jnp.asarray(3)).shape == jnp.ones(np.array(3)).shape == (3,)
+    with pytest.raises(TypeError, match=r"concrete integers, got 2\.5"):
+        jnp.zeros(2.5)
