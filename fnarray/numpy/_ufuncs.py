@@ -12,8 +12,8 @@ from .. import lax
 from ..core.apart import another
 from ..core.array import Array, ArrayImpl
 from ..core.dtypes import (
-    canonicalize_dtype,
     dtype_and_weak,
+    int32,
     is_bool,
     is_complex,
     is_float,
@@ -211,30 +211,28 @@ def power(x: Any, y: Any, /) -> Array:
     Raises
     ------
     TypeError
-        For integers raised to a negative Python integer.
+        For integers raised to a negative integer that is known: a number, an array of no axes.
     """
     if isinstance(y, int) and not -(1 << 31) <= y < 1 << 31:
         # Of no dtype here; multiplied out it needs none.
         (x,) = promote_dtypes(*operands("power", x))
-        return lax.integer_pow(convert(x, _default_int()) if is_bool(x.dtype) else x, y)
+        return lax.integer_pow(convert(x, int32) if is_bool(x.dtype) else x, y)
     x, y = operands("power", x, y)
     x_dtype, y_dtype = dtype_and_weak(x)[0], dtype_and_weak(y)[0]
     if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:
-        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, _default_int())]
+        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, int32)]
         if isinstance(y, int) or np.can_cast(y_dtype, base.dtype):
             return lax.integer_pow(base, operator.index(cast("int", y)))
     if is_inexact(x_dtype) and is_integer(y_dtype):
         x, y = promote_shapes("power", *(as_array(a) for a in (x, y)))
         return lax.pow(x, y)
     x, y = promote_args_numeric("power", x, y)
+    if isinstance(y, ArrayImpl) and y.ndim == 0 and is_integer(y.dtype) and int(y) < 0:
+        raise TypeError(f"numpy.power: integers have no integer power of {int(y)}. Use a float.")
     return _integer_power(x, y) if is_integer(x.dtype) else lax.pow(x, y)
 
 
 pow = power
-
-
-def _default_int() -> np.dtype:
-    return canonicalize_dtype(int)
 
 
 @composed

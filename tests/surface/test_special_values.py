@@ -85,3 +85,23 @@ def test_arrays_of_no_axes_are_sizes():
     assert jnp.zeros(jnp.asarray(3)).shape == jnp.ones(np.array(3)).shape == (3,)
     with pytest.raises(TypeError, match=r"concrete integers, got 2\.5"):
         jnp.zeros(2.5)
+
+
+def test_dtypes_that_do_not_widen(x64):
+    """Bools become integers of 32 bits; quantiles are of the data's dtype, be `q` wider."""
+    b = jnp.asarray([True, False])
+    for f in (jnp.floor_divide, jnp.remainder, jnp.power):
+        assert f(b, b).dtype == np.int32
+    assert jnp.power(b, 2).dtype == jnp.square(b).dtype == np.int32
+    x, q = jnp.asarray([1.0, 2.0, 4.0], "float32"), jnp.asarray([0.1, 0.9])
+    for f in (jnp.quantile, jnp.nanquantile):
+        assert f(x, q).dtype == np.float32
+        np.testing.assert_allclose(f(x, q), np.quantile(np.asarray(x), np.asarray(q)), rtol=1e-6)
+    assert jnp.median(b).dtype == np.float32
+
+
+def test_integers_have_no_negative_powers():
+    """Known as numbers they are refused; NumPy and JAX refuse them too."""
+    for exponent in (-1, jnp.asarray(-1), np.int32(-1)):
+        with pytest.raises(TypeError, match=r"negative|no integer power"):
+            jnp.power(jnp.asarray([2, 3]), exponent)
