@@ -22,11 +22,11 @@ def canonical_ints(name: str, what: str, values: Any) -> Shape:
         For values that are not concrete integers.
     """
     one = isinstance(values, int | np.integer) or getattr(values, "ndim", None) == 0
+    sizes: Any = (values,) if one else values
     try:
-        return (operator.index(values),) if one else tuple(map(operator.index, values))
+        return tuple(map(operator.index, sizes))
     except TypeError as error:
-        several = isinstance(values, tuple | list)
-        got = f"({', '.join(map(str, values))})" if several else values
+        got = f"({', '.join(map(str, sizes))})" if type(values) in (tuple, list) else values
         raise ShapeError(
             f"lax.{name}: {what} must be a sequence of concrete integers, got {got}. "
             "Take it from x.shape, or mark the argument it depends on static "
