@@ -21,7 +21,7 @@ def canonical_ints(name: str, what: str, values: Any) -> Shape:
     TypeError
         For values that are not concrete integers.
     """
-    one = isinstance(values, int | np.integer) or getattr(values, "ndim", None) == 0
+    one = hasattr(values, "__index__") and getattr(values, "ndim", 0) == 0
     sizes: Any = (values,) if one else values
     try:
         return tuple(map(operator.index, sizes))
