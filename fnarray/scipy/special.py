@@ -391,7 +391,12 @@ _STIRLING = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
 
 def _beyond_stirling(x: Array) -> Array:
     """``gammaln(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for ``x`` of 8 and more."""
-    return jnp.polyval(jnp.asarray(_STIRLING, x.dtype), 1 / (x * x)) / x
+    # Horner's scheme with Python numbers, which leave a weak type weak.
+    t = 1 / (x * x)
+    total = t * _STIRLING[0]
+    for c in _STIRLING[1:-1]:
+        total = (total + c) * t
+    return (total + _STIRLING[-1]) / x
 
 
 @custom_jvp
