@@ -123,6 +123,14 @@ def minimum(a, b):
     return b
 
 
+@compiled
+def _part(a, b):
+    """``a * b``, where a 0 beats a NaN: a part that is 0 along an axis is so at its end."""
+    product = a * b
+    zero = (a == 0) | (b == 0)
+    return (a if a == 0 else b) if zero & (product != product) else product
+
+
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
 
@@ -191,7 +199,10 @@ def expm1(z):
     w = np.complex128(z)
     half = vm.sin(w.imag * 0.5)
     re = vm.expm1(w.real) * vm.cos(w.imag) - 2.0 * half * half
-    return type(z)(make(re, vm.exp(w.real) * vm.sin(w.imag)))
+    if np.abs(w.real) == np.inf:
+        e = exp(w)
+        return type(z)(make(e.real - 1.0, e.imag))
+    return type(z)(make(re, vm.exp(w.real) * vm.sin(w.imag) if w.imag != 0 else w.imag))
 
 
 @compiled
@@ -303,10 +314,10 @@ def sinh(z):
     x, y = z.real, z.imag
     c, s = vm.cos(y), vm.sin(y)
     if np.abs(x) == np.inf:
-        if y != y:
-            return make(x, y)
+        if s != s:
+            return make(x, s)
         return make(c * x if c != 0 else c, s * np.abs(x) if s != 0 else s)
-    return make(c * vm.sinh(x), s * vm.cosh(x))
+    return make(_part(c, vm.sinh(x)), _part(s, vm.cosh(x)))
 
 
 @compiled
@@ -315,10 +326,10 @@ def cosh(z):
     x, y = z.real, z.imag
     c, s = vm.cos(y), vm.sin(y)
     if np.abs(x) == np.inf:
-        if y != y or y == 0:
-            return make(np.abs(x), y if x > 0 else -y)
+        if s != s or s == 0:
+            return make(np.abs(x), s if x > 0 else -s)
         return make(np.copysign(x, c), np.copysign(x, s if x > 0 else -s))
-    return make(c * vm.cosh(x), s * vm.sinh(x))
+    return make(_part(c, vm.cosh(x)), _part(s, vm.sinh(x)))
 
 
 @compiled
@@ -326,6 +337,10 @@ def _tanh(x, y):
     if np.abs(x) == np.inf:
         im = 0.0 if np.abs(y) == np.inf else np.copysign(0.0, vm.sin(2.0 * y))
         return make(np.copysign(1.0, x), im)
+    if x == 0:
+        return make(x, vm.tan(y))
+    if y == 0:
+        return make(vm.tanh(x), y)
     tx, ty, cx = vm.tanh(x), vm.tan(y), 1.0 / vm.cosh(x)
     under = 1.0 + tx * ty * (tx * ty)
     return make(tx * (1.0 + ty * ty) / under, ty / under * cx * cx)
@@ -348,6 +363,8 @@ def _acos(z):
     if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
         im = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
         return make(vm.atan2(np.abs(z.imag), z.real), np.copysign(im, -z.imag))
+    if z.real == 0 and z.imag != z.imag:
+        return make(0.5 * np.pi, z.imag)
     a, b = _root(make(1.0 - z.real, -z.imag)), _root(make(1.0 + z.real, z.imag))
     return make(2.0 * vm.atan2(a.real, b.real), vm.asinh(b.real * a.imag - b.imag * a.real))
 
@@ -369,6 +386,8 @@ def _asinh(z):
     if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
         re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
         return make(np.copysign(re, z.real), vm.atan2(z.imag, np.abs(z.real)))
+    if z.imag == 0 and z.real != z.real:
+        return z
     a, b = _root(make(1.0 + z.imag, -z.real)), _root(make(1.0 - z.imag, z.real))
     re = vm.asinh(a.real * b.imag - b.real * a.imag)
     return make(re, vm.atan2(z.imag, a.real * b.real - a.imag * b.imag))
@@ -385,6 +404,8 @@ def _acosh(z):
     if np.abs(z.real) > _LARGE or np.abs(z.imag) > _LARGE:
         re = vm.log(np.hypot(z.real * 0.5, z.imag * 0.5)) + _LOG_4
         return make(re, vm.atan2(z.imag, z.real))
+    if z.real == 0 and z.imag != z.imag:
+        return make(z.imag, 0.5 * np.pi)
     a, b = _root(make(z.real - 1.0, z.imag)), _root(make(z.real + 1.0, z.imag))
     re = vm.asinh(a.real * b.real + a.imag * b.imag)
     return make(re, 2.0 * vm.atan2(a.imag, b.real))
@@ -405,7 +426,7 @@ def _atanh(x, y):
         if not (np.abs(x) == np.inf or ay == np.inf):
             h = np.hypot(x * 0.5, y * 0.5)
             re = x / 4.0 / h / h
-        im = -np.copysign(0.5 * np.pi, -y)
+        im = -np.copysign(0.5 * np.pi, -y) if x == x or ay == np.inf else x
     elif x == 1.0 and ay < _SMALL:
         re, im = np.inf, y
         if ay != 0.0:
@@ -413,7 +434,7 @@ def _atanh(x, y):
             im = np.copysign(vm.atan2(2.0, -ay) * 0.5, y)
     else:
         near = 1.0 - x
-        re = vm.log1p(4.0 * x / (near * near + ay * ay)) * 0.25
+        re = vm.log1p(4.0 * x / (near * near + ay * ay)) * 0.25 if x != 0 else x
         im = -vm.atan2(-2.0 * y, near * (1.0 + x) - ay * ay) * 0.5
     return make(re, im if y == y else y)
 

@@ -28,5 +28,6 @@ NAMES: Final = """
     shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p slice_p sort_p
     split_p sqrt_p square_p squeeze_p stack_p stop_gradient_p sub_p svd_p symmetric_product_p tan_p
     tanh_p threefry2x32_join_p threefry2x32_p threefry2x32_xor_p tile_p top_k_p transpose_p
-    triangular_solve_p tridiagonal_p tridiagonal_solve_p unstack_p while_p xor_p zeta_p
+    triangular_solve_p tridiagonal_p tridiagonal_solve_p unstack_p while_p xor_p zero_signed_p
+    zeta_p
 """

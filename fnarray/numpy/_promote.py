@@ -14,6 +14,7 @@ from ..core.dtypes import (
     bool_,
     canonicalize_dtype,
     dtype_and_weak,
+    int32,
     is_bool,
     is_integer,
     is_unsigned,
@@ -75,10 +76,10 @@ def promote_dtypes_inexact(*args: Any) -> list[Array]:
 
 
 def promote_dtypes_numeric(*args: Any) -> list[Array]:
-    """Convert arrays to the dtype they promote to; bools become integers."""
+    """Convert arrays to the dtype they promote to; bools become integers of 32 bits."""
     dtype, weak = lattice_result_type([dtype_and_weak(x) for x in args])
     if dtype == bool_:
-        dtype = canonicalize_dtype(int)
+        dtype = int32
     return [convert(x, dtype, weak) for x in args]
 
 

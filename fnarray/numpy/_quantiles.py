@@ -123,7 +123,7 @@ def _quantile(
         raise ValueError(f"numpy.{name}: method must be one of {_METHODS}, got {method!r}.")
     if weights is not None and method != "inverted_cdf":
         raise ValueError(f"numpy.{name}: only method 'inverted_cdf' takes weights, not {method!r}.")
-    a, q = promote_dtypes_inexact(as_operand(name, a), as_operand(name, q, 1))
+    (a,), (q,) = (promote_dtypes_inexact(as_operand(name, x, k)) for k, x in enumerate((a, q)))
     if is_complex(a.dtype):
         raise ValueError(f"numpy.{name}: complex numbers have no order. Take abs, real or imag.")
     axes = canonical_axes(name, axis, a.ndim)
@@ -132,11 +132,12 @@ def _quantile(
         raise ValueError(f"numpy.{name}: no elements along axis {axis} of shape {a.shape}.")
     fractions = lax.reshape(q, (1, q.size))
     if weights is not None:
-        given = convert(as_operand(name, weights), a.dtype)
+        a, given = promote_dtypes_inexact(a, as_operand(name, weights))
         table = _as_rows(_spread(name, given, a.shape, axis), axes)[0]
         if skip_nan:
             table = choose_where(lax.ne(rows, rows), convert(0, table.dtype), table)
-        found = _by_weights(rows if skip_nan else _spoilt(rows), table, fractions)
+        part = convert(fractions, table.dtype)
+        found = _by_weights(rows if skip_nan else _spoilt(rows), table, part)
     else:
         found = _by_rank(rows if skip_nan else _spoilt(rows), fractions, method, skip_nan)
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else list(kept)

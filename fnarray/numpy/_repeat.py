@@ -49,7 +49,7 @@ def repeat(
     axis : int, optional
         The flattened array is repeated where omitted.
     total_repeat_length : int, optional
-        Length of the result: it is cut there, or its last element goes on repeating.
+        Length of the result: it is cut there, or the last element of ``a`` goes on repeating.
 
     Raises
     ------
@@ -84,9 +84,8 @@ def repeat(
         return _repeat_each(a, int(counts.reshape(())), axis)
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
-        last = places[-1:] if places.size else np.full(1, max(n - 1, 0))
-        more = max(total_repeat_length - places.size, 0)
-        places = np.concatenate([places, np.repeat(last, more)])[:total_repeat_length]
+        more = np.full(max(total_repeat_length - places.size, 0), max(n - 1, 0))
+        places = np.concatenate([places, more])[:total_repeat_length]
     return _pick(a, places.astype(np.int32), axis)
 
 

@@ -12,8 +12,8 @@ from .. import lax
 from ..core.apart import another
 from ..core.array import Array, ArrayImpl
 from ..core.dtypes import (
-    canonicalize_dtype,
     dtype_and_weak,
+    int32,
     is_bool,
     is_complex,
     is_float,
@@ -23,6 +23,7 @@ from ..core.dtypes import (
     uint8,
 )
 from ..core.eager import replayed
+from ..ops.elementwise import zero_signed
 from ..ops.kit.calls import const, convert
 from ..ops.kit.canonical import as_array
 from ._face import composed, composed_exactly, promoted
@@ -133,7 +134,8 @@ def _nonzero_divisor(y: Array) -> Array:
 def floor_divide(x: Any, y: Any, /) -> Array:
     """Quotient rounded down; integers stay integers.
 
-    An integer divided by 0 gives -2, or -1 for 0, as in JAX; a float gives inf or NaN.
+    An integer divided by 0 gives -2, or -1 for 0, as in JAX; a float gives inf or NaN. A float's 0
+    has the sign of the quotient, as in NumPy (JAX loses it).
     """
     x, y = promote_args_numeric("floor_divide", x, y)
     dtype = x.dtype
@@ -152,9 +154,10 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     rest = lax.rem(x, y)
     zero = const(y, 0)
     # x - rest is a multiple of y, so the division is exact but for rounding.
-    quotient = lax.div(choose_where(lax.eq(y, zero), x, lax.sub(x, rest)), y)
+    whole = zero_signed(lax.sub(x, rest), x)
+    quotient = lax.div(choose_where(lax.eq(y, zero), x, whole), y)
     down = lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.sign(y), lax.sign(rest)))
-    rest = choose_where(down, lax.add(rest, y), rest)
+    rest = zero_signed(choose_where(down, lax.add(rest, y), rest), y)
     quotient = choose_where(down, lax.sub(quotient, const(quotient, 1)), quotient)
     return lax.round(quotient), rest
 
@@ -162,7 +165,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 @ufunc_of()
 @composed_exactly
 def remainder(x: Any, y: Any, /) -> Array:
-    """Remainder of `floor_divide`: it has the divisor's sign. An integer modulo 0 is 0."""
+    """Remainder of `floor_divide`: it has the divisor's sign, 0 too. An integer modulo 0 is 0."""
     x, y = promote_args_numeric("remainder", x, y)
     if is_integer(y.dtype):
         y = _nonzero_divisor(y)
@@ -170,7 +173,8 @@ def remainder(x: Any, y: Any, /) -> Array:
     zero = const(rest, 0)
     other_sign = lax.ne(lax.lt(rest, zero), lax.lt(y, const(y, 0)))
     wrap = lax.bitwise_and(other_sign, lax.ne(rest, zero))
-    return lax.select_n(wrap, rest, lax.add(rest, y))
+    rest = lax.select_n(wrap, rest, lax.add(rest, y))
+    return zero_signed(rest, y) if is_float(rest.dtype) else rest
 
 
 mod = remainder
@@ -207,30 +211,28 @@ def power(x: Any, y: Any, /) -> Array:
     Raises
     ------
     TypeError
-        For integers raised to a negative Python integer.
+        For integers raised to a negative integer that is known: a number, an array of no axes.
     """
     if isinstance(y, int) and not -(1 << 31) <= y < 1 << 31:
         # Of no dtype here; multiplied out it needs none.
         (x,) = promote_dtypes(*operands("power", x))
-        return lax.integer_pow(convert(x, _default_int()) if is_bool(x.dtype) else x, y)
+        return lax.integer_pow(convert(x, int32) if is_bool(x.dtype) else x, y)
     x, y = operands("power", x, y)
     x_dtype, y_dtype = dtype_and_weak(x)[0], dtype_and_weak(y)[0]
     if isinstance(y, int | np.integer | np.bool_) and np.ndim(y) == 0:
-        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, _default_int())]
+        (base,) = promote_dtypes(x) if not is_bool(x_dtype) else [convert(x, int32)]
         if isinstance(y, int) or np.can_cast(y_dtype, base.dtype):
             return lax.integer_pow(base, operator.index(cast("int", y)))
     if is_inexact(x_dtype) and is_integer(y_dtype):
         x, y = promote_shapes("power", *(as_array(a) for a in (x, y)))
         return lax.pow(x, y)
     x, y = promote_args_numeric("power", x, y)
+    if isinstance(y, ArrayImpl) and y.ndim == 0 and is_integer(y.dtype) and int(y) < 0:
+        raise TypeError(f"numpy.power: integers have no integer power of {int(y)}. Use a float.")
     return _integer_power(x, y) if is_integer(x.dtype) else lax.pow(x, y)
 
 
 pow = power
-
-
-def _default_int() -> np.dtype:
-    return canonicalize_dtype(int)
 
 
 @composed

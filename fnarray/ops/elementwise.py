@@ -53,6 +53,7 @@ __all__ = [
     "sign",
     "square",
     "sub",
+    "zero_signed",
 ]
 
 
@@ -181,6 +182,16 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 )
 def rem(x: Any, y: Any) -> Any:
     """Remainder with the sign of ``x``; of an integer by zero, ``x`` itself."""
+
+
+@elementwise(
+    "sc.copysign({0}, {1})",
+    eval=np.copysign,
+    dtypes=FLOAT,
+    jvp=partials(lambda g, out, x, y: g, None),
+)
+def zero_signed(x: Any, y: Any) -> Any:
+    """``x``, which is of the sign of ``y`` or 0: its zeros take that sign too."""
 
 
 @elementwise(

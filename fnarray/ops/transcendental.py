@@ -164,7 +164,18 @@ def exp2(x: Any, *, accuracy: Any = None) -> Any:
     """``2 ** x``."""
 
 
-@transcendental(np.expm1, lambda g, out, x: mul(g, add(out, 1)))
+def _expm1(x: Any) -> Any:
+    out = np.expm1(x)
+    if x.dtype.kind != "c":
+        return out
+    # NumPy's is NaN where an infinite power meets the sine of 0 or of an unknown angle.
+    infinite = np.isinf(x.real)
+    out = np.where(infinite, np.exp(x, where=infinite, out=np.zeros_like(x)) - 1, out)
+    out.imag = np.where(x.imag == 0, x.imag, out.imag)
+    return out.astype(x.dtype, copy=False)
+
+
+@transcendental(_expm1, lambda g, out, x: mul(g, add(out, 1)))
 def expm1(x: Any, *, accuracy: Any = None) -> Any:
     """``exp(x) - 1``, accurate for small ``x``."""
 

@@ -312,7 +312,7 @@ def csd(
         "csd", signals, fs, window, nperseg, noverlap, nfft, detrend, return_onesided
     )
     power = jnp.conj(spectra[0]) * spectra[-1]
-    if len(signals) == 1:
+    if y is None:
         power = jnp.real(power)
     density = scaling == "density"
     power = power / (fs * jnp.sum(window * window) if density else jnp.sum(window) ** 2)

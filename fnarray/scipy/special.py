@@ -235,13 +235,13 @@ logit.defjvps(lambda t, out, x: t / (x * (1 - x)))
 
 
 def xlogy(x: Any, y: Any) -> Array:
-    """``x * log(y)``, and 0 where ``x`` is 0."""
+    """``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is no NaN."""
     return _xlogy(*inexact_operands("xlogy", x, y))
 
 
 @custom_jvp
 def _xlogy(x: Any, y: Any) -> Array:
-    taken = x != 0
+    taken = (x != 0) | (y != y)
     return jnp.where(taken, x * jnp.log(jnp.where(taken, y, 1.0)), 0.0)
 
 
@@ -249,13 +249,13 @@ _xlogy.defjvps(lambda t, out, x, y: t * jnp.log(y), lambda t, out, x, y: t * x /
 
 
 def xlog1py(x: Any, y: Any) -> Array:
-    """``x * log1p(y)``, and 0 where ``x`` is 0."""
+    """``x * log1p(y)``, and 0 where ``x`` is 0 and ``y`` is no NaN."""
     return _xlog1py(*inexact_operands("xlog1py", x, y))
 
 
 @custom_jvp
 def _xlog1py(x: Any, y: Any) -> Array:
-    taken = x != 0
+    taken = (x != 0) | (y != y)
     return jnp.where(taken, x * jnp.log1p(jnp.where(taken, y, 0.0)), 0.0)
 
 
@@ -381,9 +381,44 @@ def gammaincc(a: Any, x: Any) -> Array:
 
 
 def betaln(a: Any, b: Any) -> Array:
-    """Logarithm of ``|beta(a, b)|``."""
-    a, b = inexact_operands("betaln", a, b)
-    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    """Logarithm of ``|beta(a, b)|``, without the loss of digits of a difference of `gammaln`."""
+    return _betaln(*inexact_operands("betaln", a, b))
+
+
+#: Of Stirling's series: what it misses from 8 on is 1e-14.
+_STIRLING = (-691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+
+
+def _beyond_stirling(x: Array) -> Array:
+    """``gammaln(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for ``x`` of 8 and more."""
+    # Horner's scheme with Python numbers, which leave a weak type weak.
+    t = 1 / (x * x)
+    total = t * _STIRLING[0]
+    for c in _STIRLING[1:-1]:
+        total = (total + c) * t
+    return (total + _STIRLING[-1]) / x
+
+
+@custom_jvp
+def _betaln(a: Any, b: Any) -> Array:
+    a, b = jnp.minimum(a, b), jnp.maximum(a, b)
+    near = lax.lgamma(a) + (lax.lgamma(b) - lax.lgamma(a + b))
+    far = (b >= 8) & (a + b >= 8)
+    both = a >= 8
+    # What the leading terms of the two large functions, or of all three, leave of one another.
+    rest = _beyond_stirling(b) - _beyond_stirling(a + b)
+    one = lax.lgamma(a) - (a + b - 0.5) * jnp.log1p(a / b) - a * (jnp.log(b) - 1)
+    two = 0.5 * (log(2 * pi) - jnp.log(b)) - (a - 0.5) * jnp.log1p(b / a) - b * jnp.log1p(a / b)
+    large = jnp.where(both, two + _beyond_stirling(a), one) + rest
+    # An infinite argument makes the terms NaN.
+    return jnp.where(far & (b < np.inf), large, near)
+
+
+def _betaln_slope(t: Any, out: Any, x: Any, other: Any) -> Array:
+    return t * (lax.digamma(x) - lax.digamma(x + other))
+
+
+_betaln.defjvps(_betaln_slope, lambda t, out, a, b: _betaln_slope(t, out, b, a))
 
 
 def beta(a: Any, b: Any) -> Array:
@@ -435,7 +470,7 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
     valid = (k >= 0) & (n >= k)
     m = jnp.where(valid, n, 0.0) + 1
     chosen = jnp.where(valid, k, 0.0)
-    count = jnp.exp(lax.lgamma(m) - lax.lgamma(chosen + 1) - lax.lgamma(m - chosen))
+    count = jnp.exp(-jnp.log(m) - _betaln(m - chosen, chosen + 1))
     return jnp.where(valid, count, 0.0)
 
 

@@ -48,9 +48,9 @@ def agree(text: str, rtol: float, values: str) -> None:
 
 
 #: Functions that mean something else in NumPy, for some of the operands or pairs below.
-UNLIKE_NUMPY = {"reciprocal": "i", "sign": "s", "nan_to_num": "s", "floor_divide": "s"}
+UNLIKE_NUMPY = {"reciprocal": "i", "sign": "s", "nan_to_num": "s"}
 UNLIKE_NUMPY |= {"deg2rad": "c", "rad2deg": "c", "modf": "s", "power": "i", "arctan2": "c"}
-UNLIKE_NUMPY |= {"isclose": "f", "remainder": "s", "logaddexp": "c", "logaddexp2": "c"}
+UNLIKE_NUMPY |= {"isclose": "f", "logaddexp": "c", "logaddexp2": "c"}
 
 
 def oracle_of(name: str, *operands: str) -> str:

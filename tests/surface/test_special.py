@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special as scipy_special
@@ -23,8 +25,8 @@ CALLS = {
     "log_ndtr": (np.concatenate([X, np.float32([-30, -12, -10, 5, 5.5, 9])]),),
     "expit": (X,),
     "logit": (UNIT,),
-    "xlogy": (np.float32([0, 0, 1, 2]), np.float32([0, 3, 2, 5])),
-    "xlog1py": (np.float32([0, 0, 1, 2]), np.float32([-1, 3, 2, 1e-5])),
+    "xlogy": (np.float32([0, 0, 1, 2, 0]), np.float32([0, 3, 2, 5, np.nan])),
+    "xlog1py": (np.float32([0, 0, 1, 2, 0]), np.float32([-1, 3, 2, 1e-5, np.nan])),
     "entr": (np.float32([-1, 0, 0.5, 3]),),
     "rel_entr": (np.float32([0, 1, 1, -1, 2]), np.float32([1, 0, 2, 1, 3])),
     "kl_div": (np.float32([0, 1, 1, 2]), np.float32([1, 0, 2, 3])),
@@ -41,6 +43,10 @@ CALLS = {
     "gammainc": (P, np.float32(2.0)),
     "gammaincc": (P, np.float32(2.0)),
     "betaln": (P, np.float32(2.5)),
+    "betaln:large": (
+        np.float32([2, 1e4, 3e5, 9, -0.5, -7.5]),
+        np.float32([1e4, 7, 2e6, 8, 1e4, 8]),
+    ),
     "beta": (X, np.float32(1.25)),
     "betainc": (P, np.float32(2.5), np.float32(0.3)),
     "factorial": (WHOLE,),
@@ -164,3 +170,17 @@ def test_derivative_by_the_shape_compiles_in_single_precision():
     """What a kernel computes in float64 is rounded before the operations that follow."""
     slope = fnarray.grad(lambda a, x: special.gammainc(a / 2, x))
     np.testing.assert_array_equal(fnarray.jit(slope)(3.0, 1.5), slope(3.0, 1.5))
+
+
+def test_logarithms_of_beta_lose_no_digits(x64):
+    """Of large arguments too, where differences of `gammaln`, SciPy's among them, lose most."""
+    pairs = [(1, 10**9), (2, 10**6), (9, 10**6), (8, 9), (7, 8), (5000, 5000), (40, 10**5)]
+    want = [-math.log(b * math.comb(a + b - 1, min(b, a - 1))) for a, b in pairs]
+    np.testing.assert_allclose(special.betaln(*np.float64(pairs).T), want, rtol=1e-14)
+    ways = np.array([2.0, 30, 5000]), np.array([1e6, 60, 1e4])
+    want = scipy_special.comb(*ways[::-1])[:2]
+    np.testing.assert_allclose(special.comb(*ways[::-1])[:2], want, rtol=1e-12)
+    slopes = fnarray.grad(special.betaln, (0, 1))(2.0, 1e4)
+    digamma = scipy_special.digamma
+    want = digamma(2.0) - digamma(10002.0), digamma(1e4) - digamma(10002.0)
+    np.testing.assert_allclose(slopes, want, rtol=1e-11)

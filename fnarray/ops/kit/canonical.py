@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.array import Array
 from ...core.trace import as_array as as_array
 from ...errors import ShapeError
 
@@ -22,12 +21,12 @@ def canonical_ints(name: str, what: str, values: Any) -> Shape:
     TypeError
         For values that are not concrete integers.
     """
-    if isinstance(values, int | np.integer):
-        values = (values,)
+    one = hasattr(values, "__index__") and getattr(values, "ndim", 0) == 0
+    sizes: Any = (values,) if one else values
     try:
-        return tuple(map(operator.index, values))
+        return tuple(map(operator.index, sizes))
     except TypeError as error:
-        got = values if isinstance(values, Array) else f"({', '.join(map(str, values))})"
+        got = f"({', '.join(map(str, sizes))})" if type(values) in (tuple, list) else values
         raise ShapeError(
             f"lax.{name}: {what} must be a sequence of concrete integers, got {got}. "
             "Take it from x.shape, or mark the argument it depends on static "

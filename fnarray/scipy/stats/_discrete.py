@@ -48,7 +48,7 @@ def _up_to_n(y: Array, n: Array, *_: Array) -> Array:
 
 
 def _binom_logpmf(y: Array, n: Array, p: Array) -> Array:
-    ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
+    ways = -jnp.log1p(n) - special.betaln(n - y + 1, y + 1)
     return ways + special.xlogy(y, p) + special.xlog1py(n - y, -p)
 
 
@@ -77,7 +77,7 @@ betabinom = discrete(
 
 
 def _nbinom_logpmf(y: Array, n: Array, p: Array) -> Array:
-    ways = special.gammaln(y + n) - special.gammaln(n) - special.gammaln(y + 1)
+    ways = -jnp.log(y + n) - special.betaln(n, y + 1)
     return ways + special.xlogy(n, p) + special.xlog1py(y, -p)
 
 
@@ -99,6 +99,10 @@ geom = discrete(
 
 #: Terms of the sum that serves means up to `_SMALL`: eleven standard deviations beyond it.
 _TERMS, _SMALL = 160, 60.0
+
+
+def _counts(y: Array, *_: Array) -> Array:
+    return (y >= 0) & (jnp.round(y) == y)
 
 
 def _poisson_logpmf(y: Array, mu: Array) -> Array:
@@ -125,9 +129,9 @@ def _poisson_entropy(mu: Array, loc: Any = 0) -> Array:
 poisson = discrete(
     "poisson mu",
     "Poisson distribution, of mean ``loc + mu``",
-    "mu**y * exp(-mu) / gamma(y + 1) for y >= 0",
+    "mu**y * exp(-mu) / y! for whole y >= 0",
     f"{UDD} 4",
-    logpmf=on(positive, _poisson_logpmf),
+    logpmf=on(_counts, _poisson_logpmf),
     cdf=on(positive, lambda y, mu: special.gammaincc(jnp.floor(y) + 1, mu), 0, safe=1),
     entropy=plain(_poisson_entropy),
 )

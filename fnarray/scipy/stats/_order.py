@@ -129,6 +129,7 @@ def rankdata(
             "average": (start + 1 + end) / 2,
         }[method]
         ranks = jnp.take_along_axis(runs, inverse, -1)
+    ranks = ranks.astype(canonicalize_dtype(np.float64))
     if lanes.dtype.kind == "f":
         ranks = jnp.where(jnp.isnan(lanes).any(-1, keepdims=True), np.nan, ranks)
     return ranks if axis is None else jnp.moveaxis(ranks, -1, where)

@@ -52,7 +52,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
             f"multivariate_normal.logpdf: a mean of shape {mean.shape} needs covariances "
             f"(..., {n}, {n}), got shape {cov.shape}."
         )
-    factor = lal.cholesky(cov, symmetrize_input=False)
+    factor = lal.cholesky(cov)
     y = jnp.broadcast_to(x - mean, np.broadcast_shapes(x.shape, mean.shape))
     batch = np.broadcast_shapes(y.shape[:-1], factor.shape[:-2])
     if factor.ndim == 2:
