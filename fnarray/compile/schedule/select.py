@@ -42,6 +42,8 @@ from .work import iterations, operations_of, products_of, work_of
 INLINE = (Map, Iota, Reindex)
 #: What a division costs.
 DIVISION = 3
+#: From which cost on a number that several others are made of is kept.
+KEPT = 4
 CONTROL = (Branch, While, Scan)
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
@@ -151,11 +153,9 @@ def _gathers(user: Node) -> bool:
 def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[Node]:
     """Return the nodes whose results are computed by statements of their own.
 
-    The others are maps and reindexings that are cheap, or that are read once per element; they
-    are written into the loops that read them.
+    The others, cheap or read once per element, are written into the loops that read them.
     """
-    users = users_of(block.nodes)
-    outputs = set(block.outputs)
+    users, outputs = users_of(block.nodes), set(block.outputs)
     rows = _taken_one_by_one(block.nodes) if in_loop else set[Atom]()
     whole = _read_whole(block.nodes, limits, rows)
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
@@ -192,6 +192,8 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "a step reads it as a whole array"
         elif in_loop and out.aval.size <= limits.registers:
             why = "it is small and lives in registers"
+        elif cost[out] >= KEPT and not in_loop and _is_shared(out, users):
+            why = "several numbers are made of it, and a register holds it"
         elif cost[out] >= limits.dear and repeated:
             why = f"it costs {cost[out]} additions and is read more than once"
         elif cost[out] >= limits.dear and out in serial:
@@ -212,6 +214,14 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             arrays[out] = 1
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+def _is_shared(number: Var, users: Mapping[Var, list[Node]]) -> bool:
+    """Whether several single numbers are made of one, and nothing else is."""
+    several = users.get(number, ())
+    if number.aval.shape or len(several) < 2:
+        return False
+    return not any(v.aval.shape for user in several for v in user.outs)
 
 
 def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:
