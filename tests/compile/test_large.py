@@ -120,6 +120,22 @@ def test_single_numbers_are_computed_once():
     np.testing.assert_allclose(got[:, 0] + 1j * got[:, 1], want, atol=1e-5)
 
 
+def test_layers_of_a_network_are_the_same_kernels():
+    """What each adds to is kept, not written into it as the sum of all that was added before."""
+
+    def f(x, ws):
+        for w in ws:
+            x = x + (x - fnp.mean(x, 1, keepdims=True)) @ w
+            x = x + fnp.tanh(x - fnp.mean(x, 1, keepdims=True)) @ w
+        return x
+
+    ws = [np.zeros((256, 256), np.float32) for _ in range(10)]
+    graph = fa.make_jaxpr(f)(np.zeros((64, 256), np.float32), ws)
+    kernels = [k.source.text for k in compile_graph(graph).source.kernels]
+    assert len(kernels) > 20
+    assert len(set(kernels)) < 10
+
+
 NESTED = """
 import sys
 import fnarray as fa, fnarray.numpy as fnp
