@@ -168,6 +168,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
     serial = {a for n in folds for a in n.ins}
     turns = _turns(block.nodes)
     written: dict[Var, _Written] = {}
+    registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
     reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
     made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
@@ -190,7 +191,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "a step reads it as a whole array"
         elif in_loop and out.aval.size <= limits.registers:
             why = "it is small and lives in registers"
-        elif it.cost >= KEPT and not in_loop and _is_shared(out, several):
+        elif it.cost >= KEPT and registers and _is_shared(out, several):
             why = "several numbers are made of it, and a register holds it"
         elif not in_loop and len(it.sources) >= STREAMS and len(several) > 2:
             why = f"it is made of {len(it.sources)} arrays and is read {len(several)} times"
