@@ -35,10 +35,18 @@ class Surface(types.ModuleType):
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        """Its names, which may be bound anew from here on."""
+        """All its names, which may be bound anew from here on.
+
+        SymPy's ``lambdify`` writes ``cos`` as ``math.cos`` where a module's dictionary has none.
+        Completers, which look for one name and bind none, find those that have been used.
+        """
         space = _names(self)
-        if space["__name__"] not in _handed_out:
-            _handed_out.add(space["__name__"])
+        package: str = space["__name__"]
+        asks: str = sys._getframe(1).f_globals.get("__name__", "")  # pyright: ignore[reportPrivateUsage]
+        if package not in _handed_out and asks.partition(".")[0] not in ("inspect", "jedi"):
+            _handed_out.add(package)
+            for name in _homes.get(package, ()):
+                getattr(self, name)
             forget_all()
         return space
 

@@ -18,6 +18,7 @@ from .engine.analysis import Analysis, analyse
 from .findings import Finding, in_characters, render
 from .guards import Guards
 from .law import effects_of, is_steady
+from .nodes import deep
 from .objects import attribute_of, is_a, is_user_file, kind_of
 from .resolver import LiveResolver
 from .resolver import trust as trust
@@ -124,7 +125,8 @@ def examine(fun: Callable[..., Any], statics: Statics = ()) -> Verdict:
     if verdict is not None and verdict.guards.holds():
         return verdict
     resolver = LiveResolver()
-    analysis = _analyse(fun, resolver, statics)
+    with deep():
+        analysis = _analyse(fun, resolver, statics)
     ignored = Ignored()
     findings = tuple(in_characters(f) for f in analysis.findings if not ignored.covers(f))
     verdict = Verdict(findings, resolver.guards, analysis.entered)

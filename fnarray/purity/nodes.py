@@ -1,8 +1,14 @@
-"""Walking a syntax tree in half of the time that `ast.walk` takes."""
+"""Walking syntax trees in half of the time that `ast.walk` takes, as deep as programs write."""
 
 from __future__ import annotations
 
 import ast
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Final
 
 # What says how a node is used, or is plain text: no field of these holds a node with a place.
 _PLAIN = frozenset({
@@ -45,3 +51,39 @@ def walk(node: ast.AST) -> list[ast.AST]:
 
 def _nodes(field: list[object]) -> list[ast.AST]:
     return [x for x in field if isinstance(x, ast.AST)]
+
+
+#: Frames more. Python's parser nests 200 brackets, and its compiler some 3,000 expressions; of ours
+#: each takes three or four. They are Python's own, which take next to nothing of the stack of C.
+_ROOM: Final = 12_000
+_counting = threading.Lock()
+_deep = [0]
+
+
+@contextmanager
+def deep() -> Generator[None, None, None]:
+    """Let no code of the user's run inside: without end it would take the stack of C as well.
+
+    The limit is all threads', so the last one that leaves takes the room away.
+    """
+    with _counting:
+        if not _deep[0]:
+            sys.setrecursionlimit(sys.getrecursionlimit() + _ROOM)
+        _deep[0] += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _deep[0] -= 1
+            if not _deep[0]:
+                sys.setrecursionlimit(sys.getrecursionlimit() - _ROOM)
+
+
+def _alone() -> None:
+    """Begin a child with a lock of its own: another thread of its parent's may have held it."""
+    global _counting
+    _counting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)

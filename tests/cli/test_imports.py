@@ -102,6 +102,13 @@ def main():
     assert not met(modules, "fnarray.api fnarray.control fnarray.ops.elementwise fnarray.random")
 
 
+def test_dictionaries_hold_all_names():
+    """`vars(fnarray.numpy)` is whole: SymPy's `lambdify` and `mock.patch.dict` read it."""
+    code = "import fnarray.numpy as m; print(sorted({*m.__all__} - vars(m).keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_an_array(imported):
     """To make an array takes dtypes, trees, and the few operations that make arrays."""
     modules = imported(ARRAY)

@@ -92,6 +92,50 @@ def test_results_of_several_kernels(shape):
     np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=2e-4, atol=2e-5)
 
 
+def butterflies(x):
+    """Return a Fourier transform as pairs of single numbers."""
+    if len(x) == 1:
+        return x
+    even, odd, half = butterflies(x[::2]), butterflies(x[1::2]), len(x) // 2
+    out = [(0.0, 0.0)] * len(x)
+    for k, ((a, b), (c, d)) in enumerate(zip(even, odd, strict=True)):
+        u, v = np.cos(np.pi * k / half).item(), -np.sin(np.pi * k / half).item()
+        c, d = u * c - v * d, u * d + v * c
+        out[k], out[k + half] = (a + c, b + d), (a - c, b - d)
+    return out
+
+
+def test_single_numbers_are_computed_once():
+    """Each is a line of one kernel, however many are made of it."""
+
+    def f(x):
+        return [fnp.asarray(part) for z in butterflies([(v, 0.0) for v in x]) for part in z]
+
+    graph = fa.make_jaxpr(f)(X)
+    (kernel,) = compile_graph(graph).source.kernels
+    lines = [line for line in kernel.source.text.splitlines() if line.startswith("    t")]
+    assert len(lines) < 1.2 * len(graph.jaxpr.eqns)
+    got = np.asarray(fa.jit(f)(X)).reshape(-1, 2)
+    want = np.fft.fft(X.astype(float))
+    np.testing.assert_allclose(got[:, 0] + 1j * got[:, 1], want, atol=1e-5)
+
+
+def test_layers_of_a_network_are_the_same_kernels():
+    """What each adds to is kept, not written into it as the sum of all that was added before."""
+
+    def f(x, ws):
+        for w in ws:
+            x = x + (x - fnp.mean(x, 1, keepdims=True)) @ w
+            x = x + fnp.tanh(x - fnp.mean(x, 1, keepdims=True)) @ w
+        return x
+
+    ws = [np.zeros((256, 256), np.float32) for _ in range(10)]
+    graph = fa.make_jaxpr(f)(np.zeros((64, 256), np.float32), ws)
+    kernels = [k.source.text for k in compile_graph(graph).source.kernels]
+    assert len(kernels) > 20
+    assert len(set(kernels)) < 10
+
+
 NESTED = """
 import sys
 import fnarray as fa, fnarray.numpy as fnp

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import fnarray
+import fnarray.numpy as fnp
+from fnarray import lax
 from fnarray.compile.cpu import blas
 from fnarray.compile.cpu.library import product_of
 from fnarray.compile.cpu.native import gemm, load
@@ -149,3 +151,32 @@ def test_only_a_product_of_two_axes_exchanges_its_factors():
         dims = ((len(left) - 1,), (0,)), ((), ())
         found = fnarray.jit(lambda a, b, dims=dims: fnarray.lax.dot_general(a, b, dims).T)(a, b)
         np.testing.assert_allclose(found, np.tensordot(a, b, 1).T, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "uint32", "bool"]
+)
+@pytest.mark.parametrize(
+    "spelled", ["ij,jk->ik", "ji,kj->ik", "hij,hkj->hik", "i,ij->j", "ij,ij->"]
+)
+def test_products_of_every_dtype(spelled: str, dtype: str) -> None:
+    """BLAS is asked for what it knows: a product is the same from the driver and inside a loop."""
+    sizes = {"h": 3, "i": 41, "j": 40, "k": 42} if "k" in spelled else {"i": 160, "j": 120}
+    lhs, rhs = spelled.split("->")[0].split(",")
+    draw = np.random.default_rng(len(spelled)).integers
+    x = draw(-1, 2, (2, *(sizes[a] for a in lhs)))
+    y = draw(-1, 2, tuple(sizes[a] for a in rhs))
+    if dtype == "bool":
+        x, y = x == 1, y == 1
+    a, b = (fnp.asarray(v).astype(dtype) for v in (x, y))
+    want = np.asarray([np.einsum(spelled, part, y) for part in x]).astype(a.dtype)
+
+    def product(x):
+        return fnp.einsum(spelled, x, b)
+
+    outside = fnarray.jit(lambda x: [product(x[0]), product(x[1])])(a)
+    inside = fnarray.jit(lambda x: lax.map(product, x))(a)
+    in_scan = fnarray.jit(lambda x: lax.scan(lambda c, row: (c + 1, product(row)), 0, x)[1])(a)
+    for got in (fnp.stack(outside), inside, in_scan):
+        assert got.dtype == a.dtype
+        assert (np.asarray(got) == want).all()

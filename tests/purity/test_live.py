@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import subprocess
 import sys
 from pathlib import Path
@@ -201,6 +202,18 @@ def test_mutual_recursion_ends():
         return False if n == 0 else even(n - 1)
 
     assert check(even) == []
+
+
+def test_expressions_of_generated_code():
+    """Sums of two thousand terms and ninety nested calls are followed to their end, and back."""
+    limit = sys.getrecursionlimit()
+    sum_ = "x + " * 2000 + "helper(x)"
+    for text in (sum_, "jnp.sin(" * 90 + "helper(x)" + ")" * 90, "x" + ".at[0].set(rate)" * 150):
+        space = {"helper": helper, "rate": [rate], "jnp": jnp}
+        exec("f = lambda x: " + text, space)
+        linecache.cache["<string>"] = len(text), None, ["f = lambda x: " + text], "<string>"
+        assert len(check(space["f"])) == 1
+    assert sys.getrecursionlimit() == limit
 
 
 def test_loop_body_at_any_depth():

@@ -40,6 +40,7 @@ _log: Final = logging.getLogger("fnarray.compile")
 #: costs an instruction, and an array that is laid out goes through memory twice.
 LIMITS = Limits(
     kernel=1,
+    numbers=1,
     library=1 << 14,
     narrow=8,
     thin=0,

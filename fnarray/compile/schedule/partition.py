@@ -28,7 +28,9 @@ class _Part:
     step: bool = False
     chunked: bool = False
     view: bool = False
+    #: Operations in loops and steps; and on single numbers, which no two statements repeat.
     length: int = 0
+    numbers: set[Node] = field(default_factory=set[Node])
 
     @property
     def statements(self) -> list[Statement]:
@@ -87,20 +89,29 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
                 note(Reason("partition", node, "begins a kernel", why))
             parts.append(_Part([item], chunked=True))
             continue
-        length = _length(item, selection)
         if last is None or last.step or last.chunked or last.view:
             if last is not None and last.chunked:
                 why = "the one before runs in chunks on threads, which this one would not pay for"
                 note(Reason("partition", node, "begins a kernel", why))
-            parts.append(_Part([item], length=length))
-        elif last.length < limits.kernel:
-            last.items.append(item)
-            last.length += length
-        else:
-            why = f"the last one holds {last.length} operations"
+            parts.append(_Part())
+        elif last.length + len(last.numbers) // limits.numbers >= limits.kernel:
+            why = f"the last one holds {last.length + len(last.numbers)} operations"
             note(Reason("partition", node, "begins a kernel", why))
-            parts.append(_Part([item], length=length))
+            parts.append(_Part())
+        _append(parts[-1], item, selection)
     return parts
+
+
+def _append(part: _Part, item: Item, selection: Selection) -> None:
+    """Let an item be the last of a part, and count its operations, written into it or not."""
+    part.items.append(item)
+    nodes: set[Node] = set()
+    for s in statements_of((item,)):
+        nodes |= operations_of(s.node, selection.inlined)
+    if isinstance(item, Nest) and not item.loops:
+        part.numbers |= nodes
+    else:
+        part.length += len(nodes)
 
 
 def _why_step(node: Node, target: Target) -> str:
@@ -113,14 +124,6 @@ def _why_step(node: Node, target: Target) -> str:
     if isinstance(form, Library):
         return "a library or the host does it, which no kernel can or does as well"
     return "what it holds is no kernel's, or a turn of it is worth more than one thread"
-
-
-def _length(item: Item, selection: Selection) -> int:
-    """Count the operations of an item, those written into its loops included."""
-    nodes: set[Node] = set()
-    for s in statements_of((item,)):
-        nodes |= operations_of(s.node, selection.inlined)
-    return len(nodes)
 
 
 def _chunked(item: Item, selection: Selection, limits: Limits) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -42,6 +43,12 @@ from .work import iterations, operations_of, products_of, work_of
 INLINE = (Map, Iota, Reindex)
 #: What a division costs.
 DIVISION = 3
+#: From which cost on a number that several others are made of is kept.
+KEPT = 4
+#: From so many arrays on a value that three places read is kept: each would read them all. What
+#: each layer of a network adds to was the sum of all that earlier ones had, so that no two layers
+#: were one text: the first call of a transformer of twelve took 870 ms, and 340.
+STREAMS = 4
 CONTROL = (Branch, While, Scan)
 
 #: Notes a decision: ``note(stage, node, choice, why)``.
@@ -151,21 +158,17 @@ def _gathers(user: Node) -> bool:
 def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[Node]:
     """Return the nodes whose results are computed by statements of their own.
 
-    The others are maps and reindexings that are cheap, or that are read once per element; they
-    are written into the loops that read them.
+    The others, cheap or read once per element, are written into the loops that read them.
     """
-    users = users_of(block.nodes)
-    outputs = set(block.outputs)
+    users, outputs = users_of(block.nodes), set(block.outputs)
     rows = _taken_one_by_one(block.nodes) if in_loop else set[Atom]()
     whole = _read_whole(block.nodes, limits, rows)
     gathered = {a for node in block.nodes if _gathers(node) for a in node.ins}
     folds = (n for n in block.nodes if isinstance(n.form, Reduce) and takes_turns(n.form))
     serial = {a for n in folds for a in n.ins}
     turns = _turns(block.nodes)
-    cost: dict[Var, int] = {}
-    most: dict[Var, int] = {}  # what one operation costs
-    height: dict[Var, int] = {}
-    arrays: dict[Var, int] = {}  # how many elements of arrays are read for one of the value
+    written: dict[Var, _Written] = {}
+    registers = not in_loop and limits.numbers > 1  # a kernel holds more than one
     reach = _reach(block, users) if in_loop else {}
     roots: set[Node] = set()
     made = {v: n for n in block.nodes for v in n.outs if isinstance(n.form, Reduce)}
@@ -174,17 +177,13 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             roots.add(node)
             continue
         out = node.out
-        own = node.form.cost if isinstance(node.form, Map) else 0
-        below = [a for a in node.ins if isinstance(a, Var)]
-        cost[out] = own + sum(cost.get(a, 0) for a in below)
-        most[out] = max([own, *(most.get(a, 0) for a in below)])
-        arrays[out] = sum(arrays.get(a, bool(a.aval.shape)) for a in below)
-        height[out] = 1 + max((height.get(a, 0) for a in below), default=0)
-        cheap = most[out] < limits.dear and not in_loop and out.aval.dtype.kind in "bf"
+        it = written[out] = _into(node, written)
+        several = users.get(out, ())
+        cheap = it.most < limits.dear and not in_loop and out.aval.dtype.kind in "bf"
         # What is padded is computed in branches, and what a loop works on lies in a near cache: of
         # those no computation is free.
-        more = limits.plain // max(cost[out], 1) if cheap else 0
-        repeated = len(users.get(out, ())) > 1 + more or turns.get(out, 0) > out.aval.size
+        more = limits.plain // max(it.cost, 1) if cheap else 0
+        repeated = len(several) > 1 + more or turns.get(out, 0) > out.aval.size
         why = ""
         if out in outputs:
             why = "it is a result"
@@ -192,26 +191,76 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "a step reads it as a whole array"
         elif in_loop and out.aval.size <= limits.registers:
             why = "it is small and lives in registers"
-        elif cost[out] >= limits.dear and repeated:
-            why = f"it costs {cost[out]} additions and is read more than once"
-        elif cost[out] >= limits.dear and out in serial:
-            why = f"it costs {cost[out]} additions, and who reads it takes one after another"
-        elif most[out] >= DIVISION and reach.get(out, 0) >= limits.spread * max(out.aval.size, 1):
-            why = f"it costs {cost[out]} additions and is read {limits.spread} times or more"
-        elif arrays[out] > 1 and out in gathered:
-            why = f"each of its elements reads {arrays[out]}, and is gathered more than once"
-        elif out in rows and (most[out] >= DIVISION or cost[out] > limits.plain):
-            why = f"it costs {cost[out]} additions, and turns that wait for each other take it"
+        elif it.cost >= KEPT and registers and _is_shared(out, several):
+            why = "several numbers are made of it, and a register holds it"
+        elif not in_loop and len(it.sources) >= STREAMS and len(several) > 2:
+            why = f"it is made of {len(it.sources)} arrays and is read {len(several)} times"
+        elif it.cost >= limits.dear and repeated:
+            why = f"it costs {it.cost} additions and is read more than once"
+        elif it.cost >= limits.dear and out in serial:
+            why = f"it costs {it.cost} additions, and who reads it takes one after another"
+        elif it.most >= DIVISION and reach.get(out, 0) >= limits.spread * max(out.aval.size, 1):
+            why = f"it costs {it.cost} additions and is read {limits.spread} times or more"
+        elif it.arrays > 1 and out in gathered:
+            why = f"each of its elements reads {it.arrays}, and is gathered more than once"
+        elif out in rows and (it.most >= DIVISION or it.cost > limits.plain):
+            why = f"it costs {it.cost} additions, and turns that wait for each other take it"
         elif _narrows(node, made):
             why = "a fold ends with it, and it is narrower than what was folded"
-        elif height[out] > limits.tall:
+        elif it.height > limits.tall:
             why = f"{limits.tall} values are written into it already"
         if why:
             roots.add(node)
-            cost[out] = most[out] = height[out] = 0
-            arrays[out] = 1
+            written[out] = _read_from(out)
             note(Reason("select", node, "computed by a statement of its own", why))
     return roots
+
+
+@dataclass(slots=True)
+class _Written:
+    """What is written into the reader of a value: additions, and what else they are known by.
+
+    Attributes
+    ----------
+    cost, most : int
+        Of all operations, and of the dearest.
+    height : int
+        How many are written into each other.
+    arrays : int
+        How many elements of arrays are read for one of the value.
+    sources : frozenset of Var
+        Of which arrays.
+    """
+
+    cost: int
+    most: int
+    height: int
+    arrays: int
+    sources: frozenset[Var]
+
+
+def _read_from(value: Var) -> _Written:
+    sources = frozenset((value,) if value.aval.shape else ())
+    return _Written(0, 0, 0, len(sources), sources)
+
+
+def _into(node: Node, written: Mapping[Var, _Written]) -> _Written:
+    own = node.form.cost if isinstance(node.form, Map) else 0
+    below = [written.get(a) or _read_from(a) for a in node.ins if isinstance(a, Var)]
+    return _Written(
+        own + sum(x.cost for x in below),
+        max([own, *(x.most for x in below)]),
+        1 + max((x.height for x in below), default=0),
+        sum(x.arrays for x in below),
+        frozenset[Var]().union(*(x.sources for x in below)),
+    )
+
+
+def _is_shared(number: Var, users: Sequence[Node]) -> bool:
+    """Whether several single numbers are made of one, and nothing else is."""
+    if number.aval.shape or len(users) < 2:
+        return False
+    return not any(v.aval.shape for user in users for v in user.outs)
 
 
 def _turns(nodes: Iterable[Node]) -> dict[Atom, int]:

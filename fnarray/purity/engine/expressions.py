@@ -86,7 +86,19 @@ def _bool_op(engine: Engine, node: ast.BoolOp, frame: Frame) -> Value:
 
 
 def _bin_op(engine: Engine, node: ast.BinOp, frame: Frame) -> Value:
-    left, right = read(engine, node.left, frame), read(engine, node.right, frame)
+    # Programs write sums of a thousand terms, each of which is the left side of the next.
+    chain = [node]
+    while isinstance(node.left, ast.BinOp):
+        node = node.left
+        chain.append(node)
+    value = engine.expr(node.left, frame)
+    for one in reversed(chain):
+        use(engine, value, frame, one.left)
+        value = _combined(engine, one, value, read(engine, one.right, frame), frame)
+    return value
+
+
+def _combined(engine: Engine, node: ast.BinOp, left: Value, right: Value, frame: Frame) -> Value:
     made = protocols.binary(engine, node.op, left, right, frame, node)
     if made is not None:
         return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import traceback
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..findings import Finding, Place
 from ..known import declared
+from ..nodes import deep
 from ..rules import RULES
 from .case import Doubt
 from .changes import NOTHING, Changed, Part, part_of
@@ -31,8 +31,6 @@ from .uses import jit_in_loop, unhashable
 
 #: A file that says none of these traces nothing; it is opened only as somebody's helper.
 _MARKS = ("jax", "fnarray")
-#: Helpers call helpers, and expressions nest: the interpreter's own limit is soon reached.
-_RECURSION = 12_000
 
 
 @dataclass
@@ -178,16 +176,12 @@ class Examiner:
     def examine(self, source: SourceFile) -> Outcome:
         """Return what a file gives."""
         outcome = Outcome(source.path)
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(limit, _RECURSION))
-        try:
-            with declared(self.settings.impure, RULES["FNA316"].code), _surviving(outcome, source):
-                if source.problem is not None:
-                    outcome.found.append(_fault(source))
-                if source.tree is not None and any(mark in source.text for mark in self.marks):
-                    self._look(source, outcome)
-        finally:
-            sys.setrecursionlimit(limit)
+        told = declared(self.settings.impure, RULES["FNA316"].code)
+        with deep(), told, _surviving(outcome, source):
+            if source.problem is not None:
+                outcome.found.append(_fault(source))
+            if source.tree is not None and any(mark in source.text for mark in self.marks):
+                self._look(source, outcome)
         return outcome
 
     def _look(self, source: SourceFile, outcome: Outcome) -> None:
