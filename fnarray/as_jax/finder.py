@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -188,6 +188,12 @@ def read_again() -> None:
             config.update(name, value)
 
 
+def _with_subclasses(kind: type) -> Iterator[type]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _with_subclasses(below)
+
+
 def install() -> None:
     """Let ``import jax`` give fnarray from now on.
 
@@ -206,9 +212,15 @@ def install() -> None:
             "`import fnarray.as_jax` first, or run the program by `python -m fnarray run`."
         )
     sys.meta_path.insert(0, Finder())
+    from ..core.array import Array
+    from ..core.trace import Tracer
     from ..runtime import device
+    from ..transforms import batch, derivative  # noqa: F401 - their tracers are arrays
 
     # As many as JAX has, which asks when it first needs one.
     device.default_count = lambda: _devices_of(os.environ.get("XLA_FLAGS", ""))
+    # Libraries for several array packages (autoray, einops' kin) go by the home of a value's class.
+    for kind in _with_subclasses(Array):
+        kind.__module__ = "jax._src.core" if issubclass(kind, Tracer) else "jaxlib._jax"
     if "FNARRAY_EFFECTS" not in os.environ:
         config.update("effects", "off")

@@ -16,6 +16,7 @@ from ..core.primitive import Primitive
 from ..core.source import Source
 from ..core.tangents import tangent_aval
 from ..core.trace import Trace, Tracer, as_array
+from ._graphs import DebugInfo
 from ._interpreters import bind_given, bind_with_trace
 from .source_info_util import NameStack
 
@@ -66,8 +67,12 @@ for _cls, _names in {
         "strip_weak_type": _strip_weak_type,
         "normalize": _itself,
     },
-    Graph: {"debug_info": property(lambda self: self.debug_name), "replace": replace},
+    Graph: {
+        "debug_info": property(lambda self: DebugInfo("jit", self.debug_name)),
+        "replace": replace,
+    },
     ClosedGraph: {
+        "debug_info": property(lambda self: self.jaxpr.debug_info),
         "constvars": property(lambda self: self.jaxpr.constvars),
         "invars": property(lambda self: self.jaxpr.invars),
         "outvars": property(lambda self: self.jaxpr.outvars),

@@ -55,12 +55,18 @@ class Primitive(_Primitive):
     form: Rule | Missing
 
     def __init__(self, name: str):
-        self.impl: Rule = _refusing(
-            f"Evaluation rule for '{name}' not implemented: give one by def_impl."
-        )
-        self.abstract_eval: Rule = _refusing(
-            f"Abstract evaluation for '{name}' not implemented: give one by def_abstract_eval."
-        )
+        kind = type(self)  # a class below may have the rules as methods
+        several = kind.multiple_results is not Primitive.multiple_results and kind.multiple_results
+        if kind.impl is Primitive.impl:
+            self.impl: Rule = _refusing(
+                f"Evaluation rule for '{name}' not implemented: give one by def_impl."
+            )
+        if kind.abstract_eval is Primitive.abstract_eval:
+            self.abstract_eval: Rule = _refusing(
+                f"Abstract evaluation for '{name}' not implemented: give one by def_abstract_eval."
+            )
+        else:
+            self.def_effectful_abstract_eval(self.abstract_eval)
         self.lowering: Rule | None = None
         self.lowered_for: str | None = None
         self.call_primitive = False
@@ -86,6 +92,7 @@ class Primitive(_Primitive):
             ),
             quiet=False,
         )
+        self.multiple_results = bool(several)
 
     # ---- what its author gives ----
 

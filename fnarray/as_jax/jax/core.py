@@ -21,6 +21,7 @@ from fnarray.core.graph import Graph, eval_graph
 from fnarray.core.trace import Tracer as Tracer
 from fnarray.core.trace import bind, within
 from fnarray.errors import ConcretizationTypeError as ConcretizationTypeError
+from fnarray.extend import core as _extended
 from fnarray.extend._interpreters import UserTrace as Trace  # noqa: F401
 from fnarray.extend.core import Jaxpr as Jaxpr
 from fnarray.extend.core import Literal, Var
@@ -65,3 +66,18 @@ def min_dim(a: Any, b: Any) -> Any:
 
 #: By type, how the aval of a value is found; kept for those who register here, and read by nobody.
 pytype_aval_mappings: dict[type, Any] = {np.ndarray: get_aval}
+
+#: Names that JAX gives here with a warning, since they are `jax.extend.core`'s now.
+_MOVED = frozenset({
+    "DebugInfo", "DropVar", "Effect", "Effects", "InconclusiveDimensionOperation", "JaxprTypeError",
+    "TraceTag", "call_impl", "check_jaxpr", "concrete_or_error", "find_top_trace", "gensym",
+    "get_opaque_trace_state", "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects",
+    "primal_dtype_to_tangent_dtype", "set_current_trace", "subjaxprs", "take_current_trace",
+    "unmapped_aval", "valid_jaxtype",
+})  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        return getattr(_extended, name)
+    raise AttributeError(name)
