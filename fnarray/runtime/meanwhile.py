@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging  # noqa: F401 - see the end
+import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -117,3 +119,7 @@ def wait() -> None:
 
 # A child has no such thread, and would inherit its locks.
 settled_before_forks(wait)
+# Numba uses logging on such a thread, whose own hooks take a lock: imported while a fork waits they
+# would give back what they had not taken. These come later, and are called first.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=wait)
