@@ -37,9 +37,7 @@ _COPIES_WORTH = 32
 
 def turned_in_groups(block: Block, limits: Limits) -> Block:
     """Let loops over long arrays whose rows never meet turn in groups of rows."""
-    loops = [n for n in block.nodes if isinstance(n.form, Scan | While)] if limits.group else []
-    if not loops:
-        return block
+    loops = [n for n in block.nodes if isinstance(n.form, Scan | While)]
     needed = {*users_of(block.nodes), *block.outputs}
     nodes: list[Node] = []
     for node in block.nodes:

@@ -31,12 +31,12 @@ from ..core.source import UNKNOWN, Source, located
 from ..core.surgery import rearranged
 from ..core.symbolic import variable
 from .boxes import follow_indices
-from .equal import share_equal
-from .groups import turned_in_groups
 from .ir import AddedStep, Block, Node, users_of
 from .target import Target
 
 Groups = tuple[tuple[int, ...], ...]
+#: Forms of equations that hold graphs, and may be equal.
+_HOLDING = frozenset((Branch, Scan, While))
 
 
 def inline_calls(graph: Graph) -> Block:
@@ -153,6 +153,38 @@ def _must_run(eqn: Eqn) -> bool:
     return bool(eqn_effects(eqn)) or eqn.primitive.collective is not None
 
 
+def share_equal(block: Block) -> Block:
+    """Compute equal equations once."""
+    env: dict[Var, Atom] = {}
+    seen: dict[Any, Node] = {}
+    nodes: list[Node] = []
+    for old in block.nodes:
+        node = old.reading(env)
+        if eqn_effects(node.eqn):
+            nodes.append(node)
+            continue
+        try:
+            key = _key(node)
+            first = seen.setdefault(key, node)
+        except TypeError:  # params without hash or order: functions, graphs
+            first = node
+        if first is node:
+            nodes.append(node)
+        else:
+            env.update(zip(node.outs, first.outs, strict=True))
+    return block.rebuilt(nodes, env)
+
+
+def _key(node: Node) -> Any:
+    ins = tuple((a.val.tobytes(), a.aval) if isinstance(a, Literal) else a for a in node.ins)
+    params = node.eqn.params
+    if node.form.__class__ in _HOLDING:
+        from .equal import content  # which programs without loops and branches never need
+
+        params = {name: content(value) for name, value in params.items()}
+    return node.eqn.primitive, ins, tuple(sorted(params.items())) if params else ()
+
+
 def resolve_aliases(block: Block) -> Block:
     """Library every value by its one name."""
     if not block.aliases:
@@ -180,8 +212,6 @@ def drop_dead(block: Block) -> Block:
 #: A result of a body that would be an operand: arrays that leave a body are its own.
 COPY: Any = AddedStep("copy")
 _SPREAD: Any = AddedStep("spread")
-_PIECE: Any = AddedStep("piece")
-_CHOICE: Any = AddedStep("choice")
 _TIMES: Any = AddedStep("times")
 _TURNED: Any = AddedStep("turned")
 _ROWS: Any = AddedStep("rows")
@@ -329,68 +359,6 @@ def _unread(operand: int, index: Any) -> Any:
 
 
 # ---- pieces as choices ---------------------------------------------------------------------------
-
-
-def choose_pieces(block: Block, most: int) -> Block:
-    """Write what is laid out of few pieces of given arrays into its readers: a choice by place."""
-    makers = {v: node for node in block.nodes for v in node.outs}
-    users, outputs = users_of(block.nodes), set(block.outputs)
-    nodes: list[Node] = []
-    for node in block.nodes:
-        if (
-            isinstance(node.form, Pieces)
-            and 0 < len(node.form.pieces) <= most
-            and all(set(p.stride) <= {1} for p in node.form.pieces)
-            and all(_is_given(a, makers) for a in node.ins)
-            and outputs.isdisjoint(node.outs)
-            and all(isinstance(u.form, Map | Reindex | Reduce) for u in users.get(node.out, ()))
-        ):
-            nodes += _choices(node)
-        else:
-            nodes.append(node)
-    return block.rebuilt(nodes, {})
-
-
-def _is_given(atom: Atom, makers: Mapping[Var, Node]) -> bool:
-    """Whether a value is an input, or read off one: nothing is computed twice for it."""
-    maker = makers.get(atom) if isinstance(atom, Var) else None
-    if maker is None:
-        return True
-    return isinstance(maker.form, Reindex) and all(_is_given(a, makers) for a in maker.ins)
-
-
-def _choices(node: Node) -> list[Node]:
-    """Return nodes that choose, for each element, the piece that it is in."""
-    form: Pieces = node.form
-    aval = node.out.aval
-    inside = ShapedArray(aval.shape, np.dtype(bool))
-    nodes: list[Node] = []
-
-    def made(name: Any, form: Any, ins: tuple[Atom, ...], aval: ShapedArray) -> Var:
-        eqn = Eqn(name, ins, (Var(aval),), {}, node.eqn.source)
-        nodes.append(Node(eqn, form))
-        return eqn.outvars[0]
-
-    rest: Atom | None = None if form.fill is None else node.ins[form.fill]
-    for piece in form.pieces:
-
-        def within(i: Any, read: Any, p: Any = piece) -> Any:
-            ends = zip(p.offset, i, p.extents, strict=True)
-            return tuple((low, ix, low + n) for low, ix, n in ends)
-
-        def place(i: Any, read: Any, p: Any = piece) -> Any:
-            starts = zip(p.start, i, p.offset, strict=True)
-            return tuple(ix - low + start for start, ix, low in starts)
-
-        operand = node.ins[piece.operand]
-        taken: Atom = made(_PIECE, Reindex(place, within, aval.dtype.type(0)), (operand,), aval)
-        if rest is not None:
-            here = Reindex(lambda i, read: (), within, False)
-            which = made(_PIECE, here, (Literal(True, ShapedArray((), inside.dtype)),), inside)
-            taken = made(_CHOICE, Map("({1} if {0} else {2})", 1), (which, taken, rest), aval)
-        rest = taken
-    last = nodes.pop()
-    return [*nodes, replace(last, eqn=replace(last.eqn, outvars=node.outs))]
 
 
 # ---- loops in lanes ------------------------------------------------------------------------------
@@ -574,5 +542,13 @@ def simplified(graph: Graph, target: Target) -> Block:
     block = lower_lanes(inline_calls(graph), target)
     for _, step in SIMPLIFY:
         block = step(block)
-    block = lower_bodies(choose_pieces(block, target.limits.pieces), target)
+    if target.limits.pieces and any(isinstance(n.form, Pieces) for n in block.nodes):
+        from .pieces import choose_pieces  # which few targets need
+
+        block = choose_pieces(block, target.limits.pieces)
+    block = lower_bodies(block, target)
+    if not target.limits.group or not any(isinstance(n.form, Scan | While) for n in block.nodes):
+        return block
+    from .groups import turned_in_groups  # which programs without loops never need
+
     return turned_in_groups(block, target.limits)

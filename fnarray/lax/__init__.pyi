@@ -411,4 +411,5 @@ tridiagonal_solve_p: _Primitive
 unstack_p: _Primitive
 while_p: _Primitive
 xor_p: _Primitive
+zero_signed_p: _Primitive
 zeta_p: _Primitive

@@ -53,7 +53,6 @@ __all__ = [
     "sign",
     "square",
     "sub",
-    "zero_signed",
 ]
 
 
