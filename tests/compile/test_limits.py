@@ -456,12 +456,12 @@ def group(n: int) -> Case:
 
 
 def vectors(n: int) -> Case:
-    """Products of n rows and more with a vector, from either side."""
+    """Products of rows of n numbers with a vector, from either side."""
 
     def f(x, y):
         return lax.dot(x, y), lax.dot(y, lax.transpose(x, (1, 0)))
 
-    return f, lambda x, y: [x @ y, y @ x.T], (numbers(n + 700, 70), numbers(70))
+    return f, lambda x, y: [x @ y, y @ x.T], (numbers(7000, max(n, 1)), numbers(max(n, 1)))
 
 
 MEASURES: dict[str, Callable[[int], Case]] = {
@@ -491,7 +491,7 @@ EXTREMES = {
     "matrix_inside": (0, 1000),
     "few": (0, 1000), "lanes": (1, 7, 1000), "lane_state": (0, 1000),
     "row": (0, 10**6), "group": (0, 1), "shared": (1, 1 << 60), "split": (0, 1 << 60),
-    "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (False, True),
+    "strips": (0, 1 << 60), "views": (False, True), "pieces": (0, 100), "vectors": (0, 10**6),
     "brief": (0, 10**6), "loops": (0, 10**6), "little": (0, 10**9),
 }  # fmt: skip
 

@@ -61,7 +61,7 @@ def names(limits: Limits) -> dict[str, Any]:
 
 CPU = Target(
     name="cpu",
-    limits=Limits(vectors=False, group=4096),
+    limits=Limits(group=4096),
     loop_order=loop_order,
     is_step=is_step,
     emit=partial(emit, emit_kernel),
