@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, cast
 
 from ..core.graph import Atom, ClosedGraph, Literal
@@ -18,7 +19,8 @@ def content(param: Any) -> Any:
     if not isinstance(param, ClosedGraph):
         return param
     graph = param.jaxpr
-    place = {v: k for k, v in enumerate((*graph.constvars, *graph.invars))}
+    places = count()
+    place = dict(zip((*graph.constvars, *graph.invars), places, strict=False))
 
     def read(atom: Atom) -> Any:
         if isinstance(atom, Literal):
@@ -29,7 +31,7 @@ def content(param: Any) -> Any:
     for eqn in graph.eqns:
         params = tuple(sorted((k, content(v)) for k, v in eqn.params.items()))
         eqns.append((eqn.primitive, tuple(map(read, eqn.invars)), params))
-        place.update((v, len(place) + k) for k, v in enumerate(eqn.outvars))
+        place.update(zip(eqn.outvars, places, strict=False))
     avals = tuple(v.aval for v in (*graph.constvars, *graph.invars))
     consts = tuple(map(id, param.consts))
     return avals, consts, tuple(eqns), tuple(map(read, graph.outvars))
