@@ -179,14 +179,20 @@ def _paired(x, turns, out, at, n, good):
 
 
 @compiled
+def _asked(words, n, room, lefts, rights):
+    """Say an order, how long the working array is, and which vectors are wanted."""
+    words[0], words[1] = n, room
+    words[3] = _V if lefts else _N
+    words[4] = _V if rights else _N
+
+
+@compiled
 def _eig_real(a, w, left, right, lefts, rights, batch, n):
     room = (4 + _BLOCK) * n
     x, work = np.empty(n * n, a.dtype), np.empty(room, a.dtype)
     reals, turns = np.empty(n, a.dtype), np.empty(n, a.dtype)
     y, z, words = np.empty(n * n, a.dtype), np.empty(n * n, a.dtype), np.empty(5, np.int32)
-    words[0], words[1] = n, room
-    words[3] = _V if lefts else _N
-    words[4] = _V if rights else _N
+    _asked(words, n, room, lefts, rights)
     for s in range(batch):
         good, at = _turned(a, s * n * n, x, n, n), s * n * n
         if good:
@@ -209,9 +215,7 @@ def _eig_complex(a, w, left, right, lefts, rights, batch, n):
     x, work = np.empty(n * n, a.dtype), np.empty(room, a.dtype)
     reals, words = np.empty(2 * n, type(a[u(0)].real)), np.empty(5, np.int32)
     y, z = np.empty(n * n, a.dtype), np.empty(n * n, a.dtype)
-    words[0], words[1] = n, room
-    words[3] = _V if lefts else _N
-    words[4] = _V if rights else _N
+    _asked(words, n, room, lefts, rights)
     for s in range(batch):
         good, at = _turned(a, s * n * n, x, n, n), s * n * n
         if good:

@@ -37,12 +37,12 @@ _COPIES_WORTH = 32
 
 def turned_in_groups(block: Block, limits: Limits) -> Block:
     """Let loops over long arrays whose rows never meet turn in groups of rows."""
-    loops = [n for n in block.nodes if isinstance(n.form, Scan | While)]
     needed = {*users_of(block.nodes), *block.outputs}
     nodes: list[Node] = []
     for node in block.nodes:
         long = [v for v in node.outs if v.aval.size > _SAME]
-        fits = node in loops and long and needed.isdisjoint({*node.outs}.difference(long))
+        loop = isinstance(node.form, Scan | While)
+        fits = loop and long and needed.isdisjoint({*node.outs}.difference(long))
         nodes += (_grouped(node, long, limits) if fits else None) or [node]
     return replace(block, nodes=tuple(nodes))
 
@@ -156,14 +156,12 @@ class _Turn:
 
     def _read(self, atom: Atom, at: Indices, row: Any) -> None:
         """Note where a value is read, by the row that is computed."""
-        own = set(leaves(row))
         if at and at[0] == row and self._has_rows(atom):
             self._read_row(atom)
             at = at[1:]
         else:
             self._read_whole(atom)
-        if any(own & leaves(ix) for ix in at):
-            raise _MeetError
+        self._same_for_all(at, row)
 
     def _reindex(self, node: Node, form: Reindex) -> None:
         i = tuple(variable(f"g{d}", n) for d, n in enumerate(node.out.aval.shape))

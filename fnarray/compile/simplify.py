@@ -358,9 +358,6 @@ def _unread(operand: int, index: Any) -> Any:
     raise AssertionError("a transposition reads no indices")
 
 
-# ---- pieces as choices ---------------------------------------------------------------------------
-
-
 # ---- loops in lanes ------------------------------------------------------------------------------
 
 
