@@ -204,14 +204,15 @@ def test_mutual_recursion_ends():
     assert check(even) == []
 
 
-def test_expressions_of_generated_code():
+def test_expressions_of_generated_code(monkeypatch):
     """Sums of two thousand terms and ninety nested calls are followed to their end, and back."""
     limit = sys.getrecursionlimit()
     sum_ = "x + " * 2000 + "helper(x)"
     for text in (sum_, "jnp.sin(" * 90 + "helper(x)" + ")" * 90, "x" + ".at[0].set(rate)" * 150):
         space = {"helper": helper, "rate": [rate], "jnp": jnp}
         exec("f = lambda x: " + text, space)
-        linecache.cache["<string>"] = len(text), None, ["f = lambda x: " + text], "<string>"
+        lines = len(text), None, ["f = lambda x: " + text], "<string>"
+        monkeypatch.setitem(linecache.cache, "<string>", lines)
         assert len(check(space["f"])) == 1
     assert sys.getrecursionlimit() == limit
 
