@@ -359,13 +359,19 @@ def canonical(ref: str) -> str:
     if "._" in module:
         module = ".".join(p for p in module.split(".") if not p.startswith("_"))
         ref = f"{module}.{last}"
-    module = module.replace("numpy.random.mtrand", "numpy.random")
+    if module in ("numpy.random.mtrand", "numpy.random.bit_generator"):
+        module, ref = "numpy.random", f"numpy.random.{last}"
     if module in _HOMES:
         return f"{_HOMES[module]}{dot}{last}"
     if not module:
         return _HOMES.get(ref, ref)
     head, dot, rest = ref.partition(".")
     return f"{_HOMES[head]}.{rest}" if head in _HOMES else ref
+
+
+def is_scalar_type(obj: Any) -> bool:
+    """Say whether an object is ``fnarray.numpy.float32`` or one of its kin, which make arrays."""
+    return module_of(class_of(obj)) == "fnarray.numpy._dtypes"
 
 
 def watched_by(obj: Any) -> str:

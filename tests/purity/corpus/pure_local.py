@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
+from numpy.random import PCG64, Generator, RandomState
 
 import fnarray.numpy as jnp
 from fnarray import jit, lax
@@ -804,3 +805,15 @@ def make_partial():
 def make_tuple():
     shape = (2, 3)
     return jit(lambda x: jnp.reshape(x, shape))
+
+
+@jit
+def seeded_by_name(x):
+    return x + RandomState(3).normal(size=3) + Generator(PCG64(3)).normal(size=3)
+
+
+@jit
+def scalar_types(x):
+    if jnp.int32(3).dtype != jnp.int32:
+        return x
+    return jnp.float32(x).reshape(-1) + jnp.int32(3).reshape(1)
