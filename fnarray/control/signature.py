@@ -274,10 +274,17 @@ class Signature(NamedTuple):
         return with_statics(args, kwargs, self.statics)
 
     def paths(self, fun: Callable[..., Any]) -> list[str]:
-        """Return what each leaf is called in a function."""
+        """Return what each leaf is called in a function: ``leaf 2`` where its class tells no more."""
         hidden = [(where, kind, None) for where, kind, _ in self.statics]
-        args, kwargs = self.in_spec.unflatten(list(self.in_avals))
-        return argument_paths(fun, *with_statics(args, kwargs, hidden))
+        try:
+            args, kwargs = self.in_spec.unflatten(list(self.in_avals))
+        except Exception:  # a class may refuse what is no array, as TFP's do, by any error it likes
+            names = []
+        else:
+            names = argument_paths(fun, *with_statics(args, kwargs, hidden))
+        if len(names) == len(self.in_avals):
+            return names
+        return [f"leaf {k}" for k in range(len(self.in_avals))]
 
 
 def spec_of_call(*args: Any) -> Any:

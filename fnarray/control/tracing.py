@@ -297,8 +297,6 @@ def _run(
     start = time.perf_counter()
     in_avals = signature.in_avals
     origins = [f"the argument {p} of {fun_text(fun)}" for p in signature.paths(call or fun)]
-    if len(origins) != len(in_avals):  # a class that opens in another order with keys
-        origins = [f"an argument of {fun_text(fun)}"] * len(in_avals)
     out_specs: list[Any] = []
 
     def flat(*leaves: Any) -> list[Any]:

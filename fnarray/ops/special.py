@@ -133,13 +133,21 @@ def digamma(x: Any) -> Any:
     """Derivative of `lgamma`; NaN at 0 and the negative integers."""
 
 
+def _zeta(x: np.ndarray, q: np.ndarray) -> Any:
+    value = np.where(np.isinf(x) | np.isinf(q), np.nan, scipy_special().zeta(x, q))
+    # As compiled, and in JAX: at the poles odd powers have limits of both signs.
+    pole = (q <= 0) & (q == np.floor(q))
+    value = np.where(pole, np.where(x % 2 == 0, np.inf, np.nan), value)
+    return np.where(x == 1, np.inf, value)
+
+
 def _zeta_slope(g: Any, out: Any, x: Any, q: Any) -> Any:
     return neg(mul(g, mul(x, zeta(add(x, 1), q))))
 
 
 @elementwise(
     "fk.special.zeta({0}, {1})",
-    eval=by_scipy("zeta"),
+    eval=in_single(_zeta),
     dtypes=FLOAT,
     cost=60,
     jvp=partials(
@@ -156,7 +164,9 @@ def _polygamma(m: np.ndarray, x: np.ndarray) -> Any:
     wide = x.astype(np.float64)
     order = m.astype(np.float64) + 1
     sign = np.where(order % 2 == 0, 1.0, -1.0)
-    value = sign * special.gamma(order) * special.zeta(order, wide)
+    value = (
+        sign * special.gamma(order) * np.where(wide == np.inf, np.nan, special.zeta(order, wide))
+    )
     # At the poles odd powers have limits of both signs.
     value = np.where((wide <= 0) & (wide == np.floor(wide)) & (sign < 0), np.nan, value)
     value = np.where(m == 0, _digamma(wide), value)
@@ -181,6 +191,17 @@ def polygamma(m: Any, x: Any) -> Any:
     """Derivative of order ``m`` of `digamma`; ``m`` holds whole numbers, else NaN."""
 
 
+def _incomplete_gamma(name: str, end: float) -> Callable[..., Any]:
+    """Evaluate by SciPy, but of infinite order as compiled, and as JAX does: `end` at infinity."""
+
+    def evaluate(a: np.ndarray, x: np.ndarray) -> Any:
+        value = getattr(scipy_special(), name)(a, x)
+        wide = np.where(np.isinf(x), end, np.nan)
+        return np.where((a == np.inf) & (x > 0), wide, value)
+
+    return evaluate
+
+
 def _gamma_density(g: Any, a: Any, x: Any) -> Any:
     """``g`` times ``x**(a-1) exp(-x) / gamma(a)``."""
     power = mul(sub(a, 1), log(x))
@@ -189,7 +210,7 @@ def _gamma_density(g: Any, a: Any, x: Any) -> Any:
 
 @elementwise(
     "fk.special.igamma({0}, {1})",
-    eval=by_scipy("gammainc"),
+    eval=in_single(_incomplete_gamma("gammainc", 1.0)),
     dtypes=FLOAT,
     cost=200,
     jvp=partials(
@@ -203,7 +224,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 @elementwise(
     "fk.special.igammac({0}, {1})",
-    eval=by_scipy("gammaincc"),
+    eval=in_single(_incomplete_gamma("gammaincc", 0.0)),
     dtypes=FLOAT,
     cost=200,
     jvp=partials(

@@ -185,6 +185,28 @@ def test_trees_in_and_out(arg, jax):
             np.testing.assert_array_equal(value(x), y)
 
 
+def test_a_class_that_takes_arrays_alone():
+    """A class whose constructor refuses what is no array is an argument of a compiled function."""
+
+    @fnarray.tree_util.register_pytree_node_class
+    class Scale:
+        def __init__(self, factor):
+            if not isinstance(factor, fnarray.Array):
+                raise TypeError("an array, please")
+            self.factor = factor
+
+        def tree_flatten(self):
+            return (self.factor,), None
+
+        @classmethod
+        def tree_unflatten(cls, data, children):
+            return cls(*children)
+
+    assert float(fnarray.jit(lambda s: s.factor * 2)(Scale(asarray(3.0)))) == 6
+    with pytest.raises(TracerBoolConversionError, match="leaf 0"):
+        fnarray.jit(lambda s: 1 if s.factor else 2)(Scale(asarray(3.0)))
+
+
 def test_structures_in_turn():
     """Calls that alternate between structures that look alike never mix them up."""
     jitted = fnarray.jit(lambda t: t)

@@ -29,10 +29,19 @@ CASES = [
         "digamma:edges", values=(np.float32([0, -1, np.inf, -np.inf, np.nan, 1, -2.5]),), ulp=64
     ),
     OpCase("zeta", shapes=_TWO, ulp=32, domain=(1.5, 8)),
-    OpCase("zeta:edges", values=(np.float32([2, 2, 1, 0.5]), np.float32([0, -1, 2, 2]))),
+    OpCase(
+        "zeta:edges",
+        values=_grid([-2, 0.5, 1, 2, 3, np.inf], [-np.inf, -1, 0, 2, np.inf]),
+        ulp=32,
+    ),
     OpCase("polygamma", values=_grid([0, 1, 2, 5], [0.3, 1.0, 4.0, 20.0]), ulp=64),
     OpCase("polygamma:edges", values=(np.float32([0.5, -1, 1, 2]), np.float32([1.5, 1.5, 0, -1]))),
     *(OpCase(n, values=_grid(_a, _x), ulp=200) for n in ("igamma", "igammac")),
+    *(
+        OpCase(f"{n}:edges", values=_grid(_ends, [-np.inf, *_ends]), ulp=200)
+        for _ends in ([-1, 0, 1, np.inf, np.nan],)
+        for n in ("igamma", "igammac")
+    ),
     # JAX's gradients have four digits in float32.
     *(
         OpCase(n, shapes=_TWO, dtypes=("float64",) * 2, domain=(low, high), ulp=1e5)
