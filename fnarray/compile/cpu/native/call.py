@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from . import elf
-from .codes import dtype_of
+from .codes import DATA, dtype_of
 
-#: Where NumPy's array object holds its data pointer and its dimensions, after Python's header.
-DATA: Final = object.__basicsize__
+#: Where NumPy's array object holds its dimensions.
 DIMENSIONS: Final = DATA + 16
 #: Where a bytes object holds its bytes.
 BYTES: Final = bytes.__basicsize__ - 1
