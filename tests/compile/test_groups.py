@@ -73,6 +73,10 @@ TURNING: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
     "escaped": (escaped, ((X * 3 - 2 + 1j * X[::-1]).astype(np.complex64),)),
     "searched": (searched, (TABLE, X)),
     "orbits": (orbits, (ROWS, ROWS[::-1].copy())),
+    **{
+        f"orbits of {k}": (orbits, (R.random((96, k), np.float32), R.random((96, k), np.float32)))
+        for k in (4, 5, 6, 8, 12)
+    },
     "rows_turned": (rows_turned, (ROWS,)),
     "until": (until, (X,)),
     "weighted": (weighted, (X, STEPS)),

@@ -538,3 +538,20 @@ def test_called_functions_give_the_same_bits():
     for n in (0, 1, 15, 16, 17, 1000):
         run(np.linspace(-3, 3, 1000, dtype=np.float32), np.zeros(1000, np.float32), n)
     assert not report.differences, report.differences[0]
+
+
+AFTER = """
+import ctypes, gc
+from fnarray.compile.cpu.native import call
+made = call.builtin("fnarray_made", 0)
+vars(call).clear()  # as the interpreter does when it ends
+gc.collect()
+junk = [ctypes.create_string_buffer(bytes([255]) * 31) for _ in range(20_000)]
+gc.collect()
+assert made.__name__ == "fnarray_made", made.__name__
+"""
+
+
+def test_a_function_outlives_the_module_that_made_it():
+    """What Python reads of a function of ours is there for as long as the collector may look."""
+    subprocess.run([sys.executable, "-c", AFTER], check=True, timeout=600)

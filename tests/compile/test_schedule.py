@@ -125,6 +125,32 @@ def test_runs_of_a_reshape_are_loops(width) -> None:
     np.testing.assert_array_equal(run(short, x)[0], short(x))
 
 
+@pytest.mark.parametrize("qubit", range(6))
+def test_pieces_that_are_laid_out_are_few_loops(qubit) -> None:
+    """Axes on either side of the one that is turned run as one loop each: of a gate on qubits."""
+
+    def gate(m, s, c):
+        s = m.moveaxis(s, qubit, 0)
+        return m.moveaxis(m.stack([c * s[0] - s[1], s[0] + c * s[1]]), 0, qubit)
+
+    s, c = RNG.normal(size=(2,) * 6).astype(np.float32), np.array(0.75, np.float32)
+    executable = compiled(lambda s, c: gate(jnp, s, c), s, c)
+    assert loops(code(executable)) <= 2 * 2 + 3
+    np.testing.assert_allclose(executable.run(s, c)[0], gate(np, s, c), rtol=1e-6)
+
+
+def test_pieces_keep_a_loop_for_each_axis_where_they_must() -> None:
+    """Strides, turned operands, and places that are values: each element goes where it belongs."""
+    x = RNG.normal(size=(3, 4, 5)).astype(np.float32)
+
+    def laid(m, x):
+        place = m.arange(20, dtype=np.float32).reshape(4, 5)
+        return m.concatenate([x[:, ::-1, ::2] + place[:, :3], x.transpose(2, 1, 0)[1:4]], 2)
+
+    executable = compiled(lambda x: laid(jnp, x), x)
+    np.testing.assert_array_equal(executable.run(x)[0], laid(np, x))
+
+
 @pytest.mark.parametrize("axes", [(2, 0, 1), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
 def test_loops_that_are_not_read_along_go_around_strips(axes) -> None:
     """What a strip's rows are read along is the loop around the strip, whichever axis it is."""

@@ -20,6 +20,7 @@ from ...core.forms import Contract
 from ...threads.onethread import one_thread
 from ..target import Limits, weighed
 from .launch import threads, together
+from .native.codes import DATA
 
 #: What BLAS calls numbers of a dtype.
 LETTERS: Final = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -235,8 +236,6 @@ def _layout(x: np.ndarray) -> tuple[bool, int] | None:
 
 def address(x: np.ndarray) -> int:
     """Return where an array's elements begin."""
-    from .native.call import DATA
-
     # Read where machine code reads it: NumPy takes 1.5 us to say it, and a product asks ten times.
     return _Word.from_address(id(x) + DATA).value
 

@@ -15,6 +15,7 @@ from ...core.symbolic import variable
 from ..emit.steps import Steps
 from ..emit.values import Storage
 from ..ir import Node
+from ..schedule.plan import Layout
 from .values import GridValues
 
 #: Dtypes whose sums the memory itself adds up.
@@ -57,10 +58,10 @@ class GridSteps(Steps):
         number = self.values.number(atom.aval.size)
         return f"array({super()._array(atom, stored=stored)}, {number})"
 
-    def _pieces(self, node: Node, form: Pieces) -> None:
+    def _pieces(self, node: Node, form: Pieces, layout: Layout) -> None:
         if self.top and form.fill is not None:
             form = replace(form, fill=None) if self.stage else replace(form, pieces=())
-        super()._pieces(node, form)
+        super()._pieces(node, form, layout)
 
     def _update(self, node: Node, form: Update, *, filled: bool) -> None:
         if self.top and filled and not self.stage:

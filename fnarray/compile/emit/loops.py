@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from ..schedule.nests import Nest, counter_var, register_name
 from ..schedule.plan import Body, Scratch, Tree
 from .sums import Sums, row
 from .values import Counters, Values
+
+#: Sums of up to so many terms are added in order in each turn of a loop: rows that turn in groups
+#: (decision 0114) have other loops around them, by which LLVM orders what it may order.
+IN_ORDER = 8
 
 
 class Loops:
@@ -215,7 +220,10 @@ class Loops:
         if not isinstance(fold.combine, tuple):
             return self.values.scalar_block(node.bodies[0], [*old, *terms])
         named = {f"a{j}": a for j, a in enumerate(old)} | {f"x{j}": x for j, x in enumerate(terms)}
-        return [c.format(**named) for c in fold.combine]
+        spelled = fold.combine
+        if self.values.looping and node.form is fold and prod(fold.extents) <= IN_ORDER:
+            spelled = [c.replace("sc.radd(", "sc.add(") for c in spelled]
+        return [c.format(**named) for c in spelled]
 
     def _end(self, nest: Nest, counters: Counters) -> None:
         """Finish a fold: its accumulators become the results."""

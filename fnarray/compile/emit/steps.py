@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from itertools import product
+from itertools import islice, product
 from math import prod
 from typing import Any
 
@@ -17,8 +17,9 @@ from ...errors import UnsupportedOnTarget
 from ..ir import Node
 from ..schedule.access import Indices, row_major
 from ..schedule.nests import Step, register_name
-from ..schedule.plan import Body, Operands
+from ..schedule.plan import Body, Layout, Operands
 from ..target import weighed
+from .loops import split
 from .source import CORES
 from .values import Storage, Values
 
@@ -50,7 +51,8 @@ class Steps:
             if step in body.unrolled:
                 self._pieces_unrolled(step.node, form)
             else:
-                self._pieces(step.node, form)
+                assert isinstance(flow, Layout)
+                self._pieces(step.node, form, flow)
         elif isinstance(form, Update):
             if step in body.unrolled:
                 self._update_unrolled(step.node, form)
@@ -115,14 +117,14 @@ class Steps:
 
     # -- layouts -----------------------------------------------------------------------------
 
-    def _pieces(self, node: Node, form: Pieces) -> None:
+    def _pieces(self, node: Node, form: Pieces, layout: Layout) -> None:
         store, dtype = self.values.storage[node.out], node.out.aval.dtype
         if form.fill is not None:
             fill = self.values.value(node.ins[form.fill], ())
             self.values.share(node.out.aval.size)
             with ExitStack() as stack:
                 self._put(store, self.values.loops(stack, node.out.aval.shape), fill, dtype)
-        for piece in form.pieces:
+        for piece, runs in zip(form.pieces, layout.runs, strict=False):
             if 0 in piece.extents:
                 continue
             # A column is left to who has its rows: each of its elements is on a line of its own.
@@ -131,11 +133,20 @@ class Steps:
             large = _PIECES * prod(piece.extents) >= size
             self.values.share(_COPIED * size if high or large else 0)
             with ExitStack() as stack:
-                e = self.values.loops(stack, piece.extents)
+                e = self._counters(stack, piece.extents, runs)
                 source = tuple(s + i for s, i in zip(piece.start, e, strict=True))
                 name = self.values.value(node.ins[piece.operand], source)
                 at = tuple(o + i * k for o, i, k in zip(piece.offset, e, piece.stride, strict=True))
                 self._put(store, at, name, dtype)
+
+    def _counters(
+        self, stack: ExitStack, extents: tuple[int, ...], runs: tuple[int, ...]
+    ) -> list[Any]:
+        """Open a loop for each run of axes; return a counter for each axis."""
+        axes = iter(extents)
+        together = [tuple(islice(axes, n)) for n in runs]
+        counters = self.values.loops(stack, tuple(map(prod, together)))
+        return [i for some, c in zip(together, counters, strict=True) for i in split(some, c)]
 
     def _pieces_unrolled(self, node: Node, form: Pieces) -> None:
         for idx in product(*map(range, node.out.aval.shape)):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from operator import add
 from typing import Any
 
+from ...core.forms import Piece
 from ...core.graph import Var
 from ...core.symbolic import Opaque, substitute, variable
-from .nests import Nest, counter_var
+from ..ir import Node
+from .access import AccessWalk, Indices
+from .nests import Nest, counter, counter_var
 from .plan import Place, Tree, strides_of
 
 
@@ -31,13 +35,53 @@ def collapsed(tree: Tree, places: Mapping[Var, Place]) -> Tree:
 
 def _contiguous(nest: Nest, first: int, last: int, places: Mapping[Var, Place]) -> bool:
     """Whether one counter for loops ``first`` to ``last`` traverses a nest's arrays evenly."""
-    total = prod(nest.loops[k].extent for k in range(first, last + 1))
+    offsets = _offsets(nest.reads, places)
+    if nest.parallel_depth > first or nest.in_memory:
+        offsets += _offsets({nest.node.out: {nest.out}}, places)
+    extents = [loop.extent for loop in nest.loops]
+    return _evenly(extents, first, last, (*offsets, *nest.values))
+
+
+def laid_out(
+    node: Node, piece: Piece, inlined: Mapping[Var, Node], places: Mapping[Var, Place]
+) -> tuple[int, ...]:
+    """Return over how many axes of a piece that is laid out each counter runs, outermost first."""
+    extents = piece.extents
+    counters = [counter(k, n) if n > 1 else 0 for k, n in enumerate(extents)]
+    walk = AccessWalk(inlined)
+    walk.visit(node.ins[piece.operand], tuple(map(add, piece.start, counters)))
+    at = tuple(o + i * k for o, i, k in zip(piece.offset, counters, piece.stride, strict=True))
+    indices = (
+        *_offsets(walk.reads, places), *_offsets({node.out: {at}}, places), *walk.values,
+    )  # fmt: skip
+    runs: list[int] = []
+    for k in range(len(extents)):
+        if runs and _evenly(extents, k - runs[-1], k, indices):
+            runs[-1] += 1
+        else:
+            runs.append(1)
+    return tuple(runs)
+
+
+def _offsets(reads: Mapping[Var, Iterable[Indices]], places: Mapping[Var, Place]) -> list[Any]:
+    """Return where elements lie; a register of a shared loop lies nowhere."""
+    return [
+        sum((i * s for i, s in zip(idx, strides_of(places, var), strict=True)), 0)
+        for var, indices in reads.items()
+        if var in places
+        for idx in indices
+    ]
+
+
+def _evenly(extents: Sequence[int], first: int, last: int, indices: Iterable[Any]) -> bool:
+    """Whether indices are even in one counter for loops ``first`` to ``last``."""
+    total = prod(extents[first : last + 1])
     if not total:
         return False
     flat = variable("flat", total)
     values: dict[Any, Any] = {}
     for k in range(last, first - 1, -1):
-        n = nest.loops[k].extent
+        n = extents[k]
         values[counter_var(k, n)] = flat % n if k > first else flat
         flat = flat // n
 
@@ -45,15 +89,4 @@ def _contiguous(nest: Nest, first: int, last: int, places: Mapping[Var, Place]) 
         ix = substitute(ix, values)
         return isinstance(ix, int) or not any(isinstance(a, Opaque) for a in ix.terms)
 
-    def evenly(var: Var, idx: tuple[Any, ...]) -> bool:
-        if var not in places:
-            return True  # a register of a shared loop
-        strides = strides_of(places, var)
-        return plain(sum((i * s for i, s in zip(idx, strides, strict=True)), 0))
-
-    if not all(evenly(var, idx) for var, indices in nest.reads.items() for idx in indices):
-        return False
-    writes = nest.parallel_depth > first or nest.in_memory
-    if writes and not evenly(nest.node.out, nest.out):
-        return False
-    return all(map(plain, nest.values))
+    return all(map(plain, indices))

@@ -9,10 +9,11 @@ from math import prod
 import numpy as np
 
 from ...core.contraction import free_axes
-from ...core.forms import Branch, Contract, Library, Scan, Update, While
+from ...core.forms import Branch, Contract, Library, Pieces, Scan, Update, While
 from ...core.graph import Atom, Literal, Var
 from ..ir import Block, Node
 from ..simplify import COPY
+from .collapse import laid_out
 from .memory import Places, reads_memory
 from .nests import Selection, Step, register_name
 from .order import Order, ordered
@@ -24,6 +25,7 @@ from .plan import (
     Entries,
     Flow,
     Given,
+    Layout,
     Operands,
     Place,
     Reason,
@@ -72,6 +74,10 @@ class Flows:
             self.found[step] = self._product(step, form)
         elif isinstance(form, Update) and step not in self.selection.unrolled:
             self._fill(step.node)
+        elif isinstance(form, Pieces) and step not in self.selection.unrolled:
+            inlined, of = self.selection.inlined, self.places.of
+            runs = (laid_out(step.node, piece, inlined, of) for piece in form.pieces)
+            self.found[step] = Layout(tuple(runs))
 
     # -- operands ----------------------------------------------------------------------------
 

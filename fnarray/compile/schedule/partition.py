@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...core.dtypes import is_half
@@ -73,7 +73,9 @@ def partitioned(
 def _parts(selection: Selection, items: Sequence[Item], target: Target, note: Note) -> list[_Part]:
     limits = target.limits
     parts: list[_Part] = []
-    for item in items:
+    operations = [_operations(item, selection) for item in items]
+    turns = _turns(items, operations, limits)
+    for k, (item, nodes) in enumerate(zip(items, operations, strict=True)):
         last = parts[-1] if parts else None
         node = statements_of((item,))[0].node
         if isinstance(item, Step) and target.is_step(node, limits):
@@ -98,20 +100,52 @@ def _parts(selection: Selection, items: Sequence[Item], target: Target, note: No
             why = f"the last one holds {last.length + len(last.numbers)} operations"
             note(Reason("partition", node, "begins a kernel", why))
             parts.append(_Part())
-        _append(parts[-1], item, selection)
+        elif k in turns:
+            why = "what repeats is one kernel, called again"
+            note(Reason("partition", node, "begins a kernel", why))
+            parts.append(_Part())
+        parts[-1].items.append(item)
+        if _is_number(item):
+            parts[-1].numbers |= nodes
+        else:
+            parts[-1].length += len(nodes)
     return parts
 
 
-def _append(part: _Part, item: Item, selection: Selection) -> None:
-    """Let an item be the last of a part, and count its operations, written into it or not."""
-    part.items.append(item)
-    nodes: set[Node] = set()
-    for s in statements_of((item,)):
-        nodes |= operations_of(s.node, selection.inlined)
-    if isinstance(item, Nest) and not item.loops:
-        part.numbers |= nodes
-    else:
-        part.length += len(nodes)
+def _is_number(item: Item) -> bool:
+    return isinstance(item, Nest) and not item.loops
+
+
+def _operations(item: Item, selection: Selection) -> set[Node]:
+    """Return the operations of an item, written into it or not."""
+    statements = statements_of((item,))
+    return set[Node]().union(*(operations_of(s.node, selection.inlined) for s in statements))
+
+
+def _turns(items: Sequence[Item], operations: Sequence[set[Node]], limits: Limits) -> set[int]:
+    """Return where kernels begin so that those of a stretch that repeats are one text."""
+    costs = [
+        len(nodes) / (limits.numbers if _is_number(item) else 1)
+        for item, nodes in zip(items, operations, strict=True)
+    ]
+    if sum(costs) < limits.kernel / 2:
+        return set()
+    from .repeats import stretches, turns_together  # most programs have no need of it
+
+    marks = [_mark(item, len(nodes)) for item, nodes in zip(items, operations, strict=True)]
+    found: set[int] = set()
+    for s in stretches(marks, costs, limits.kernel, limits.kernel / 2):
+        cost = sum(costs[s.start : s.start + s.period])
+        places = range(s.start, s.start + s.period * s.count + 1, s.period)
+        found.update(places[:: turns_together(s.count, cost, limits.kernel / 4, limits.kernel)])
+        found.add(places[-1])
+    return found
+
+
+def _mark(item: Item, operations: int) -> Hashable:
+    """Return what items that may be one text have in common."""
+    nodes = [s.node for s in statements_of((item,))]
+    return operations, *((n.eqn.primitive, *(v.aval for v in n.outs)) for n in nodes)
 
 
 def _why_step(node: Node, target: Target) -> str:

@@ -208,7 +208,20 @@ class Operands:
     turned: tuple[bool, ...] = ()
 
 
-Flow = Arms | Turns | Operands
+@frozen
+class Layout:
+    """How pieces are laid out.
+
+    Attributes
+    ----------
+    runs : tuple of (tuple of int)
+        For each piece, over how many of its axes each counter runs, outermost first.
+    """
+
+    runs: tuple[tuple[int, ...], ...]
+
+
+Flow = Arms | Turns | Operands | Layout
 
 
 @frozen(eq=False)

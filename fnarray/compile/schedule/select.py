@@ -197,7 +197,7 @@ def _roots(block: Block, limits: Limits, note: Note, *, in_loop: bool) -> set[No
             why = "it is small and lives in registers"
         elif it.cost >= KEPT and registers and _is_shared(out, several):
             why = "several numbers are made of it, and a register holds it"
-        elif not in_loop and len(it.sources) >= STREAMS and len(several) > 2:
+        elif not in_loop and len(it.sources) >= STREAMS and len(several) > 1:
             why = f"it is made of {len(it.sources)} arrays and is read {len(several)} times"
         elif it.cost >= limits.dear and repeated:
             why = f"it costs {it.cost} additions and is read more than once"

@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from . import elf
-from .codes import dtype_of
+from .codes import DATA, dtype_of
 
-#: Where NumPy's array object holds its data pointer and its dimensions, after Python's header.
-DATA: Final = object.__basicsize__
+#: Where NumPy's array object holds its dimensions.
 DIMENSIONS: Final = DATA + 16
 #: Where a bytes object holds its bytes.
 BYTES: Final = bytes.__basicsize__ - 1
@@ -234,10 +233,6 @@ class _Definition(ctypes.Structure):
     )
 
 
-# Python keeps the address of a definition for as long as the function lives, which is for ever.
-_definitions: Final[list[_Definition]] = []
-
-
 @functools.cache
 def layout_is_known() -> bool:
     """Whether arrays and bytes lie in memory as the trampoline takes them to."""
@@ -267,7 +262,9 @@ def function(
 def builtin(name: str, address: int, own: Any = None) -> Callable[..., Any]:
     """Return machine code that Python can call, given an object of its own."""
     definition = _Definition(name.encode(), address, _FASTCALL, None)
-    _definitions.append(definition)
+    # For good: as the interpreter ends the collector looks at functions, some after modules have
+    # been emptied, and reads this (2,500 terms written out ended in a segmentation fault).
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ..namespace import CODES
 
 DType = np.dtype[Any]
+#: Where NumPy's array object holds its data pointer, after Python's header.
+DATA: Final = object.__basicsize__
 
 
 class Fallback(Exception):

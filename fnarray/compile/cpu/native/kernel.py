@@ -16,7 +16,8 @@ from ....core.uncollected import uncollected
 from ...cache.key import KernelSource
 from ..namespace import namespace
 from . import load, machine, shared
-from .call import DATA, DIMENSIONS, layout_is_known
+from .call import DIMENSIONS, layout_is_known
+from .codes import DATA
 from .reader import Text, read_kernel
 from .statements import Statements, settled
 from .turns import is_long, waits

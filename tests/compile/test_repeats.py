@@ -1,0 +1,98 @@
+"""What repeats in a program is found, and compiled once."""
+
+import random
+
+import numpy as np
+import pytest
+
+import fnarray as fa
+import fnarray.numpy as fnp
+from fnarray.compile.pipeline import compile_graph
+from fnarray.compile.schedule.repeats import Stretch, stretches, turns_together
+
+
+def farthest(marks: str, at: int, longest: int) -> tuple[int, int]:
+    """Return how far a stretch of at least three turns goes from a place, and its period."""
+    best = 0, 0
+    for p in range(1, longest + 1):
+        end = at + p
+        while end < len(marks) and marks[end] == marks[end - p]:
+            end += 1
+        if end - at >= 3 * p and end - at > best[0]:
+            best = end - at, p
+    return best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_stretches_are_those_that_a_search_by_hand_finds(seed):
+    """From the left: the longest stretch at a place, by its shortest period, then what follows."""
+    draw = random.Random(seed)
+    marks = "".join(draw.choice("abc") * draw.randint(1, 3) for _ in range(12))
+    marks += marks[:5] * draw.randint(1, 5) + marks[3:] + "ab" * draw.randint(0, 9)
+    longest, least = draw.randint(1, 9), draw.randint(1, 8)
+    expected, at = [], 0
+    while at < len(marks):
+        far, p = farthest(marks, at, longest)
+        if not p or far < least:
+            at += 1
+            continue
+        expected.append(Stretch(at, p, far // p))
+        at += far // p * p
+    assert stretches(marks, [1] * len(marks), longest, least) == expected
+
+
+def test_nothing_repeats_in_nothing():
+    """A program of nothing, or of what never repeats, has no stretches."""
+    assert stretches("", [], 100, 1) == []
+    assert stretches("abcdefgh", [1] * 8, 100, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "cost", "expected"),
+    [(50, 4, 7), (51, 4, 7), (3, 400, 1), (3, 1, 3), (100, 0.01, 100), (7, 30, 1), (11, 6, 5)],
+)
+def test_turns_of_a_kernel_leave_little_over(count, cost, expected):
+    """Of 25 to 100 operations, the turns that are fewest together with those left over."""
+    assert turns_together(count, cost, 25, 100) == expected
+
+
+def net(params, x):
+    for w, b in params:
+        x = x + fnp.tanh(x @ w + b) / 10
+    return fnp.sum(x * x)
+
+
+def drawn(layers: int):
+    rng = np.random.default_rng(0)
+    params = [(rng.standard_normal((9, 9)) / 3, rng.standard_normal(9)) for _ in range(layers)]
+    return params, rng.standard_normal((5, 9))
+
+
+def test_layers_are_one_kernel():
+    """Twice the layers are called more often, and are hardly more text."""
+
+    def texts(layers: int) -> tuple[int, int]:
+        kernels = compile_graph(fa.make_jaxpr(fa.grad(net))(*drawn(layers))).source.kernels
+        return len(kernels), sum(map(len, {k.source.text for k in kernels}))
+
+    (few, short), (many, long) = texts(60), texts(120)
+    assert many > 1.5 * few
+    assert long < 1.3 * short
+
+
+def test_what_layers_give_is_what_a_loop_gives():
+    """Gradients of sixty layers are those of sixty lines of NumPy."""
+    params, x = drawn(60)
+    got = fa.jit(fa.grad(net))(params, x)
+    xs, zs = [x], []
+    for w, b in params:
+        zs.append(np.tanh(xs[-1] @ w + b))
+        xs.append(xs[-1] + zs[-1] / 10)
+    g = 2 * xs[-1]
+    for (w, _), (gw, gb), before, z in zip(
+        params[::-1], got[::-1], xs[-2::-1], zs[::-1], strict=True
+    ):
+        inside = g * (1 - z * z) / 10
+        np.testing.assert_allclose(gb, inside.sum(0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(gw, before.T @ inside, rtol=1e-4, atol=1e-5)
+        g = g + inside @ w.T
