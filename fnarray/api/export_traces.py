@@ -14,7 +14,7 @@ from ..core import tree
 from ..core.avals import ShapeDtypeStruct
 from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
 from .generalize import formulas
-from .sizes import Shapes, sized
+from .sizes import Shapes, given
 
 __all__: list[str] = []
 
@@ -91,4 +91,4 @@ def _traced(
 
 def _named(tracer: Any, spec: Any) -> Any:
     """Return an argument that knows its symbolic sizes."""
-    return sized(tracer, getattr(spec, "shape", ()))
+    return given(tracer, getattr(spec, "shape", ()))
