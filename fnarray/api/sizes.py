@@ -178,7 +178,7 @@ for _name in [
     "neg",
 ]:
     setattr(_Size, f"__{_name}__", _computed(f"__{_name}__"))
-for _name in "add radd sub rsub mul rmul floordiv rfloordiv mod rmod truediv rtruediv".split():
+for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "truediv", "rtruediv"]:
     setattr(SymbolicSize, f"__{_name}__", _beside(f"__{_name}__"))
 
 
