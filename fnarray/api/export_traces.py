@@ -13,6 +13,7 @@ from ..control.tracing import Traced, trace
 from ..core import tree
 from ..core.avals import ShapeDtypeStruct
 from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
+from ..errors import ShapeError
 from .generalize import formulas
 from .sizes import Shapes, given
 
@@ -85,8 +86,13 @@ def _traced(
         full_args, full_kwargs = with_statics(dyn, dyn_kw, signature.statics)
         return inner(*full_args, **full_kwargs)
 
-    with effects_scope(fun._effects or config.effects):
-        return trace(inner, signature, user="export", call=asked)
+    try:
+        with effects_scope(fun._effects or config.effects):
+            return trace(inner, signature, user="export", call=asked)
+    except ShapeError as error:  # its numbers are of this choice, which the program never said
+        chosen = ", ".join(f"{n} = {k}" for n, k in sizes.items())
+        error.args = (f"{error} The symbolic sizes stood for {chosen}.",)
+        raise
 
 
 def _named(tracer: Any, spec: Any) -> Any:

@@ -164,21 +164,10 @@ def _computed(name: str) -> Callable[[_Size, Any], Any]:
 for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(_Size, _name, _asked(_name))
     setattr(_Ratio, _name, _asked_of_ratio(_name))
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "neg",
-]:
+_ARITHMETIC = ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod")
+for _name in (*_ARITHMETIC, "neg"):
     setattr(_Size, f"__{_name}__", _computed(f"__{_name}__"))
-for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod", "truediv", "rtruediv"]:
+for _name in (*_ARITHMETIC, "truediv", "rtruediv"):
     setattr(SymbolicSize, f"__{_name}__", _beside(f"__{_name}__"))
 
 

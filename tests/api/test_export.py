@@ -403,3 +403,12 @@ def test_bad_input():
         exported.call(X.astype(np.int32))
     with pytest.raises(ValueError, match="pytree structure"):
         exported.call(X, X)
+
+
+def test_arrays_on_a_mesh_without_devices_are_exported():
+    """Stand-ins on a mesh without devices do: the program is that for arrays of their types."""
+    mesh = fnarray.sharding.AbstractMesh((4,), ("a",))
+    where = fnarray.sharding.NamedSharding(mesh, fnarray.sharding.PartitionSpec("a"))
+    like = fnarray.ShapeDtypeStruct((32,), np.float32, sharding=where)
+    found = export.export(fnarray.jit(lambda x: x[::-1] * 2))(like).call(np.arange(32.0))
+    np.testing.assert_array_equal(found, 2 * np.arange(32, dtype=np.float32)[::-1])
