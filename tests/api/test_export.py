@@ -239,6 +239,29 @@ def test_sizes_are_the_larger_and_smaller_of_others():
         export.export(fnarray.jit(jnp.sin))(struct)
 
 
+EQUALITIES = (
+    ("a, b, c, d", ("a * b == c + d",), "2*b*a, a*b*b, a*a*b, a*b + 3*a*b*c, a"),
+    ("a, b, c", ("floordiv(a, b) == c",), "2*(a//b), a//b*b, a%b"),
+    ("a, b", ("4*a == b",), "4*a, 8*a, 6*a, 2*a, 4*a*a"),
+    ("a, b", ("mod(a, 2) == 0",), "a%2, (a+1)%2, a - a%2"),
+    ("a, b", ("a*b == 6",), "a*b, 2*a*b"),
+    ("a, b", ("a >= b + 8",), "a-b>=8, a>=9, 2*a>=2*b"),
+)
+
+
+@pytest.mark.parametrize(("names", "constraints", "asked"), EQUALITIES)
+def test_what_constraints_say_is_equal_stands_for_it(names, constraints, asked):
+    """Sizes print, and compare, as JAX's do under the same constraints."""
+    found = []
+    for module in (export, jax_export):
+        sizes = module.symbolic_shape(names, constraints=constraints)
+        env = dict(zip(names.split(", "), sizes, strict=True))
+        found.append([str(eval(x, env)) for x in asked.split(", ")])
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="Invalid equality constraint"):
+        export.symbolic_shape("a, b", constraints=["a + b == 3"])
+
+
 def test_specs_of_arguments():
     """Stand-ins with symbolic sizes are made by one text, or a tree of them."""
     args = (np.ones((2, 3)), {"a": np.ones(2)})
