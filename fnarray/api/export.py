@@ -38,7 +38,7 @@ from .export_traces import all_traced, scope_of
 from .generalize import at_sizes, choices, generalized
 from .jit import PjitFunction, jit
 from .safety import DisabledSafetyCheck
-from .sizes import SymbolicArray, found_sizes
+from .sizes import SymbolicArray, check_solvable, found_sizes
 from .trees import decoded_tree, encoded_tree
 
 _MAGIC = b"fnarray program\n"
@@ -343,7 +343,7 @@ def export(
     ------
     ValueError
         The function is not jitted, or a platform unknown. When called: symbolic sizes are of
-        different scopes.
+        different scopes, or cannot be found from the shapes.
     InconclusiveDimensionOperation
         When called: what the function does depends on symbolic sizes in more than sizes, or it
         branches on one, of an argument or of what it computes, in ways that the constraints do
@@ -374,7 +374,10 @@ def export(
                 "values, and return the new ones."
             )
         in_tree = tree.PyTreeDef(spec)
-        return _exported(ts, sizes, leaves, in_tree, (chosen, unchecked), scope, fun_jit)
+        made = _exported(ts, sizes, leaves, in_tree, (chosen, unchecked), scope, fun_jit)
+        if names:
+            check_solvable(made, sizes[0])
+        return made
 
     return export_for
 

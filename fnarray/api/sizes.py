@@ -13,6 +13,7 @@ import numpy as np
 from ..control.signature import abstract
 from ..core import tree
 from ..core.array import asarray
+from ..core.avals import ShapeDtypeStruct
 from ..core.dims import is_symbolic_dim, names_of, parsed, value
 from ..core.source import PACKAGE, user_source
 from ..core.trace import JitTracer, state
@@ -272,6 +273,17 @@ class Shapes:
         return parsed(text, self.scope) if text else 0  # which is none: nothing is said of it
 
 
+def check_solvable(program: Any, sizes: Mapping[str, int]) -> None:
+    """Raise `ValueError` unless a program's symbolic sizes can be found from its arguments'."""
+    found_sizes(
+        program,
+        [
+            ShapeDtypeStruct([value(d, sizes) for d in a.shape], a.dtype, weak_type=a.weak_type)
+            for a in program.in_avals
+        ],
+    )
+
+
 def found_sizes(program: Any, leaves: Sequence[Any]) -> tuple[int, ...]:
     """Return the values of a program's symbolic sizes; raise for arguments that do not fit.
 
@@ -338,9 +350,9 @@ def _solve(program: Any, avals: Sequence[Any], sizes: dict[str, int], missing: s
         if len(unknown) != 1:
             continue
         (name,) = unknown
-        low = value(d, {**sizes, name: 0})
-        step = value(d, {**sizes, name: 1}) - low
-        if step and (n - low) % step == 0:
+        low, one, two = (value(d, {**sizes, name: k}) for k in range(3))
+        step = one - low
+        if step and two - one == step and (n - low) % step == 0:
             sizes[name] = (n - low) // step
     if left := [x for x in missing if x not in sizes]:
         raise ValueError(

@@ -225,6 +225,16 @@ def test_sizes_that_do_not_fit():
         )
 
 
+def test_sizes_that_no_shape_tells_are_refused():
+    """A size that stands in no shape but as a square is named when the function is exported."""
+    for module, lib in ((export, fnarray), (jax_export, jax)):
+        (a,) = module.symbolic_shape("a")
+        with pytest.raises(ValueError, match=r"a\^2"):
+            module.export(lib.jit(lambda x: x * 2))(lib.ShapeDtypeStruct((a * a,), np.float32))
+    two = _export("2*b + 1, c + b", lambda x: x.sum(0))
+    np.testing.assert_array_equal(two.call(np.ones((7, 4), np.float32)), np.full(4, 7.0))
+
+
 def test_sizes_are_the_larger_and_smaller_of_others():
     """``max`` and ``min`` are read, and known if constraints tell; programs take no such array."""
     b, larger, half, rest = export.symbolic_shape("(b, max(b, 3), floordiv(b, 2), mod(b, 2))")
