@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..config import config
@@ -14,6 +14,7 @@ from ..core import tree
 from ..core.avals import ShapeDtypeStruct
 from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
 from ..errors import ShapeError
+from ..runtime.spec import NamedSharding, PartitionSpec
 from .generalize import formulas
 from .sizes import Shapes, given
 
@@ -98,3 +99,23 @@ def _traced(
 def _named(tracer: Any, spec: Any) -> Any:
     """Return an argument that knows its symbolic sizes."""
     return given(tracer, getattr(spec, "shape", ()))
+
+
+def places_said(shardings: Iterable[Any]) -> list[Any]:
+    """Return as data how arrays are said to be cut, None where nothing is said."""
+    found: list[Any] = []
+    for s in shardings:
+        names = s.spec.names() if isinstance(s, NamedSharding) else ()
+        said = any(names) and all(isinstance(n, str) for group in names for n in group)
+        found.append(
+            [list(map(list, s.mesh.shape_tuple)), list(map(list, names))] if said else None
+        )
+    return found
+
+
+def on_mesh(places: Sequence[Any], mesh: Any) -> tuple[NamedSharding | None, ...]:
+    """Return the shardings that data says, on a mesh with the axes that they name."""
+    return tuple(
+        None if place is None else NamedSharding(mesh, PartitionSpec(*map(tuple, place[1])))
+        for place in places
+    )

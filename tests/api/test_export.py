@@ -438,6 +438,29 @@ def test_bad_input():
         exported.call(X, X)
 
 
+def _places(lib, module, kind):
+    """Return what a program says of the places that it was exported for."""
+    names = lib.sharding
+    mesh = names.AbstractMesh((4, 2), ("a", "b"), (getattr(names.AxisType, kind),) * 2)
+    where = names.NamedSharding(mesh, names.PartitionSpec(None, "a"))
+    like = lib.ShapeDtypeStruct((3, 32), np.float32, sharding=where)
+    made = module.export(lib.jit(lambda x, y: (x * 2, y)))(like, np.float32(1))
+    said = (made.in_shardings_jax(mesh), made.out_shardings_jax(mesh))
+    specs = [[None if s is None else tuple(s.spec) for s in one] for one in said]
+    return made, (made.nr_devices, specs[0], specs[1][1])
+
+
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_programs_say_for_which_places_they_are(kind):
+    """Devices and specs are JAX's, also of a program that was read back."""
+    made, said = _places(fnarray, export, kind)
+    assert said == _places(jax, jax_export, kind)[1]
+    again, mesh = _again(made), fnarray.sharding.AbstractMesh((4, 2), ("a", "b"))
+    assert again.nr_devices == 8
+    assert again.in_shardings_jax(mesh)[0].spec == fnarray.P(None, "a")
+    assert export.export(fnarray.jit(jnp.sin))(X).nr_devices == 1
+
+
 def test_arrays_on_a_mesh_without_devices_are_exported():
     """Stand-ins on a mesh without devices do: the program is that for arrays of their types."""
     mesh = fnarray.sharding.AbstractMesh((4,), ("a",))
