@@ -55,9 +55,15 @@ __all__ = [
 
 Effects = Literal["error", "warn", "off"]
 PRNGImpl = Literal["threefry2x32", "threefry4x32", "philox2x32", "philox4x32", "rbg", "unsafe_rbg"]
+# Names of accuracies, then of algorithms (`lax.DotAlgorithmPreset`).
+# fmt: off
 MatmulPrecision = Literal[
-    "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32"
+    "default", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32",
+    "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3",
+    "BF16_BF16_F32_X6", "BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32",
+    "F64_F64_F64",
 ]
+# fmt: on
 TRUE: Final = frozenset({"1", "true", "t", "yes", "y", "on"})
 FALSE: Final = frozenset({"0", "false", "f", "no", "n", "off"})
 _DEVICE_COUNT_FLAG: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")

@@ -1,10 +1,10 @@
 """Meshes and shardings, as ``jax.sharding`` names them."""
 
 from .api.resharding import auto_axes, explicit_axes, reshard
+from .core.avals import ManualAxisType
 from .runtime.ambient import (
     AbstractDevice,
     AbstractMesh,
-    ManualAxisType,
     get_abstract_mesh,
     get_mesh,
     make_single_device_sharding,

@@ -348,7 +348,9 @@ class _Pull(_Derivative):
         """Return the function with its residuals, some of which are the primals."""
         return VJP.of(self, linear.closed.consts, primals)
 
-    def __call__(self, residuals: Sequence[Any], *given: Any) -> Any:
+    def __call__(
+        self, residuals: Sequence[Any], *given: Any, wanted: Sequence[bool] | None = None
+    ) -> Any:
         if len(given) != 1:
             raise TypeError(
                 f"vjp: the function that vjp returned for {fun_text(self.fun)} takes one "
@@ -366,7 +368,7 @@ class _Pull(_Derivative):
             _cotangent(self.fun, k, a, c)
             for k, (a, c) in enumerate(zip(linear.out_avals, cts, strict=True))
         ]
-        found = cotangents(backward_of(linear, cts), self.in_avals, linear)
+        found = cotangents(backward_of(linear, cts, wanted), self.in_avals, linear)
         return self.in_spec.unflatten(found)[0]
 
 
@@ -385,11 +387,17 @@ def _cotangent(fun: Callable[..., Any], k: int, out: ShapedArray, ct: Any) -> An
     return as_array(ct)
 
 
-def backward_of(linear: Linear, cts: Sequence[Any]) -> list[Any]:
-    """Return the cotangents of a linear function's active inputs for those of all results."""
+def backward_of(
+    linear: Linear, cts: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> list[Any]:
+    """Return the cotangents of a linear function's active inputs for those of all results.
+
+    Those of inputs that are not ``wanted`` are zeros.
+    """
     graph = linear.closed.jaxpr
     operands = [Undefined(a) for a in graph.in_avals]
-    return backward(graph, linear.closed.consts, operands, chosen(linear.active_out, cts))
+    asked = None if wanted is None else chosen(linear.active_in, wanted)
+    return backward(graph, linear.closed.consts, operands, chosen(linear.active_out, cts), asked)
 
 
 def cotangents(found: Sequence[Any], in_avals: Sequence[ShapedArray], linear: Linear) -> list[Any]:

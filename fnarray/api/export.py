@@ -13,6 +13,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,14 +32,15 @@ from ..core.tangents import differentiable
 from ..core.trace import bind
 from ..ops.kit.calls import full
 from ..ops.kit.canonical import as_array
+from ..runtime.spec import NamedSharding
 from ..transforms.graphs import recorded
 from .derivatives import vjp
 from .encoding import Unencodable, decoded_array, decoded_graph, encoded_array, encoded_graph
-from .export_traces import all_traced, scope_of
+from .export_traces import all_traced, on_mesh, places_said, scope_of
 from .generalize import at_sizes, choices, generalized
 from .jit import PjitFunction, jit
 from .safety import DisabledSafetyCheck
-from .sizes import SymbolicArray, found_sizes
+from .sizes import SymbolicArray, check_solvable, found_sizes
 from .trees import decoded_tree, encoded_tree
 
 _MAGIC = b"fnarray program\n"
@@ -78,7 +80,6 @@ class Exported:
         Accepted for compatibility; empty.
     """
 
-    nr_devices = 1
     ordered_effects: tuple[Any, ...] = ()
     unordered_effects: tuple[Any, ...] = ()
 
@@ -120,6 +121,20 @@ class Exported:
 
     def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
+
+    @property
+    def nr_devices(self) -> int:
+        """Number of devices of the mesh that arguments or results are said to be cut over, or 1."""
+        places = (*self._program.in_places, *self._program.out_places)
+        return max((prod(n for _, n in place[0]) for place in places if place), default=1)
+
+    def in_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
+        """Return how arguments are said to be cut, on a mesh with the axes that they name."""
+        return on_mesh(self._program.in_places, mesh)
+
+    def out_shardings_jax(self, mesh: Any) -> tuple[NamedSharding | None, ...]:
+        """Return how the types of results are cut, on a mesh with the axes that they name."""
+        return on_mesh(self._program.out_places, mesh)
 
     @property
     def module_kept_var_idx(self) -> tuple[int, ...]:
@@ -268,8 +283,11 @@ class Exported:
                 f"serialization of '{self.fun_name}' is not possible: it holds {program.data}. "
                 "Python functions cannot be kept."
             )
+        written = program._asdict()
+        if self.nr_devices == 1:  # as those were before that places were written
+            del written["in_places"], written["out_places"]
         return {
-            **program._asdict(),
+            **written,
             "in_tree": encoded_tree(self.in_tree),
             "out_tree": encoded_tree(self.out_tree),
             "vjp": self.vjp()._at_order(order - 1) if order > 0 else None,
@@ -287,6 +305,8 @@ class _Program(NamedTuple):
         Whether functions with derivatives of their own were in it: they are written out.
     unchecked : tuple of str
         Names of the checks that calls leave out.
+    in_places, out_places : list
+        How arguments and results are said to be cut: a mesh's names and sizes, and a spec; or None.
     """
 
     name: str
@@ -297,6 +317,8 @@ class _Program(NamedTuple):
     data: Any
     rules: bool
     unchecked: tuple[str, ...] = ()
+    in_places: Sequence[Any] = ()
+    out_places: Sequence[Any] = ()
 
 
 def _aval_of(data: Any, scope: SymbolicScope) -> Any:
@@ -343,7 +365,7 @@ def export(
     ------
     ValueError
         The function is not jitted, or a platform unknown. When called: symbolic sizes are of
-        different scopes.
+        different scopes, or cannot be found from the shapes.
     InconclusiveDimensionOperation
         When called: what the function does depends on symbolic sizes in more than sizes, or it
         branches on one, of an argument or of what it computes, in ways that the constraints do
@@ -374,7 +396,10 @@ def export(
                 "values, and return the new ones."
             )
         in_tree = tree.PyTreeDef(spec)
-        return _exported(ts, sizes, leaves, in_tree, (chosen, unchecked), scope, fun_jit)
+        made = _exported(ts, sizes, leaves, in_tree, (chosen, unchecked), scope, fun_jit)
+        if names:
+            check_solvable(made, sizes[0])
+        return made
 
     return export_for
 
@@ -423,6 +448,8 @@ def _exported(
         data,
         any(rules for _, rules in plain),
         unchecked,
+        places_said(getattr(x, "placement", getattr(x, "sharding", None)) for x in leaves),
+        places_said(getattr(a, "sharding", None) for a in t.out_avals),
     )
     made = Exported(program, in_tree, t.out_tree, fun)
     if scope is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..config import config
@@ -13,8 +13,10 @@ from ..control.tracing import Traced, trace
 from ..core import tree
 from ..core.avals import ShapeDtypeStruct
 from ..core.dims import SymbolicScope, is_choice, is_symbolic_dim, value
+from ..errors import ShapeError
+from ..runtime.spec import NamedSharding, PartitionSpec
 from .generalize import formulas
-from .sizes import Shapes, sized
+from .sizes import Shapes, given
 
 __all__: list[str] = []
 
@@ -85,10 +87,35 @@ def _traced(
         full_args, full_kwargs = with_statics(dyn, dyn_kw, signature.statics)
         return inner(*full_args, **full_kwargs)
 
-    with effects_scope(fun._effects or config.effects):
-        return trace(inner, signature, user="export", call=asked)
+    try:
+        with effects_scope(fun._effects or config.effects):
+            return trace(inner, signature, user="export", call=asked)
+    except ShapeError as error:  # its numbers are of this choice, which the program never said
+        chosen = ", ".join(f"{n} = {k}" for n, k in sizes.items())
+        error.args = (f"{error} The symbolic sizes stood for {chosen}.",)
+        raise
 
 
 def _named(tracer: Any, spec: Any) -> Any:
     """Return an argument that knows its symbolic sizes."""
-    return sized(tracer, getattr(spec, "shape", ()))
+    return given(tracer, getattr(spec, "shape", ()))
+
+
+def places_said(shardings: Iterable[Any]) -> list[Any]:
+    """Return as data how arrays are said to be cut, None where nothing is said."""
+    found: list[Any] = []
+    for s in shardings:
+        names = s.spec.names() if isinstance(s, NamedSharding) else ()
+        said = any(names) and all(isinstance(n, str) for group in names for n in group)
+        found.append(
+            [list(map(list, s.mesh.shape_tuple)), list(map(list, names))] if said else None
+        )
+    return found
+
+
+def on_mesh(places: Sequence[Any], mesh: Any) -> tuple[NamedSharding | None, ...]:
+    """Return the shardings that data says, on a mesh with the axes that they name."""
+    return tuple(
+        None if place is None else NamedSharding(mesh, PartitionSpec(*map(tuple, place[1])))
+        for place in places
+    )

@@ -22,7 +22,7 @@ from ..core.surgery import says_places
 from ..core.trace import state, wrap
 from ..ops.cutting import RULES, Case, cut_results, result_types
 from ..ops.placing import constraint_p, inspect_p, reshard_p
-from ..runtime.mesh import Mesh, current_mesh, mesh_for
+from ..runtime.mesh import AxisType, Mesh, current_mesh, mesh_for
 from ..runtime.placed import PlacedArray, placement_of
 from ..runtime.spec import NamedSharding, PartitionSpec, Sharding
 
@@ -175,9 +175,19 @@ def of_results(closed: ClosedGraph, given: Sequence[Sharding | None]) -> list[Sh
     ins = [cuts_of(s, a.ndim) for s, a in zip(given, closed.in_avals, strict=True)]
     found = _graph_cuts(closed, ins, dict(mesh.shape))
     return [
-        _known_one(_sharding(mesh, a, cuts), a.ndim, given)
+        _known_one(_sharding(_mesh_of(a, mesh), a, cuts), a.ndim, given)
         for a, cuts in zip(avals, found, strict=True)
     ]
+
+
+def _mesh_of(aval: ShapedArray, mesh: Mesh) -> Mesh:
+    """Return the mesh of a type: the program's devices in order, where it names other axes."""
+    axes = aval.place.mesh if aval.place is not None else ()
+    if not axes or axes == mesh.shape_tuple:
+        return mesh
+    names, sizes = zip(*axes, strict=True)
+    kinds = (AxisType.Explicit,) * len(axes)
+    return Mesh(mesh.devices.reshape(sizes), names, axis_types=kinds)
 
 
 def _mesh_said(closed: ClosedGraph) -> Mesh | None:

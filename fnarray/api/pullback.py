@@ -151,7 +151,9 @@ class _Accumulate:
     pull: Any
 
     def __call__(self, residuals: Sequence[Any], wanted: Sequence[Any], ct: Any) -> Any:
-        cts = self.pull.in_spec.flatten_up_to((self.pull(residuals, ct), {}))
+        asked = [not isinstance(x, DontWant) for x in wanted]
+        found = self.pull(residuals, ct, wanted=None if all(asked) else asked)
+        cts = self.pull.in_spec.flatten_up_to((found, {}))
         return self.pull.in_spec.unflatten(map(_put, wanted, cts))[0]
 
 

@@ -8,12 +8,17 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..control.signature import abstract
 from ..core import tree
+from ..core.array import asarray
+from ..core.avals import ShapeDtypeStruct
 from ..core.dims import is_symbolic_dim, names_of, parsed, value
 from ..core.source import PACKAGE, user_source
 from ..core.trace import JitTracer, state
 from ..errors import InconclusiveDimensionOperation
+from ..ops.convert import copy
 
 __all__: list[str] = []
 
@@ -77,7 +82,28 @@ class _Size(int):
         return int(self.dim) if _by_user() else int.__int__(self)
 
     def __truediv__(self, other: Any) -> Any:
-        return _Ratio(int.__truediv__(self, other), f"{self.dim} / {other}")
+        ratio = int.__truediv__(self, other)
+        return ratio if ratio is NotImplemented else _Ratio(ratio, f"{self.dim} / {other}")
+
+
+class SymbolicSize(_Size):
+    """A size of an argument: beside what is no integer it is an array, as it is in every trace."""
+
+    #: Arrays of NumPy leave to it what they are computed with.
+    __array_ufunc__ = None
+
+
+def _beside(name: str) -> Callable[[SymbolicSize, Any], Any]:
+    base = getattr(_Size, name)
+
+    def compute(self: SymbolicSize, other: Any) -> Any:
+        out = base(self, other)
+        by_numbers = out is NotImplemented and isinstance(other, float | np.ndarray | np.generic)
+        if by_numbers or (name == "__rtruediv__" and _by_user()):
+            return getattr(copy(asarray(int.__int__(self))), name)(other)
+        return SymbolicSize(out, out.dim) if isinstance(out, _Size) else out
+
+    return compute
 
 
 class _Ratio(float):
@@ -139,20 +165,16 @@ def _computed(name: str) -> Callable[[_Size, Any], Any]:
 for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(_Size, _name, _asked(_name))
     setattr(_Ratio, _name, _asked_of_ratio(_name))
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "neg",
-]:
+_ARITHMETIC = ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "rfloordiv", "mod", "rmod")
+for _name in (*_ARITHMETIC, "neg"):
     setattr(_Size, f"__{_name}__", _computed(f"__{_name}__"))
+for _name in (*_ARITHMETIC, "truediv", "rtruediv"):
+    setattr(SymbolicSize, f"__{_name}__", _beside(f"__{_name}__"))
+
+
+def given(tracer: Any, shape: Sequence[Any]) -> Any:
+    """Return an argument that knows which of its sizes are symbolic."""
+    return sized(tracer, shape, SymbolicSize)
 
 
 class _SizedTracer(JitTracer):
@@ -176,7 +198,7 @@ class _SizedTracer(JitTracer):
         return super().__len__()
 
 
-def sized(tracer: Any, shape: Sequence[Any]) -> Any:
+def sized(tracer: Any, shape: Sequence[Any], kind: type[_Size] = _Size) -> Any:
     """Return a tracer that knows which of its sizes are symbolic."""
     if not any(map(is_symbolic_dim, shape)):
         return tracer
@@ -185,7 +207,7 @@ def sized(tracer: Any, shape: Sequence[Any]) -> Any:
         tracer.frame, tracer.aval, tracer.origin, tracer.atom
     )  # fmt: skip
     new.sizes = tuple(
-        _Size(n, d) if is_symbolic_dim(d) else n
+        kind(n, d) if is_symbolic_dim(d) else n
         for n, d in zip(tracer.aval.shape, shape, strict=True)
     )
     return new
@@ -249,6 +271,17 @@ class Shapes:
             return numbers[0]
         text = formula(numbers)
         return parsed(text, self.scope) if text else 0  # which is none: nothing is said of it
+
+
+def check_solvable(program: Any, sizes: Mapping[str, int]) -> None:
+    """Raise `ValueError` unless a program's symbolic sizes can be found from its arguments'."""
+    found_sizes(
+        program,
+        [
+            ShapeDtypeStruct([value(d, sizes) for d in a.shape], a.dtype, weak_type=a.weak_type)
+            for a in program.in_avals
+        ],
+    )
 
 
 def found_sizes(program: Any, leaves: Sequence[Any]) -> tuple[int, ...]:
@@ -317,9 +350,9 @@ def _solve(program: Any, avals: Sequence[Any], sizes: dict[str, int], missing: s
         if len(unknown) != 1:
             continue
         (name,) = unknown
-        low = value(d, {**sizes, name: 0})
-        step = value(d, {**sizes, name: 1}) - low
-        if step and (n - low) % step == 0:
+        low, one, two = (value(d, {**sizes, name: k}) for k in range(3))
+        step = one - low
+        if step and two - one == step and (n - low) % step == 0:
             sizes[name] = (n - low) // step
     if left := [x for x in missing if x not in sizes]:
         raise ValueError(

@@ -9,6 +9,7 @@ from ..core import tree
 from ..core.frozen import frozen
 from ..runtime.device import Device, processor
 from ..runtime.layout import Format, row_major
+from ..runtime.mesh import AbstractMesh
 from ..runtime.spec import Sharding, SingleDeviceSharding
 from . import places
 from .resharding import shardings_for
@@ -71,6 +72,8 @@ def staged(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any], t: Traced
     """Return what is said of places where a function was traced for arguments."""
     options, found = jitted._options, tree.leaves((args, kwargs))
     given = [getattr(x, "placement", getattr(x, "sharding", None)) for x in found]
+    # Of a mesh without devices nothing is known but how types are cut.
+    given = [None if isinstance(getattr(s, "mesh", None), AbstractMesh) else s for s in given]
     given = [s if isinstance(s, Sharding) and s.num_devices > 1 else None for s in given]
     if len(given) != len(t.signature.in_avals):  # static arguments are among them
         given = [None] * len(t.signature.in_avals)

@@ -22,6 +22,23 @@ Names = frozenset[Hashable]
 
 
 @frozen
+class ManualAxisType:
+    """How an array differs along the axes of the `shard_map` around.
+
+    Attributes
+    ----------
+    varying : frozenset of names
+        Axes along which the values differ.
+    unreduced, reduced : frozenset of names
+        Axes along which there are partial sums, and along which there were. Types have none.
+    """
+
+    varying: Names = frozenset()
+    unreduced: Names = frozenset()
+    reduced: Names = frozenset()
+
+
+@frozen
 class Place:
     """How an array lies on a mesh, where that is part of its type; made by `place`.
 
@@ -174,6 +191,11 @@ class ShapedArray:
     def vma(self) -> Names:
         """Axes of the `shard_map` around along which values differ."""
         return self.place.varying if self.place is not None else frozenset()
+
+    @property
+    def manual_axis_type(self) -> ManualAxisType:
+        """How it differs along the axes of the `shard_map` around."""
+        return ManualAxisType(self.vma)
 
     @property
     def cuts(self) -> Cuts:

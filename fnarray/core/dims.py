@@ -39,6 +39,8 @@ class SymbolicScope:
         self.most: dict[str, int] = {}
         self.equal: dict[str, Any] = {}
         self.known: list[Any] = []
+        #: What a product is where it stands alone, or times so much: its factor, and what for.
+        self.instead: dict[Monomial, tuple[int, Any]] = {}
         #: Both sides of each constraint, and how they compare.
         self.tests: list[tuple[Any, str, Any]] = []
         for text in constraints:
@@ -57,14 +59,39 @@ class SymbolicScope:
         parser.end()
         self.tests.append((left, op, right))
         if op == "==":
-            names = [n for n in _names(left) if left == Dim.name(n, self)]
-            if names:
-                self.equal[names[0]] = right
+            self._replace(text, left, right)
             return
         more = left - right if op == ">=" else right - left
         if isinstance(more, Dim):
             self._bound(more)
             self.known.append(more)
+
+    def _replace(self, text: str, left: Any, right: Any) -> None:
+        """Learn what stands for a name, or a product, wherever it is met."""
+        if not isinstance(left, Dim) or len(left.terms) != 1:
+            raise ValueError(
+                f"Invalid equality constraint: {text!r}, at {self.source}: the left-hand-side must "
+                "be one name or product, with no sum, which the right one then stands for."
+            )
+        ((product, factor),) = left.terms.items()
+        if factor == 1 and len(product) == 1 and isinstance(product[0][0], str):
+            ((name, power),) = product
+            if power == 1:
+                self.equal[name] = right
+                return
+        self.instead[product] = factor, right
+
+    def replaced(self, terms: Terms) -> Any:
+        """Return a polynomial in which what constraints have found equal stands for products."""
+        total: Any = 0
+        left: dict[Monomial, int] = {}
+        for m, c in terms.items():
+            factor, right = self.instead.get(m, (0, None))
+            if factor and c % factor == 0:
+                total = total + right * (c // factor)
+            else:
+                left[m] = c
+        return Dim.made(left, self) + total
 
     def _bound(self, more: Dim) -> None:
         """Learn a bound of a single name from ``more >= 0``."""
@@ -139,6 +166,8 @@ class Dim:
     def made(terms: Terms, scope: SymbolicScope) -> Any:
         """Return a polynomial, as an int where it is constant."""
         terms = {m: c for m, c in terms.items() if c}
+        if any(m in scope.instead and c % scope.instead[m][0] == 0 for m, c in terms.items()):
+            return scope.replaced(terms)
         return terms.get((), 0) if set(terms) <= {()} else Dim(terms, scope)
 
     def _with(self, other: Any, combine: Callable[[Terms, Terms], Terms]) -> Any:
@@ -258,10 +287,9 @@ def called(name: str, a: Any, b: Any) -> Any:
         rest = Dim.made({m: c for m, c in a.terms.items() if c % b}, scope)
         if isinstance(rest, int):
             return whole + rest // b if name == "floordiv" else rest % b
-        if name == "mod":
-            return Dim({((_Call(name, (rest, b)), 1),): 1}, scope)
-        return whole + Dim({((_Call(name, (rest, b)), 1),): 1}, scope)
-    return Dim({((_Call(name, (a, b)), 1),): 1}, scope)
+        alone = Dim.made({((_Call(name, (rest, b)), 1),): 1}, scope)
+        return alone if name == "mod" else whole + alone
+    return Dim.made({((_Call(name, (a, b)), 1),): 1}, scope)
 
 
 def _chosen(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
@@ -269,15 +297,15 @@ def _chosen(name: str, a: Any, b: Any, scope: SymbolicScope) -> Any:
     try:
         return (a if a >= b else b) if name == "max" else (b if a >= b else a)
     except InconclusiveDimensionOperation:
-        return Dim({((_Call(name, (a, b)), 1),): 1}, scope)
+        return Dim.made({((_Call(name, (a, b)), 1),): 1}, scope)
 
 
 def _text(terms: Terms) -> str:
     def order(item: tuple[Monomial, int]) -> Any:
-        return -sum(p for _, p in item[0]), str(item[0])
+        return sum(p for _, p in item[0]), [(str(a), p) for a, p in reversed(item[0])]
 
     out = ""
-    for m, c in sorted(terms.items(), key=order):
+    for m, c in sorted(terms.items(), key=order, reverse=True):
         factors = [f"{a}^{p}" if p > 1 else str(a) for a, p in m]
         size = abs(c)
         body = "*".join([str(size)] * (size != 1 or not m) + factors)
@@ -372,7 +400,8 @@ def _not_negative(e: Any, a: Any, op: str, b: Any) -> bool:
         return True
     if high < 0:
         return False
-    for known in e.scope.known:
+    times = dict.fromkeys((1, max(abs(c) for m, c in e.terms.items() if m)))
+    for known in (k * n for k in e.scope.known for n in times):
         rest = e - known
         if _bounds(rest, e.scope)[0] >= 0:
             return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 from ..config import config, override
@@ -24,7 +23,6 @@ from .spec import NamedSharding, PartitionSpec, SingleDeviceSharding, checked_ki
 __all__ = [
     "AbstractDevice",
     "AbstractMesh",
-    "ManualAxisType",
     "get_abstract_mesh",
     "get_mesh",
     "make_single_device_sharding",
@@ -32,14 +30,6 @@ __all__ = [
     "sharding_of_type",
     "use_abstract_mesh",
 ]
-
-
-class ManualAxisType(enum.Enum):
-    """How values differ along an axis that a program handles itself."""
-
-    Varying = "varying"
-    Unreduced = "unreduced"
-    Reduced = "reduced"
 
 
 _NONE = AbstractMesh((), ())

@@ -16,7 +16,11 @@ from .derivative import lift
 
 
 def backward(
-    graph: Graph, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]
+    graph: Graph,
+    consts: Sequence[Any],
+    args: Sequence[Any],
+    cts: Sequence[Any],
+    wanted: Sequence[bool] | None = None,
 ) -> list[Any]:
     """Return the cotangents of a program's linear inputs for those of its results.
 
@@ -30,6 +34,8 @@ def backward(
         computed first.
     cts : sequence
         Cotangents of the results; may be `Zero`.
+    wanted : sequence of bool, optional
+        Whether an input's cotangent is asked for; what leads to no such input is not computed.
 
     Returns
     -------
@@ -42,10 +48,13 @@ def backward(
     )
     linear = [eqn for eqn in graph.eqns if not _evaluated(eqn, known)]
 
+    asked = None if wanted is None else _reached(graph, linear, wanted)
     found: dict[Var, Any] = {}
 
     def give(atom: Any, ct: Any) -> None:
         if ct is None or is_zero(ct) or type(atom) is Literal or atom in known:
+            return
+        if asked is not None and atom not in asked:
             return
         if ct.aval.place is not atom.aval.place:
             ct = hooks.placed_as(ct, atom.aval)
@@ -82,6 +91,15 @@ def backward(
         found.get(v, Zero(v.aval)) if type(x) is Undefined else None
         for v, x in zip(graph.invars, args, strict=True)
     ]
+
+
+def _reached(graph: Graph, eqns: Sequence[Eqn], start: Sequence[bool]) -> set[Var]:
+    """Return what is computed of some inputs, and those."""
+    found = {v for v, is_start in zip(graph.invars, start, strict=True) if is_start}
+    for eqn in eqns:
+        if not found.isdisjoint(a for a in eqn.invars if type(a) is Var):
+            found.update(eqn.outvars)
+    return found
 
 
 def _evaluated(eqn: Eqn, known: dict[Var, Any]) -> bool:

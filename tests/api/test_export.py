@@ -225,6 +225,16 @@ def test_sizes_that_do_not_fit():
         )
 
 
+def test_sizes_that_no_shape_tells_are_refused():
+    """A size that stands in no shape but as a square is named when the function is exported."""
+    for module, lib in ((export, fnarray), (jax_export, jax)):
+        (a,) = module.symbolic_shape("a")
+        with pytest.raises(ValueError, match=r"a\^2"):
+            module.export(lib.jit(lambda x: x * 2))(lib.ShapeDtypeStruct((a * a,), np.float32))
+    two = _export("2*b + 1, c + b", lambda x: x.sum(0))
+    np.testing.assert_array_equal(two.call(np.ones((7, 4), np.float32)), np.full(4, 7.0))
+
+
 def test_sizes_are_the_larger_and_smaller_of_others():
     """``max`` and ``min`` are read, and known if constraints tell; programs take no such array."""
     b, larger, half, rest = export.symbolic_shape("(b, max(b, 3), floordiv(b, 2), mod(b, 2))")
@@ -237,6 +247,29 @@ def test_sizes_are_the_larger_and_smaller_of_others():
     struct = fnarray.ShapeDtypeStruct((larger,), "float32")
     with pytest.raises(NotImplementedError, match=r"of size max\(b, 3\)"):
         export.export(fnarray.jit(jnp.sin))(struct)
+
+
+EQUALITIES = (
+    ("a, b, c, d", ("a * b == c + d",), "2*b*a, a*b*b, a*a*b, a*b + 3*a*b*c, a"),
+    ("a, b, c", ("floordiv(a, b) == c",), "2*(a//b), a//b*b, a%b"),
+    ("a, b", ("4*a == b",), "4*a, 8*a, 6*a, 2*a, 4*a*a"),
+    ("a, b", ("mod(a, 2) == 0",), "a%2, (a+1)%2, a - a%2"),
+    ("a, b", ("a*b == 6",), "a*b, 2*a*b"),
+    ("a, b", ("a >= b + 8",), "a-b>=8, a>=9, 2*a>=2*b"),
+)
+
+
+@pytest.mark.parametrize(("names", "constraints", "asked"), EQUALITIES)
+def test_what_constraints_say_is_equal_stands_for_it(names, constraints, asked):
+    """Sizes print, and compare, as JAX's do under the same constraints."""
+    found = []
+    for module in (export, jax_export):
+        sizes = module.symbolic_shape(names, constraints=constraints)
+        env = dict(zip(names.split(", "), sizes, strict=True))
+        found.append([str(eval(x, env)) for x in asked.split(", ")])
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="Invalid equality constraint"):
+        export.symbolic_shape("a, b", constraints=["a + b == 3"])
 
 
 def test_specs_of_arguments():
@@ -403,3 +436,35 @@ def test_bad_input():
         exported.call(X.astype(np.int32))
     with pytest.raises(ValueError, match="pytree structure"):
         exported.call(X, X)
+
+
+def _places(lib, module, kind):
+    """Return what a program says of the places that it was exported for."""
+    names = lib.sharding
+    mesh = names.AbstractMesh((4, 2), ("a", "b"), (getattr(names.AxisType, kind),) * 2)
+    where = names.NamedSharding(mesh, names.PartitionSpec(None, "a"))
+    like = lib.ShapeDtypeStruct((3, 32), np.float32, sharding=where)
+    made = module.export(lib.jit(lambda x, y: (x * 2, y)))(like, np.float32(1))
+    said = (made.in_shardings_jax(mesh), made.out_shardings_jax(mesh))
+    specs = [[None if s is None else tuple(s.spec) for s in one] for one in said]
+    return made, (made.nr_devices, specs[0], specs[1][1])
+
+
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_programs_say_for_which_places_they_are(kind):
+    """Devices and specs are JAX's, also of a program that was read back."""
+    made, said = _places(fnarray, export, kind)
+    assert said == _places(jax, jax_export, kind)[1]
+    again, mesh = _again(made), fnarray.sharding.AbstractMesh((4, 2), ("a", "b"))
+    assert again.nr_devices == 8
+    assert again.in_shardings_jax(mesh)[0].spec == fnarray.P(None, "a")
+    assert export.export(fnarray.jit(jnp.sin))(X).nr_devices == 1
+
+
+def test_arrays_on_a_mesh_without_devices_are_exported():
+    """Stand-ins on a mesh without devices do: the program is that for arrays of their types."""
+    mesh = fnarray.sharding.AbstractMesh((4,), ("a",))
+    where = fnarray.sharding.NamedSharding(mesh, fnarray.sharding.PartitionSpec("a"))
+    like = fnarray.ShapeDtypeStruct((32,), np.float32, sharding=where)
+    found = export.export(fnarray.jit(lambda x: x[::-1] * 2))(like).call(np.arange(32.0))
+    np.testing.assert_array_equal(found, 2 * np.arange(32, dtype=np.float32)[::-1])

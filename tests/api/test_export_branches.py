@@ -74,3 +74,24 @@ def test_sizes_are_computed_with(name):
     for n in (4, 7):
         x = np.arange(n, dtype=np.float32)
         np.testing.assert_allclose(program.call(x), COMPUTED[name](jnp.asarray(x)), rtol=1e-6)
+
+
+BESIDE_NUMBERS = {
+    "array after": lambda x: x.shape[0] - np.arange(5, dtype=np.int32),
+    "array before": lambda x: np.arange(5, dtype=np.int32) * (x.shape[0] + 1),
+    "quotient of an array": lambda x: np.arange(5, dtype=np.float32) / x.shape[0],
+    "scalar": lambda x: np.float32(2) * x.shape[0],
+    "float": lambda x: x.shape[0] * 2.5 - 1.0,
+    "half": lambda x: x.shape[0] / np.float32(2),
+    "inverse": lambda x: 2 / x.shape[0],
+    "remainder": lambda x: x.shape[0] % np.int32(3),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_NUMBERS)
+def test_sizes_beside_numbers_of_numpy_are_arrays(name):
+    """NumPy, at each size, is the oracle: one program computes with the size it is called at."""
+    program = exported(BESIDE_NUMBERS[name])
+    for n in (1, 4, 300):
+        want = BESIDE_NUMBERS[name](np.ones(n, np.float32))
+        np.testing.assert_allclose(program.call(np.ones(n, np.float32)), want, rtol=1e-6)

@@ -11,7 +11,7 @@ from fnarray import lax
 from fnarray.config import scoped
 from fnarray.experimental.mesh_utils import create_device_mesh
 from fnarray.experimental.shard_map import shard_map as old_shard_map
-from fnarray.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
+from fnarray.sharding import AxisType, ManualAxisType, Mesh, NamedSharding, SingleDeviceSharding
 from fnarray.sharding import PartitionSpec as P
 
 from .mapped_cases import SHARDED, sharded
@@ -69,6 +69,19 @@ def test_mesh_from_context(mesh):
         np.testing.assert_array_equal(f(A), A[:4] + A[4:])
     with pytest.raises(ValueError, match="no mesh"):
         f(A)
+
+
+def test_types_say_how_values_vary(mesh):
+    """A type names the axes along which its values differ, as JAX's does; others say none."""
+
+    def f(x):
+        assert fa.typeof(x).manual_axis_type == ManualAxisType(varying=frozenset("xy"))
+        y = lax.psum(x, "y")
+        assert fa.typeof(y).manual_axis_type.varying == {"x"}
+        return y
+
+    fa.shard_map(f, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x"))(A)
+    assert fa.typeof(fnp.asarray(A)).manual_axis_type == ManualAxisType()
 
 
 def test_old_name(mesh):

@@ -63,3 +63,18 @@ def test_what_does_not_fit_is_refused():
         pull.with_refs(fnarray.ad.DontWant(), fnarray.ad.DontWant())
     with pytest.raises(AttributeError, match="no attribute 'residue'"):
         _ = pull.residue
+
+
+def _products(lib, wanted):
+    w, x = lib.numpy.ones((4, 4)), lib.numpy.arange(4.0)
+    _, pull = lib.vjp(lambda w, x, y: lib.numpy.tanh(w @ x) @ y, w, x, x)
+    kinds = [lib.ad.GradValue() if one else lib.ad.DontWant() for one in wanted]
+    return str(lib.make_jaxpr(lambda: pull.with_refs(*kinds)(1.0))()).count("dot_general")
+
+
+@pytest.mark.parametrize("wanted", [(1, 1, 1), (1, 0, 1), (0, 1, 0), (0, 0, 1)])
+def test_what_nobody_wants_is_not_computed(wanted):
+    """A backward pass has as many products as JAX's, or fewer where arguments are not wanted."""
+    ours, all_of_them = _products(fnarray, wanted), _products(fnarray, (1, 1, 1))
+    assert ours <= _products(jax, wanted)
+    assert ours <= all_of_them - wanted.count(0)

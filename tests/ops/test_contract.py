@@ -8,6 +8,7 @@ import pytest
 
 import fnarray
 from fnarray import lax
+from fnarray.config import scoped
 from fnarray.core.contraction import contracted, working_dtype
 from fnarray.core.forms import Contract
 from fnarray.ops.contract import canonical_precision
@@ -88,6 +89,8 @@ def test_transposed_operands_are_not_copied():
 def test_precision_spellings(given, meant):
     """Every spelling of a precision is one canonical, hashable value."""
     assert canonical_precision(given) == meant
+    with scoped("default_matmul_precision", given if isinstance(given, str) else None):
+        assert canonical_precision(None) == (meant if isinstance(given, str) else None)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "float64", "complex64"])
