@@ -274,7 +274,7 @@ class Signature(NamedTuple):
         return with_statics(args, kwargs, self.statics)
 
     def paths(self, fun: Callable[..., Any]) -> list[str]:
-        """Return what each leaf is called in a function: ``leaf 2`` where its class tells no more."""
+        """Return what each leaf is called in a function; ``leaf 2`` if its class tells no more."""
         hidden = [(where, kind, None) for where, kind, _ in self.statics]
         try:
             args, kwargs = self.in_spec.unflatten(list(self.in_avals))
