@@ -118,9 +118,10 @@ class Programs:
         self.guards = Guards()
 
 
-class PjitFunction(Generic[P, R]):
+class PjitFunction(Generic[R, P]):
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
+    # The result's type stands first: jedi, which knows no ParamSpec, takes R for the first of these.
     __signature__ = SignatureOf()
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
@@ -402,11 +403,11 @@ class PjitFunction(Generic[P, R]):
     # ---- as a Python object ----
 
     @overload
-    def __get__(self, obj: None, objtype: Any = None) -> PjitFunction[P, R]: ...
+    def __get__(self, obj: None, objtype: Any = None) -> PjitFunction[R, P]: ...
 
     @overload
     def __get__(
-        self: PjitFunction[Concatenate[Any, Q], R], obj: object, objtype: Any = None
+        self: PjitFunction[R, Concatenate[Any, Q]], obj: object, objtype: Any = None
     ) -> Callable[Q, R]: ...
 
     def __get__(self, obj: Any, objtype: Any = None) -> Any:
@@ -481,11 +482,11 @@ class PlacedPjitFunction(PjitFunction):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> PjitFunction[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> PjitFunction[R, P]: ...
 
 
 @overload
-def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
+def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], PjitFunction[R, P]]: ...
 
 
 def jit(

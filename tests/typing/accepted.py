@@ -204,7 +204,7 @@ def _smooth_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, 
 
 
 p = Params(jnp.ones(3), jnp.zeros(()))
-program: PjitFunction[[Array], Array] = doubled
+program: PjitFunction[Array, [Array]] = doubled
 assert_type(doubled(x), Array)
 assert_type(raised(x, power=2), Array)
 assert_type(Model().predict(x), Array)

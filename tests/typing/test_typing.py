@@ -7,6 +7,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import jedi
 import pytest
 
 import fnarray
@@ -52,6 +53,43 @@ def test_completion_of_values() -> None:
     assert {"at", "sum", "reshape", "T", "block_until_ready"} <= set(dir(jnp.ones(3)))
     assert {"at", "reshape", "shape"} <= set(dir(key(0)))
     assert {"lower", "trace", "eval_shape", "clear_cache"} <= set(dir(fnarray.jit(jnp.sin)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["f(x)", "g(x)", "pair(x)[0]", "smooth(x)", "Model().step(x)", "fa.vmap(f)(x)"],
+)
+def test_completion_after_calls(call) -> None:
+    """jedi, IPython's completer, knows what transformed functions return, annotated or not."""
+    code = f"""
+import fnarray as fa
+import fnarray.numpy as jnp
+
+@fa.jit
+def f(x):
+    return jnp.sin(x)
+
+@fa.jit
+def g(x: fa.Array) -> fa.Array:
+    return x
+
+@fa.jit
+def pair(x: fa.Array) -> tuple[fa.Array, fa.Array]:
+    return x, x
+
+@fa.custom_jvp
+def smooth(x: fa.Array) -> fa.Array:
+    return x
+
+class Model:
+    @fa.jit
+    def step(self, x: fa.Array) -> fa.Array:
+        return x
+
+x = jnp.ones(3)
+{call}."""
+    names = {found.name for found in jedi.Script(code).complete()}
+    assert {"at", "reshape", "sum", "T"} <= names
 
 
 def test_accepted_uses_run() -> None:
