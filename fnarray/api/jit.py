@@ -118,10 +118,9 @@ class Programs:
         self.guards = Guards()
 
 
-class PjitFunction(Generic[R, P]):
+class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skips it
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
-    # The result's type stands first: jedi, which knows no ParamSpec, takes R for the first of these.
     __signature__ = SignatureOf()
     # Slots beside the attributes, which are the function's: read faster, and never mistaken.
     __slots__ = (
