@@ -173,6 +173,21 @@ def test_wrong_use(tmp_path):
         pass
 
 
+def test_a_profile_that_cannot_be_written_is_kept(tmp_path):
+    """Until it has been written elsewhere, or another one begins."""
+    f = fa.jit(lambda x: x * 3)
+    refused = pytest.raises(OSError, match="kept for another stop_trace")
+    with refused, profiler.trace(tmp_path / "gone"):
+        f(jnp.ones(3))
+        (tmp_path / "gone").rmdir()
+    file = profiler.stop_trace(tmp_path / "other")
+    assert file.parent == tmp_path / "other"
+    names = {e["name"] for e in json.loads(file.read_text())["traceEvents"]}
+    assert any("<lambda>" in name for name in names), names
+    with pytest.raises(RuntimeError, match="no profile was started"):
+        profiler.stop_trace()
+
+
 def test_a_summary_is_printed_at_exit():
     """By the environment; nothing of it otherwise."""
     code = "import fnarray as fa, fnarray.numpy as jnp; fa.jit(lambda x: x + 1)(jnp.ones(3))"
