@@ -237,7 +237,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def compile_graph(
-    closed: ClosedGraph, target: Target = CPU, given: tuple[tuple[int, int], ...] = ()
+    closed: ClosedGraph,
+    target: Target = CPU,
+    given: tuple[tuple[int, int], ...] = (),
+    *,
+    shown: bool = False,
 ) -> Executable:
     """Compile a closed graph.
 
@@ -249,6 +253,9 @@ def compile_graph(
     given : tuple of (int, int)
         Inputs that belong to the program, and the result that each is for: it may be written over
         the input, and is that very array where the program leaves it as it is.
+    shown : bool
+        Whether people look at it: its lines and scopes are those of this graph, where otherwise an
+        equal graph, of another function, may have been compiled before.
 
     Returns
     -------
@@ -267,14 +274,14 @@ def compile_graph(
         found = _executables.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None
-    if found is not None:
+    if found is not None and (found.graph is closed or not shown):
         return found
     try:
         with uncollected():
             executable = _compiled(closed, target, given)
     except MemoryError as error:
         raise ran_out(graph) from error
-    if key is not None:
+    if key is not None and found is None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)
         _executables[key] = executable
