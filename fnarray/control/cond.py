@@ -17,9 +17,9 @@ from ..core.ref import check_distinct
 from ..core.source import boundary
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
-from ..ops.convert import clamp
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
+from ..ops.select import clamp
 from . import cond_rules
 from ._bodies import holding
 from .admission import admit

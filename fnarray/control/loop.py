@@ -16,10 +16,10 @@ from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import bitwise_or, eq, gt, lt
-from ..ops.convert import select
 from ..ops.elementwise import add
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
+from ..ops.select import select
 from . import loop_rules
 from ._looping import looping
 from .admission import admit
