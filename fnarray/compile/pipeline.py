@@ -173,6 +173,17 @@ class Executable:
         return tuple(out)
 
     @property
+    def labels(self) -> dict[str, str]:
+        """What each kernel and step that the driver calls does, in a few words."""
+        bodies = (r.body for r in self.plan.regions if r.body is not None)
+        kernels = zip(self.kernels, bodies, strict=False)
+        steps = enumerate(self.source.steps)
+        return {
+            **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
+            **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
+        }
+
+    @property
     def driver_text(self) -> str:
         """Source of the driver."""
         return self.source.text
@@ -212,15 +223,7 @@ class Executable:
 def _labels(alive: Callable[[], Executable | None]) -> dict[str, str]:
     """Return labels of what a driver calls, while its program is alive."""
     executable = alive()
-    if executable is None:
-        return {}
-    bodies = (r.body for r in executable.plan.regions if r.body is not None)
-    kernels = zip(executable.kernels, bodies, strict=False)
-    steps = enumerate(executable.source.steps)
-    return {
-        **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
-        **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
-    }
+    return {} if executable is None else executable.labels
 
 
 _executables: dict[Any, Executable] = {}
