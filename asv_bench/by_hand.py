@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numba import njit  # pyright: ignore[reportAttributeAccessIssue]
 
-from compare import alike
 from programs import PROGRAMS
+from programs.results import alike
 
 f4, u4 = np.float32, np.uint32
 BY_HAND: dict[str, Callable[..., Any]] = {}

@@ -31,22 +31,18 @@ from typing import Any
 
 import numpy as np
 
+import by_hand
+
 import benchmarks.derivatives  # noqa: F401 - registers its cases
 from benchmarks.cases import CASES, Call, Case
 from benchmarks.process import environment, spawn
 from programs import PROGRAMS
 from programs.process import prepared
+from programs.results import alike, flat
 
 #: How many times as long as loops by hand a program may take.
 BY_HAND = 1.2
 SAMPLE_SECONDS = 0.02  # long enough for the clock, short enough to interleave
-
-
-def flat(result: Any) -> list[Any]:
-    """Arrays of nested tuples, lists and dictionaries."""
-    if isinstance(result, dict):
-        result = [result[k] for k in sorted(result)]
-    return [x for r in result for x in flat(r)] if isinstance(result, tuple | list) else [result]
 
 
 def block(result: Any) -> Any:
@@ -93,8 +89,6 @@ def sampler(
 
 def whole(name: str, size: str) -> Case:
     """Return a program of `programs` as a case, with its loops by hand if there are any."""
-    import by_hand  # which imports from here
-
     build = lambda m: prepared(m.__name__, name, size, "value")  # noqa: E731
     hand = partial(by_hand.call, name, size) if name in by_hand.BY_HAND else None
     rtol = PROGRAMS[name].rtol
@@ -105,19 +99,6 @@ def every_case() -> dict[str, Case]:
     """Return all cases by name."""
     sizes = ("small", "large")
     return CASES | {f"{p}-{size}": whole(p, size) for p in PROGRAMS for size in sizes}
-
-
-def alike(results: Sequence[Any], rtol: float) -> bool:
-    """Say whether arrays are close, relative to their largest entry, but for one in a thousand.
-
-    Points at the edge of a fractal leave a turn earlier or later by a rounding.
-    """
-    for ours, theirs in zip(*map(flat, results), strict=True):
-        a, b = (np.asarray(x, np.complex128) for x in (ours, theirs))
-        far = ~(np.abs(a - b) <= rtol * np.abs(b).max(initial=0))
-        if a.shape != b.shape or far.mean() > 1e-3:
-            return False
-    return True
 
 
 def agree(results: Sequence[Any], case: Case) -> bool:

@@ -20,9 +20,10 @@ from typing import Any
 
 from benchmarks.cases import Case
 from benchmarks.process import environment
-from compare import alike, sampler, show
+from compare import sampler, show
 from programs import PROGRAMS
 from programs.process import CLOCKS, first_call, prepared
+from programs.results import alike
 
 MODULES = ("fnarray", "jax")
 

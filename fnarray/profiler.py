@@ -134,6 +134,8 @@ class _Recorder:
 
 _recorder: _Recorder | None = None
 _directory: Path | None = None
+#: A profile that has ended and could not be written, and where to.
+_unwritten: tuple[Path, _Recorder] | None = None
 _lock = threading.Lock()
 
 
@@ -161,7 +163,7 @@ def start_trace(
     OSError
         The directory cannot be made.
     """
-    global _recorder, _directory
+    global _recorder, _directory, _unwritten
     with _lock:
         if _directory is not None:
             raise RuntimeError(
@@ -170,34 +172,48 @@ def start_trace(
             )
         folder = Path(log_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        _directory = folder
+        _directory, _unwritten = folder, None
         if _recorder is None:
             _recorder = _Recorder()
         else:  # for the summary at exit: this one begins here
             _recorder.began = time.perf_counter()
 
 
-def stop_trace() -> Path:
+def stop_trace(log_dir: str | os.PathLike[str] | None = None) -> Path:
     """End a profile and write it; return the file, for ``ui.perfetto.dev`` or ``chrome://tracing``.
+
+    Parameters
+    ----------
+    log_dir : path, optional
+        Where to write it, if not where `start_trace` says.
 
     Raises
     ------
     RuntimeError
         No profile is being taken.
     OSError
-        The file cannot be written; nothing is left half-written, and the profile has ended.
+        The file cannot be written. The profile has ended, nothing is left half-written, and what it
+        found is kept until the next one begins: ``stop_trace`` again writes it.
     """
-    global _recorder, _directory
+    global _recorder, _directory, _unwritten
     with _lock:
-        if _directory is None or _recorder is None:
+        if _directory is not None and _recorder is not None:
+            _unwritten, _directory = (_directory, _recorder), None
+            if not _summarised:
+                _recorder.close()
+                _recorder = None
+        if _unwritten is None:
             raise RuntimeError("profiler.stop_trace: no profile was started. Call start_trace.")
-        folder, recorder, _directory = _directory, _recorder, None
-        if not _summarised:
-            recorder.close()
-            _recorder = None
+        folder, recorder = _unwritten
+    if log_dir is not None:
+        folder = Path(log_dir)
+        folder.mkdir(parents=True, exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    path = folder / f"{stamp}-{os.getpid()}-{time.perf_counter_ns() % 10**6:06}.trace.json"
-    return written(path, json.dumps(_document(recorder)), "profiler: the trace")
+    name = f"{stamp}-{os.getpid()}-{time.perf_counter_ns() % 10**6:06}.trace.json"
+    text = json.dumps(_document(recorder))
+    path = written(folder / name, text, "profiler: the trace, kept for another stop_trace,")
+    _unwritten = None
+    return path
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from ..transforms.derivative import jvp as jvp_flat
 from ..transforms.derivative import linearize as linearize_flat
 from ..transforms.transpose import backward
 from .pullback import VJP
+
+R = TypeVar("R")
+A = TypeVar("A")
+Ts = TypeVarTuple("Ts")
 
 # ---- flat functions ------------------------------------------------------------------------------
 
@@ -150,6 +154,42 @@ def _check_active(xs: Sequence[Any], what: str) -> None:
 # ---- jvp, linearize, vjp -------------------------------------------------------------------------
 
 
+@overload
+def jvp(
+    fun: Callable[[Array], R],
+    primals: tuple[complex],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(
+    fun: Callable[[*Ts], R],
+    primals: tuple[*Ts],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(
+    fun: Callable[[*Ts], tuple[R, A]],
+    primals: tuple[*Ts],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+) -> tuple[R, R, A]: ...
+
+
+@overload
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]: ...
+
+
 @boundary
 def jvp(
     fun: Callable[..., Any],
@@ -211,6 +251,28 @@ def without_tracers(aux: Any) -> Any:
     return tree.map(value, aux)
 
 
+@overload
+def linearize(
+    fun: Callable[[Array], R], primal: complex, /, *, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[Any], R]]: ...
+
+
+@overload
+def linearize(
+    fun: Callable[[*Ts], R], *primals: *Ts, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[*Ts], R]]: ...
+
+
+@overload
+def linearize(
+    fun: Callable[[*Ts], tuple[R, A]], *primals: *Ts, has_aux: Literal[True]
+) -> tuple[R, Callable[[*Ts], R], A]: ...
+
+
+@overload
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]: ...
+
+
 @boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Value of a function and its derivative there, as a linear function.
@@ -230,6 +292,41 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
         been computed, and is the leaves of ``fun_jvp``, a pytree. And ``aux``, where it has it.
     """
     return _linearized("linearize", fun, primals, has_aux, _Push)
+
+
+@overload
+def vjp(
+    fun: Callable[[Array], R],
+    primal: complex,
+    /,
+    *,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+) -> tuple[R, Callable[[Any], tuple[Array]]]: ...
+
+
+@overload
+def vjp(
+    fun: Callable[[*Ts], R],
+    *primals: *Ts,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+) -> tuple[R, Callable[[Any], tuple[*Ts]]]: ...
+
+
+@overload
+def vjp(
+    fun: Callable[[*Ts], tuple[R, A]],
+    *primals: *Ts,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+) -> tuple[R, Callable[[Any], tuple[*Ts]], A]: ...
+
+
+@overload
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+) -> tuple[Any, ...]: ...
 
 
 @boundary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -15,6 +15,28 @@ from ..ops.kit.canonical import as_array
 from .batching import vmap
 from .derivatives import check_array, check_callable, jvp, vjp
 from .gradients import check_input, check_output, checked_argnums, partial_in, selected
+
+P = ParamSpec("P")
+#: As in `gradients`: the bound lets a lambda, whose argument has no type, do with it what it likes.
+X = TypeVar("X", bound=Any)
+
+
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[X, P], Any]: ...
+
+
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
 
 
 def jacfwd(
@@ -70,6 +92,26 @@ def jacfwd(
     return jacobian
 
 
+@overload
+def jacrev(
+    fun: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[X, P], Any]: ...
+
+
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+
+
 def jacrev(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -113,6 +155,24 @@ def jacrev(
 
 
 jacobian = jacrev
+
+
+@overload
+def hessian(
+    fun: Callable[Concatenate[X, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[X, P], Any]: ...
+
+
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[P, Any]: ...
 
 
 def hessian(

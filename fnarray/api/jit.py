@@ -118,7 +118,7 @@ class Programs:
         self.guards = Guards()
 
 
-class PjitFunction(Generic[P, R]):
+class PjitFunction(Generic[R, P]):  # R first: jedi knows no ParamSpec, and skips it
     """A function that is traced once per signature and runs compiled; made by `jit`."""
 
     __signature__ = SignatureOf()
@@ -402,11 +402,11 @@ class PjitFunction(Generic[P, R]):
     # ---- as a Python object ----
 
     @overload
-    def __get__(self, obj: None, objtype: Any = None) -> PjitFunction[P, R]: ...
+    def __get__(self, obj: None, objtype: Any = None) -> PjitFunction[R, P]: ...
 
     @overload
     def __get__(
-        self: PjitFunction[Concatenate[Any, Q], R], obj: object, objtype: Any = None
+        self: PjitFunction[R, Concatenate[Any, Q]], obj: object, objtype: Any = None
     ) -> Callable[Q, R]: ...
 
     def __get__(self, obj: Any, objtype: Any = None) -> Any:
@@ -481,11 +481,11 @@ class PlacedPjitFunction(PjitFunction):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> PjitFunction[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[_Options]) -> PjitFunction[R, P]: ...
 
 
 @overload
-def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], PjitFunction[P, R]]: ...
+def jit(**options: Unpack[_Options]) -> Callable[[Callable[P, R]], PjitFunction[R, P]]: ...
 
 
 def jit(

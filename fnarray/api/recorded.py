@@ -91,7 +91,8 @@ class Recorder:
 
         if self._key is None or t.verdict is None or t.verdict.findings or trusts():
             return
-        program = program_of(executable(t.closed).source)
+        compiled = executable(t.closed)
+        program = program_of(compiled.source, compiled.labels)
         captured = [c._data for c in t.consts if type(c) is ArrayImpl]
         if program is None or len(captured) < len(t.consts) or not self._content.guards.holds():
             return

@@ -206,11 +206,12 @@ class Lowered(_Stage):
 
     @cached_property
     def _on_cpu(self) -> Any:
-        return executable(self._traced.closed, self._traced.given)
+        return executable(self._traced.closed, self._traced.given, shown=True)
 
     @cached_property
     def _on_gpu(self) -> Any:
-        return executable_on_gpu(self._traced.closed, 0 if self._gpu is None else self._gpu.id)
+        number = 0 if self._gpu is None else self._gpu.id
+        return executable_on_gpu(self._traced.closed, number, shown=True)
 
     def as_text(self, dialect: str | None = None) -> str:
         """Return the program as text.

@@ -173,6 +173,17 @@ class Executable:
         return tuple(out)
 
     @property
+    def labels(self) -> dict[str, str]:
+        """What each kernel and step that the driver calls does, in a few words."""
+        bodies = (r.body for r in self.plan.regions if r.body is not None)
+        kernels = zip(self.kernels, bodies, strict=False)
+        steps = enumerate(self.source.steps)
+        return {
+            **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
+            **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
+        }
+
+    @property
     def driver_text(self) -> str:
         """Source of the driver."""
         return self.source.text
@@ -212,15 +223,7 @@ class Executable:
 def _labels(alive: Callable[[], Executable | None]) -> dict[str, str]:
     """Return labels of what a driver calls, while its program is alive."""
     executable = alive()
-    if executable is None:
-        return {}
-    bodies = (r.body for r in executable.plan.regions if r.body is not None)
-    kernels = zip(executable.kernels, bodies, strict=False)
-    steps = enumerate(executable.source.steps)
-    return {
-        **{f"kernel{j}": f"{k.name} {report.label(b)}" for j, (k, b) in enumerate(kernels)},
-        **{f"h{j}": f"{n.eqn.primitive} in {n.eqn.source.function}" for j, n in steps},
-    }
+    return {} if executable is None else executable.labels
 
 
 _executables: dict[Any, Executable] = {}
@@ -237,7 +240,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def compile_graph(
-    closed: ClosedGraph, target: Target = CPU, given: tuple[tuple[int, int], ...] = ()
+    closed: ClosedGraph,
+    target: Target = CPU,
+    given: tuple[tuple[int, int], ...] = (),
+    *,
+    shown: bool = False,
 ) -> Executable:
     """Compile a closed graph.
 
@@ -249,6 +256,9 @@ def compile_graph(
     given : tuple of (int, int)
         Inputs that belong to the program, and the result that each is for: it may be written over
         the input, and is that very array where the program leaves it as it is.
+    shown : bool
+        Whether people look at it: its lines and scopes are those of this graph, where otherwise an
+        equal graph, of another function, may have been compiled before.
 
     Returns
     -------
@@ -267,14 +277,14 @@ def compile_graph(
         found = _executables.get(key)
     except TypeError:  # a param without hash: compiled anew each time
         key = found = None
-    if found is not None:
+    if found is not None and (found.graph is closed or not shown):
         return found
     try:
         with uncollected():
             executable = _compiled(closed, target, given)
     except MemoryError as error:
         raise ran_out(graph) from error
-    if key is not None:
+    if key is not None and found is None:
         if len(_executables) >= 1024:
             _executables.pop(next(iter(_executables)), None)
         _executables[key] = executable

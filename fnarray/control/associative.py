@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +20,20 @@ from .flow import check_functions, operands
 from .signature import fun_text
 
 __all__ = ["associative_scan"]
+
+C = TypeVar("C")
+
+
+@overload
+def associative_scan(
+    fn: Callable[[C, C], C], elems: C, reverse: bool = False, axis: int = 0
+) -> C: ...
+
+
+@overload
+def associative_scan(
+    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+) -> Any: ...
 
 
 @boundary

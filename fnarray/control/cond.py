@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
 from ..config import config
 from ..core import hooks
-from ..core.array import aval_of
+from ..core.array import Array, aval_of
 from ..core.forms import Branch
 from ..core.graph import ClosedGraph
 from ..core.ref import check_distinct
 from ..core.source import boundary
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import ne
-from ..ops.convert import clamp
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
+from ..ops.select import clamp
 from . import cond_rules
 from ._bodies import holding
 from .admission import admit
@@ -35,6 +35,9 @@ from .signature import Signature, spec_of_call
 from .tracing import traced
 
 __all__ = ["cond", "platform_dependent", "switch"]
+
+R = TypeVar("R")
+Ts = TypeVarTuple("Ts")
 
 _MISSING = object()
 _INT32 = np.dtype(np.int32)
@@ -53,6 +56,54 @@ cond_p = holding(
     linearize=cond_rules.LINEARIZE,
     batch=cond_rules.BATCH,
 )
+
+
+# A branch that returns a number: the result is an array, whatever the other one returns.
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Ts], complex],
+    false_fun: Callable[[*Ts], complex | Array],
+    *operands: *Ts,
+    linear: Any = None,
+) -> Array: ...
+
+
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Ts], Array],
+    false_fun: Callable[[*Ts], complex],
+    *operands: *Ts,
+    linear: Any = None,
+) -> Array: ...
+
+
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[*Ts], R],
+    false_fun: Callable[[*Ts], R],
+    *operands: *Ts,
+    linear: Any = None,
+) -> R: ...
+
+
+@overload
+def cond(
+    pred: Any,
+    true_fun: Callable[[Any], Any],
+    false_fun: Callable[[Any], Any],
+    *,
+    operand: Any,
+    linear: Any = None,
+) -> Any: ...
+
+
+@overload
+def cond(
+    pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = ..., linear: Any = None
+) -> Any: ...
 
 
 @boundary
@@ -115,6 +166,16 @@ def cond(
 def _taking(place: int, branch: Callable[[Any], Any]) -> Callable[..., Any]:
     """Return a branch as a function of all operands."""
     return wraps(branch)(lambda *operands: branch(operands[place]))
+
+
+@overload
+def switch(index: Any, branches: Sequence[Callable[[*Ts], R]], *operands: *Ts) -> R: ...
+
+
+@overload
+def switch(
+    index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = ...
+) -> Any: ...
 
 
 @boundary

@@ -46,7 +46,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-class _Custom(Generic[P, R]):
+class _Custom(Generic[R, P]):
     """What the two kinds of functions share."""
 
     kind = ""
@@ -226,7 +226,7 @@ def _pair(kind: str, rule: Any, custom: _Custom, out: Any, second: str) -> tuple
 # ---- custom_jvp ----------------------------------------------------------------------------------
 
 
-class custom_jvp(_Custom[P, R]):  # noqa: N801, JAX's name
+class custom_jvp(_Custom[R, P]):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in forward mode, and so in reverse mode too.
 
     Parameters
@@ -391,7 +391,7 @@ def custom_vjp_primal_tree_values(tree_: Any) -> Any:
     return tree.map(lambda x: x.value, tree_, is_leaf=lambda x: isinstance(x, CustomVJPPrimal))
 
 
-class custom_vjp(_Custom[P, R]):  # noqa: N801, JAX's name
+class custom_vjp(_Custom[R, P]):  # noqa: N801, JAX's name
     """A function with a rule for its derivative in reverse mode.
 
     Parameters

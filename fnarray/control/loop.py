@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from ..config import config
-from ..core.array import aval_of
+from ..core.array import Array, aval_of
 from ..core.avals import ShapedArray
 from ..core.forms import While
 from ..core.graph import ClosedGraph
@@ -16,10 +16,10 @@ from ..core.source import boundary
 from ..core.surgery import rearranged
 from ..core.trace import Tracer, bind
 from ..ops.bitwise import bitwise_or, eq, gt, lt
-from ..ops.convert import select
 from ..ops.elementwise import add
 from ..ops.kit.calls import convert
 from ..ops.kit.checks import kind
+from ..ops.select import select
 from . import loop_rules
 from ._looping import looping
 from .admission import admit
@@ -30,6 +30,8 @@ from .signature import Signature, fun_text, spec_of_call
 from .tracing import Traced, traced
 
 __all__ = ["fori_loop", "while_loop"]
+
+C = TypeVar("C")
 
 
 while_p = looping(
@@ -43,6 +45,22 @@ while_p = looping(
     transpose=loop_rules.TRANSPOSE,
     batch=loop_rules.BATCH,
 )
+
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Array], Any], body_fun: Callable[[Array], Any], init_val: complex
+) -> Array: ...
+
+
+@overload
+def while_loop(cond_fun: Callable[[C], Any], body_fun: Callable[[C], C], init_val: C) -> C: ...
+
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any: ...
 
 
 @boundary
@@ -140,6 +158,39 @@ def _check_test(cond_fun: Callable[..., Any], test: Traced) -> None:
 
 
 # ---- counted loops -------------------------------------------------------------------------------
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Array], Any],
+    init_val: complex,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, C], C],
+    init_val: C,
+    *,
+    unroll: int | bool | None = None,
+) -> C: ...
+
+
+@overload
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any: ...
 
 
 @boundary

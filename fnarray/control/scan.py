@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast, overload
 
 from ..config import config
 from ..core import tree
+from ..core.array import Array
 from ..core.avals import ShapedArray
 from ..core.forms import Scan, Watch
 from ..core.graph import ClosedGraph, eval_graph
@@ -33,6 +34,10 @@ from .tracing import Traced, traced
 
 __all__ = ["map", "scan"]
 
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
 
 def _scan_aval(
     *avals: ShapedArray, jaxpr: ClosedGraph, length: int, num_carry: int, **params: Any
@@ -52,6 +57,40 @@ scan_p = looping(
     linearize=scan_rules.LINEARIZE,
     transpose=scan_rules.TRANSPOSE,
 )
+
+
+@overload
+def scan(
+    f: Callable[[Array, X], tuple[Array, Y]],
+    init: complex,
+    xs: X = ...,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Array, Y]: ...
+
+
+@overload
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X = ...,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[C, Y]: ...
+
+
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]: ...
 
 
 @boundary
@@ -344,6 +383,14 @@ def stack(rows: Sequence[Any]) -> Any:
 
 
 # ---- map -----------------------------------------------------------------------------------------
+
+
+@overload
+def map(f: Callable[[X], Y], xs: X, *, batch_size: int | None = None) -> Y: ...
+
+
+@overload
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any: ...
 
 
 @boundary

@@ -15,7 +15,7 @@ import builtins
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, overload
 
 import optree
 
@@ -240,6 +240,25 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
 def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """Structure of a tree."""
     return PyTreeDef(flatten_spec(tree, is_leaf)[1])
+
+
+# By number of trees, so that the arguments of a lambda have a type.
+@overload
+def map(f: Callable[[Any], Any], tree: Any, /, *, is_leaf: IsLeaf = None) -> Any: ...
+
+
+@overload
+def map(f: Callable[[Any, Any], Any], tree: Any, a: Any, /, *, is_leaf: IsLeaf = None) -> Any: ...
+
+
+@overload
+def map(
+    f: Callable[[Any, Any, Any], Any], tree: Any, a: Any, b: Any, /, *, is_leaf: IsLeaf = None
+) -> Any: ...
+
+
+@overload
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any: ...
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:

@@ -44,8 +44,8 @@ _HOMES = {
         conv_transpose_shape_tuple conv_with_general_padding
     """,
     "..ops.convert": """
-        bitcast_convert_type clamp convert_element_type copy optimization_barrier
-        reduce_precision select select_n stop_gradient
+        bitcast_convert_type convert_element_type copy optimization_barrier reduce_precision
+        stop_gradient
     """,
     "..ops.cumulative": "cumlogsumexp cummax cummin cumprod cumsum",
     "..ops.dynamic": """
@@ -71,6 +71,7 @@ _HOMES = {
         ScatterDimensionNumbers scatter scatter_add scatter_apply scatter_max scatter_min
         scatter_mul scatter_sub
     """,
+    "..ops.select": "clamp select select_n",
     "..ops.shape": """
         broadcast broadcast_in_dim broadcast_shapes broadcast_to_rank broadcasted_iota
         collapse expand_dims iota reshape squeeze tile transpose

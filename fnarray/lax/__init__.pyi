@@ -58,13 +58,10 @@ from ..ops.conv import conv_transpose as conv_transpose
 from ..ops.conv import conv_transpose_shape_tuple as conv_transpose_shape_tuple
 from ..ops.conv import conv_with_general_padding as conv_with_general_padding
 from ..ops.convert import bitcast_convert_type as bitcast_convert_type
-from ..ops.convert import clamp as clamp
 from ..ops.convert import convert_element_type as convert_element_type
 from ..ops.convert import copy as copy
 from ..ops.convert import optimization_barrier as optimization_barrier
 from ..ops.convert import reduce_precision as reduce_precision
-from ..ops.convert import select as select
-from ..ops.convert import select_n as select_n
 from ..ops.convert import stop_gradient as stop_gradient
 from ..ops.cumulative import cumlogsumexp as cumlogsumexp
 from ..ops.cumulative import cummax as cummax
@@ -139,6 +136,9 @@ from ..ops.scatter import scatter_max as scatter_max
 from ..ops.scatter import scatter_min as scatter_min
 from ..ops.scatter import scatter_mul as scatter_mul
 from ..ops.scatter import scatter_sub as scatter_sub
+from ..ops.select import clamp as clamp
+from ..ops.select import select as select
+from ..ops.select import select_n as select_n
 from ..ops.shape import broadcast as broadcast
 from ..ops.shape import broadcast_in_dim as broadcast_in_dim
 from ..ops.shape import broadcast_shapes as broadcast_shapes

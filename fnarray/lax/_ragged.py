@@ -10,9 +10,10 @@ from ..core.array import Array
 from ..core.hooks import cut_as
 from ..errors import ShapeError
 from ..ops import bitwise, contract, cumulative, dynamic, elementwise, shape
-from ..ops.convert import convert_element_type, select
+from ..ops.convert import convert_element_type
 from ..ops.fill import full
 from ..ops.kit.canonical import as_array
+from ..ops.select import select
 
 __all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
 

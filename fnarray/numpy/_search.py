@@ -13,11 +13,11 @@ from ..core.dtypes import bool_
 from ..core.eager import replayed
 from ..core.large import is_large
 from ..core.trace import Tracer
-from ..ops.convert import picked
 from ..ops.gather import wrap_negative
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
+from ..ops.select import picked
 from ._at import IndexUpdateHelper
 from ._indexing import PLACES, within
 from ._indexing import take as take_index

@@ -11,12 +11,12 @@ from ..core.array import Array, aval_of
 from ..core.dtypes import dtype_and_weak, is_bool, is_complex
 from ..core.eager import replayed
 from ..ops.bitwise import ne
-from ..ops.convert import select_n
 from ..ops.elementwise import max as lax_max
 from ..ops.elementwise import min as lax_min
 from ..ops.kit.calls import convert
 from ..ops.kit.canonical import as_array
 from ..ops.kit.moves import moving
+from ..ops.select import select_n
 from ..ops.shape import broadcast_shapes
 from ._promote import broadcast_to, operands, promote_args, promote_dtypes
 

@@ -29,29 +29,32 @@ Buffers = Sequence[np.ndarray]
 
 
 @remembered(4096)
-def executable(graph: ClosedGraph, given: tuple[tuple[int, int], ...] = ()) -> Executable:
+def executable(
+    graph: ClosedGraph, given: tuple[tuple[int, int], ...] = (), *, shown: bool = False
+) -> Executable:
     """Return the compiled form of a graph, which is known by identity.
 
-    ``given`` are pairs (input, result): the result may lie in the memory of the input.
+    ``given`` are pairs (input, result): the result may lie in the memory of the input. What is
+    ``shown`` names the lines of this graph, not those of an equal one.
     """
     # The compile wing takes 50 ms to import: a program that runs op by op never pays for it.
     from ..compile.pipeline import compile_graph
 
     for watch in watchers:
         watch(graph)
-    return compile_graph(graph, given=given)
+    return compile_graph(graph, given=given, shown=shown)
 
 
 #: Called with every graph that is compiled: what builds them for other machines as well.
 watchers: list[Callable[[ClosedGraph], None]] = []
 
 
-def executable_on_gpu(graph: ClosedGraph, number: int = 0) -> Executable:
-    """Return a graph as kernels for a GPU, and what launches them."""
+def executable_on_gpu(graph: ClosedGraph, number: int = 0, *, shown: bool = False) -> Executable:
+    """Return a graph as kernels for a GPU, and what launches them; ``shown`` as in `executable`."""
     from ..compile.cuda.target import cuda
     from ..compile.pipeline import compile_graph
 
-    return compile_graph(graph, cuda(number))
+    return compile_graph(graph, cuda(number), shown=shown)
 
 
 def built_for(on_gpu: Executable, capability: str) -> tuple[Any, ...]:

@@ -173,6 +173,46 @@ def test_wrong_use(tmp_path):
         pass
 
 
+def test_programs_found_on_disk_say_what_they_do(tmp_path):
+    """A second process, which neither traces nor plans, labels kernels as the first does."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import fnarray as fa, fnarray.numpy as jnp\n"
+        "def f(x):\n"
+        "    return jnp.sin(x) * 3.25\n"
+        "with fa.profiler.trace('profiles'):\n"
+        "    fa.jit(f)(jnp.ones(64))\n"
+    )
+    for _ in range(2):
+        # Without FNARRAY_VERIFY, under which all is traced.
+        env = {"PATH": "", "FNARRAY_CACHE_DIR": str(tmp_path / "cache")}
+        subprocess.run([sys.executable, script], cwd=tmp_path, env=env, check=True)
+    first, second = (
+        [e for e in json.loads(file.read_text())["traceEvents"] if e["ph"] == "X"]
+        for file in sorted((tmp_path / "profiles").iterdir(), key=lambda f: f.stat().st_mtime_ns)
+    )
+    assert any(e["cat"] == "trace" for e in first)
+    assert not any(e["cat"] == "trace" for e in second)
+    kernels = [{e["name"] for e in events if e["cat"] == "kernel"} for events in (first, second)]
+    assert kernels[0] == kernels[1]
+    assert all(name.endswith(" mul in f") for name in kernels[1])
+
+
+def test_a_profile_that_cannot_be_written_is_kept(tmp_path):
+    """Until it has been written elsewhere, or another one begins."""
+    f = fa.jit(lambda x: x * 3)
+    refused = pytest.raises(OSError, match="kept for another stop_trace")
+    with refused, profiler.trace(tmp_path / "gone"):
+        f(jnp.ones(3))
+        (tmp_path / "gone").rmdir()
+    file = profiler.stop_trace(tmp_path / "other")
+    assert file.parent == tmp_path / "other"
+    names = {e["name"] for e in json.loads(file.read_text())["traceEvents"]}
+    assert any("<lambda>" in name for name in names), names
+    with pytest.raises(RuntimeError, match="no profile was started"):
+        profiler.stop_trace()
+
+
 def test_a_summary_is_printed_at_exit():
     """By the environment; nothing of it otherwise."""
     code = "import fnarray as fa, fnarray.numpy as jnp; fa.jit(lambda x: x + 1)(jnp.ones(3))"

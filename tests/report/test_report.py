@@ -77,6 +77,24 @@ def test_equal_kernels_are_timed_apart():
     assert all(k.seconds for k in facts.kernels)
 
 
+def test_an_equal_function_is_another():
+    """Two functions of one graph are one program, and each report has the lines of its function."""
+
+    def first(x):
+        return jnp.sin(x) * 2.5
+
+    def second(x):
+        with fa.named_scope("inner"):
+            return jnp.sin(x) * 2.5
+
+    fa.jit(first)(jnp.ones(64))
+    for f, scope in ((first, ""), (second, "inner"), (first, "")):
+        facts = fa.explain(f)(jnp.ones(64)).facts
+        assert {o.place.function.rsplit(".", 1)[-1] for o in facts.operations} == {f.__name__}
+        assert {o.place.scope for o in facts.operations} == {scope}
+        assert facts.kernels[0].summary.endswith(f.__name__)
+
+
 def test_reasons_are_the_schedulers(attention):
     """Why a product is no kernel, and why the exponential is not written into its readers."""
     told = " ".join(why for k in attention.facts.kernels for _, why in k.reasons)

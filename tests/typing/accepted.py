@@ -1,4 +1,4 @@
-"""A hundred uses, and the types that checkers give them.
+"""A hundred and fifty uses, and the types that checkers give them.
 
 Run by ``pyright`` (strict) and ``mypy``, not by pytest, which imports the file and no more.
 """
@@ -6,6 +6,7 @@ Run by ``pyright`` (strict) and ``mypy``, not by pytest, which imports the file 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, assert_type
 
@@ -204,7 +205,7 @@ def _smooth_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, 
 
 
 p = Params(jnp.ones(3), jnp.zeros(()))
-program: PjitFunction[[Array], Array] = doubled
+program: PjitFunction[Array, [Array]] = doubled
 assert_type(doubled(x), Array)
 assert_type(raised(x, power=2), Array)
 assert_type(Model().predict(x), Array)
@@ -227,3 +228,109 @@ assert_type(smooth(x), Array)
 assert_type(fa.grad(smooth)(x[0]), Array)
 assert_type(fa.jit(fa.vmap(smooth))(x), Array)
 repeated(x, 2)
+
+# ---- loops, branches and derivatives of what users write -----------------------------------------
+
+
+class Momentum(NamedTuple):
+    """What an optimizer keeps, as optax's do."""
+
+    trace: Params
+    steps: Array
+
+
+def update(gradient: Params, kept: Momentum) -> tuple[Params, Momentum]:
+    """One step of gradient descent with momentum."""
+    trace: Params = fa.tree.map(lambda g, t: g + 0.9 * t, gradient, kept.trace)
+    return fa.tree.map(lambda t: -0.1 * t, trace), Momentum(trace, kept.steps + 1)
+
+
+def train(carry: tuple[Params, Momentum], batch: Array) -> tuple[tuple[Params, Momentum], Array]:
+    """One turn of training."""
+    params, kept = carry
+    value, gradient = fa.value_and_grad(loss)(params, batch, batch)
+    assert_type(value, Array)
+    assert_type(gradient, Params)
+    step, kept = update(gradient, kept)
+    assert_type(step, Params)
+    assert_type(kept, Momentum)
+    moved: Params = fa.tree.map(jnp.add, params, step)
+    return (moved, kept), value
+
+
+@fa.tree_util.register_dataclass
+@dataclass
+class Linear:
+    """A module of parameters, as Equinox's are: it is called, differentiated, mapped."""
+
+    w: Array
+    b: Array
+
+    def __call__(self, x: Array) -> Array:
+        """Apply the layer."""
+        return self.w @ x + self.b
+
+
+def module_loss(model: Linear, x: Array) -> Array:
+    """A loss of a module."""
+    return jnp.sum(model(x))
+
+
+def counted(carry: Array, _: None) -> tuple[Array, Array]:
+    """A turn of a scan over nothing."""
+    return carry + 1, carry
+
+
+def summed(carry: Array, row: tuple[Array, Array]) -> tuple[Array, None]:
+    """A turn that gives no rows."""
+    return carry + row[0] * row[1], None
+
+
+def small(carry: tuple[Array, Array]) -> Array:
+    """Whether to go on."""
+    return carry[0] < 3
+
+
+def grown(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+    """A turn of a while."""
+    return carry[0] + 1, carry[1] * 2
+
+
+def nth(i: Array, carry: Linear) -> Linear:
+    """A turn of a fori."""
+    return Linear(carry.w * i, carry.b)
+
+
+kept = Momentum(p, n[0])
+model = Linear(jnp.eye(3), x)
+(trained, _), values = lax.scan(train, (p, kept), jnp.ones((2, 3)))
+assert_type(trained, Params)
+assert_type(values, Array)
+assert_type(lax.scan(counted, x, None, length=3), tuple[Array, Array])
+assert_type(lax.scan(counted, x, length=3), tuple[Array, Array])
+assert_type(lax.scan(summed, 0.0, (x, x)), tuple[Array, None])
+assert_type(lax.scan(summed, x[0], (x, x), reverse=True, unroll=2)[0], Array)
+assert_type(lax.while_loop(small, grown, (x[0], x)), tuple[Array, Array])
+assert_type(lax.fori_loop(0, 3, nth, model), Linear)
+assert_type(lax.map(doubled, x), Array)
+assert_type(lax.map(model, jnp.eye(3), batch_size=2), Array)
+assert_type(lax.associative_scan(jnp.add, x), Array)
+assert_type(lax.cond(x[0] > 0, doubled, jnp.negative, x), Array)
+assert_type(lax.cond(x[0] > 0, grown, grown, (x, x)), tuple[Array, Array])
+assert_type(lax.switch(n[0], [doubled, doubled], x), Array)
+assert_type(fa.grad(module_loss)(model, x), Linear)
+assert_type(fa.value_and_grad(module_loss)(model, x), tuple[Array, Linear])
+assert_type(fa.vmap(model)(jnp.eye(3)), Array)
+assert_type(fa.jit(module_loss)(model, x), Array)
+value, pullback = fa.vjp(module_loss, model, x)
+assert_type(value, Array)
+assert_type(pullback(1.0), tuple[Linear, Array])
+assert_type(fa.vjp(doubled, 2.0)[1](1.0), tuple[Array])
+assert_type(fa.vjp(with_aux, x, x, has_aux=True)[2], dict[str, Array])
+assert_type(fa.vjp(fa.jit(module_loss), model, x)[0], Array)
+assert_type(fa.jvp(module_loss, (model, x), (model, x)), tuple[Array, Array])
+assert_type(fa.jvp(with_aux, (x, x), (x, x), has_aux=True)[2], dict[str, Array])
+value, pushed = fa.linearize(module_loss, model, x)
+assert_type(pushed(model, x), Array)
+assert_type(fa.linearize(with_aux, x, x, has_aux=True)[2], dict[str, Array])
+jacobian: Callable[[Linear, Array], object] = fa.jacfwd(module_loss, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ Kernel = tuple[str, tuple[str, ...]]
 class Program(NamedTuple):
     """What is kept of a program: plain values.
 
-    ``products`` are the steps of the driver, the forms and dtypes of matrix products.
+    ``products`` are the steps of the driver, the forms and dtypes of matrix products; ``labels``
+    says what each that the driver calls does, for profiles.
     """
 
     text: str
@@ -36,9 +37,10 @@ class Program(NamedTuple):
     folds: tuple[tuple[Kernel, ...], ...]
     constants: tuple[Any, ...]
     products: tuple[tuple[Contract, np.dtype], ...]
+    labels: tuple[tuple[str, str], ...]
 
 
-def program_of(source: Source) -> Program | None:
+def program_of(source: Source, labels: Mapping[str, str]) -> Program | None:
     """Return a program as a value; None where it calls more than kernels and matrix products."""
     if not all(isinstance(node.form, Contract) for node in source.steps):
         return None
@@ -52,6 +54,7 @@ def program_of(source: Source) -> Program | None:
         tuple(tuple(map(named, k.folds)) for k in source.kernels),
         source.constants,
         tuple((node.form, node.out.aval.dtype) for node in source.steps),
+        tuple(labels.items()),
     )
 
 
@@ -85,5 +88,5 @@ def run_of(program: Program) -> Run:
         namespace[f"k{j}"] = value
     exec(compile(program.text, "<fnarray driver>", "exec"), namespace)
     main = namespace["main"]
-    bound(main, lambda: {f"kernel{j}": name for j, (name, _) in enumerate(program.kernels)})
+    bound(main, lambda: dict(program.labels))
     return main
