@@ -132,8 +132,8 @@ class Libcuda:
             self._lib = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise JaxRuntimeError(
-                f"no driver of a GPU was found ({error}). Install NVIDIA's driver; without one "
-                "programs run on the cpu."
+                f"Unknown backend 'cuda': no driver of a GPU was found ({error}). Install NVIDIA's "
+                "driver; without one programs run on the cpu."
             ) from error
         for name, types in _FUNCTIONS.items():
             function = getattr(self._lib, name, None)
