@@ -1,13 +1,12 @@
-"""Factors of matrices by blocks of a grid: QR, Schur's form, eigenvectors, square roots.
+"""Schur's form of matrices by blocks of a grid, and the balance that eigenvalues want before.
 
 A block has a matrix, whose rows and columns its lanes share; with one lane it is a loop. What all
 lanes must know (a reflection, a shift, where a matrix splits) each works out for itself, from
 memory that nobody writes until the next `sync`. Arrays are flattened in C order.
 
-Eigenvalues come by QR iteration with shifts on Hessenberg's form (Francis 1961; Golub & Van Loan,
-"Matrix Computations", 7.5), eigenvectors and square roots from triangles by substitution
-(Bjorck & Hammarling 1983). A matrix that is not finite, or on which the iteration does not end, has
-NaN for results.
+By QR iteration with shifts on Hessenberg's form (Francis 1961; Golub & Van Loan, "Matrix
+Computations", 7.5). A matrix that is not finite, or on which the iteration does not end, has NaN
+for results.
 """
 
 from __future__ import annotations
@@ -17,247 +16,13 @@ import numpy as np
 from fnarray_kernels import complexmath as cm
 from fnarray_kernels.complexmath import make
 from fnarray_kernels.grid import block, block_max, block_sum, blocks, lane, lanes, sync
-from fnarray_kernels.linalg import _length, _size
+from fnarray_kernels.linalg import _size
+from fnarray_kernels.reflections import _copied, _from_left, _identity, _packed, _reflection
 from fnarray_kernels.registry import compiled
 from fnarray_kernels.scalar import u
 
 #: Steps that a matrix may take to split; after each ten the shift is another.
 _STEPS, _ANOTHER = 40, 10
-#: Entries of a vector beyond which it is made smaller, in the course of a substitution.
-_MUCH = 1e12
-
-
-# ---- reflections -------------------------------------------------------------------------------
-
-
-@compiled
-def _reflection(x, at, step, rows):
-    """Return the first entry that a column is to have, and the reflection's scale.
-
-    Signs are LAPACK's: the opposite of what the column begins with. The scale is 0 where nothing is
-    to be done.
-    """
-    first = x[u(at)]
-    rest = first.real * 0
-    if rows > 1:
-        rest = _length(x, at + step, step, rows - 1)
-    if rest == 0 and first.imag == 0:
-        return first.real, first * 0
-    beta = -np.copysign(np.hypot(np.hypot(first.real, first.imag), rest), first.real)
-    return beta, (beta - first) / beta
-
-
-@compiled
-def _packed(x, at, step, rows, beta):
-    """Write what a column begins with, and below it the reflection, whose first entry is 1."""
-    first = x[u(at)]
-    sync()
-    i = lane()
-    while i < rows:
-        x[u(at + i * step)] = beta if i == 0 else x[u(at + i * step)] / (first - beta)
-        i += lanes()
-    sync()
-
-
-@compiled
-def _from_left(x, to, down, v, at, step, rows, first, last, tau):
-    """Take ``tau v v^H x`` off columns of ``x``, a lane for each."""
-    c = first + lane()
-    while c < last:
-        total = x[u(to + c)]
-        for i in range(1, rows):
-            total += np.conj(v[u(at + i * step)]) * x[u(to + i * down + c)]
-        total *= tau
-        x[u(to + c)] -= total
-        for i in range(1, rows):
-            x[u(to + i * down + c)] -= total * v[u(at + i * step)]
-        c += lanes()
-
-
-@compiled
-def _from_right(x, to, down, v, at, step, count, rows, tau):
-    """Take ``tau x v v^H`` off rows of ``x``, a lane for each."""
-    r = lane()
-    while r < rows:
-        row = to + r * down
-        total = x[u(row)]
-        for i in range(1, count):
-            total += x[u(row + i)] * v[u(at + i * step)]
-        total *= tau
-        x[u(row)] -= total
-        for i in range(1, count):
-            x[u(row + i)] -= total * np.conj(v[u(at + i * step)])
-        r += lanes()
-
-
-@compiled
-def _copied(a, x, at, count):
-    """Copy a matrix; return the largest size of its entries, NaN where one is not finite."""
-    largest, total = a[u(at)].real * 0, a[u(at)].real * 0
-    e = lane()
-    while e < count:
-        value = a[u(at + e)]
-        x[u(at + e)] = value
-        size = _size(value)
-        total += size * 0
-        if size > largest:
-            largest = size
-        e += lanes()
-    norm = block_max(largest) + block_sum(total)
-    sync()
-    return norm
-
-
-@compiled
-def _largest(x, at, count):
-    """Return the largest size of a matrix's entries; 1 for none."""
-    largest = x[u(at)].real * 0
-    e = lane()
-    while e < count:
-        largest = max(largest, _size(x[u(at + e)]))
-        e += lanes()
-    largest = block_max(largest)
-    return largest if largest > 0 else largest * 0 + 1
-
-
-@compiled
-def _identity(x, at, rows, columns):
-    """Write ones on the diagonal, zeros elsewhere."""
-    e = lane()
-    while e < rows * columns:
-        x[u(at + e)] = 1 if e // columns == e % columns else 0
-        e += lanes()
-
-
-# ---- QR ----------------------------------------------------------------------------------------
-
-
-@compiled
-def _exchanged(x, at, order, places, norms, partial, m, n, j):
-    """Bring the column that adds most to place ``j``."""
-    best = j
-    for c in range(j + 1, n):
-        if norms[u(partial + c)] > norms[u(partial + best)]:
-            best = c
-    sync()
-    if best == j:
-        return
-    i = lane()
-    while i < m:
-        here, there = at + i * n + j, at + i * n + best
-        x[u(here)], x[u(there)] = x[u(there)], x[u(here)]
-        i += lanes()
-    if lane() == 0:
-        here, there = places + j, places + best
-        order[u(here)], order[u(there)] = order[u(there)], order[u(here)]
-        norms[u(partial + best)] = norms[u(partial + j)]
-        norms[u(partial + n + best)] = norms[u(partial + n + j)]
-    sync()
-
-
-@compiled
-def _measured(x, at, norms, partial, m, n, j, eps):
-    """Take row ``j`` off the lengths of columns; what lost half its digits is made anew."""
-    c = j + 1 + lane()
-    while c < n:
-        length, whole = norms[u(partial + c)], norms[u(partial + n + c)]
-        if length > 0:
-            one = type(length)(1)
-            share = np.abs(x[u(at + j * n + c)]) / length
-            left = (one - share) * (one + share)
-            if left < 0:
-                left = one * 0
-            ratio = length / whole
-            if left * ratio * ratio <= np.sqrt(eps):
-                length = one * 0
-                if j + 1 < m:
-                    length = _length(x, at + (j + 1) * n + c, n, m - j - 1)
-                norms[u(partial + n + c)] = length
-            else:
-                length *= np.sqrt(left)
-            norms[u(partial + c)] = length
-        c += lanes()
-    sync()
-
-
-@compiled
-def _reflected(x, at, tau, to, m, n, j):
-    """Take column ``j`` to its first entry, and the columns after it along."""
-    corner = at + j * n + j
-    beta, scale = _reflection(x, corner, n, m - j)
-    if scale != 0:
-        _packed(x, corner, n, m - j, beta)
-        _from_left(x, at + j * n, n, x, corner, n, m - j, j + 1, n, np.conj(scale))
-    if lane() == 0:
-        tau[u(to)] = scale
-    sync()
-
-
-@compiled
-def _orthonormal(x, at, tau, scales, q, to, m, n, k, size):
-    """Write the columns that the reflections of ``x`` make of the first ones of the identity."""
-    _identity(q, to, m, k)
-    sync()
-    for step in range(size):
-        j = size - 1 - step
-        scale = tau[u(scales + j)]
-        if scale != 0:
-            _from_left(q, to + j * k, k, x, at + j * n + j, n, m - j, j, k, scale)
-        sync()
-
-
-@compiled
-def _upper(x, at, r, to, n, k):
-    """Copy what is on the diagonal and above."""
-    e = lane()
-    while e < k * n:
-        i, c = e // n, e % n
-        r[u(to + e)] = x[u(at + e)] if c >= i else 0
-        e += lanes()
-    sync()
-
-
-@compiled
-def qr(a, q, r, x, tau, batch, m, n, k):
-    """Orthonormal columns (m, k) and upper triangles (k, n)."""
-    size = min(m, n)
-    s = block()
-    while s < batch:
-        at = s * m * n
-        _copied(a, x, at, m * n)
-        for j in range(size):
-            _reflected(x, at, tau, s * size + j, m, n, j)
-        _upper(x, at, r, s * k * n, n, k)
-        _orthonormal(x, at, tau, s * size, q, s * m * k, m, n, k, size)
-        s += blocks()
-
-
-@compiled
-def qr_pivoted(a, q, r, order, x, tau, norms, batch, m, n, k, eps):
-    """Factors of ``a[:, order]``, whose columns are ordered by what they add.
-
-    Lengths of what is left of columns are taken on from step to step (Drmac & Bujanovic 2008).
-    """
-    size = min(m, n)
-    s = block()
-    while s < batch:
-        at, partial = s * m * n, 2 * s * n
-        _copied(a, x, at, m * n)
-        c = lane()
-        while c < n:
-            length = _length(x, at + c, n, m)
-            norms[u(partial + c)], norms[u(partial + n + c)] = length, length
-            order[u(s * n + c)] = c
-            c += lanes()
-        sync()
-        for j in range(size):
-            _exchanged(x, at, order, s * n, norms, partial, m, n, j)
-            _reflected(x, at, tau, s * size + j, m, n, j)
-            _measured(x, at, norms, partial, m, n, j, eps)
-        _upper(x, at, r, s * k * n, n, k)
-        _orthonormal(x, at, tau, s * size, q, s * m * k, m, n, k, size)
-        s += blocks()
-
 
 # ---- balance -----------------------------------------------------------------------------------
 
@@ -324,6 +89,22 @@ def balance(a, x, scales, batch, n, large):
 
 
 # ---- Hessenberg's form -------------------------------------------------------------------------
+
+
+@compiled
+def _from_right(x, to, down, v, at, step, count, rows, tau):
+    """Take ``tau x v v^H`` off rows of ``x``, a lane for each."""
+    r = lane()
+    while r < rows:
+        row = to + r * down
+        total = x[u(row)]
+        for i in range(1, count):
+            total += x[u(row + i)] * v[u(at + i * step)]
+        total *= tau
+        x[u(row)] -= total
+        for i in range(1, count):
+            x[u(row + i)] -= total * np.conj(v[u(at + i * step)])
+        r += lanes()
 
 
 @compiled
@@ -689,146 +470,4 @@ def to_triangles(t, z, whole, vectors, batch, n):
                 whole[u(here)], whole[u(here + n + 1)] = make(a, width), make(a, -width)
                 whole[u(here + n)] = 0
             sync()
-        s += blocks()
-
-
-# ---- eigenvectors, and roots, of triangles -----------------------------------------------------
-
-
-@compiled
-def _substituted(t, x, at, n, k, left, norm, eps):
-    """Write eigenvector ``k`` of a triangle, or of its adjoint, as column ``k``.
-
-    Where eigenvalues meet it is divided by a little: the vectors come out parallel.
-    """
-    value = t[u(at + k * n + k)]
-    least = eps * max(_size(value), eps * norm)
-    count = n - k if left else k + 1
-    for i in range(n):
-        x[u(at + i * n + k)] = 1 if i == k else 0
-    for step in range(1, count):
-        i = k + step if left else k - step
-        total = value * 0
-        for turn in range(step):
-            j = k + turn if left else k - turn
-            entry = np.conj(t[u(at + j * n + i)]) if left else t[u(at + i * n + j)]
-            total -= entry * x[u(at + j * n + k)]
-        gap = t[u(at + i * n + i)] - value
-        if left:
-            gap = np.conj(gap)
-        if _size(gap) < least:
-            gap = make(least, least * 0)
-        total /= gap
-        x[u(at + i * n + k)] = total
-        size = _size(total)
-        if size > _MUCH:
-            for turn in range(step + 1):
-                j = k + turn if left else k - turn
-                x[u(at + j * n + k)] /= size
-
-
-@compiled
-def _normalised(out, at, n, k, is_real):
-    """Give a column's largest entry no phase, and the column length 1."""
-    best = at + k
-    for i in range(1, n):
-        if _size(out[u(at + i * n + k)]) > _size(out[u(best)]):
-            best = at + i * n + k
-    entry = out[u(best)]
-    phase = np.conj(entry) / np.hypot(entry.real, entry.imag)
-    for i in range(n):
-        here = at + i * n + k
-        entry = out[u(here)] * phase
-        # A real vector with a phase; where eigenvalues meet, the rest is rounding grown large.
-        out[u(here)] = make(entry.real, entry.real * 0) if is_real or here == best else entry
-    length = _length(out, at + k, n, n)
-    for i in range(n):
-        out[u(at + i * n + k)] /= length
-
-
-@compiled
-def eigenvectors(t, z, scales, x, out, batch, n, left, conjugates, eps):
-    """Eigenvectors of matrices with triangles ``t`` and vectors ``z``; left ones if asked.
-
-    ``scales`` are those of `balance`.
-
-    Of real matrices, ``conjugates`` says, real eigenvalues have real vectors, and of two that are
-    conjugates the second is the first's.
-    """
-    s = block()
-    while s < batch:
-        at = s * n * n
-        norm = _largest(t, at, n * n)
-        k = lane()
-        while k < n:
-            turned = t[u(at + k * n + k)].imag
-            if not (conjugates and turned < 0):
-                _substituted(t, x, at, n, k, left, norm, eps)
-                for i in range(n):
-                    total = x[u(at + k)] * 0
-                    for j in range(n):
-                        total += z[u(at + i * n + j)] * x[u(at + j * n + k)]
-                    scale = scales[u(s * n + i)]
-                    out[u(at + i * n + k)] = total / scale if left else total * scale
-                _normalised(out, at, n, k, conjugates and turned == 0)
-                if conjugates and turned > 0:
-                    for i in range(n):
-                        out[u(at + i * n + k + 1)] = np.conj(out[u(at + i * n + k)])
-            k += lanes()
-        sync()
-        s += blocks()
-
-
-@compiled
-def diagonals(t, w, batch, n):
-    """Diagonals of matrices."""
-    e = block() * lanes() + lane()
-    while e < batch * n:
-        s, k = e // n, e % n
-        w[u(e)] = t[u(s * n * n + k * n + k)]
-        e += blocks() * lanes()
-
-
-@compiled
-def roots(t, z, r, x, out, batch, n):
-    """Square roots of matrices with triangles ``t`` and vectors ``z``, diagonal by diagonal."""
-    s = block()
-    while s < batch:
-        at = s * n * n
-        e = lane()
-        while e < n * n:
-            r[u(at + e)] = cm.sqrt(t[u(at + e)]) if e // n == e % n else 0
-            e += lanes()
-        sync()
-        for distance in range(1, n):
-            i = lane()
-            while i + distance < n:
-                j = i + distance
-                total = t[u(at + i * n + j)]
-                for k in range(i + 1, j):
-                    total -= r[u(at + i * n + k)] * r[u(at + k * n + j)]
-                both = r[u(at + i * n + i)] + r[u(at + j * n + j)]
-                if total != 0:
-                    total /= both
-                r[u(at + i * n + j)] = total
-                i += lanes()
-            sync()
-        e = lane()
-        while e < n * n:
-            i, j = e // n, e % n
-            total = t[u(at)] * 0
-            for k in range(j + 1):
-                total += z[u(at + i * n + k)] * r[u(at + k * n + j)]
-            x[u(at + e)] = total
-            e += lanes()
-        sync()
-        e = lane()
-        while e < n * n:
-            i, j = e // n, e % n
-            total = t[u(at)] * 0
-            for k in range(n):
-                total += x[u(at + i * n + k)] * np.conj(z[u(at + j * n + k)])
-            out[u(at + e)] = total
-            e += lanes()
-        sync()
         s += blocks()

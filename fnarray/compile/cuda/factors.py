@@ -69,10 +69,10 @@ class _Matrices:
         self.large = self.real.type(_LARGE[self.real.itemsize])
 
     def call(self, function: str, *args: Any) -> None:
-        """Add a kernel: a block for each matrix."""
+        """Add a kernel, by its module and name: a block for each matrix."""
         lanes = min(max(1 << (max(self.m, self.n) - 1).bit_length(), WARP), LANES)
         grid = Grid(min(self.batch, BLOCKS), lanes)
-        self.calls.call(f"spectral.{function}", grid, *args)
+        self.calls.call(function, grid, *args)
 
     def part(self, dtype: np.dtype | str, size: int) -> str:
         """Return the name of an array in between, of so many elements for each matrix."""
@@ -84,7 +84,7 @@ class _Matrices:
 
     def schur(self, x: Any, t: Any, z: Any) -> None:
         """Write Schur's form."""
-        name = "schur" if self.is_real else "schur_complex"
+        name = "spectral.schur" if self.is_real else "spectral.schur_complex"
         self.call(name, x, t, z, self.batch, self.n, self.eps, self.large)
 
     def triangles(self, x: Any) -> tuple[str, str]:
@@ -94,7 +94,7 @@ class _Matrices:
         if not self.is_real:
             return t, z
         whole, vectors = self.square(self.complex), self.square(self.complex)
-        self.call("to_triangles", t, z, whole, vectors, self.batch, self.n)
+        self.call("spectral.to_triangles", t, z, whole, vectors, self.batch, self.n)
         return whole, vectors
 
 
@@ -105,9 +105,9 @@ def _qr(of: _Matrices) -> None:
     sizes = (of.batch, m, n, q.aval.shape[-1])
     if order:
         norms = of.part(of.real, 2 * n)
-        of.call("qr_pivoted", of.x, q, r, *order, *work, norms, *sizes, of.eps)
+        of.call("reflections.qr_pivoted", of.x, q, r, *order, *work, norms, *sizes, of.eps)
     else:
-        of.call("qr", of.x, q, r, *work, *sizes)
+        of.call("reflections.qr", of.x, q, r, *work, *sizes)
 
 
 def _schur(of: _Matrices) -> None:
@@ -118,20 +118,32 @@ def _schur(of: _Matrices) -> None:
 def _eig(of: _Matrices) -> None:
     w, *vectors = of.outs
     balanced, scales = of.square(of.dtype), of.part(of.real, of.n)
-    of.call("balance", of.x, balanced, scales, of.batch, of.n, of.large)
+    of.call("spectral.balance", of.x, balanced, scales, of.batch, of.n, of.large)
     t, z = of.triangles(balanced)
-    of.call("diagonals", t, w, of.batch, of.n)
+    of.call("triangles.diagonals", t, w, of.batch, of.n)
     work = of.square(of.complex)
     sides = [of.params["compute_left_eigenvectors"], of.params["compute_right_eigenvectors"]]
     lefts = [left for left, asked in zip((True, False), sides, strict=True) if asked]
     for left, out in zip(lefts, vectors, strict=True):
-        of.call("eigenvectors", t, z, scales, work, out, of.batch, of.n, left, of.is_real, of.eps)
+        of.call(
+            "triangles.eigenvectors",
+            t,
+            z,
+            scales,
+            work,
+            out,
+            of.batch,
+            of.n,
+            left,
+            of.is_real,
+            of.eps,
+        )
 
 
 def _sqrtm(of: _Matrices) -> None:
     t, z = of.triangles(of.x)
     work = of.square(of.complex), of.square(of.complex)
-    of.call("roots", t, z, *work, of.outs[0], of.batch, of.n)
+    of.call("triangles.roots", t, z, *work, of.outs[0], of.batch, of.n)
 
 
 #: By primitive: how its kernels are called, and up to which order of a matrix.
