@@ -29,7 +29,7 @@ from ..core.quiet import quietly
 from ..core.trace import bind, state, tracing
 from ..ops.kit.calls import moveaxis
 from ..ops.kit.canonical import as_array
-from ..runtime.device import Device, devices
+from ..runtime.device import Device, default_device, devices
 from ..runtime.dispatch import buffer_of
 from ..runtime.mesh import Mesh
 from ..runtime.placed import PlacedArray
@@ -213,11 +213,18 @@ def check_devices(what: str, wanted: int, available: int) -> None:
     """Raise unless there are as many devices as a function is to run on."""
     total = wanted * devices_in_use()
     if total > available:
+        repair = (
+            f"Devices are the cores this process may use; set FNARRAY_NUM_CPU_DEVICES={total}, or "
+            f"config.update('num_cpu_devices', {total}), to share them."
+        )
+        if default_device().platform == "gpu":
+            repair = (
+                "Devices are this machine's GPUs; name one several times, "
+                f"devices=fnarray.devices('gpu') * {-(-total // available)}, to share them."
+            )
         raise ValueError(
             f"{what}: compiling computation that requires {total} logical devices, but only "
-            f"{available} are available. Devices are the cores this process may use; set "
-            f"FNARRAY_NUM_CPU_DEVICES={total}, or config.update('num_cpu_devices', {total}), to "
-            "share them."
+            f"{available} are available. {repair}"
         )
 
 

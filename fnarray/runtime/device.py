@@ -288,7 +288,10 @@ def devices(backend: str | None = None) -> list[Device]:
     if platform == "gpu":
         from ..compile.cuda.device import count
 
-        return [Device(i, "gpu") for i in range(count())]
+        found = [Device(i, "gpu") for i in range(count())]
+        # Where no file told of a driver (Jetson), or settings came late: from here on they count.
+        default.find = find_default
+        return found
     return [_device(i) for i in range(config.num_cpu_devices or default_count())]
 
 

@@ -23,6 +23,7 @@ from fnarray.compile.cuda.target import CUDA
 from fnarray.compile.emit.source import KernelSource
 from fnarray.compile.pipeline import compile_graph
 from fnarray.config import config
+from fnarray.core.array import default
 from fnarray.runtime import device as devices
 
 from .host import _built
@@ -49,6 +50,7 @@ def forget() -> None:
     libcuda.libcuda.cache_clear()
     device.gpu.cache_clear()
     devices._gpus.cache_clear()
+    default.find = None
 
 
 def on_gpu(fun: Any, *args: Any) -> tuple[Any, list[Any]]:

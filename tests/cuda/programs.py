@@ -89,6 +89,22 @@ def halves(x):
     return jnp.tanh(x) * 2 + x
 
 
+def _factors(a: Any) -> Any:
+    """Factors, and whether they multiply to what they must: some are theirs up to phases."""
+    t, z = lax.linalg.schur(a)
+    w, left, right = lax.linalg.eig(a)
+    q, r, order = lax.linalg.qr(a, pivoting=True)
+    root = fnarray.scipy.linalg.sqrtm(a)
+    turned = jnp.swapaxes(a, -1, -2)
+    gaps = (
+        z @ t @ jnp.swapaxes(z, -1, -2) - a,
+        a @ right - right * w[:, None],
+        turned @ left - left * jnp.conj(w)[:, None],
+        root @ root - a,
+    )
+    return q, r, order, [jnp.abs(gap) < 1e-4 for gap in gaps]
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chain_is_a_map_of_fours": (f.polynomial, (floats(64, 8),)),
     "odd_sizes_are_a_map_of_ones": (f.polynomial, (floats(3, 7),)),
@@ -313,6 +329,7 @@ MORE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda d, b: lax.linalg.tridiagonal_solve(d[0], d[1] * 0.1, d[2], b),
         (floats(3, 6, 9), floats(6, 9, 2)),
     ),
+    "factors_are_a_block_for_each_matrix": (_factors, (floats(2, 4, 4),)),
     "order_of_exchanged_rows": (
         lambda p: lax.linalg.lu_pivots_to_permutation(p, 6),
         (integers(2, 5, 3) + np.arange(3, dtype=np.int32),),

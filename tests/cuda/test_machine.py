@@ -557,3 +557,17 @@ def test_callbacks_are_the_users_own(machine) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(np.asarray(f(x)), np.sin(floats(6)) + 1, rtol=1e-6)
+
+
+def test_a_default_device_where_no_file_tells_of_a_driver(machine) -> None:
+    """Once GPUs were asked for, one may be the default, where new arrays and programs are."""
+    (gpu, _), processor = gpus(), fnarray.devices("cpu")[0]
+    key = fnarray.random.key(3)
+    with fnarray.default_device(gpu):
+        for made in (
+            jnp.zeros(3),
+            fnarray.jit(lambda: jnp.ones(3))(),
+            fnarray.jit(lambda: fnarray.random.normal(key, (4,)))(),
+        ):
+            assert made.devices() == {gpu}
+    assert jnp.zeros(3).devices() == {processor}

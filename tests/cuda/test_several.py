@@ -152,3 +152,13 @@ def test_shard_map_runs_on_devices(machine) -> None:
     y = f(fnarray.device_put(x, gpus()[0]))
     want = np.concatenate([np.cumsum(x[:3], 0), np.cumsum(x[3:], 0)])
     np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)
+
+
+def test_too_few_gpus_may_be_named_several_times(machine) -> None:
+    """The error says how one GPU is several devices, and that is so."""
+    fun = lambda x: lax.psum(x, "i")  # noqa: E731
+    with scoped("platforms", "gpu,cpu"):
+        with pytest.raises(ValueError, match=r"requires 6 .* only 2 .*devices\('gpu'\) \* 3"):
+            fnarray.pmap(fun, axis_name="i")(np.arange(6.0))
+        shared = fnarray.pmap(fun, axis_name="i", devices=gpus()[:1] * 6)(np.arange(6.0))
+    np.testing.assert_array_equal(np.asarray(shared), np.full(6, 15.0))

@@ -29,6 +29,7 @@ SIMULATED = (
     "halves_are_bits_in_memory",
     "complex",
     "tridiagonal_systems",
+    "factors_are_a_block_for_each_matrix",
     "convolution_of_halves",
     "branch_is_one_thread",
     "small_product_is_a_thread_for_each_element",

@@ -266,13 +266,14 @@ def test_copies_of_recorded_programs(stub) -> None:
 
 
 def test_no_driver_at_all(monkeypatch) -> None:
-    """The error says what to install, and that the processor is there."""
+    """The error says what to install, that the processor is there, and JAX's words for it."""
 
     def none(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr(libcuda.ctypes, "CDLL", none)
-    with pytest.raises(JaxRuntimeError, match=r"no driver of a GPU.*Install.*run on the cpu"):
+    said = r"Unknown backend 'cuda': no driver of a GPU.*Install.*run on the cpu"
+    with pytest.raises(JaxRuntimeError, match=said):
         libcuda.Libcuda()
 
 

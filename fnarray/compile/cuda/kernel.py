@@ -14,6 +14,7 @@ from ..schedule.access import row_major
 from ..schedule.nests import Step
 from ..schedule.plan import Body, Plan, Region, Same, Tree
 from ..schedule.select import CONTROL
+from . import factors
 from .calls import Launch, called, launches_of
 from .grids import BLOCKS, GRID, LANES, ONE, Grid, grid_of
 from .lanes import LaneFlow, lane_shape
@@ -31,8 +32,11 @@ OWNERS = 132
 def emit_launches(region: Region, plan: Plan) -> tuple[Launch, ...]:
     """Emit the kernels of a region, in the order in which they run."""
     step = None if region.body is None else _step(region.body)
-    if step is not None and isinstance(step.node.form, Library) and called(step.node):
-        return launches_of(step.node, set(region.outputs))
+    if step is not None and isinstance(step.node.form, Library):
+        if factors.runs_here(step.node):
+            return factors.launches_of(step.node, set(region.outputs))
+        if called(step.node):
+            return launches_of(step.node, set(region.outputs))
     launches: list[Launch] = []
     again = True
     while again:

@@ -11,7 +11,7 @@ from ..cpu.library import graphs_of
 from ..ir import Node
 from ..schedule.select import CONTROL, is_library
 from ..target import Limits
-from . import vendor
+from . import factors, vendor
 from .calls import runs_here
 from .lanes import lane_shape
 
@@ -27,7 +27,8 @@ def is_step(node: Node, limits: Limits) -> bool:
     """Whether the driver takes a node: a library, or control flow over large arrays."""
     form = node.form
     if isinstance(form, Library):
-        return not runs_here(node) or vendor.is_better(node)
+        here = runs_here(node) or factors.runs_here(node)
+        return not here or vendor.is_better(node)
     if isinstance(form, CONTROL):
         large = _largest(form) > ALONE and lane_shape(node) is None
         return large or not _is_native(form, limits)

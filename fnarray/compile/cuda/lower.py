@@ -93,7 +93,8 @@ class GridStatements(Statements):
 def _is_short(node: ast.For) -> bool:
     """Whether a loop is over four elements, and holds no other, nor a call of a long function.
 
-    Those that are called four times are no longer part of their caller.
+    Those that are called four times are no longer part of their caller. Their elements lie on the
+    stack for it: 64 to 192 bytes, two accesses for an element of 145 instructions and more.
     """
     match node.iter:
         case ast.Call(args=[ast.Constant(value=4)]):

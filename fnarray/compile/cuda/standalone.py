@@ -283,7 +283,7 @@ class _Renamed(ast.NodeTransformer):
         assert isinstance(node, ast.FunctionDef)
         node.name, node.decorator_list, node.returns = name, [], None
         for a in node.args.args:
-            a.annotation = None
+            a.arg, a.annotation = _apart(a.arg), None
         if ast.get_docstring(node) is not None:
             del node.body[0]
         self._own |= {
@@ -371,7 +371,9 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Write numbers that a module holds as they are."""
-        if node.id in self._own or node.id in ("inf", "nan"):
+        if node.id in self._own:
+            return ast.Name(_apart(node.id), node.ctx)
+        if node.id in ("inf", "nan"):
             return node
         value = self._read.globals.get(node.id)
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -379,6 +381,11 @@ class _Renamed(ast.NodeTransformer):
         if isinstance(value, tuple):
             return ast.parse(repr(cast("tuple[Any, ...]", value)), mode="eval").body
         return node
+
+
+def _apart(name: str) -> str:
+    """Return what a variable is called that has the name of a function of the file's."""
+    return f"{name}_" if name in HELPERS or name in GRID else name
 
 
 def _is_hashable(x: Any) -> bool:

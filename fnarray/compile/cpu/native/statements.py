@@ -417,9 +417,9 @@ class Statements(Expressions):
         """Write the end of a function."""
         values = _parts(self, value)
         types = [x.dtype for x in values]
+        self.single = not isinstance(value, tuple)
         if self.returns is None:
             self.returns = types
-            self.single = not isinstance(value, tuple)
         elif self.returns != types:
             if len(types) != len(self.returns):
                 raise Fallback("results of different kinds")
