@@ -336,3 +336,19 @@ def test_rows_that_one_loop_keeps_from_vectors():
     assert "masked.load" in module.text()
     assert not module.light
     compared(src)
+
+
+def test_few_numbers_to_a_row_of_functions_stay_llvms():
+    """Sums of them are vectors, unless functions are computed of these: of several rows at once."""
+    for value, several in (("a * c", False), ("vm.tanh(a)", True)):
+        text = (
+            "def kernel(x, y, u, b, out, n, c):\n"
+            "    for j in range(n):\n"
+            "        a = c\n"
+            "        for i in range(20):\n"
+            "            a = sc.radd(a, x[i + j] * y[i])\n"
+            f"        out[j] = {value}\n"
+        )
+        src = KernelSource(text, KINDS)
+        assert ("masked.load" in kernel.written("k", src, 512).text()) != several
+        compared(src, (0, 16, 40), 0.5)

@@ -261,7 +261,8 @@ def parted(loop: ast.For, text: Text, module: Module, size: int | None) -> bool:
     something to add up: softmax of rows of 79, 24 us and 14; distances between 64 points in 79
     dimensions, 46 us and 25. Rows of fewer numbers than a vector's LLVM writes out, those of a
     recurrence where it knows how many there are; others with sums take it longer (norms of rows of
-    64: 3.7 us and 2.0, compiled in 55 ms and 12).
+    64: 3.7 us and 2.0, compiled in 55 ms and 12), unless there are functions: LLVM computes those
+    of several rows at once (a logistic gradient of 500 x 20: 7 us, and 36 by rows of vectors).
     """
     if not module.masks or (size is not None and (module.sequential or size < module.lanes)):
         return False
@@ -269,6 +270,8 @@ def parted(loop: ast.For, text: Text, module: Module, size: int | None) -> bool:
         return False
     turn = _Turn(loop, text.slots, integers=module.integers)
     pays = turn.dear or (turn.sums and not module.sequential)
+    if size is not None and any(type(x) is ast.Name and x.id == "vm" for x in inside(*text.body)):
+        return False
     return pays and turn.along and not turn.traps
 
 
